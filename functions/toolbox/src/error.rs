@@ -1,0 +1,48 @@
+//! Failures of other people's APIs, with the right advice.
+
+use std::time::{Duration, SystemTime};
+
+use lambda_tools::Failure;
+use reqwest::{Response, StatusCode, header::RETRY_AFTER};
+
+/// A request that got no answer. Nothing in it names the URL, which may carry the query.
+pub(crate) fn unreachable(api: &str, error: &reqwest::Error) -> Failure {
+    let why = if error.is_timeout() {
+        "did not answer in time"
+    } else if error.is_connect() {
+        "could not be reached"
+    } else if error.is_decode() || error.is_body() {
+        "gave an answer that cannot be read"
+    } else {
+        "could not be asked"
+    };
+    Failure::new(format!("{api} {why}")).developer_message(format!("{api} {why}."))
+}
+
+/// An answer that says to come back later, with how long to wait if it says that too.
+pub(crate) fn busy(api: &str, response: &Response, now: SystemTime) -> Failure {
+    let status = response.status();
+    let what = if status == StatusCode::TOO_MANY_REQUESTS {
+        "receives too many requests"
+    } else {
+        "is not available at the moment"
+    };
+    let failure = Failure::new(format!("{api} {what}"))
+        .developer_message(format!("{api} answered {status}."));
+    match retry_after(response, now) {
+        Some(wait) => failure.retry_after(wait),
+        None => failure.retry(),
+    }
+}
+
+/// RFC 9110, 10.2.3: seconds, or a date.
+fn retry_after(response: &Response, now: SystemTime) -> Option<Duration> {
+    let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    match value.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => {
+            let date = httpdate::parse_http_date(value).ok()?;
+            Some(date.duration_since(now).unwrap_or_default())
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Gmail, on behalf of the user whose token the call brings.
+//!
+//! Reference: the Gmail API's `users.messages.list` and `users.messages.get`.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use lambda_tools::{Context, Failure, Secret, Tool};
+use reqwest::{Response, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{Endpoints, error};
+
+/// How many emails one call gives: as many as a model can read at once.
+const MOST: usize = 10;
+
+/// Gmail's tools.
+#[must_use]
+pub fn tools(endpoints: Arc<Endpoints>) -> Vec<Tool> {
+    let get_emails = move |input: GetEmails, cx: Context| {
+        let endpoints = Arc::clone(&endpoints);
+        async move { get_emails(&endpoints, input, &cx).await }
+    };
+    vec![
+        Tool::new("Gmail.GetEmails@1.2.0", get_emails)
+            .authorization("google", ["https://www.googleapis.com/auth/gmail.readonly"])
+            .user_id(),
+    ]
+}
+
+/// Retrieves emails from Gmail using OAuth 2.0 authentication.
+#[derive(Deserialize, JsonSchema)]
+struct GetEmails {
+    /// Search query for filtering emails.
+    query: Option<String>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct Emails {
+    /// List of retrieved emails.
+    emails: Vec<Email>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct Email {
+    id: String,
+    subject: String,
+    snippet: String,
+}
+
+async fn get_emails(
+    endpoints: &Endpoints,
+    input: GetEmails,
+    cx: &Context,
+) -> Result<Emails, Failure> {
+    let gmail = Gmail {
+        endpoints,
+        token: cx.token("google")?,
+        cx,
+    };
+    let listed = gmail.list(input.query.as_deref()).await?;
+    let emails = listed
+        .messages
+        .iter()
+        .map(|message| gmail.email(&message.id));
+    let emails = try_join_all(emails).await?;
+    Ok(Emails { emails })
+}
+
+struct Gmail<'a> {
+    endpoints: &'a Endpoints,
+    token: &'a Secret,
+    cx: &'a Context,
+}
+
+/// `users.messages.list`. Without matches the field is absent.
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(default)]
+    messages: Vec<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    id: String,
+}
+
+/// `users.messages.get`, `format=metadata`.
+#[derive(Deserialize)]
+struct Metadata {
+    id: String,
+    /// Escaped as HTML by Gmail.
+    #[serde(default)]
+    snippet: String,
+    #[serde(default)]
+    payload: Payload,
+}
+
+#[derive(Default, Deserialize)]
+struct Payload {
+    #[serde(default)]
+    headers: Vec<Header>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    name: String,
+    value: String,
+}
+
+impl Gmail<'_> {
+    async fn list(&self, query: Option<&str>) -> Result<Listed, Failure> {
+        let most = MOST.to_string();
+        let mut parameters = vec![("maxResults", most.as_str())];
+        parameters.extend(query.map(|query| ("q", query)));
+        self.get("messages", &parameters).await
+    }
+
+    async fn email(&self, id: &str) -> Result<Email, Failure> {
+        let parameters = [("format", "metadata"), ("metadataHeaders", "Subject")];
+        let message: Metadata = self.get(&format!("messages/{id}"), &parameters).await?;
+        let is_subject = |header: &Header| header.name.eq_ignore_ascii_case("subject");
+        let subject = message.payload.headers.into_iter().find(is_subject);
+        Ok(Email {
+            id: message.id,
+            subject: subject.map(|header| header.value).unwrap_or_default(),
+            snippet: message.snippet,
+        })
+    }
+
+    async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<T, Failure> {
+        // Reading again does no harm, so whatever got no answer may be tried again.
+        let unreachable = |error| error::unreachable("Gmail", &error).retry();
+        let url = format!("{}/gmail/v1/users/me/{path}", self.endpoints.gmail);
+        let response = crate::http()
+            .get(url)
+            .query(parameters)
+            .bearer_auth(self.token.expose())
+            .timeout(self.endpoints.timeout)
+            .send()
+            .await
+            .map_err(unreachable)?;
+        if response.status().is_success() {
+            return response.json().await.map_err(unreachable);
+        }
+        Err(self.refused(response).await)
+    }
+
+    async fn refused(&self, response: Response) -> Failure {
+        let status = response.status();
+        let busy = error::busy("Gmail", &response, self.cx.now());
+        match status {
+            StatusCode::TOO_MANY_REQUESTS => busy,
+            status if status.is_server_error() => busy,
+            StatusCode::UNAUTHORIZED => Failure::new("Gmail does not accept the user's token")
+                .developer_message("Gmail answered 401: the token is invalid or has expired."),
+            StatusCode::FORBIDDEN if is_over_quota(response).await => busy,
+            StatusCode::FORBIDDEN => Failure::new("The user's token does not allow reading emails")
+                .developer_message(
+                    "Gmail answered 403: the token lacks the scope gmail.readonly, or the API is \
+                     not enabled for its project.",
+                ),
+            status => Failure::new("Gmail could not answer the request")
+                .developer_message(format!("Gmail answered {status}.")),
+        }
+    }
+}
+
+/// Gmail reports some exceeded quotas as 403, and says so in the reason.
+async fn is_over_quota(response: Response) -> bool {
+    #[derive(Deserialize)]
+    struct Body {
+        error: Error,
+    }
+    #[derive(Deserialize)]
+    struct Error {
+        #[serde(default)]
+        errors: Vec<Reason>,
+    }
+    #[derive(Deserialize)]
+    struct Reason {
+        #[serde(default)]
+        reason: String,
+    }
+    let reasons = response.json::<Body>().await.map(|body| body.error.errors);
+    let is_quota = |reason: &Reason| {
+        let limits = [
+            "rateLimitExceeded",
+            "userRateLimitExceeded",
+            "dailyLimitExceeded",
+        ];
+        limits.contains(&reason.reason.as_str())
+    };
+    reasons.is_ok_and(|reasons| reasons.iter().any(is_quota))
+}

@@ -1,0 +1,259 @@
+//! A call on its way: `Call` → `Resolved` → `Valid` → `Ready` → `Outcome`.
+//!
+//! Each stage consumes the one before it, so that leaving one out does not compile: nothing that
+//! was not validated can run, nothing that lacks a secret can start.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use tracing::Instrument;
+
+use crate::{
+    Context, Failure, Requirements, Secret, Toolkit, context,
+    host::{Host, Invocation},
+    id::Selector,
+    rejection::Rejection,
+    tool::{Prepared, Running},
+    toolkit::{Entry, NotFound},
+};
+
+/// How long a tool may take unless it [says otherwise](crate::Tool::timeout).
+///
+/// API Gateway gives up after 29 seconds (REST APIs) or 30 (HTTP APIs); an answer of our own, which
+/// says whether to retry, has to leave before that.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(28);
+
+/// A call as it was asked for, in whichever protocol.
+pub(crate) struct Call {
+    pub(crate) selector: Selector,
+    pub(crate) call_id: Option<String>,
+    pub(crate) trace_id: Option<String>,
+    pub(crate) input: Value,
+    pub(crate) given: Given,
+}
+
+/// What the client gives besides the input.
+#[derive(Default)]
+pub(crate) struct Given {
+    pub(crate) user_id: Option<String>,
+    pub(crate) tokens: BTreeMap<String, Secret>,
+    pub(crate) secrets: BTreeMap<String, Secret>,
+}
+
+impl Call {
+    /// Finds the tool.
+    pub(crate) fn resolve(self, toolkit: &Toolkit) -> Result<Resolved<'_>, Rejection> {
+        match toolkit.resolve(&self.selector) {
+            Ok(entry) => Ok(Resolved { call: self, entry }),
+            Err(not_found) => Err(self.unresolved(not_found)),
+        }
+    }
+
+    fn unresolved(self, not_found: NotFound) -> Rejection {
+        let Selector { qualified, version } = self.selector;
+        match (not_found, version) {
+            (NotFound::Version { available }, Some(version)) => Rejection::UnknownVersion {
+                qualified,
+                version,
+                available,
+            },
+            (NotFound::Tool { closest }, _) => Rejection::UnknownTool { qualified, closest },
+            (NotFound::Version { .. }, None) => Rejection::UnknownTool {
+                qualified,
+                closest: None,
+            },
+        }
+    }
+}
+
+/// A call whose tool is known.
+pub(crate) struct Resolved<'a> {
+    call: Call,
+    entry: &'a Entry,
+}
+
+impl<'a> Resolved<'a> {
+    /// Checks the input against the tool's schema and decodes it.
+    pub(crate) fn validate(self) -> Result<Valid<'a>, Rejection> {
+        let Self { mut call, entry } = self;
+        let mut input = call.input.take();
+        let schema = &entry.tool.input;
+        match schema.check(&input, "input") {
+            Ok(Ok(())) => schema.normalize(&mut input),
+            Ok(Err(errors)) => return Err(Rejection::InvalidInput(errors)),
+            Err(detail) => {
+                return Err(Rejection::Misdefined {
+                    tool: entry.id.to_string(),
+                    detail: detail.to_owned(),
+                });
+            }
+        }
+        let prepared = entry.tool.prepare(input);
+        let prepared = prepared.map_err(Rejection::InvalidInput)?;
+        Ok(Valid {
+            call,
+            entry,
+            prepared,
+        })
+    }
+}
+
+/// A call whose input is right.
+pub(crate) struct Valid<'a> {
+    call: Call,
+    entry: &'a Entry,
+    prepared: Prepared,
+}
+
+impl<'a> Valid<'a> {
+    /// Gathers what the tool requires, and only that.
+    pub(crate) fn ready(self, host: Host, invocation: &Invocation) -> Result<Ready<'a>, Rejection> {
+        let Self {
+            call,
+            entry,
+            prepared,
+        } = self;
+        let mut given = call.given;
+        let requirements = &entry.tool.requirements;
+        let missing = missing(requirements, &given);
+        if !missing.is_empty() {
+            return Err(Rejection::Missing {
+                tool: entry.id.to_string(),
+                missing,
+            });
+        }
+        let declared = |ids: Vec<&String>, from: &mut BTreeMap<String, Secret>| {
+            let pick = |id: &String| from.remove_entry(id);
+            ids.into_iter().filter_map(pick).collect()
+        };
+        let providers = requirements.authorization.iter().map(|a| &a.id).collect();
+        let secrets = requirements.secrets.iter().map(|s| &s.id).collect();
+        let tokens = declared(providers, &mut given.tokens);
+        let secrets = declared(secrets, &mut given.secrets);
+
+        let now = (host.wall)();
+        let limit = entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let limit = invocation
+            .time_left(now)
+            .map_or(limit, |left| left.min(limit));
+        let started = (host.instant)();
+        let call_id = call.call_id.unwrap_or_else(|| (host.id)().to_string());
+        let context = Context::from(context::Inner {
+            call_id: call_id.clone(),
+            trace_id: call.trace_id,
+            user_id: given.user_id,
+            tokens,
+            secrets,
+            now,
+            instant: host.instant,
+            stops_at: started + limit,
+        });
+        Ok(Ready {
+            call_id,
+            entry,
+            running: prepared(context),
+            started,
+            limit,
+            instant: host.instant,
+        })
+    }
+}
+
+fn missing(requirements: &Requirements, given: &Given) -> Requirements {
+    let mut missing = requirements.clone();
+    missing.user_id = requirements.user_id && given.user_id.is_none();
+    missing
+        .authorization
+        .retain(|needed| !given.tokens.contains_key(&needed.id));
+    missing
+        .secrets
+        .retain(|needed| !given.secrets.contains_key(&needed.id));
+    missing
+}
+
+/// A call that has all its tool needs.
+pub(crate) struct Ready<'a> {
+    call_id: String,
+    entry: &'a Entry,
+    running: Running,
+    started: Instant,
+    limit: Duration,
+    instant: fn() -> Instant,
+}
+
+/// What came of a call whose tool ran.
+pub(crate) struct Outcome {
+    pub(crate) tool: String,
+    pub(crate) call_id: String,
+    pub(crate) duration: Duration,
+    pub(crate) result: Result<Value, Failure>,
+}
+
+impl Ready<'_> {
+    /// Runs the tool inside its time limit and behind a barrier for panics.
+    pub(crate) async fn run(self) -> Outcome {
+        let task = Cancelled(tokio::spawn(self.running.in_current_span()));
+        let result = bounded(task, self.limit).await;
+        let duration = (self.instant)().saturating_duration_since(self.started);
+        Outcome {
+            tool: self.entry.id.to_string(),
+            call_id: self.call_id,
+            duration,
+            result: result.and_then(|value| conforming(self.entry, value)),
+        }
+    }
+}
+
+/// A task that ends when nobody waits for it any longer: a call that was cut off leaves nothing
+/// running behind it.
+struct Cancelled(JoinHandle<Result<Value, Failure>>);
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A task of its own, because a panic then ends only the task, and a tool that blocks its thread
+/// does not keep the answer from leaving on another.
+async fn bounded(mut task: Cancelled, limit: Duration) -> Result<Value, Failure> {
+    match tokio::time::timeout(limit, &mut task.0).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(Failure::new("The tool stopped because of an error in it")
+            .developer_message("The tool panicked; the log says where.")),
+        Err(_) => Err(Failure::new("The tool did not finish in time")
+            .developer_message(format!(
+                "The tool was stopped after {} ms.",
+                limit.as_millis()
+            ))
+            .retry()),
+    }
+}
+
+/// A result must be what the tool's definition promises.
+fn conforming(entry: &Entry, value: Value) -> Result<Value, Failure> {
+    let schema = &entry.tool.output;
+    let mistake = if schema.value().is_null() {
+        (!value.is_null()).then(|| "The output must be null".to_owned())
+    } else {
+        match schema.check(&value, "value") {
+            Ok(Ok(())) => None,
+            Ok(Err(errors)) => {
+                let named = |(path, text)| format!("{path}: {text}");
+                Some(errors.into_iter().map(named).collect::<Vec<_>>().join("; "))
+            }
+            Err(detail) => Some(detail.to_owned()),
+        }
+    };
+    match mistake {
+        None => Ok(value),
+        Some(mistake) => Err(Failure::new(
+            "The tool gave a result that does not fit its definition",
+        )
+        .developer_message(format!("The output does not fit output_schema: {mistake}"))),
+    }
+}

@@ -1,0 +1,35 @@
+//! What comes from outside of a call: the time and randomness.
+//!
+//! They are values, so that a recorded event has exactly one right answer.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use uuid::Uuid;
+
+/// Where the time and new ids come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Host {
+    /// The time of day.
+    pub(crate) wall: fn() -> SystemTime,
+    /// A clock that only goes forward, for durations.
+    pub(crate) instant: fn() -> Instant,
+    /// A new unique id.
+    pub(crate) id: fn() -> Uuid,
+}
+
+/// What is known of the invocation that a request came with. Travels in the request's extensions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Invocation {
+    /// When the platform stops waiting for the answer.
+    pub(crate) deadline: Option<SystemTime>,
+}
+
+impl Invocation {
+    /// How long the call may take from `now` on, so that its answer still leaves in time.
+    pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {
+        /// For encoding the answer and handing it to the platform.
+        const MARGIN: Duration = Duration::from_millis(300);
+        let left = self.deadline?.duration_since(now).unwrap_or_default();
+        Some(left.saturating_sub(MARGIN))
+    }
+}

@@ -1,0 +1,230 @@
+//! Tool ids: `Toolkit.Tool@1.0.0`.
+//!
+//! Ids are parsed once, where they enter, into types that cannot hold anything the
+//! specification's grammar forbids; nothing behind the decoder compares strings with `@` in them.
+
+use std::{fmt, str::FromStr};
+
+use semver::Version;
+
+/// The id a tool is registered under: `Toolkit.Tool@x.y.z`, always with its full version.
+///
+/// OXP 1.0, Tool Definition, `id`: `Toolkit` and `Tool` are letters, digits and underscores,
+/// `x`, `y` and `z` are integers without leading zeros.
+///
+/// ```
+/// use lambda_tools::ToolId;
+///
+/// let id: ToolId = "Calculator.Add@1.0.0".parse()?;
+/// assert_eq!(id.qualified(), "Calculator.Add");
+/// assert_eq!(id.version().to_string(), "1.0.0");
+/// assert!("Calculator.Add@1".parse::<ToolId>().is_err());
+/// # Ok::<(), lambda_tools::IdError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ToolId {
+    qualified: Box<str>,
+    version: Version,
+}
+
+impl ToolId {
+    /// `Toolkit.Tool`, without the version.
+    #[must_use]
+    pub fn qualified(&self) -> &str {
+        &self.qualified
+    }
+
+    /// The version behind the `@`.
+    #[must_use]
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+}
+
+impl FromStr for ToolId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let selector: Selector = text.parse()?;
+        let written_in_full = text.matches('.').count() == 3;
+        match selector.version {
+            Some(version) if written_in_full => Ok(Self {
+                qualified: selector.qualified,
+                version,
+            }),
+            _ => Err(IdError(Kind::NoFullVersion)),
+        }
+    }
+}
+
+impl fmt::Display for ToolId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.qualified, self.version)
+    }
+}
+
+/// What a caller asks for: `Toolkit.Tool`, `Toolkit.Tool@1` or `Toolkit.Tool@1.0.0`.
+///
+/// OXP 1.0, Tool Version Resolution: `@x.y.z` is that version, `@x` is exactly `x.0.0`, and no
+/// version is the newest one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Selector {
+    pub(crate) qualified: Box<str>,
+    pub(crate) version: Option<Version>,
+}
+
+impl FromStr for Selector {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let (qualified, version) = match text.split_once('@') {
+            Some((qualified, version)) => (qualified, Some(version_of(version)?)),
+            None => (text, None),
+        };
+        let (toolkit, tool) = qualified.split_once('.').ok_or(IdError(Kind::Grammar))?;
+        if !is_word(toolkit) || !is_word(tool) {
+            return Err(IdError(Kind::Grammar));
+        }
+        Ok(Self {
+            qualified: qualified.into(),
+            version,
+        })
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn version_of(text: &str) -> Result<Version, IdError> {
+    let mut numbers = text.split('.').map(number_of);
+    let mut next = || numbers.next().transpose();
+    let version = match (next()?, next()?, next()?) {
+        (Some(major), None, None) => Version::new(major, 0, 0),
+        (Some(major), Some(minor), Some(patch)) => Version::new(major, minor, patch),
+        _ => return Err(IdError(Kind::Grammar)),
+    };
+    match next()? {
+        None => Ok(version),
+        Some(_) => Err(IdError(Kind::Grammar)),
+    }
+}
+
+fn number_of(text: &str) -> Result<u64, IdError> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // Semantic Versioning 2.0.0, section 2: no leading zeros.
+    if !digits || (text.len() > 1 && text.starts_with('0')) {
+        return Err(IdError(Kind::Grammar));
+    }
+    text.parse().map_err(|_| IdError(Kind::TooLarge))
+}
+
+/// Why a text is not a tool id. Its message says what an id looks like and never repeats the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdError(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Grammar,
+    TooLarge,
+    NoFullVersion,
+}
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::Grammar => {
+                "a tool id looks like Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.0.0 \
+                 (letters, digits and underscores; version numbers without leading zeros)"
+            }
+            Kind::TooLarge => "a version number of the tool id is too large",
+            Kind::NoFullVersion => {
+                "a tool is registered with its full version, like Toolkit.Tool@1.0.0"
+            }
+        })
+    }
+}
+
+impl std::error::Error for IdError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selector(text: &str) -> Result<(String, Option<String>), IdError> {
+        let selector: Selector = text.parse()?;
+        let version = selector.version.map(|version| version.to_string());
+        Ok((selector.qualified.into(), version))
+    }
+
+    #[test]
+    fn the_three_forms_of_the_specification() {
+        let add = || "Calculator.Add".to_owned();
+        assert_eq!(selector("Calculator.Add"), Ok((add(), None)));
+        let one = Ok((add(), Some("1.0.0".into())));
+        assert_eq!(selector("Calculator.Add@1"), one);
+        assert_eq!(selector("Calculator.Add@1.0.0"), one);
+        let ten = Ok((add(), Some("10.20.30".into())));
+        assert_eq!(selector("Calculator.Add@10.20.30"), ten);
+        assert_eq!(selector("_._@0"), Ok(("_._".into(), Some("0.0.0".into()))));
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        for text in [
+            "",
+            ".",
+            "@",
+            "A",
+            "A.",
+            ".B",
+            "A.B.C",
+            "A.B@",
+            "A.B@1.2",
+            "A.B@1.2.3.4",
+            "A.B@v1",
+            "A.B@01.0.0",
+            "A.B@00",
+            "A.B@1.0.0-rc1",
+            "A.B@1.0.0+b",
+            "A.B@1@2",
+            "A-B.C",
+            "A.B ",
+            "A.Ü",
+            "A.B@-1",
+            "A.B@+1",
+            "A.B@1.",
+            "A.B@.1",
+            "A.B@١",
+            "A.B\n",
+            "A.B@1.0.0\n",
+        ] {
+            assert_eq!(
+                text.parse::<Selector>(),
+                Err(IdError(Kind::Grammar)),
+                "{text:?}"
+            );
+            assert!(text.parse::<ToolId>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_the_integer_type_are_an_error_of_their_own() {
+        let text = "A.B@1.99999999999999999999.0";
+        assert_eq!(text.parse::<Selector>(), Err(IdError(Kind::TooLarge)));
+        let largest = format!("A.B@{}", u64::MAX);
+        assert!(largest.parse::<Selector>().is_ok());
+    }
+
+    #[test]
+    fn registration_wants_the_full_version() {
+        for text in ["A.B", "A.B@1"] {
+            assert_eq!(text.parse::<ToolId>(), Err(IdError(Kind::NoFullVersion)));
+        }
+        let id: ToolId = "A.B@1.2.3".parse().unwrap();
+        assert_eq!(id.to_string(), "A.B@1.2.3");
+    }
+}

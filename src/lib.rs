@@ -1,0 +1,65 @@
+//! Tools for AI agents: plain async Rust functions, deployed as one AWS Lambda function.
+//!
+//! Every agent that speaks OXP (Open eXecution Protocol) 1.0 or Open Tool Calling 1.0 can discover
+//! and call them.
+//!
+//! ```no_run
+//! use lambda_tools::{Failure, Tool, Toolkit, serve};
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//!
+//! /// Adds two numbers together.
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Add {
+//!     /// The first number to add.
+//!     a: f64,
+//!     /// The second number to add.
+//!     b: f64,
+//! }
+//!
+//! async fn add(input: Add) -> Result<f64, Failure> {
+//!     Ok(input.a + input.b)
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), lambda_tools::Error> {
+//!     serve(Toolkit::new([Tool::new("Calculator.Add@1.0.0", add)])?).await
+//! }
+//! ```
+//!
+//! Six names carry most tools: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
+//! [`serve`]. [`testing`] replays recorded events.
+
+mod call;
+mod context;
+mod definition;
+mod failure;
+mod handler;
+mod host;
+mod id;
+mod output;
+mod rejection;
+mod requirement;
+mod schema;
+mod secrets;
+mod serve;
+mod server;
+pub mod testing;
+mod tool;
+mod toolkit;
+mod wire;
+
+pub use call::DEFAULT_TIMEOUT;
+pub use context::Context;
+pub use definition::ToolDefinition;
+pub use failure::Failure;
+pub use handler::Handler;
+pub use id::{IdError, ToolId};
+pub use requirement::{
+    AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement,
+};
+pub use secrets::Secret;
+pub use serve::{Error, serve};
+pub use server::Server;
+pub use tool::Tool;
+pub use toolkit::{BuildError, Toolkit};

@@ -1,0 +1,323 @@
+//! A tool's output, turned into JSON without losing anything.
+//!
+//! `serde_json` writes a float that is not finite as `null`, silently. A result that says "no
+//! value" where the tool computed nonsense is worse than a failure, so such a float is an error
+//! here. Whole floats are written as integers, as the specification's examples have it: `15`, not
+//! `15.0`. Everything else is handed through to `serde_json`.
+
+use serde::{
+    Serialize, Serializer,
+    ser::{
+        SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+        SerializeTupleStruct, SerializeTupleVariant,
+    },
+};
+use serde_json::Value;
+
+/// The JSON of `output`; an error for what JSON cannot say (a float that is not finite, a map
+/// whose keys are not strings).
+pub(crate) fn to_value<T: Serialize>(output: &T) -> Result<Value, serde_json::Error> {
+    output.serialize(Finite(serde_json::value::Serializer))
+}
+
+/// Wraps a serializer, or a value on its way into one, and refuses floats that are not finite.
+struct Finite<T>(T);
+
+impl<T: Serialize + ?Sized> Serialize for Finite<&T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(Finite(serializer))
+    }
+}
+
+macro_rules! hand_through {
+    ($($method:ident($type:ty);)*) => {$(
+        fn $method(self, value: $type) -> Result<Self::Ok, Self::Error> {
+            self.0.$method(value)
+        }
+    )*};
+}
+
+impl<S: Serializer> Serializer for Finite<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+    type SerializeSeq = Finite<S::SerializeSeq>;
+    type SerializeTuple = Finite<S::SerializeTuple>;
+    type SerializeTupleStruct = Finite<S::SerializeTupleStruct>;
+    type SerializeTupleVariant = Finite<S::SerializeTupleVariant>;
+    type SerializeMap = Finite<S::SerializeMap>;
+    type SerializeStruct = Finite<S::SerializeStruct>;
+    type SerializeStructVariant = Finite<S::SerializeStructVariant>;
+
+    hand_through! {
+        serialize_bool(bool);
+        serialize_i8(i8);
+        serialize_i16(i16);
+        serialize_i32(i32);
+        serialize_i64(i64);
+        serialize_i128(i128);
+        serialize_u8(u8);
+        serialize_u16(u16);
+        serialize_u32(u32);
+        serialize_u64(u64);
+        serialize_u128(u128);
+        serialize_char(char);
+        serialize_str(&str);
+        serialize_bytes(&[u8]);
+        serialize_unit_struct(&'static str);
+    }
+
+    fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
+        finite(value.is_finite())?;
+        self.0.serialize_f32(value)
+    }
+
+    fn serialize_f64(self, value: f64) -> Result<S::Ok, S::Error> {
+        finite(value.is_finite())?;
+        match whole(value) {
+            Some(integer) => self.0.serialize_i64(integer),
+            None => self.0.serialize_f64(value),
+        }
+    }
+
+    fn serialize_none(self) -> Result<S::Ok, S::Error> {
+        self.0.serialize_none()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.serialize_some(&Finite(value))
+    }
+
+    fn serialize_unit(self) -> Result<S::Ok, S::Error> {
+        self.0.serialize_unit()
+    }
+
+    fn serialize_unit_variant(
+        self,
+        name: &'static str,
+        index: u32,
+        variant: &'static str,
+    ) -> Result<S::Ok, S::Error> {
+        self.0.serialize_unit_variant(name, index, variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<S::Ok, S::Error> {
+        self.0.serialize_newtype_struct(name, &Finite(value))
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        index: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<S::Ok, S::Error> {
+        let value = &Finite(value);
+        self.0
+            .serialize_newtype_variant(name, index, variant, value)
+    }
+
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
+        self.0.serialize_seq(len).map(Finite)
+    }
+
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, S::Error> {
+        self.0.serialize_tuple(len).map(Finite)
+    }
+
+    fn serialize_tuple_struct(
+        self,
+        name: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeTupleStruct, S::Error> {
+        self.0.serialize_tuple_struct(name, len).map(Finite)
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        name: &'static str,
+        index: u32,
+        variant: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeTupleVariant, S::Error> {
+        let inner = self.0.serialize_tuple_variant(name, index, variant, len);
+        inner.map(Finite)
+    }
+
+    fn serialize_map(self, len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
+        self.0.serialize_map(len).map(Finite)
+    }
+
+    fn serialize_struct(
+        self,
+        name: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeStruct, S::Error> {
+        self.0.serialize_struct(name, len).map(Finite)
+    }
+
+    fn serialize_struct_variant(
+        self,
+        name: &'static str,
+        index: u32,
+        variant: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeStructVariant, S::Error> {
+        let inner = self.0.serialize_struct_variant(name, index, variant, len);
+        inner.map(Finite)
+    }
+}
+
+fn finite<E: serde::ser::Error>(is_finite: bool) -> Result<(), E> {
+    if is_finite {
+        Ok(())
+    } else {
+        Err(E::custom("NaN and infinity are not JSON numbers"))
+    }
+}
+
+/// The integer that a float is, as far as floats tell integers apart.
+pub(crate) fn whole(float: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let is_negative_zero = float == 0.0 && float.is_sign_negative();
+    if float.fract() == 0.0 && float.abs() <= EXACT && !is_negative_zero {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
+        return Some(float as i64);
+    }
+    None
+}
+
+macro_rules! compound_of_values {
+    ($($kind:ident::$method:ident;)*) => {$(
+        impl<S: $kind> $kind for Finite<S> {
+            type Ok = S::Ok;
+            type Error = S::Error;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
+                self.0.$method(&Finite(value))
+            }
+
+            fn end(self) -> Result<S::Ok, S::Error> {
+                self.0.end()
+            }
+        }
+    )*};
+}
+
+macro_rules! compound_of_fields {
+    ($($kind:ident;)*) => {$(
+        impl<S: $kind> $kind for Finite<S> {
+            type Ok = S::Ok;
+            type Error = S::Error;
+
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Result<(), S::Error> {
+                self.0.serialize_field(key, &Finite(value))
+            }
+
+            fn end(self) -> Result<S::Ok, S::Error> {
+                self.0.end()
+            }
+        }
+    )*};
+}
+
+compound_of_values! {
+    SerializeSeq::serialize_element;
+    SerializeTuple::serialize_element;
+    SerializeTupleStruct::serialize_field;
+    SerializeTupleVariant::serialize_field;
+}
+
+compound_of_fields! {
+    SerializeStruct;
+    SerializeStructVariant;
+}
+
+impl<S: SerializeMap> SerializeMap for Finite<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), S::Error> {
+        self.0.serialize_key(key)
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
+        self.0.serialize_value(&Finite(value))
+    }
+
+    fn end(self) -> Result<S::Ok, S::Error> {
+        self.0.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+
+    #[derive(Serialize)]
+    enum Shape {
+        Unit,
+        New(f64),
+        Pair(f64, f64),
+        Named { value: Option<f64> },
+    }
+
+    #[derive(Serialize)]
+    struct Nested<'a> {
+        list: Vec<f32>,
+        pair: (u8, &'a str),
+        map: BTreeMap<&'a str, Shape>,
+    }
+
+    #[test]
+    fn what_json_can_say_comes_out_as_from_serde_json() {
+        let value = Nested {
+            list: vec![1.5],
+            pair: (7, "seven"),
+            map: BTreeMap::from([
+                ("a", Shape::Unit),
+                ("b", Shape::New(1.25)),
+                ("c", Shape::Pair(-0.5, 1e300)),
+                ("d", Shape::Named { value: None }),
+            ]),
+        };
+        let plain = serde_json::to_value(&value).unwrap();
+        assert_eq!(to_value(&value).unwrap(), plain);
+        assert_eq!(to_value(&()).unwrap(), json!(null));
+    }
+
+    #[test]
+    fn a_float_that_is_not_finite_is_an_error_wherever_it_is() {
+        for float in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(to_value(&float).is_err());
+            assert!(to_value(&Some(float)).is_err());
+            assert!(to_value(&[1.0, float]).is_err());
+            assert!(to_value(&Shape::New(float)).is_err());
+            assert!(to_value(&Shape::Pair(0.0, float)).is_err());
+            assert!(to_value(&Shape::Named { value: Some(float) }).is_err());
+            assert!(to_value(&BTreeMap::from([("key", float)])).is_err());
+        }
+        assert!(to_value(&f32::NAN).is_err());
+    }
+
+    #[test]
+    fn whole_floats_are_written_as_integers() {
+        let written = to_value(&[15.0, -1.0, 0.0, 0.5, 1e300]).unwrap();
+        assert_eq!(written, json!([15, -1, 0, 0.5, 1e300]));
+        assert_eq!(to_value(&-0.0).unwrap().to_string(), "-0.0");
+    }
+
+    #[test]
+    fn keys_must_be_strings() {
+        assert!(to_value(&BTreeMap::from([((1, 2), "pair")])).is_err());
+    }
+}

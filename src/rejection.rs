@@ -1,0 +1,63 @@
+//! Rejections: why a call never reached its tool.
+//!
+//! One enum for the whole way from the request to the tool; only [`wire`](crate::wire) knows what
+//! each looks like in which protocol. What a tool itself says went wrong is a
+//! [`Failure`](crate::Failure).
+
+use semver::Version;
+
+use crate::{IdError, Requirements, schema::ParameterErrors};
+
+/// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
+#[derive(Debug)]
+pub(crate) enum Rejection {
+    /// The body is not what the protocol asks for.
+    Malformed { message: String, detail: String },
+    /// The client speaks a version of the protocol that is not served.
+    UnsupportedVersion,
+    /// The text in `tool_id` is not a tool id.
+    InvalidToolId(IdError),
+    /// No tool has this id.
+    UnknownTool {
+        qualified: Box<str>,
+        closest: Option<String>,
+    },
+    /// The tool exists, in other versions.
+    UnknownVersion {
+        qualified: Box<str>,
+        version: Version,
+        available: Vec<Version>,
+    },
+    /// The input does not satisfy the tool's schema.
+    InvalidInput(ParameterErrors),
+    /// The tool needs what the call does not bring.
+    Missing { tool: String, missing: Requirements },
+    /// The tool's own definition is wrong; calling it again will not help.
+    Misdefined { tool: String, detail: String },
+    /// The server takes no calls now.
+    Unavailable,
+}
+
+impl Rejection {
+    pub(crate) fn malformed(message: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::Malformed {
+            message: message.into(),
+            detail: detail.into(),
+        }
+    }
+
+    /// A word for logs.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Malformed { .. } => "malformed",
+            Self::UnsupportedVersion => "unsupported_version",
+            Self::InvalidToolId(_) => "invalid_tool_id",
+            Self::UnknownTool { .. } => "unknown_tool",
+            Self::UnknownVersion { .. } => "unknown_version",
+            Self::InvalidInput(_) => "invalid_input",
+            Self::Missing { .. } => "missing_requirements",
+            Self::Misdefined { .. } => "misdefined_tool",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! From a Rust type to the schema that is published.
+//!
+//! schemars describes types for every use there is. What a model reads should be short, and what
+//! a caller sends should be held to it: titles and number formats go, references are inlined,
+//! objects are closed, optional parameters are simply not required.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::walk;
+
+/// The schema of what a tool takes. The type's own description stays at the root.
+pub(crate) fn of_input<T: JsonSchema>() -> Value {
+    let mut schema = raw::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    tidy(&mut schema, &|object| {
+        optional_is_not_null(object);
+        list_required(object);
+    });
+    say_object_at_the_root(&mut schema);
+    close(&mut schema);
+    schema
+}
+
+/// The schema of what a tool gives: `null` for a tool that gives nothing, `{}` for anything.
+pub(crate) fn of_output<T: JsonSchema>() -> Value {
+    let mut schema = raw::<T>(SchemaSettings::draft2020_12().for_serialize());
+    tidy(&mut schema, &list_required);
+    if schema == json!({"type": "null"}) {
+        return Value::Null;
+    }
+    if schema == Value::Bool(true) {
+        return json!({});
+    }
+    schema
+}
+
+fn raw<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    settings
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}
+
+/// Removes what says nothing to a caller, at every depth, and applies `change`.
+fn tidy(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    object.shift_remove("title");
+    let format = object.get("format").and_then(Value::as_str);
+    if format.is_some_and(is_rust_number) {
+        object.shift_remove("format");
+    }
+    change(object);
+    walk::each_inner(object, &mut |_, inner| tidy(inner, change));
+}
+
+/// schemars names Rust's number types as formats; no other reader of JSON Schema knows them.
+fn is_rust_number(format: &str) -> bool {
+    let digits = format.trim_start_matches("uint").trim_start_matches("int");
+    let integer = digits.len() < format.len() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    integer || matches!(format, "double" | "float")
+}
+
+/// An `Option` field may be left out; that is all. It is no second way to send `null`.
+fn optional_is_not_null(object: &mut Map<String, Value>) {
+    let required = object.get("required").cloned().unwrap_or_default();
+    let is_required = |name: &str| {
+        let names = required.as_array().into_iter().flatten();
+        names.into_iter().any(|required| required == name)
+    };
+    let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for (name, property) in properties {
+        if let (false, Value::Object(property)) = (is_required(name), property) {
+            remove_null(property);
+        }
+    }
+}
+
+fn remove_null(property: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = property.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_mut_slice() {
+            let only = only.take();
+            property.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = property.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if property.get("default").is_some_and(Value::is_null) {
+        property.shift_remove("default");
+    }
+    if let Some(Value::Array(forms)) = property.get_mut("anyOf") {
+        forms.retain(|form| *form != json!({"type": "null"}));
+        if let [Value::Object(only)] = forms.as_mut_slice() {
+            let only = std::mem::take(only);
+            property.shift_remove("anyOf");
+            for (keyword, value) in only {
+                // The field's own description says more than its type's.
+                property.entry(keyword).or_insert(value);
+            }
+        }
+    }
+}
+
+/// The specification's definitions say `required` wherever there are properties, even when empty.
+fn list_required(object: &mut Map<String, Value>) {
+    if object.contains_key("properties") {
+        object.entry("required").or_insert_with(|| json!([]));
+    }
+}
+
+/// An enum of objects is an object; callers and models look for that at the root.
+fn say_object_at_the_root(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    let forms = object.get("oneOf").or_else(|| object.get("anyOf"));
+    let Some(forms) = forms.and_then(Value::as_array) else {
+        return;
+    };
+    let is_object = |form: &Value| form.as_object().is_some_and(|o| walk::is_type(o, "object"));
+    if !object.contains_key("type") && forms.iter().all(is_object) {
+        object.insert("type".into(), "object".into());
+    }
+}
+
+/// Refuses unknown properties at every depth, unless the type itself says otherwise (a map).
+fn close(schema: &mut Value) {
+    const COMBINING: [&str; 4] = ["allOf", "anyOf", "oneOf", "if"];
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    let has = |key: &str| object.contains_key(key);
+    let combined = COMBINING.into_iter().any(has);
+    let says_otherwise = has("additionalProperties") || has("unevaluatedProperties");
+    // The forms of a flattened enum share one object with the properties beside them: only the
+    // whole can be closed, its parts cannot.
+    let shared = combined && has("properties");
+    if shared {
+        if !says_otherwise {
+            object.insert("unevaluatedProperties".into(), false.into());
+        }
+    } else if walk::is_type(object, "object") && !combined && !says_otherwise {
+        object.insert("additionalProperties".into(), false.into());
+    }
+    walk::each_inner(object, &mut |keyword, inner| {
+        if shared && COMBINING.contains(&keyword) {
+            close_below(inner);
+        } else {
+            close(inner);
+        }
+    });
+}
+
+/// Closes what lies inside a form, but not the form itself.
+fn close_below(form: &mut Value) {
+    if let Some(object) = form.as_object_mut() {
+        object.shift_remove("additionalProperties");
+        walk::each_inner(object, &mut |_, inner| close(inner));
+    }
+}

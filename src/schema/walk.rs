@@ -1,0 +1,133 @@
+//! Walking a schema: every place in it that is itself a schema.
+//!
+//! A property may be called `title` or `$ref`; only a walk that knows which keywords hold schemas
+//! can tell such a name from the keyword.
+
+use serde_json::{Map, Value};
+
+/// Keywords whose value is one schema.
+const ONE: [&str; 11] = [
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+/// Keywords whose value is a list of schemas. `items` was one before draft 2020-12.
+const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+/// Keywords whose value is an object of schemas by name.
+const NAMED: [&str; 3] = ["dependentSchemas", "patternProperties", "properties"];
+/// What draft 7 does not know.
+const NEWER: [&str; 9] = [
+    "$dynamicRef",
+    "dependentRequired",
+    "dependentSchemas",
+    "maxContains",
+    "minContains",
+    "prefixItems",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "$vocabulary",
+];
+
+type Object = Map<String, Value>;
+
+/// Every schema in `schema`, itself first.
+fn all(schema: &Value) -> Vec<&Object> {
+    let mut found = Vec::new();
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        let Some(object) = schema.as_object() else {
+            continue;
+        };
+        found.push(object);
+        for (keyword, value) in object {
+            let keyword = keyword.as_str();
+            match value {
+                Value::Object(named) if NAMED.contains(&keyword) => open.extend(named.values()),
+                Value::Array(list) if LIST.contains(&keyword) => open.extend(list),
+                value if ONE.contains(&keyword) => open.push(value),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Calls `change` with every schema inside `object`, one level down.
+pub(super) fn each_inner(object: &mut Object, change: &mut dyn FnMut(&str, &mut Value)) {
+    for (keyword, value) in object {
+        let keyword = keyword.as_str();
+        match value {
+            Value::Object(named) if NAMED.contains(&keyword) => {
+                named
+                    .iter_mut()
+                    .for_each(|(_, value)| change(keyword, value));
+            }
+            Value::Array(list) if LIST.contains(&keyword) => {
+                list.iter_mut().for_each(|value| change(keyword, value));
+            }
+            value if ONE.contains(&keyword) => change(keyword, value),
+            _ => {}
+        }
+    }
+}
+
+/// The keyword by which the schema refers to another one, which definitions may not (OXP 1.0,
+/// Tool Definition).
+pub(crate) fn forbidden_reference(schema: &Value) -> Option<&'static str> {
+    const FORBIDDEN: [&str; 5] = [
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "$defs",
+        "definitions",
+    ];
+    let schemas = all(schema);
+    FORBIDDEN
+        .into_iter()
+        .find(|keyword| schemas.iter().any(|schema| schema.contains_key(*keyword)))
+}
+
+/// The properties, at any depth, that no description explains.
+pub(crate) fn undescribed_properties(schema: &Value) -> Vec<String> {
+    let schemas = all(schema).into_iter();
+    let properties = schemas.filter_map(|schema| schema.get("properties")?.as_object());
+    // A constant is the tag of an enum's variant, which says what it is by its value.
+    let is_described =
+        |property: &Value| property.get("description").is_some() || property.get("const").is_some();
+    let mut names: Vec<_> = properties
+        .flatten()
+        .filter(|(_, property)| !is_described(property))
+        .map(|(name, _)| name.clone())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether some schema in `schema` allows the type `name`.
+pub(super) fn any_type(schema: &Value, name: &str) -> bool {
+    all(schema).into_iter().any(|schema| is_type(schema, name))
+}
+
+/// Whether the schema itself allows the type `name`.
+pub(super) fn is_type(object: &Object, name: &str) -> bool {
+    match object.get("type") {
+        Some(Value::String(one)) => one == name,
+        Some(Value::Array(several)) => several.iter().any(|one| one == name),
+        _ => false,
+    }
+}
+
+/// Whether draft 7 cannot express the schema.
+pub(super) fn uses_newer_keywords(schema: &Value) -> bool {
+    let schemas = all(schema);
+    let uses = |keyword: &&str| schemas.iter().any(|schema| schema.contains_key(*keyword));
+    NEWER.iter().any(uses)
+}

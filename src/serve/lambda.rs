@@ -1,0 +1,84 @@
+//! The Lambda function: one event, one answer.
+
+use axum::{Router, body::Body, response::Response};
+use http::Request;
+use http_body_util::BodyExt;
+use lambda_http::lambda_runtime::{
+    self, Diagnostic, LambdaEvent, service_fn, tower::ServiceExt, tracing as lambda_tracing,
+};
+use serde_json::value::RawValue;
+
+use super::{
+    Error,
+    event::{self, Answer, Event, EventError},
+};
+use crate::{host::Invocation, wire::oxp};
+
+/// Takes events from the runtime API until the platform ends the process.
+pub(super) async fn run(router: Router) -> Result<(), Error> {
+    if !tracing::dispatcher::has_been_set() {
+        lambda_tracing::init_default_subscriber();
+    }
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Box<RawValue>>| {
+        let router = router.clone();
+        async move {
+            let answer = answer(router, event.payload.get(), event.context).await;
+            answer.map_err(|error| {
+                tracing::error!(%error, "the event is not an HTTP request");
+                Diagnostic {
+                    error_type: "UnsupportedEvent".into(),
+                    error_message: error.to_string(),
+                }
+            })
+        }
+    }))
+    .await
+}
+
+/// The answer to one event.
+pub(crate) async fn answer(
+    router: Router,
+    event: &str,
+    context: lambda_runtime::Context,
+) -> Result<Answer, EventError> {
+    let Event { origin, request } = Event::parse(event)?;
+    let response = match request {
+        Ok(request) => respond(router, request, context).await,
+        Err(response) => *response,
+    };
+    let (parts, body) = response.into_parts();
+    match body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes)
+    {
+        Ok(body) if event::fits(&body) => Ok(Answer::new(origin, parts, body)),
+        Ok(_) => Ok(failed(origin, "The response is larger than AWS Lambda can send.").await),
+        Err(error) => Ok(failed(origin, &format!("The response broke off: {error}")).await),
+    }
+}
+
+async fn respond(
+    router: Router,
+    mut request: Request<Body>,
+    context: lambda_runtime::Context,
+) -> Response {
+    let deadline = (context.deadline > 0).then(|| context.deadline());
+    let extensions = request.extensions_mut();
+    extensions.insert(Invocation { deadline });
+    // Where routes of one's own find it: lambda_http's RequestExt.
+    extensions.insert(context);
+    match router.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+async fn failed(origin: event::Origin, detail: &str) -> Answer {
+    let (parts, body) = oxp::internal_error(detail).into_parts();
+    let body = body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes);
+    Answer::new(origin, parts, body.unwrap_or_default())
+}

@@ -1,0 +1,217 @@
+//! The local HTTP server: the same tools without AWS.
+
+use std::{
+    env, fmt,
+    future::Future,
+    io::{self, IsTerminal},
+    net::SocketAddr,
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::Response,
+};
+use http::{HeaderMap, Uri, header};
+use tokio::net::TcpListener;
+
+use super::{Error, REAL, record, sample};
+use crate::{Server, testing, wire::oxp};
+
+/// How long calls may still take after the process was asked to stop.
+const LAST_CALLS: Duration = Duration::from_secs(5);
+
+/// Serves until Ctrl-C or SIGTERM.
+pub(super) async fn run(server: Server) -> Result<(), Error> {
+    log_to_terminal();
+    let listener = listen().await?;
+    let address = listener.local_addr()?;
+    let example = sample::call_of(server.toolkit());
+    let router = match env::var_os("RECORD_EVENTS") {
+        None => server.router_on(REAL),
+        // With the clock and ids that a replay has, or it could not give the same answer.
+        Some(folder) => record::into(folder.into(), server.router_on(testing::FIXED))?,
+    };
+    let router = if address.ip().is_loopback() {
+        guarded(router)
+    } else {
+        router
+    };
+    greet(address, example.as_deref());
+
+    let (stopping, stopped) = tokio::sync::oneshot::channel();
+    let signal = stop_signal()?;
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+        signal.await;
+        let _ = stopping.send(());
+    });
+    tokio::select! {
+        served = server => served?,
+        () = late(stopped) => tracing::warn!("stopped while calls were still running"),
+    }
+    println!("Stopped.");
+    Ok(())
+}
+
+fn log_to_terminal() {
+    let level = env::var("RUST_LOG").ok();
+    let level = level.and_then(|level| level.parse().ok());
+    // Fails where the program has installed a subscriber of its own, which is then the right one.
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(level.unwrap_or(tracing::Level::INFO))
+        .without_time()
+        .with_ansi(io::stdout().is_terminal())
+        .with_target(false)
+        .try_init();
+}
+
+async fn listen() -> Result<TcpListener, Error> {
+    let host = env::var("HOST").unwrap_or_else(|_| "127.0.0.1".into());
+    let port = env::var("PORT").unwrap_or_else(|_| "9000".into());
+    let number: u16 = port
+        .parse()
+        .map_err(|_| CannotListen(format!("PORT is '{port}', which is not a port number")))?;
+    let listener = TcpListener::bind((host.as_str(), number)).await;
+    Ok(listener.map_err(|error| {
+        CannotListen(format!(
+            "cannot listen on {host}:{number}: {error}; set HOST and PORT to listen elsewhere"
+        ))
+    })?)
+}
+
+struct CannotListen(String);
+
+impl fmt::Display for CannotListen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The same as `Display`: `main` prints its error with `Debug`.
+impl fmt::Debug for CannotListen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for CannotListen {}
+
+fn greet(address: SocketAddr, example: Option<&str>) {
+    println!("Serving tools on http://{address}");
+    println!("  GET  http://{address}/health");
+    println!("  GET  http://{address}/tools");
+    println!("  POST http://{address}/tools/call");
+    if let Some(example) = example {
+        println!("Try it:");
+        println!("  curl http://{address}/tools/call -d '{example}'");
+    }
+}
+
+/// Completes on the first Ctrl-C or SIGTERM. The handlers stand before the address is printed, so
+/// that nobody who has seen it can send a signal too early.
+fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        Ok(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        })
+    }
+    #[cfg(not(unix))]
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}
+
+async fn late(stopped: tokio::sync::oneshot::Receiver<()>) {
+    // The sender is dropped unsent only when the server ends by itself, and the race with it.
+    if stopped.await.is_ok() {
+        tokio::time::sleep(LAST_CALLS).await;
+    }
+}
+
+/// Keeps web pages out. A page in the developer's browser can send requests to a loopback
+/// address, across origins or after pointing its own name there; tools may do more than its
+/// author should be able to ask for.
+fn guarded(router: Router) -> Router {
+    let names = env::var("ALLOWED_HOSTS").unwrap_or_default();
+    let names: Vec<String> = names
+        .split(',')
+        .map(|name| name.trim().to_lowercase())
+        .collect();
+    router.layer(middleware::from_fn_with_state(names, guard))
+}
+
+async fn guard(State(names): State<Vec<String>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    if is_ours(headers, header::HOST, &names) && is_ours(headers, header::ORIGIN, &names) {
+        return next.run(request).await;
+    }
+    oxp::forbidden(
+        "This server listens on a loopback address and takes requests for localhost only. Name \
+         other hosts in ALLOWED_HOSTS.",
+    )
+}
+
+/// Whether the header is absent or names a host that is allowed.
+fn is_ours(headers: &HeaderMap, header: header::HeaderName, names: &[String]) -> bool {
+    let Some(value) = headers.get(header) else {
+        return true;
+    };
+    let host = value.to_str().ok().and_then(host_of);
+    host.is_some_and(|host| {
+        matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]") || names.contains(&host)
+    })
+}
+
+/// The host in `host:port` or `scheme://host:port`.
+fn host_of(text: &str) -> Option<String> {
+    let authority = text
+        .split_once("://")
+        .map_or(text, |(_, authority)| authority);
+    let uri: Uri = authority.parse().ok()?;
+    Some(uri.host()?.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_requests_for_this_machine_are_taken() {
+        let is_taken = |host: &str| {
+            let headers = HeaderMap::from_iter([(header::HOST, host.parse().unwrap())]);
+            is_ours(&headers, header::HOST, &["tunnel.example".into()])
+        };
+        for host in [
+            "localhost:9000",
+            "LOCALHOST",
+            "127.0.0.1:9000",
+            "[::1]:9000",
+            "http://localhost:3000",
+            "tunnel.example",
+            "https://tunnel.example",
+        ] {
+            assert!(is_taken(host), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "http://evil.example",
+            "null",
+            "",
+            "127.0.0.2",
+            "user@evil.example",
+        ] {
+            assert!(!is_taken(host), "{host}");
+        }
+        assert!(is_ours(&HeaderMap::new(), header::ORIGIN, &[]));
+    }
+}

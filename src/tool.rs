@@ -1,0 +1,212 @@
+//! A tool: its id, its schemas, its requirements and one boxed run.
+//!
+//! Making one costs almost nothing, whatever the number of tools: it stores functions. Schemas,
+//! validators and descriptions are made when they are first needed.
+
+use std::{borrow::Cow, future::Future, panic::Location, pin::Pin, time::Duration};
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{
+    Context, Failure, Requirements,
+    handler::Handler,
+    output,
+    schema::{self, ParameterErrors, Schema},
+};
+
+/// A tool's run, its input decoded, waiting for its context.
+pub(crate) type Prepared = Box<dyn FnOnce(Context) -> Running + Send>;
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+type Prepare = Box<dyn Fn(Value) -> Result<Prepared, ParameterErrors> + Send + Sync>;
+
+/// One version of one tool.
+///
+/// ```
+/// use lambda_tools::{Failure, Tool};
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+///
+/// /// Repeats a word.
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Repeat {
+///     /// The word to repeat.
+///     word: String,
+///     /// How many times, once if left out.
+///     times: Option<u8>,
+/// }
+///
+/// async fn repeat(input: Repeat) -> Result<String, Failure> {
+///     Ok(input.word.repeat(input.times.unwrap_or(1).into()))
+/// }
+///
+/// let tool = Tool::new("Words.Repeat@1.0.0", repeat);
+/// ```
+///
+/// The doc comment of the input type is the tool's description; those of its fields describe the
+/// parameters. Fields that are `Option` or `#[serde(default)]` may be left out. Parameters the
+/// type does not know are refused, at every depth.
+pub struct Tool {
+    pub(crate) id: Cow<'static, str>,
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) input: Schema,
+    pub(crate) output: Schema,
+    pub(crate) requirements: Requirements,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) defined_at: &'static Location<'static>,
+    prepare: Prepare,
+}
+
+impl Tool {
+    /// A tool whose schemas come from its function's types.
+    ///
+    /// `id` is `Toolkit.Tool@x.y.z`; mistakes in it, and in the types, are reported by
+    /// [`Toolkit::new`](crate::Toolkit::new), all at once.
+    #[track_caller]
+    pub fn new<H, A: 'static>(id: impl Into<Cow<'static, str>>, handler: H) -> Self
+    where
+        H: Handler<A>,
+        H::In: DeserializeOwned + JsonSchema + Send + 'static,
+        H::Out: Serialize + JsonSchema + 'static,
+    {
+        let input = Schema::of_type(schema::of_input::<H::In>);
+        let output = Schema::of_type(schema::of_output::<H::Out>);
+        Self::with_schemas(id.into(), input, output, handler)
+    }
+
+    /// A tool whose schemas are known only at run time: JSON in, JSON out.
+    ///
+    /// `input` is the JSON Schema of an object, `output` that of the result (`null` for none).
+    /// Without a `$schema` they are read as draft 7, or as draft 2020-12 where they use its
+    /// keywords. Objects in them are as open as they say.
+    #[track_caller]
+    pub fn dynamic<H, A: 'static>(
+        id: impl Into<Cow<'static, str>>,
+        description: impl Into<String>,
+        input: Value,
+        output: Value,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<A, In = Value, Out = Value>,
+    {
+        let (input, output) = (Schema::given(input), Schema::given(output));
+        Self::with_schemas(id.into(), input, output, handler).description(description)
+    }
+
+    #[track_caller]
+    fn with_schemas<H, A: 'static>(
+        id: Cow<'static, str>,
+        input: Schema,
+        output: Schema,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<A>,
+        H::In: DeserializeOwned + Send + 'static,
+        H::Out: Serialize + 'static,
+    {
+        Self {
+            id,
+            name: None,
+            description: None,
+            input,
+            output,
+            requirements: Requirements::default(),
+            timeout: None,
+            defined_at: Location::caller(),
+            prepare: Box::new(move |input| prepare(handler.clone(), input)),
+        }
+    }
+
+    /// Sets the description, instead of the input type's doc comment.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// Sets the name that models see, instead of `Toolkit_Tool`. At most 64 letters, digits,
+    /// underscores and dashes.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Declares a secret that the tool reads with [`Context::secret`].
+    #[must_use]
+    pub fn secret(mut self, id: impl Into<String>) -> Self {
+        self.requirements.add_secret(id.into());
+        self
+    }
+
+    /// Declares a provider whose token, granted these OAuth 2.0 scopes by the user, the tool
+    /// reads with [`Context::token`].
+    #[must_use]
+    pub fn authorization<S: Into<String>>(
+        mut self,
+        provider: impl Into<String>,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let scopes = scopes.into_iter().map(Into::into).collect();
+        self.requirements.add_authorization(provider.into(), scopes);
+        self
+    }
+
+    /// Declares that the tool must know which user it acts for ([`Context::user_id`]).
+    #[must_use]
+    pub fn user_id(mut self) -> Self {
+        self.requirements.user_id = true;
+        self
+    }
+
+    /// Sets how long a call may take before it is answered with a failure that may be retried.
+    /// Without it the limit is [`DEFAULT_TIMEOUT`](crate::DEFAULT_TIMEOUT). On Lambda the
+    /// function's own deadline applies as well.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// Decodes an input that satisfies the schema.
+    pub(crate) fn prepare(&self, input: Value) -> Result<Prepared, ParameterErrors> {
+        (self.prepare)(input)
+    }
+}
+
+fn prepare<H, A: 'static>(handler: H, input: Value) -> Result<Prepared, ParameterErrors>
+where
+    H: Handler<A>,
+    H::In: DeserializeOwned + Send + 'static,
+    H::Out: Serialize + 'static,
+{
+    let input: H::In = serde_path_to_error::deserialize(input).map_err(undecodable)?;
+    Ok(Box::new(move |context| {
+        Box::pin(run(handler, input, context))
+    }))
+}
+
+async fn run<H, A>(handler: H, input: H::In, context: Context) -> Result<Value, Failure>
+where
+    H: Handler<A>,
+    H::Out: Serialize,
+{
+    let output = handler.call(input, context).await?;
+    output::to_value(&output).map_err(|error| {
+        Failure::new("The tool gave a result that cannot be sent")
+            .developer_message(format!("The output is not JSON: {error}"))
+    })
+}
+
+/// The input satisfies its schema, yet its type refuses it: the type knows a rule that the schema
+/// does not state. The error's own text may quote the value and is not passed on.
+#[expect(clippy::needless_pass_by_value, reason = "map_err hands it over")]
+fn undecodable(error: serde_path_to_error::Error<serde_json::Error>) -> ParameterErrors {
+    let path = error.path().to_string();
+    let path = if path == "." { "input".into() } else { path };
+    ParameterErrors::from([(path, "Is not valid".into())])
+}

@@ -1,0 +1,272 @@
+//! The tools of one server: built once, then listed and resolved.
+//!
+//! A toolkit that was built is right: everything that can be wrong with a definition is said when
+//! it is built, all of it at once, so that nobody fixes one mistake only to meet the next.
+
+use std::{collections::HashMap, fmt};
+
+use semver::Version;
+
+use crate::{
+    Tool, ToolDefinition, ToolId,
+    definition::name_of,
+    id::Selector,
+    schema::{self, Schema},
+};
+
+/// A set of tools that are served together.
+///
+/// ```
+/// use lambda_tools::{Failure, Tool, Toolkit};
+///
+/// /// Says hello.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Greet {}
+///
+/// async fn greet(_: Greet) -> Result<String, Failure> {
+///     Ok("Hello!".into())
+/// }
+///
+/// let toolkit = Toolkit::new([Tool::new("Hello.Greet@1.0.0", greet)])?;
+/// assert_eq!(toolkit.definitions()[0].description, "Says hello.");
+///
+/// let mistake = Toolkit::new([Tool::new("Hello.Greet", greet)]).unwrap_err();
+/// assert!(mistake.to_string().contains("Toolkit.Tool@1.0.0"));
+/// # Ok::<(), lambda_tools::BuildError>(())
+/// ```
+pub struct Toolkit {
+    entries: Vec<Entry>,
+    /// The entries of each `Toolkit.Tool`, oldest version first.
+    by_name: HashMap<Box<str>, Vec<usize>>,
+}
+
+pub(crate) struct Entry {
+    pub(crate) id: ToolId,
+    pub(crate) tool: Tool,
+}
+
+/// Why a selector selects no tool.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotFound {
+    Tool { closest: Option<String> },
+    Version { available: Vec<Version> },
+}
+
+impl Toolkit {
+    /// Puts tools together; several versions of one tool may stand side by side.
+    ///
+    /// # Errors
+    /// All mistakes in all definitions: ids that are none, an id registered twice, two tools with
+    /// one name, missing descriptions, inputs that are not objects, recursive types.
+    ///
+    /// Ids and names are always checked. The schemas are checked where debug assertions are on
+    /// (`cargo test`, `cargo run`) and by [`serve`](crate::serve) outside of Lambda, so that a
+    /// cold start does not pay for what was checked before it was deployed;
+    /// [`Toolkit::check`] does it on demand.
+    pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, BuildError> {
+        let mut problems = Vec::new();
+        let mut toolkit = Self {
+            entries: Vec::new(),
+            by_name: HashMap::new(),
+        };
+        for tool in tools {
+            match tool.id.parse() {
+                Ok(id) => toolkit.add(Entry { id, tool }, &mut problems),
+                Err(error) => problems.push(problem(&tool, &format!("{error}"))),
+            }
+        }
+        toolkit.check_names(&mut problems);
+        if cfg!(debug_assertions) {
+            toolkit.check_schemas(&mut problems);
+        }
+        BuildError::unless_empty(problems).map(|()| toolkit)
+    }
+
+    /// Checks every definition, schemas included, whatever the build.
+    ///
+    /// # Errors
+    /// All mistakes that there are.
+    pub fn check(&self) -> Result<(), BuildError> {
+        let mut problems = Vec::new();
+        self.check_schemas(&mut problems);
+        BuildError::unless_empty(problems)
+    }
+
+    /// The tools as `GET /tools` describes them, in the order in which they were given.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        let definition = |entry: &Entry| ToolDefinition::of(&entry.id, &entry.tool);
+        self.entries.iter().map(definition).collect()
+    }
+
+    /// OXP 1.0, Tool Version Resolution.
+    pub(crate) fn resolve(&self, selector: &Selector) -> Result<&Entry, NotFound> {
+        let Some(versions) = self.by_name.get(&selector.qualified) else {
+            let closest = self.closest(&selector.qualified);
+            return Err(NotFound::Tool { closest });
+        };
+        let version_at = |index: &usize| self.entries[*index].id.version();
+        let index = match &selector.version {
+            None => versions.last(),
+            Some(version) => versions
+                .binary_search_by_key(&version, version_at)
+                .ok()
+                .map(|place| &versions[place]),
+        };
+        let not_found = || NotFound::Version {
+            available: versions.iter().map(version_at).cloned().collect(),
+        };
+        index
+            .map(|index| &self.entries[*index])
+            .ok_or_else(not_found)
+    }
+
+    fn closest(&self, qualified: &str) -> Option<String> {
+        // Comparing is quadratic in the length, which the caller chooses.
+        if qualified.len() > 128 {
+            return None;
+        }
+        let likeness = |name: &str| strsim::normalized_damerau_levenshtein(qualified, name);
+        let rated = self.by_name.keys().map(|name| (likeness(name), name));
+        rated
+            .filter(|(likeness, _)| *likeness >= 0.7)
+            .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
+            .map(|(_, name)| name.to_string())
+    }
+
+    fn add(&mut self, entry: Entry, problems: &mut Vec<String>) {
+        let versions = self.by_name.entry(entry.id.qualified().into()).or_default();
+        let version_at = |index: &usize| self.entries[*index].id.version();
+        match versions.binary_search_by_key(&entry.id.version(), version_at) {
+            Ok(place) => {
+                let first = self.entries[versions[place]].tool.defined_at;
+                problems.push(problem(
+                    &entry.tool,
+                    &format!("this id and version is already registered at {first}"),
+                ));
+            }
+            Err(place) => {
+                versions.insert(place, self.entries.len());
+                self.entries.push(entry);
+            }
+        }
+    }
+
+    /// Models call tools by name: one name, one tool.
+    fn check_names(&self, problems: &mut Vec<String>) {
+        let mut owners: HashMap<String, &Entry> = HashMap::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            let name = name_of(&entry.id, &entry.tool);
+            let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+            if name.is_empty() || name.len() > 64 || !name.bytes().all(allowed) {
+                let text = "its name must be 1 to 64 letters, digits, underscores or dashes; \
+                            give one with .name(…)";
+                problems.push(problem(&entry.tool, text));
+            }
+            let owner = *owners.entry(name).or_insert(entry);
+            if owner.id.qualified() != entry.id.qualified() {
+                let text = format!("{} has the same name; give another with .name(…)", owner.id);
+                problems.push(problem(&entry.tool, &text));
+            }
+        }
+    }
+
+    fn check_schemas(&self, problems: &mut Vec<String>) {
+        for entry in &self.entries {
+            for text in mistakes_in(entry) {
+                problems.push(problem(&entry.tool, &text));
+            }
+        }
+    }
+}
+
+fn mistakes_in(entry: &Entry) -> Vec<String> {
+    let tool = &entry.tool;
+    let mut found = Vec::new();
+    if ToolDefinition::of(&entry.id, tool)
+        .description
+        .trim()
+        .is_empty()
+    {
+        found.push(
+            "it has no description; write a doc comment on the input type or call \
+             .description(…)"
+                .to_owned(),
+        );
+    }
+    if tool.input.value()["type"] != "object" {
+        found.push("its input is not an object; take a struct with named fields".to_owned());
+    }
+    let undescribed = schema::undescribed_properties(tool.input.value());
+    if !undescribed.is_empty() {
+        let names = undescribed.join(", ");
+        found.push(format!("these parameters have no description: {names}"));
+    }
+    mistakes_in_schema("input", &tool.input, &mut found);
+    if !tool.output.value().is_null() {
+        mistakes_in_schema("output", &tool.output, &mut found);
+    }
+    found
+}
+
+fn mistakes_in_schema(which: &str, schema: &Schema, found: &mut Vec<String>) {
+    if let Some(reference) = schema::forbidden_reference(schema.value()) {
+        found.push(format!(
+            "its {which} schema uses {reference}; definitions must be inlined, so the type must \
+             not contain itself"
+        ));
+    } else if let Err(error) = schema.compile() {
+        found.push(format!("its {which} schema is not a JSON Schema: {error}"));
+    }
+}
+
+fn problem(tool: &Tool, text: &str) -> String {
+    format!("{} ({}): {text}", tool.id, tool.defined_at)
+}
+
+impl fmt::Debug for Toolkit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = self.entries.iter().map(|entry| entry.id.to_string());
+        f.debug_list().entries(ids).finish()
+    }
+}
+
+/// Everything that is wrong with a toolkit's definitions, one line each.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BuildError {
+    problems: Vec<String>,
+}
+
+impl BuildError {
+    fn unless_empty(problems: Vec<String>) -> Result<(), Self> {
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Self { problems })
+        }
+    }
+
+    /// The mistakes, each naming its tool and the line that registers it.
+    #[must_use]
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the tools cannot be served:")?;
+        self.problems
+            .iter()
+            .try_for_each(|problem| write!(f, "\n  - {problem}"))
+    }
+}
+
+/// The same as `Display`: `main` prints its error with `Debug`.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for BuildError {}

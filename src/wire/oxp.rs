@@ -1,0 +1,167 @@
+//! OXP 1.0 and its predecessor Open Tool Calling 1.0: one model in three dialects.
+//!
+//! The dialect of a request is read off its shape, and the answer keeps to it. Reference: OXP 1.0,
+//! Call Tool and List Tools; OTC 1.0, Call Tool.
+
+mod catalogue;
+mod dialect;
+mod request;
+mod response;
+
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
+use serde::Serialize;
+
+use super::App;
+use crate::{call::Outcome, host::Invocation, rejection::Rejection};
+
+pub(crate) use catalogue::Catalogue;
+use dialect::Dialect;
+use response::{ErrorBody, status_of};
+
+pub(crate) use response::size_as_sent;
+
+/// `GET /health`: 200 when ready to take calls, 503 when not.
+pub(super) fn health(ready: bool) -> Response {
+    #[derive(Serialize)]
+    struct Health {
+        status: &'static str,
+    }
+    if ready {
+        json(StatusCode::OK, &Health { status: "ok" })
+    } else {
+        let status = "unavailable";
+        json(StatusCode::SERVICE_UNAVAILABLE, &Health { status })
+    }
+}
+
+/// `GET /tools`: the catalogue, in the form that the request asks for.
+pub(super) fn list(app: &App, headers: &HeaderMap, body: &[u8]) -> Response {
+    let form = match request::form_of_list(headers, body) {
+        Ok(form) => form,
+        Err(rejection) => return rejected(&rejection),
+    };
+    match app.catalogue.get(form, &app.toolkit) {
+        Ok(body) => send(StatusCode::OK, body.clone().into()),
+        Err(detail) => error_response(
+            StatusCode::BAD_REQUEST,
+            "The list of tools cannot be sent",
+            detail,
+        ),
+    }
+}
+
+/// `POST /tools/call`: runs one tool.
+pub(super) async fn call(
+    app: &App,
+    headers: &HeaderMap,
+    body: &[u8],
+    invocation: &Invocation,
+) -> Response {
+    let decoded = request::decode(headers, body);
+    let dialect = decoded.dialect;
+    let result = match decoded.call {
+        Ok(call) => app.perform(call, invocation).await,
+        Err(rejection) => Err(rejection),
+    };
+    match result {
+        Ok(outcome) => {
+            log_outcome(&outcome);
+            send(StatusCode::OK, response::outcome(dialect, outcome).into())
+        }
+        Err(rejection) => rejected_in(dialect, &rejection),
+    }
+}
+
+fn log_outcome(outcome: &Outcome) {
+    let ms = response::milliseconds(outcome.duration).as_f64();
+    let (tool, call_id) = (outcome.tool.as_str(), outcome.call_id.as_str());
+    match &outcome.result {
+        Ok(_) => tracing::info!(tool, ms, outcome = "success", call_id, "call"),
+        Err(failure) => {
+            let detail = failure.parts().developer_message.as_deref();
+            let detail = detail.unwrap_or_else(|| failure.message());
+            tracing::warn!(tool, ms, outcome = "failure", call_id, detail, "call");
+        }
+    }
+}
+
+/// A rejection before the dialect is known: flat, without `$schema`.
+pub(super) fn rejected(rejection: &Rejection) -> Response {
+    rejected_in(Dialect::Header, rejection)
+}
+
+fn rejected_in(dialect: Dialect, rejection: &Rejection) -> Response {
+    let body = ErrorBody::of(rejection);
+    let detail = body.detail();
+    tracing::warn!(
+        outcome = "rejection",
+        reason = rejection.reason(),
+        detail,
+        "call"
+    );
+    json(status_of(rejection), &body.in_dialect(dialect))
+}
+
+/// Any other path.
+pub(super) fn not_found() -> Response {
+    error_response(
+        StatusCode::NOT_FOUND,
+        "There is nothing at this path",
+        "This server has GET /health, GET /tools and POST /tools/call.",
+    )
+}
+
+/// A known path with another method; the router adds `Allow`.
+pub(super) fn method_not_allowed() -> Response {
+    error_response(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "This path does not take this method",
+        "The Allow header lists the methods it takes.",
+    )
+}
+
+/// A body that the platform says is base64 and is not.
+pub(crate) fn undecodable_body() -> Response {
+    rejected(&Rejection::malformed(
+        "The request body cannot be decoded",
+        "The event says that the body is base64, and it is not.",
+    ))
+}
+
+/// What a route of the owner's own did that cannot be sent.
+pub(crate) fn internal_error(detail: &str) -> Response {
+    error_response(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "The response cannot be sent",
+        detail,
+    )
+}
+
+/// A request that a local server does not take, so that no web page can reach it.
+pub(crate) fn forbidden(detail: &str) -> Response {
+    error_response(
+        StatusCode::FORBIDDEN,
+        "This request is not allowed here",
+        detail,
+    )
+}
+
+fn error_response(status: StatusCode, message: &str, detail: &str) -> Response {
+    json(status, &ErrorBody::plain(message, detail))
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    let body = serde_json::to_vec(body).expect("our own bodies have string keys only");
+    send(status, body.into())
+}
+
+/// Every OXP answer says which version of the protocol it follows.
+fn send(status: StatusCode, body: axum::body::Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(dialect::VERSION_HEADER, HeaderValue::from_static("1.0"));
+    response
+}

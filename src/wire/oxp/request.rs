@@ -1,0 +1,235 @@
+//! Decoding of requests.
+//!
+//! A body is parsed once and taken apart by hand, because the answer to a wrong one has to name
+//! the field that is wrong. Order of the checks: JSON, shape, types, protocol version, tool id.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use serde_json::{Map, Value};
+
+use super::{
+    catalogue::Form,
+    dialect::{self, Dialect},
+};
+use crate::{
+    Secret,
+    call::{Call, Given},
+    rejection::Rejection,
+};
+
+type Object = Map<String, Value>;
+
+/// A request as far as it could be read.
+pub(super) struct Decoded {
+    pub(super) dialect: Dialect,
+    pub(super) call: Result<Call, Rejection>,
+}
+
+impl Decoded {
+    fn refused(dialect: Dialect, rejection: Rejection) -> Self {
+        let call = Err(rejection);
+        Self { dialect, call }
+    }
+}
+
+/// Decodes the body of `POST /tools/call`, in whichever dialect it is.
+pub(super) fn decode(headers: &HeaderMap, body: &[u8]) -> Decoded {
+    let body = match object(body) {
+        Ok(body) => body,
+        Err(rejection) => return Decoded::refused(Dialect::Header, rejection),
+    };
+    let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
+        (false, true) => return bare(headers, body),
+        (true, false) => return enveloped(headers, body),
+        (true, true) => "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
+        (false, false) => {
+            "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
+        }
+    };
+    let rejection = Rejection::malformed("The request cannot be understood", detail);
+    Decoded::refused(Dialect::Header, rejection)
+}
+
+fn bare(headers: &HeaderMap, body: Object) -> Decoded {
+    let call = Request::of(body, "").and_then(|request| {
+        dialect::check_header(headers)?;
+        request.into_call()
+    });
+    let dialect = Dialect::Header;
+    Decoded { dialect, call }
+}
+
+fn enveloped(headers: &HeaderMap, body: Object) -> Decoded {
+    let mut envelope = Fields::of(body, "");
+    let schema = match envelope.text("$schema") {
+        Ok(schema) => schema,
+        Err(rejection) => return Decoded::refused(Dialect::Schema, rejection),
+    };
+    let schema = schema.as_deref();
+    let dialect = Dialect::of_envelope(schema);
+    let call = envelope
+        .object("request")
+        .and_then(|request| Request::of(request.unwrap_or_default(), "request."))
+        .and_then(|request| {
+            dialect::check_schema(schema)?;
+            dialect::check_header(headers)?;
+            request.into_call()
+        });
+    Decoded { dialect, call }
+}
+
+/// Which form of the catalogue a `GET /tools` asks for: by header, by body, or not at all.
+pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, Rejection> {
+    let schema = if body.trim_ascii().is_empty() {
+        None
+    } else {
+        Fields::of(object(body)?, "").text("$schema")?
+    };
+    dialect::check_schema(schema.as_deref())?;
+    dialect::check_header(headers)?;
+    Ok(match schema {
+        Some(schema) if Dialect::of_envelope(Some(&schema)) == Dialect::Otc => Form::Otc,
+        Some(_) => Form::Universal,
+        None if headers.contains_key(dialect::VERSION_HEADER) => Form::Header,
+        None => Form::Universal,
+    })
+}
+
+fn object(body: &[u8]) -> Result<Object, Rejection> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Rejection::malformed(
+            "The request cannot be understood",
+            "The body must be a JSON object.",
+        )),
+        Err(_) if body.is_empty() => Err(Rejection::malformed(
+            "The request is empty",
+            "The body must be a JSON object with the call.",
+        )),
+        Err(error) => Err(Rejection::malformed(
+            "The request is not valid JSON",
+            format!("The body is not valid JSON: {error}"),
+        )),
+    }
+}
+
+/// OXP 1.0, Call Tool Request, its fields of the right types.
+struct Request {
+    tool_id: String,
+    call_id: Option<String>,
+    trace_id: Option<String>,
+    input: Object,
+    given: Given,
+}
+
+impl Request {
+    fn of(body: Object, path: &str) -> Result<Self, Rejection> {
+        let mut body = Fields::of(body, path);
+        let tool_id = body.text("tool_id")?;
+        let tool_id = tool_id.ok_or_else(|| wrong(&format!("{path}tool_id"), "is missing"))?;
+        Ok(Self {
+            tool_id,
+            call_id: body.text("call_id")?,
+            trace_id: body.text("trace_id")?,
+            input: input(&mut body)?,
+            given: given(&mut body)?,
+        })
+    }
+
+    fn into_call(self) -> Result<Call, Rejection> {
+        Ok(Call {
+            selector: self.tool_id.parse().map_err(Rejection::InvalidToolId)?,
+            call_id: self.call_id,
+            trace_id: self.trace_id,
+            input: Value::Object(self.input),
+            given: self.given,
+        })
+    }
+}
+
+/// The OTC text calls the field `inputs` in one place and `input` in all others.
+fn input(body: &mut Fields<'_>) -> Result<Object, Rejection> {
+    match (body.object("input")?, body.object("inputs")?) {
+        (Some(_), Some(_)) => Err(Rejection::malformed(
+            "The request cannot be understood",
+            format!("The body has both '{0}input' and '{0}inputs'.", body.path),
+        )),
+        (input, inputs) => Ok(input.or(inputs).unwrap_or_default()),
+    }
+}
+
+fn given(body: &mut Fields<'_>) -> Result<Given, Rejection> {
+    let Some(context) = body.object("context")? else {
+        return Ok(Given::default());
+    };
+    let path = format!("{}context.", body.path);
+    let mut context = Fields::of(context, &path);
+    Ok(Given {
+        user_id: context.text("user_id")?,
+        tokens: context.secrets("authorization", "token")?,
+        secrets: context.secrets("secrets", "value")?,
+    })
+}
+
+/// An object whose fields are taken out one by one, and where it stands in the body.
+struct Fields<'a> {
+    object: Object,
+    path: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    fn of(object: Object, path: &'a str) -> Self {
+        Self { object, path }
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, Rejection> {
+        match self.object.swap_remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(self.wrong(name, "must be a string")),
+        }
+    }
+
+    fn object(&mut self, name: &str) -> Result<Option<Object>, Rejection> {
+        match self.object.swap_remove(name) {
+            None => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(_) => Err(self.wrong(name, "must be an object")),
+        }
+    }
+
+    /// A list of `{"id": …, VALUE: …}`.
+    fn secrets(&mut self, name: &str, value: &str) -> Result<BTreeMap<String, Secret>, Rejection> {
+        let items = match self.object.swap_remove(name) {
+            None => return Ok(BTreeMap::new()),
+            Some(Value::Array(items)) => items,
+            Some(_) => return Err(self.wrong(name, "must be an array")),
+        };
+        let item_of = |(index, item)| {
+            let path = format!("{}{name}[{index}]", self.path);
+            let Value::Object(item) = item else {
+                return Err(wrong(&path, "must be an object"));
+            };
+            let path = path + ".";
+            let mut item = Fields::of(item, &path);
+            let mut text = |name: &str| {
+                let text = item.text(name)?;
+                text.ok_or_else(|| wrong(&format!("{path}{name}"), "is missing"))
+            };
+            Ok((text("id")?, Secret::from(text(value)?)))
+        };
+        items.into_iter().enumerate().map(item_of).collect()
+    }
+
+    fn wrong(&self, name: &str, what: &str) -> Rejection {
+        wrong(&format!("{}{name}", self.path), what)
+    }
+}
+
+fn wrong(path: &str, what: &str) -> Rejection {
+    Rejection::malformed(
+        "The request cannot be understood",
+        format!("'{path}' {what}."),
+    )
+}
