@@ -61,7 +61,7 @@ impl Context {
     /// # Errors
     /// A failure that says so, for a provider the tool did not declare.
     pub fn token(&self, provider: &str) -> Result<&Secret, Failure> {
-        let undeclared = || undeclared(format!(".authorization({provider:?}, …)"));
+        let undeclared = || undeclared(&format!(".authorization({provider:?}, …)"));
         self.0.tokens.get(provider).ok_or_else(undeclared)
     }
 
@@ -70,7 +70,7 @@ impl Context {
     /// # Errors
     /// A failure that says so, for a secret the tool did not declare.
     pub fn secret(&self, id: &str) -> Result<&Secret, Failure> {
-        let undeclared = || undeclared(format!(".secret({id:?})"));
+        let undeclared = || undeclared(&format!(".secret({id:?})"));
         self.0.secrets.get(id).ok_or_else(undeclared)
     }
 
@@ -89,7 +89,7 @@ impl Context {
     }
 }
 
-fn undeclared(declaration: String) -> Failure {
+fn undeclared(declaration: &str) -> Failure {
     Failure::new("The tool could not complete the call").developer_message(format!(
         "The tool uses what it did not declare; add {declaration} to its definition."
     ))

@@ -30,6 +30,7 @@
 //! Six names carry most tools: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
 //! [`serve`]. [`testing`] replays recorded events.
 
+mod build_error;
 mod call;
 mod context;
 mod definition;
@@ -49,6 +50,7 @@ mod tool;
 mod toolkit;
 mod wire;
 
+pub use build_error::BuildError;
 pub use call::DEFAULT_TIMEOUT;
 pub use context::Context;
 pub use definition::ToolDefinition;
@@ -62,4 +64,4 @@ pub use secrets::Secret;
 pub use serve::{Error, serve};
 pub use server::Server;
 pub use tool::Tool;
-pub use toolkit::{BuildError, Toolkit};
+pub use toolkit::Toolkit;

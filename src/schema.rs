@@ -80,7 +80,7 @@ impl Schema {
             return Ok(Ok(()));
         }
         let errors = validator.iter_errors(value);
-        Ok(Err(message::of_all(errors, self.value(), root)))
+        Ok(Err(message::of_all(errors, self.value(), value, root)))
     }
 
     /// Writes whole floats as integers where the schema knows integers: JSON Schema counts `1.0`

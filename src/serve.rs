@@ -2,6 +2,7 @@
 //!
 //! The only place that reads the clock, the environment and randomness, and that knows of AWS.
 
+mod answer;
 mod event;
 pub(crate) mod lambda;
 mod local;

@@ -71,7 +71,6 @@ impl Server {
     }
 
     /// The whole HTTP surface as one tower service, for a host of one's own.
-    #[must_use]
     pub fn into_router(self) -> Router {
         self.router_on(serve::REAL)
     }

@@ -4,6 +4,8 @@
 //! suite that says in the open what goes over the wire. Clock and ids are fixed while replaying,
 //! so that every answer is exact.
 
+mod context;
+
 use std::{
     collections::BTreeMap,
     env, fmt, fs, io,
@@ -18,7 +20,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Context, Secret, Server, context, host::Host, serve::lambda};
+use crate::{Server, host::Host, serve::lambda};
+
+pub use context::{ContextBuilder, context};
 
 /// 5 October 2023, 12:00:00 UTC: the time in the specification's examples.
 const NOW: Duration = Duration::from_secs(1_696_507_200);
@@ -91,7 +95,7 @@ impl Function {
     /// request.
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
         let context = lambda_http::lambda_runtime::Context::default();
-        let answer = lambda::answer(self.router.clone(), event, context).await?;
+        let answer = lambda::invoke(self.router.clone(), event, context).await?;
         Ok(serde_json::to_value(&answer)?)
     }
 
@@ -234,58 +238,5 @@ impl Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// A [`Context`] for calling a tool's function in a unit test.
-///
-/// ```
-/// let cx = lambda_tools::testing::context().user_id("user_123").secret("KEY", "value").build();
-/// assert_eq!(cx.secret("KEY").unwrap().expose(), "value");
-/// ```
-#[must_use]
-pub fn context() -> ContextBuilder {
-    let now = FIXED.wall;
-    ContextBuilder(context::Inner {
-        call_id: ID.to_string(),
-        trace_id: None,
-        user_id: None,
-        tokens: BTreeMap::new(),
-        secrets: BTreeMap::new(),
-        now: now(),
-        instant: FIXED.instant,
-        stops_at: (FIXED.instant)() + crate::DEFAULT_TIMEOUT,
-    })
-}
-
-/// Makes a [`Context`]; see [`context`].
-pub struct ContextBuilder(context::Inner);
-
-impl ContextBuilder {
-    /// Sets whom the tool acts for.
-    #[must_use]
-    pub fn user_id(mut self, id: impl Into<String>) -> Self {
-        self.0.user_id = Some(id.into());
-        self
-    }
-
-    /// Adds a secret.
-    #[must_use]
-    pub fn secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
-        self.0.secrets.insert(id.into(), value.into());
-        self
-    }
-
-    /// Adds a provider's token.
-    #[must_use]
-    pub fn token(mut self, provider: impl Into<String>, value: impl Into<Secret>) -> Self {
-        self.0.tokens.insert(provider.into(), value.into());
-        self
-    }
-
-    /// The context.
-    #[must_use]
-    pub fn build(self) -> Context {
-        self.0.into()
     }
 }

@@ -8,7 +8,7 @@ use std::{collections::HashMap, fmt};
 use semver::Version;
 
 use crate::{
-    Tool, ToolDefinition, ToolId,
+    BuildError, Tool, ToolDefinition, ToolId,
     definition::name_of,
     id::Selector,
     schema::{self, Schema},
@@ -126,10 +126,10 @@ impl Toolkit {
         if qualified.len() > 128 {
             return None;
         }
-        let likeness = |name: &str| strsim::normalized_damerau_levenshtein(qualified, name);
+        let likeness = |name: &str| likeness_of_ids(qualified, name);
         let rated = self.by_name.keys().map(|name| (likeness(name), name));
         rated
-            .filter(|(likeness, _)| *likeness >= 0.7)
+            .filter(|(likeness, _)| *likeness >= 0.6)
             .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
             .map(|(_, name)| name.to_string())
     }
@@ -177,6 +177,15 @@ impl Toolkit {
                 problems.push(problem(&entry.tool, &text));
             }
         }
+    }
+}
+
+/// As like as the less alike of their halves: tools of one toolkit are not alike for that.
+fn likeness_of_ids(one: &str, other: &str) -> f64 {
+    let likeness = strsim::normalized_damerau_levenshtein;
+    match (one.split_once('.'), other.split_once('.')) {
+        (Some(one), Some(other)) => likeness(one.0, other.0).min(likeness(one.1, other.1)),
+        _ => 0.0,
     }
 }
 
@@ -230,43 +239,3 @@ impl fmt::Debug for Toolkit {
         f.debug_list().entries(ids).finish()
     }
 }
-
-/// Everything that is wrong with a toolkit's definitions, one line each.
-#[derive(Clone, PartialEq, Eq)]
-pub struct BuildError {
-    problems: Vec<String>,
-}
-
-impl BuildError {
-    fn unless_empty(problems: Vec<String>) -> Result<(), Self> {
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(Self { problems })
-        }
-    }
-
-    /// The mistakes, each naming its tool and the line that registers it.
-    #[must_use]
-    pub fn problems(&self) -> &[String] {
-        &self.problems
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the tools cannot be served:")?;
-        self.problems
-            .iter()
-            .try_for_each(|problem| write!(f, "\n  - {problem}"))
-    }
-}
-
-/// The same as `Display`: `main` prints its error with `Debug`.
-impl fmt::Debug for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for BuildError {}

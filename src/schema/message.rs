@@ -17,103 +17,128 @@ const MOST: usize = 100;
 /// Names come from the caller and may be of any length.
 const LONGEST_NAME: usize = 64;
 
-/// The messages of all errors, by parameter.
+/// The messages of all errors of `instance` under `schema`, by parameter; what is wrong with the
+/// instance as a whole is under the name `root`.
 pub(super) fn of_all<'a>(
     errors: impl Iterator<Item = ValidationError<'a>>,
     schema: &Value,
+    instance: &Value,
     root: &str,
 ) -> ParameterErrors {
-    let mut found = ParameterErrors::new();
+    let mut messages = Messages {
+        schema,
+        instance,
+        found: ParameterErrors::new(),
+    };
     for error in errors {
-        add(&mut found, &error, schema);
-        if found.len() >= MOST {
-            found.insert("…".into(), "More parameters are invalid".into());
+        messages.add(&error);
+        if messages.found.len() >= MOST {
+            messages.put("…".into(), "More parameters are invalid".into());
             break;
         }
     }
+    let mut found = messages.found;
     if let Some(message) = found.remove("") {
         found.insert(root.into(), message);
     }
     found
 }
 
-fn add(found: &mut ParameterErrors, error: &ValidationError<'_>, schema: &Value) {
-    let path = path_of(error.instance_path());
-    match error.kind() {
-        Kind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            put(found, joined(&path, name), "Is required".into());
+struct Messages<'a> {
+    schema: &'a Value,
+    instance: &'a Value,
+    found: ParameterErrors,
+}
+
+impl Messages<'_> {
+    fn add(&mut self, error: &ValidationError<'_>) {
+        let path = path_of(error.instance_path());
+        match error.kind() {
+            Kind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                self.put(joined(&path, name), "Is required".into());
+            }
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => {
+                let known = known_properties(error.schema_path(), self.schema);
+                for name in unexpected {
+                    let message = unknown(name, &known, path.is_empty());
+                    self.put(joined(&path, name), message);
+                }
+            }
+            // An object that takes no properties at all is refused as a whole.
+            Kind::FalseSchema if refuses_properties(error) => {
+                let place = self.instance.pointer(error.instance_path().as_str());
+                let properties = place.and_then(Value::as_object).into_iter().flatten();
+                for (name, _) in properties.take(MOST) {
+                    let message = unknown(name, &[], path.is_empty());
+                    self.put(joined(&path, name), message);
+                }
+            }
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                self.add_closest_form(&path, context);
+            }
+            kind => self.put(path, of_kind(kind)),
         }
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let known = known_properties(error.schema_path(), schema);
-            for name in unexpected {
-                put(
-                    found,
-                    joined(&path, name),
-                    unknown(name, &known, path.is_empty()),
-                );
+    }
+
+    fn put(&mut self, path: String, message: String) {
+        match self.found.get_mut(&path) {
+            None => {
+                self.found.insert(path, message);
+            }
+            Some(known) if known.contains(&message) => {}
+            Some(known) => {
+                known.push_str("; ");
+                known.push_str(&message);
             }
         }
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            add_closest_form(found, &path, context, schema);
-        }
-        kind => put(found, path, of_kind(kind)),
     }
-}
 
-fn put(found: &mut ParameterErrors, path: String, message: String) {
-    match found.get_mut(&path) {
-        None => {
-            found.insert(path, message);
+    /// What keeps a value from the form it most resembles. Without one, the forms are named.
+    fn add_closest_form(&mut self, path: &str, forms: &[Vec<ValidationError<'static>>]) {
+        let wrong_tag = |error: &ValidationError<'_>| {
+            matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. })
+        };
+        let wrong_type = |error: &ValidationError<'_>| {
+            matches!(error.kind(), Kind::Type { .. }) && path_of(error.instance_path()) == path
+        };
+        let mut alike = forms.iter().filter(|errors| {
+            !errors
+                .iter()
+                .any(|error| wrong_tag(error) || wrong_type(error))
+        });
+        if let (Some(only), None) = (alike.next(), alike.next()) {
+            return only.iter().for_each(|error| self.add(error));
         }
-        Some(known) if known.contains(&message) => {}
-        Some(known) => {
-            known.push_str("; ");
-            known.push_str(&message);
+        if let Some((at, values)) = tag_values(forms) {
+            return self.put(at, format!("Must be one of: {}", values.join(", ")));
         }
-    }
-}
-
-/// What keeps a value from the form it most resembles. Without one, the forms are named.
-fn add_closest_form(
-    found: &mut ParameterErrors,
-    path: &str,
-    forms: &[Vec<ValidationError<'static>>],
-    schema: &Value,
-) {
-    let wrong_tag = |error: &ValidationError<'_>| {
-        matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. })
-    };
-    let wrong_type = |error: &ValidationError<'_>| {
-        matches!(error.kind(), Kind::Type { .. }) && path_of(error.instance_path()) == path
-    };
-    let mut alike = forms.iter().filter(|errors| {
-        !errors
-            .iter()
-            .any(|error| wrong_tag(error) || wrong_type(error))
-    });
-    if let (Some(only), None) = (alike.next(), alike.next()) {
-        return only.iter().for_each(|error| add(found, error, schema));
-    }
-    if let Some((at, values)) = tag_values(forms) {
-        return put(found, at, format!("Must be one of: {}", values.join(", ")));
-    }
-    let types: Vec<_> = forms
-        .iter()
-        .filter_map(|errors| match errors.as_slice() {
+        let only_type = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
             [error] if wrong_type(error) => match error.kind() {
                 Kind::Type { kind } => Some(types_of(kind)),
                 _ => None,
             },
             _ => None,
-        })
-        .collect();
-    let message = if types.len() == forms.len() {
-        format!("Must be {}", types.concat().join(" or "))
-    } else {
-        "Must be one of the forms that the tool's definition describes".into()
-    };
-    put(found, path.to_owned(), message);
+        };
+        let types: Option<Vec<_>> = forms.iter().map(only_type).collect();
+        let message = match types.map(|types| types.concat()) {
+            Some(mut types) => {
+                types.dedup();
+                format!("Must be {}", types.join(" or "))
+            }
+            None => "Must be one of the forms that the tool's definition describes".into(),
+        };
+        self.put(path.to_owned(), message);
+    }
+}
+
+fn refuses_properties(error: &ValidationError<'_>) -> bool {
+    let keyword = error.schema_path().as_str().rsplit('/').next();
+    matches!(
+        keyword,
+        Some("additionalProperties" | "unevaluatedProperties")
+    )
 }
 
 /// The constants that the forms want, where all of them want one in the same place.
@@ -237,7 +262,7 @@ fn path_of(location: &Location) -> String {
     let mut path = String::new();
     for segment in location {
         match segment {
-            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
+            LocationSegment::Index(index) => path = format!("{path}[{index}]"),
             LocationSegment::Property(name) => path = joined(&path, &name),
         }
     }

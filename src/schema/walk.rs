@@ -71,7 +71,9 @@ pub(super) fn each_inner(object: &mut Object, change: &mut dyn FnMut(&str, &mut 
                     .for_each(|(_, value)| change(keyword, value));
             }
             Value::Array(list) if LIST.contains(&keyword) => {
-                list.iter_mut().for_each(|value| change(keyword, value));
+                for value in list {
+                    change(keyword, value);
+                }
             }
             value if ONE.contains(&keyword) => change(keyword, value),
             _ => {}

@@ -1,6 +1,6 @@
-//! Lambda events: which HTTP front door sent one, the request in it, and the answer it expects.
+//! Lambda events: which HTTP front door sent one, and the request in it.
 //!
-//! lambda_http knows these shapes too, but tries them one after the other, loses the reason why
+//! `lambda_http` knows these shapes too, but tries them one after the other, loses the reason why
 //! none fits, and panics on base64 that is none. Here the kind is read off the event's first
 //! fields, the event is parsed once, and what is wrong with it is said.
 
@@ -12,22 +12,18 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use lambda_http::{
     aws_lambda_events::{
-        alb::{AlbTargetGroupRequest, AlbTargetGroupResponse},
-        apigw::{
-            ApiGatewayProxyRequest, ApiGatewayProxyResponse, ApiGatewayV2httpRequest,
-            ApiGatewayV2httpResponse,
-        },
-        encodings,
+        alb::AlbTargetGroupRequest,
+        apigw::{ApiGatewayProxyRequest, ApiGatewayV2httpRequest},
     },
     request::RequestContext,
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserialize, Deserializer,
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
 
-use crate::wire::{LARGEST_PAYLOAD, oxp};
+use crate::wire::oxp;
 
 /// The front doors of a Lambda function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +79,7 @@ fn of_rest(event: ApiGatewayProxyRequest) -> Event {
         method: event.http_method,
         path: without_stage(&path, event.request_context.stage.as_deref()),
         query: &query,
-        headers: merged(event.headers, event.multi_value_headers),
+        headers: merged(&event.headers, event.multi_value_headers),
         body: event.body,
         is_base64: event.is_base64_encoded,
         context: RequestContext::ApiGatewayV1(event.request_context.clone()),
@@ -128,7 +124,7 @@ fn of_alb(event: AlbTargetGroupRequest) -> Event {
         method: event.http_method,
         path: event.path.as_deref().unwrap_or_default(),
         query: &query,
-        headers: merged(event.headers, event.multi_value_headers),
+        headers: merged(&event.headers, event.multi_value_headers),
         body: event.body,
         is_base64: event.is_base64_encoded,
         context: RequestContext::Alb(event.request_context),
@@ -142,9 +138,9 @@ fn of_alb(event: AlbTargetGroupRequest) -> Event {
 }
 
 /// Some senders repeat every header in both maps; none may count twice.
-fn merged(single: HeaderMap, multi: HeaderMap) -> HeaderMap {
+fn merged(single: &HeaderMap, multi: HeaderMap) -> HeaderMap {
     let mut headers = multi;
-    for (name, value) in single.iter() {
+    for (name, value) in single {
         if !headers.contains_key(name) {
             headers.insert(name.clone(), value.clone());
         }
@@ -238,75 +234,6 @@ fn uri_of(path: &str, query: &str) -> Uri {
     }
     // What is no URI even now (one that is too long) is no path of ours either.
     Uri::try_from(text).unwrap_or_else(|_| Uri::from_static("/-"))
-}
-
-/// The answer in the form that the event's sender expects.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(crate) enum Answer {
-    Rest(ApiGatewayProxyResponse),
-    Http(ApiGatewayV2httpResponse),
-    Alb(AlbTargetGroupResponse),
-}
-
-impl Answer {
-    pub(super) fn new(origin: Origin, parts: http::response::Parts, body: Bytes) -> Self {
-        let status = parts.status;
-        let mut headers = parts.headers;
-        let is_encoded = headers.contains_key(header::CONTENT_ENCODING);
-        let body = match String::from_utf8(body.into()) {
-            Ok(text) if !is_encoded => encodings::Body::Text(text),
-            Ok(text) => encodings::Body::Binary(text.into_bytes()),
-            Err(error) => encodings::Body::Binary(error.into_bytes()),
-        };
-        let is_base64_encoded = matches!(body, encodings::Body::Binary(_));
-        let status_code = i64::from(status.as_u16());
-        match origin {
-            Origin::Rest => {
-                let mut answer = ApiGatewayProxyResponse::default();
-                answer.status_code = status_code;
-                // The gateway would send what stands in both maps twice.
-                answer.multi_value_headers = headers;
-                answer.body = Some(body);
-                answer.is_base64_encoded = is_base64_encoded;
-                Self::Rest(answer)
-            }
-            Origin::Http => {
-                let mut answer = ApiGatewayV2httpResponse::default();
-                let cookies = headers.get_all(header::SET_COOKIE).iter();
-                answer.cookies = cookies
-                    .filter_map(|cookie| cookie.to_str().ok().map(str::to_owned))
-                    .collect();
-                headers.remove(header::SET_COOKIE);
-                answer.status_code = status_code;
-                answer.headers = headers;
-                answer.body = Some(body);
-                answer.is_base64_encoded = is_base64_encoded;
-                Self::Http(answer)
-            }
-            Origin::Alb {
-                multi_value_headers,
-            } => {
-                let mut answer = AlbTargetGroupResponse::default();
-                answer.status_code = status_code;
-                answer.status_description = Some(status.to_string());
-                if multi_value_headers {
-                    answer.multi_value_headers = headers;
-                } else {
-                    answer.headers = headers;
-                }
-                answer.body = Some(body);
-                answer.is_base64_encoded = is_base64_encoded;
-                Self::Alb(answer)
-            }
-        }
-    }
-}
-
-/// Whether a body of this size can be sent, base64 or not.
-pub(super) fn fits(body: &Bytes) -> bool {
-    body.len().div_ceil(3) * 4 <= LARGEST_PAYLOAD
-        || (std::str::from_utf8(body).is_ok() && oxp::size_as_sent(body) <= LARGEST_PAYLOAD)
 }
 
 /// Reads an event's first fields until they tell its kind, then stops.

@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 
 use super::{
     Error,
-    event::{self, Answer, Event, EventError},
+    answer::{self, Answer},
+    event::{self, Event, EventError},
 };
 use crate::{host::Invocation, wire::oxp};
 
@@ -22,7 +23,7 @@ pub(super) async fn run(router: Router) -> Result<(), Error> {
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         let router = router.clone();
         async move {
-            let answer = answer(router, event.payload.get(), event.context).await;
+            let answer = invoke(router, event.payload.get(), event.context).await;
             answer.map_err(|error| {
                 tracing::error!(%error, "the event is not an HTTP request");
                 Diagnostic {
@@ -36,7 +37,7 @@ pub(super) async fn run(router: Router) -> Result<(), Error> {
 }
 
 /// The answer to one event.
-pub(crate) async fn answer(
+pub(crate) async fn invoke(
     router: Router,
     event: &str,
     context: lambda_runtime::Context,
@@ -52,7 +53,7 @@ pub(crate) async fn answer(
         .await
         .map(http_body_util::Collected::to_bytes)
     {
-        Ok(body) if event::fits(&body) => Ok(Answer::new(origin, parts, body)),
+        Ok(body) if answer::fits(&body) => Ok(Answer::new(origin, parts, body)),
         Ok(_) => Ok(failed(origin, "The response is larger than AWS Lambda can send.").await),
         Err(error) => Ok(failed(origin, &format!("The response broke off: {error}")).await),
     }

@@ -48,7 +48,7 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
         let _ = stopping.send(());
     });
     tokio::select! {
-        served = server => served?,
+        result = server => result?,
         () = late(stopped) => tracing::warn!("stopped while calls were still running"),
     }
     println!("Stopped.");

@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod dialect;
+mod error;
 mod request;
 mod response;
 
@@ -17,7 +18,7 @@ use crate::{call::Outcome, host::Invocation, rejection::Rejection};
 
 pub(crate) use catalogue::Catalogue;
 use dialect::Dialect;
-use response::{ErrorBody, status_of};
+use error::{ErrorBody, status_of};
 
 pub(crate) use response::size_as_sent;
 

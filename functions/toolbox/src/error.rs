@@ -38,11 +38,9 @@ pub(crate) fn busy(api: &str, response: &Response, now: SystemTime) -> Failure {
 /// RFC 9110, 10.2.3: seconds, or a date.
 fn retry_after(response: &Response, now: SystemTime) -> Option<Duration> {
     let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    match value.parse() {
-        Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) => {
-            let date = httpdate::parse_http_date(value).ok()?;
-            Some(date.duration_since(now).unwrap_or_default())
-        }
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
     }
+    let date = httpdate::parse_http_date(value).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
 }

@@ -90,9 +90,8 @@ pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, Rej
     dialect::check_header(headers)?;
     Ok(match schema {
         Some(schema) if Dialect::of_envelope(Some(&schema)) == Dialect::Otc => Form::Otc,
-        Some(_) => Form::Universal,
         None if headers.contains_key(dialect::VERSION_HEADER) => Form::Header,
-        None => Form::Universal,
+        _ => Form::Universal,
     })
 }
 

@@ -1,0 +1,266 @@
+//! What is expected of the events is what the published documents allow, and the definitions are
+//! those of the specification.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use jsonschema::Validator;
+use lambda_tools::Toolkit;
+use serde_json::{Value, json};
+use toolbox::Endpoints;
+
+use crate::support::repository;
+
+fn read(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A published OpenAPI document, usable as a collection of schemas.
+struct Document(Value);
+
+impl Document {
+    fn read(name: &str) -> Self {
+        let mut document = read(&repository(&format!("tests/spec/{name}.openapi.json")));
+        // The documents say `additionalProperties: false` beside a `oneOf` whose forms hold
+        // `value` and `error`. Read literally, that forbids both fields, and with them every
+        // answer there is. JSON Schema's keyword for what was meant sees into the forms.
+        let response = &mut document["components"]["schemas"]["CallToolResponse"];
+        let open = response
+            .as_object_mut()
+            .unwrap()
+            .remove("additionalProperties");
+        assert_eq!(open, Some(json!(false)));
+        response["unevaluatedProperties"] = json!(false);
+        Self(document)
+    }
+
+    /// The validator of a response body; `None` where the document describes none.
+    fn response(&self, path: &str, method: &str, status: &str) -> Option<Validator> {
+        let pointer = format!(
+            "/paths/{}/{method}/responses/{status}",
+            path.replace('/', "~1")
+        );
+        let response = self.0.pointer(&pointer)?;
+        let schema = response
+            .pointer("/content/application~1json/schema")?
+            .clone();
+        let schema = json!({"allOf": [schema], "components": self.0["components"]});
+        Some(jsonschema::draft202012::new(&schema).unwrap())
+    }
+}
+
+/// An event with its expected file.
+struct Pair {
+    name: String,
+    event: Value,
+    expected: Value,
+}
+
+fn pairs() -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    let mut folders = vec![repository("events")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Some(name) = name.strip_suffix(".expected.json") {
+                let name = name.to_owned();
+                let event = read(Path::new(&format!("{name}.json")));
+                let expected = read(&path);
+                pairs.push(Pair {
+                    name,
+                    event,
+                    expected,
+                });
+            }
+        }
+    }
+    pairs
+}
+
+/// Method and operation of an event, stage and base path taken off.
+fn operation(event: &Value) -> Option<(String, &'static str)> {
+    let http = &event["requestContext"]["http"];
+    let method = http["method"].as_str().or(event["httpMethod"].as_str())?;
+    let path = event["rawPath"].as_str().or(event["path"].as_str())?;
+    let path = ["/tools/call", "/call", "/tools", "/health"]
+        .into_iter()
+        .find(|known| path.ends_with(known))?;
+    let path = if path == "/call" { "/tools/call" } else { path };
+    Some((method.to_lowercase(), path))
+}
+
+fn dialect(event: &Value, expected: &Value) -> &'static str {
+    let of_answer = expected["body"]["$schema"].as_str();
+    let has_header = event["headers"].get("oxp-version").is_some();
+    match of_answer {
+        Some("otc://1.0") => "otc-1.0",
+        Some("urn:oxp:1.0") => "oxp-1.0-envelope",
+        Some(other) => panic!("{other} is no $schema of ours"),
+        None if has_header => "oxp-1.0-header",
+        // Errors before the dialect is known fit both of OXP's documents.
+        None => "oxp-1.0-header",
+    }
+}
+
+#[test]
+fn every_expected_body_fits_the_published_document() {
+    let mut checked = BTreeSet::new();
+    for pair in pairs() {
+        let Some((method, path)) = operation(&pair.event) else {
+            continue;
+        };
+        let status = pair.expected["status"].to_string();
+        let name = dialect(&pair.event, &pair.expected);
+        // OXP 1.0 lists only 200 and 401 for /tools; an unserved version is a server error there
+        // as everywhere.
+        let described_at = if status == "400" {
+            ("/tools/call", "post")
+        } else {
+            (path, &*method)
+        };
+        let document = Document::read(name);
+        let validator = document.response(described_at.0, described_at.1, &status);
+        let Some(validator) = validator else {
+            assert!(
+                path == "/health" || status == "405",
+                "{}: {status}",
+                pair.name
+            );
+            continue;
+        };
+        let body = &pair.expected["body"];
+        if let Err(error) = validator.validate(body) {
+            panic!("{}: {} at {}", pair.name, error, error.instance_path());
+        }
+        checked.insert((name, path, status));
+    }
+    // The test cannot pass by checking nothing.
+    for dialect in ["otc-1.0", "oxp-1.0-envelope", "oxp-1.0-header"] {
+        for (path, status) in [
+            ("/tools", "200"),
+            ("/tools/call", "200"),
+            ("/tools/call", "400"),
+            ("/tools/call", "422"),
+        ] {
+            assert!(
+                checked.contains(&(dialect, path, status.into())),
+                "{dialect} {path} {status}"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_list_serves_every_reader() {
+    let list = read(&repository("events/tools/list.expected.json"));
+    for name in ["otc-1.0", "oxp-1.0-envelope", "oxp-1.0-header"] {
+        let validator = Document::read(name)
+            .response("/tools", "get", "200")
+            .unwrap();
+        assert!(validator.is_valid(&list["body"]), "{name}");
+    }
+}
+
+#[test]
+fn a_body_that_is_wrong_does_not_fit() {
+    let validator = Document::read("oxp-1.0-header")
+        .response("/tools/call", "post", "200")
+        .unwrap();
+    assert!(validator.is_valid(&json!({"call_id": "1", "success": true, "value": 1})));
+    for wrong in [
+        json!({"call_id": "1", "success": true, "value": 1, "error": {"message": "m"}}),
+        json!({"call_id": "1", "success": false, "value": 1}),
+        json!({"call_id": "1", "success": false, "error": {}}),
+        json!({"success": true}),
+        json!({"call_id": "1", "success": true, "result": 1}),
+    ] {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+}
+
+fn definitions() -> Vec<Value> {
+    let toolkit = Toolkit::new(toolbox::tools(Endpoints::default())).unwrap();
+    toolkit
+        .definitions()
+        .into_iter()
+        .map(|definition| json!(definition))
+        .collect()
+}
+
+#[test]
+fn the_tools_are_those_of_the_specification() {
+    let definitions = definitions();
+    for name in [
+        "Calculator.Add",
+        "Doorbell.Ring",
+        "Gmail.GetEmails",
+        "SMS.Send",
+        "System.GetTimestamp",
+    ] {
+        let published = |form: &str| {
+            read(&repository(&format!(
+                "tests/spec/examples/{form}.definition.{name}.json"
+            )))
+        };
+        let (flat, mut wrapped) = (published("header-form"), published("schema-form"));
+        let ours = definitions.iter().find(|ours| ours["id"] == flat["id"]);
+        let mut ours = ours.unwrap_or_else(|| panic!("{name} is missing")).clone();
+        // What is stricter than the examples: closed inputs, E.164, Twilio's lengths.
+        let input = &mut ours["input_schema"];
+        assert_eq!(
+            input
+                .as_object_mut()
+                .unwrap()
+                .remove("additionalProperties"),
+            Some(json!(false))
+        );
+        if name == "SMS.Send" {
+            let to = input["properties"]["to"].as_object_mut().unwrap();
+            assert!(to.remove("pattern").is_some());
+            let message = input["properties"]["message"].as_object_mut().unwrap();
+            assert!(message.remove("minLength").is_some() && message.remove("maxLength").is_some());
+        }
+        // Both forms of the examples describe one schema; only the timestamp's differ, where the
+        // flat one is `{}` and the wrapped one, which is ours, says that an input is an object.
+        if name != "System.GetTimestamp" {
+            assert_eq!(ours, flat, "{name}");
+        }
+        wrapped["input_schema"] = wrapped["input_schema"]["parameters"].take();
+        assert_eq!(ours, wrapped, "{name}");
+    }
+}
+
+/// One file a tool version. A definition that changed needs a new version: clients keep what they
+/// have read. `UPDATE_EXPECTED=1` writes files that are missing and never changes one.
+#[test]
+fn published_definitions_do_not_change() {
+    let folder = repository("tests/definitions");
+    let update = std::env::var("UPDATE_EXPECTED").is_ok_and(|value| value == "1");
+    let mut known: BTreeSet<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    for definition in definitions() {
+        let name = format!("{}.json", definition["id"].as_str().unwrap());
+        let file = folder.join(&name);
+        if !known.remove(&name) {
+            assert!(
+                update,
+                "{} is missing; UPDATE_EXPECTED=1 writes it",
+                file.display()
+            );
+            fs::write(&file, format!("{definition:#}\n")).unwrap();
+        }
+        let message = "changed; give the tool a new version and keep the old one";
+        assert_eq!(
+            read(&file),
+            definition,
+            "the definition in {} {message}",
+            file.display()
+        );
+    }
+    assert!(known.is_empty(), "definitions without a tool: {known:?}");
+}

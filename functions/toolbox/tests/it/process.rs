@@ -1,0 +1,162 @@
+//! The compiled program as a local server.
+
+use std::{net::TcpListener, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::support::{Running, repository, toolbox};
+
+async fn post(url: &str, body: &Value) -> (u16, Value) {
+    let client = reqwest::Client::new();
+    let sent = client
+        .post(format!("{url}/tools/call"))
+        .body(body.to_string())
+        .send();
+    let response = sent.await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+fn add(a: i32, b: i32) -> Value {
+    json!({"tool_id": "Calculator.Add@1.0.0", "input": {"a": a, "b": b}})
+}
+
+#[tokio::test]
+async fn it_serves_prints_a_line_per_call_and_stops_cleanly() {
+    for signal in ["INT", "TERM"] {
+        let (mut running, url) = Running::serving(&mut toolbox());
+        let (status, body) = post(&url, &add(1, 2)).await;
+        assert_eq!((status, &body["value"]), (200, &json!(3)));
+        assert!(body["duration"].is_number());
+        let line = running.line_with("Calculator.Add@1.0.0", 5);
+        assert!(line.contains("ms=") && line.contains("success"), "{line}");
+        running.signal(signal);
+        assert_eq!(running.ends_within(5), Some(0), "after SIG{signal}");
+    }
+}
+
+#[test]
+fn the_curl_line_that_it_prints_works() {
+    let running = Running::start(toolbox().env("PORT", "0"));
+    let line = running.line_with("curl", 20);
+    let output = std::process::Command::new("sh")
+        .args(["-c", &line])
+        .output()
+        .unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["success"], true, "{line}: {answer}");
+}
+
+#[test]
+fn a_taken_port_is_a_clear_error() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = toolbox().env("PORT", &port).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text.contains(&format!("cannot listen on 127.0.0.1:{port}")),
+        "{text}"
+    );
+    assert!(text.contains("set HOST and PORT"), "{text}");
+    let output = toolbox().env("PORT", "http").output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("PORT is 'http', which is not a port number"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn web_pages_are_kept_out_unless_they_are_named() {
+    let (_running, url) = Running::serving(toolbox().env("ALLOWED_HOSTS", "app.example"));
+    let client = reqwest::Client::new();
+    for (header, value, status) in [
+        ("host", "localhost", 200),
+        ("origin", "http://localhost:3000", 200),
+        ("origin", "https://app.example", 200),
+        ("origin", "https://evil.example", 403),
+        ("origin", "null", 403),
+        ("host", "evil.example", 403),
+    ] {
+        let request = client.get(format!("{url}/health")).header(header, value);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status().as_u16(), status, "{header}: {value}");
+    }
+}
+
+#[tokio::test]
+async fn recorded_requests_replay_and_hold_no_secrets() {
+    let folder = std::env::temp_dir().join(format!("recorded-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let (running, url) = Running::serving(toolbox().env("RECORD_EVENTS", &folder));
+    let client = reqwest::Client::new();
+    let secret = "marked-secret:x:+1";
+    let with_secret = json!({
+        "tool_id": "SMS.Send", "input": {"to": "+15005550006", "message": "Hi"},
+        "context": {"secrets": [{"id": "TWILIO_API_KEY", "value": secret}],
+                    "authorization": [{"id": "google", "token": "marked-token"}]},
+    });
+    let enveloped = json!({"$schema": "otc://1.0", "request": with_secret});
+    let unreadable = json!("marked-text").to_string().replace('"', "");
+    for body in [
+        with_secret.to_string(),
+        enveloped.to_string(),
+        add(1, 2).to_string(),
+        json!({"tool_id": "System.GetTimestamp"}).to_string(),
+        unreadable,
+    ] {
+        let request = client.post(format!("{url}/tools/call"));
+        let request = request.header("authorization", "Bearer marked-key");
+        let request = request.header("OXP-API-Key", "marked-key").body(body);
+        request.send().await.unwrap();
+    }
+    client.get(format!("{url}/tools")).send().await.unwrap();
+    running.line_with("tools.json", 5);
+    drop(running);
+
+    let mut events = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("marked"), "{}: {text}", path.display());
+        events += 1;
+    }
+    assert_eq!(events, 10, "five pairs; what is not JSON is not recorded");
+    let endpoints = toolbox::Endpoints::default();
+    let toolkit = lambda_tools::Toolkit::new(toolbox::tools(endpoints)).unwrap();
+    lambda_tools::testing::replay(&folder, toolkit).await;
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_runs_while_it_stops_is_answered() {
+    let stub = crate::stub::Stub::start().await;
+    let (mut running, url) = Running::serving(toolbox().env("GMAIL_URL", stub.url()));
+    let context = json!({"user_id": "u", "authorization": [{"id": "google", "token": "t"}]});
+    let call = json!({"tool_id": "Gmail.GetEmails", "context": context});
+    // The first call to Gmail makes the client, which takes a moment.
+    let call = tokio::spawn(async move { post(&url, &call).await });
+    for _ in 0..200 {
+        if !stub.asked().is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    running.signal("TERM");
+    let (status, body) = call.await.unwrap();
+    assert_eq!((status, &body["success"]), (200, &json!(true)), "{body}");
+    assert_eq!(running.ends_within(8), Some(0));
+}
+
+#[tokio::test]
+async fn below_a_base_path_from_the_environment() {
+    let (_running, url) = Running::serving(toolbox().env("TOOLS_BASE_PATH", "/v1/agents/"));
+    let (status, _) = post(&format!("{url}/v1/agents"), &add(1, 2)).await;
+    assert_eq!(status, 200);
+}
+
+#[test]
+fn hello_is_small_enough_to_copy() {
+    let source = std::fs::read_to_string(repository("functions/hello/src/main.rs")).unwrap();
+    assert!(source.lines().count() <= 30);
+}

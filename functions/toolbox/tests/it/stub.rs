@@ -1,0 +1,189 @@
+//! The APIs of others, played by a local server with their documented answers.
+//!
+//! What is asked decides what is answered: the search query at Gmail, the recipient at Twilio.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Path, Request, State},
+    response::Response,
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use toolbox::Endpoints;
+
+/// A running server, stopped when dropped, and what it was asked.
+pub(crate) struct Stub {
+    pub(crate) address: SocketAddr,
+    asked: Asked,
+    server: tokio::task::JoinHandle<()>,
+}
+
+type Asked = Arc<Mutex<Vec<String>>>;
+
+impl Stub {
+    pub(crate) async fn start() -> Self {
+        let asked = Asked::default();
+        let messages = "/gmail/v1/users/me/messages";
+        let sms = "/2010-04-01/Accounts/{sid}/Messages.json";
+        let router = Router::new()
+            .route(messages, get(list))
+            .route(&format!("{messages}/{{id}}"), get(message))
+            .route(sms, post(send))
+            .with_state(Arc::clone(&asked));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self {
+            address,
+            asked,
+            server,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn endpoints(&self) -> Endpoints {
+        Endpoints {
+            gmail: self.url(),
+            twilio: self.url(),
+            timeout: Duration::from_millis(300),
+        }
+    }
+
+    /// Every request so far: method, path with query, body.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Stub {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Response {
+    let mut response = Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(*name, *value);
+    }
+    response.body(body.into()).unwrap()
+}
+
+fn json_answer(status: u16, body: &Value) -> Response {
+    answer(
+        status,
+        &[("content-type", "application/json")],
+        body.to_string(),
+    )
+}
+
+/// Google's error body.
+fn google(status: u16, reason: &str) -> Response {
+    let error = json!({"error": {
+        "code": status, "message": "…",
+        "errors": [{"domain": "usageLimits", "reason": reason, "message": "…"}],
+    }});
+    json_answer(status, &error)
+}
+
+async fn slow() -> Response {
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    answer(200, &[], "{}")
+}
+
+fn bearer(request: &Request) -> Option<&str> {
+    let value = request.headers().get("authorization")?.to_str().ok()?;
+    value.strip_prefix("Bearer ")
+}
+
+async fn list(State(asked): State<Asked>, request: Request) -> Response {
+    let url = request.uri().to_string();
+    asked.lock().unwrap().push(format!("GET {url}"));
+    if bearer(&request) == Some("expired") {
+        return google(401, "authError");
+    }
+    let query = url
+        .split(['?', '&'])
+        .find_map(|part| part.strip_prefix("q="));
+    match query.unwrap_or_default() {
+        "none" => json_answer(200, &json!({"resultSizeEstimate": 0})),
+        "many-requests" => answer(429, &[("retry-after", "7")], "{}"),
+        "many-requests-until" => {
+            // Ten minutes after the time at which recorded events replay.
+            answer(
+                429,
+                &[("retry-after", "Thu, 05 Oct 2023 12:10:00 GMT")],
+                "{}",
+            )
+        }
+        "quota" => google(403, "userRateLimitExceeded"),
+        "scope" => google(403, "insufficientPermissions"),
+        "error" => google(500, "backendError"),
+        "bad" => google(400, "invalidArgument"),
+        "slow" => slow().await,
+        "broken" => answer(200, &[], r#"{"messages": [{"id":"#),
+        "other" => answer(200, &[("content-type", "text/html")], "<html>"),
+        _ => {
+            let ids =
+                json!([{"id": "email_1", "threadId": "1"}, {"id": "email_2", "threadId": "2"}]);
+            json_answer(200, &json!({"messages": ids, "resultSizeEstimate": 2}))
+        }
+    }
+}
+
+async fn message(State(asked): State<Asked>, Path(id): Path<String>, request: Request) -> Response {
+    asked.lock().unwrap().push(format!("GET {}", request.uri()));
+    if bearer(&request).is_none_or(str::is_empty) {
+        return google(401, "required");
+    }
+    let (subject, snippet) = match id.as_str() {
+        "email_1" => ("Welcome to Gmail", "Hello, welcome to your inbox!"),
+        "email_2" => ("Your Receipt", "Thank you for your purchase..."),
+        _ => return google(404, "notFound"),
+    };
+    let headers = json!([{"name": "Subject", "value": subject}]);
+    let payload = json!({"mimeType": "text/plain", "headers": headers});
+    json_answer(
+        200,
+        &json!({"id": id, "threadId": "1", "snippet": snippet, "payload": payload}),
+    )
+}
+
+async fn send(State(asked): State<Asked>, Path(sid): Path<String>, request: Request) -> Response {
+    let authorized = request.headers().get("authorization").cloned();
+    let body = axum::body::to_bytes(request.into_body(), 10_000)
+        .await
+        .unwrap();
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    asked.lock().unwrap().push(format!("POST {sid} {body}"));
+    // AC00000000000000000000000000000000:auth-token
+    let known = "Basic QUMwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDphdXRoLXRva2Vu";
+    if authorized.is_none_or(|value| value != known) {
+        let body = json!({"code": 20003, "message": "Authenticate", "status": 401});
+        return json_answer(401, &body);
+    }
+    let to = body.split('&').find_map(|part| part.strip_prefix("To=%2B"));
+    match to.unwrap_or_default() {
+        "15005550001" => json_answer(400, &json!({"code": 21211, "status": 400, "message": "…"})),
+        "15005550429" => answer(429, &[("retry-after", "3")], "{}"),
+        "15005550500" => answer(500, &[], "oops"),
+        "15005550503" => answer(503, &[], "{}"),
+        "15005550408" => slow().await,
+        "15005550200" => answer(201, &[], r#"{"sid": "SM"#),
+        "15005550204" => json_answer(201, &json!({"sid": "SM1"})),
+        _ => json_answer(
+            201,
+            &json!({"sid": "SM1", "status": "sent", "error_code": null}),
+        ),
+    }
+}

@@ -1,0 +1,108 @@
+//! Paths, processes and HTTP, for all modules.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+/// A file of the repository.
+pub(crate) fn repository(path: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
+}
+
+/// The compiled function, with nothing in its environment that could lead it elsewhere.
+pub(crate) fn toolbox() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolbox"));
+    for name in [
+        "AWS_LAMBDA_RUNTIME_API",
+        "HOST",
+        "PORT",
+        "RECORD_EVENTS",
+        "RUST_LOG",
+        "GMAIL_URL",
+        "TWILIO_URL",
+        "TOOLS_BASE_PATH",
+        "ALLOWED_HOSTS",
+    ] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A process that is killed when the test ends, however it ends, and what it prints.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let (send, lines) = mpsc::channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            let mut lines = stdout.lines().map_while(Result::ok);
+            lines.try_for_each(|line| send.send(line)).ok();
+        });
+        Self { child, lines }
+    }
+
+    /// The next line that contains `text`; fails after `seconds`.
+    pub(crate) fn line_with(&self, text: &str, seconds: u64) -> String {
+        let end = Instant::now() + Duration::from_secs(seconds);
+        let mut seen = Vec::new();
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => seen.push(line),
+                Err(error) => panic!("no line with {text:?} ({error}) among\n{}", seen.join("\n")),
+            }
+        }
+    }
+
+    /// Starts the toolbox on a free port; returns it and its URL.
+    pub(crate) fn serving(command: &mut Command) -> (Self, String) {
+        let running = Self::start(command.env("PORT", "0"));
+        let line = running.line_with("Serving tools on", 20);
+        let (_, url) = line.split_once("on ").unwrap();
+        let url = url.to_owned();
+        running.line_with("curl", 5);
+        (running, url)
+    }
+
+    /// Whether the process ends by itself within `seconds`, and with which code.
+    pub(crate) fn ends_within(&mut self, seconds: u64) -> Option<i32> {
+        for _ in 0..seconds * 50 {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    }
+
+    /// Asks the process to stop with a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill")
+            .args([&format!("-{name}"), &id])
+            .status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

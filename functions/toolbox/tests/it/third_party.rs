@@ -1,0 +1,210 @@
+//! Gmail and Twilio, their good and bad days.
+
+use lambda_tools::{Toolkit, testing::Function};
+use serde_json::{Value, json};
+
+use crate::stub::Stub;
+
+fn function(stub: &Stub) -> Function {
+    Function::new(Toolkit::new(toolbox::tools(stub.endpoints())).unwrap())
+}
+
+async fn call(function: &Function, body: &Value) -> Value {
+    let event = json!({
+        "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
+        "headers": {"oxp-version": "1.0"},
+        "requestContext": {"accountId": "1", "apiId": "1", "stage": "$default", "timeEpoch": 0,
+            "http": {"method": "POST", "path": "/tools/call", "protocol": "HTTP/1.1",
+                     "sourceIp": "192.0.2.1", "userAgent": ""}},
+        "body": body.to_string(), "isBase64Encoded": false,
+    });
+    let answer = function.answer(&event.to_string()).await.unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.body
+}
+
+async fn gmail(function: &Function, query: Option<&str>) -> Value {
+    let input = query.map_or(json!({}), |query| json!({"query": query}));
+    let context =
+        json!({"user_id": "u", "authorization": [{"id": "google", "token": "marked-token"}]});
+    let body = json!({"tool_id": "Gmail.GetEmails", "input": input, "context": context});
+    call(function, &body).await
+}
+
+async fn sms(function: &Function, to: &str, key: &str) -> Value {
+    let input = json!({"to": to, "message": "Hello & goodbye"});
+    let context = json!({"secrets": [{"id": "TWILIO_API_KEY", "value": key}]});
+    let body = json!({"tool_id": "SMS.Send", "input": input, "context": context});
+    call(function, &body).await
+}
+
+#[tokio::test]
+async fn gmail_lists_and_then_reads_each_message() {
+    let stub = Stub::start().await;
+    let answer = gmail(&function(&stub), Some("is:unread from:ä&b")).await;
+    assert_eq!(answer["value"]["emails"][1]["subject"], "Your Receipt");
+    let mut asked = stub.asked();
+    asked[1..].sort();
+    let messages = "GET /gmail/v1/users/me/messages";
+    let metadata = "format=metadata&metadataHeaders=Subject";
+    assert_eq!(
+        asked,
+        [
+            format!("{messages}?maxResults=10&q=is%3Aunread+from%3A%C3%A4%26b"),
+            format!("{messages}/email_1?{metadata}"),
+            format!("{messages}/email_2?{metadata}"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn gmail_without_query_and_without_matches() {
+    let stub = Stub::start().await;
+    let function = function(&stub);
+    assert_eq!(
+        gmail(&function, None).await["value"]["emails"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(
+        stub.asked()[0],
+        "GET /gmail/v1/users/me/messages?maxResults=10"
+    );
+    assert_eq!(
+        gmail(&function, Some("none")).await["value"],
+        json!({"emails": []})
+    );
+}
+
+#[tokio::test]
+async fn gmails_bad_days_become_failures_with_the_right_advice() {
+    let stub = Stub::start().await;
+    let function = function(&stub);
+    for (query, can_retry, retry_after_ms, says) in [
+        ("many-requests", true, json!(7000), "too many requests"),
+        (
+            "many-requests-until",
+            true,
+            json!(600_000),
+            "too many requests",
+        ),
+        ("quota", true, Value::Null, "not available at the moment"),
+        ("scope", false, Value::Null, "does not allow reading emails"),
+        ("error", true, Value::Null, "not available at the moment"),
+        ("bad", false, Value::Null, "could not answer the request"),
+        ("slow", true, Value::Null, "did not answer in time"),
+        ("broken", true, Value::Null, "cannot be read"),
+        ("other", true, Value::Null, "cannot be read"),
+    ] {
+        let answer = gmail(&function, Some(query)).await;
+        let error = &answer["error"];
+        assert_eq!(error["can_retry"], can_retry, "{query}: {answer}");
+        assert_eq!(error["retry_after_ms"], retry_after_ms, "{query}: {answer}");
+        assert!(
+            error["message"].as_str().unwrap().contains(says),
+            "{query}: {answer}"
+        );
+        assert!(!answer.to_string().contains("marked-token"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_may_be_tried_again() {
+    let stub = Stub::start().await;
+    let function = function(&stub);
+    drop(stub);
+    tokio::task::yield_now().await;
+    let answer = gmail(&function, None).await;
+    assert_eq!(answer["error"]["message"], "Gmail could not be reached");
+    assert_eq!(answer["error"]["can_retry"], true);
+    let answer = sms(&function, "+15005550006", KEY).await;
+    assert_eq!(answer["error"]["message"], "Twilio could not be reached");
+    assert_eq!(answer["error"]["can_retry"], true);
+}
+
+const KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
+
+#[tokio::test]
+async fn twilio_is_sent_the_message_as_it_is_documented() {
+    let stub = Stub::start().await;
+    let function = function(&stub);
+    let answer = sms(&function, "+15005550010", KEY).await;
+    assert_eq!(answer["value"], json!({"status": "sent"}));
+    let service = KEY.replace("+15005550006", "MG123");
+    sms(&function, "+15005550010", &service).await;
+    let account = "POST AC00000000000000000000000000000000";
+    assert_eq!(
+        stub.asked(),
+        [
+            format!("{account} To=%2B15005550010&From=%2B15005550006&Body=Hello+%26+goodbye"),
+            format!("{account} To=%2B15005550010&MessagingServiceSid=MG123&Body=Hello+%26+goodbye"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn twilios_bad_days_never_lead_to_a_second_message() {
+    let stub = Stub::start().await;
+    let function = function(&stub);
+    for (to, can_retry, retry_after_ms, says) in [
+        (
+            "+15005550001",
+            false,
+            Value::Null,
+            "does not accept the message",
+        ),
+        ("+15005550429", true, json!(3000), "too many requests"),
+        (
+            "+15005550503",
+            true,
+            Value::Null,
+            "not available at the moment",
+        ),
+        // After these nobody knows whether the message was sent.
+        (
+            "+15005550500",
+            false,
+            Value::Null,
+            "could not send the message",
+        ),
+        ("+15005550408", false, Value::Null, "did not answer in time"),
+        ("+15005550200", false, Value::Null, "cannot be read"),
+        ("+15005550204", false, Value::Null, "cannot be read"),
+    ] {
+        let error = &sms(&function, to, KEY).await["error"];
+        assert_eq!(error["can_retry"], can_retry, "{to}: {error}");
+        assert_eq!(error["retry_after_ms"], retry_after_ms, "{to}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains(says),
+            "{to}: {error}"
+        );
+    }
+    let detail = &sms(&function, "+15005550001", KEY).await["error"]["developer_message"];
+    assert_eq!(detail, "Twilio answered 400 Bad Request, error 21211.");
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_the_owners_affair_and_is_not_shown() {
+    let stub = Stub::start().await;
+    let function = function(&stub);
+    let wrong = KEY.replace("auth-token", "marked");
+    for key in [
+        &*wrong,
+        "marked",
+        "AC1:marked",
+        "AC1::+1",
+        "ac:marked:+1",
+        "AC/../x:marked:+1",
+    ] {
+        let answer = sms(&function, "+15005550010", key).await;
+        let error = &answer["error"];
+        assert_eq!(
+            error["message"], "Text messages are not set up correctly",
+            "{key}"
+        );
+        assert_eq!(error["can_retry"], false);
+        assert!(!answer.to_string().contains("marked"), "{answer}");
+    }
+}

@@ -1,0 +1,373 @@
+//! What a tool author writes, and what becomes of it.
+
+use std::collections::HashMap;
+
+use lambda_tools::{Context, Failure, Tool, Toolkit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::support::{call, function, value};
+
+/// Books a trip.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Trip {
+    /// Where to.
+    to: String,
+    /// How many travel.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 9))]
+    travellers: u8,
+    /// In which class.
+    class: Option<Class>,
+    /// Who travels.
+    contact: Option<Contact>,
+    /// Stops on the way.
+    #[serde(default)]
+    stops: Vec<Stop>,
+    /// Anything else.
+    #[serde(default)]
+    notes: HashMap<String, String>,
+    /// How to pay.
+    payment: Payment,
+    #[serde(flatten)]
+    time: Time,
+}
+
+fn one() -> u8 {
+    1
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Class {
+    Economy,
+    Business,
+}
+
+/// A person.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Contact {
+    /// Full name.
+    name: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Stop {
+    /// The stop's city.
+    city: String,
+    /// Nights there.
+    nights: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema matters")]
+enum Payment {
+    Card {
+        /// The card's token.
+        token: String,
+    },
+    Invoice,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Time {
+    /// When it begins.
+    begins: String,
+}
+
+async fn book(_: Trip) -> Result<(), Failure> {
+    Ok(())
+}
+
+#[test]
+fn a_type_becomes_a_short_closed_schema() {
+    let toolkit = Toolkit::new([Tool::new("Trips.Book@1.0.0", book)]).unwrap();
+    let definition = &toolkit.definitions()[0];
+    assert_eq!(definition.description, "Books a trip.");
+    let closed = false;
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "to": {"type": "string", "description": "Where to."},
+            "travellers": {"type": "integer", "description": "How many travel.",
+                           "minimum": 1, "maximum": 9, "default": 1},
+            "class": {"type": "string", "enum": ["economy", "business"],
+                      "description": "In which class."},
+            "contact": {"type": "object", "description": "Who travels.",
+                        "properties": {"name": {"type": "string", "description": "Full name."}},
+                        "required": ["name"], "additionalProperties": closed},
+            "stops": {"type": "array", "description": "Stops on the way.",
+                      "items": {"type": "object", "properties": {
+                          "city": {"type": "string", "description": "The stop's city."},
+                          "nights": {"type": "integer", "description": "Nights there."}},
+                          "required": ["city", "nights"], "additionalProperties": closed}},
+            "notes": {"type": "object", "description": "Anything else.", "default": {},
+                      "additionalProperties": {"type": "string"}},
+            "payment": {"description": "How to pay.", "oneOf": [
+                {"type": "object", "properties": {
+                    "by": {"type": "string", "const": "card"},
+                    "token": {"type": "string", "description": "The card's token."}},
+                    "required": ["by", "token"], "additionalProperties": closed},
+                {"type": "object", "properties": {
+                    "by": {"type": "string", "const": "invoice"}},
+                    "required": ["by"], "additionalProperties": closed}]},
+            "begins": {"type": "string", "description": "When it begins."},
+        },
+        "required": ["to", "payment", "begins"],
+        "additionalProperties": closed,
+    });
+    assert_eq!(
+        definition.input_schema, expected,
+        "{:#}",
+        definition.input_schema
+    );
+    assert_eq!(definition.output_schema, Value::Null);
+}
+
+#[test]
+fn the_order_of_the_fields_is_kept() {
+    let toolkit = Toolkit::new([Tool::new("Trips.Book@1.0.0", book)]).unwrap();
+    let text = serde_json::to_string(&toolkit.definitions()[0]).unwrap();
+    let place = |name: &str| text.find(&format!("\"{name}\":")).unwrap();
+    assert!(place("to") < place("travellers") && place("travellers") < place("class"));
+}
+
+#[tokio::test]
+async fn a_flattened_enum_is_closed_as_a_whole() {
+    /// Pays.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Pay {
+        /// How much.
+        amount: u32,
+        #[serde(flatten)]
+        payment: Payment,
+    }
+    async fn pay(_: Pay) -> Result<(), Failure> {
+        Ok(())
+    }
+    let function = function(Toolkit::new([Tool::new("Bank.Pay@1.0.0", pay)]).unwrap());
+    let good = json!({"amount": 1, "by": "card", "token": "t"});
+    assert_eq!(value(&function, "Bank.Pay", good).await, Value::Null);
+    let extra = json!({"amount": 1, "by": "invoice", "tip": 2});
+    let answer = call(&function, "Bank.Pay", extra).await;
+    assert_eq!(answer.status, 422, "{answer:?}");
+    assert!(
+        answer.body["parameter_errors"]["tip"].is_string(),
+        "{answer:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_enum_of_objects_can_be_an_input() {
+    /// Does one thing or the other.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "action", rename_all = "lowercase")]
+    enum Either {
+        Open {
+            /// Which door.
+            door: u8,
+        },
+        Close,
+    }
+    async fn act(input: Either) -> Result<u8, Failure> {
+        Ok(match input {
+            Either::Open { door } => door,
+            Either::Close => 0,
+        })
+    }
+    let toolkit = Toolkit::new([Tool::new("Door.Act@1.0.0", act)]).unwrap();
+    assert_eq!(toolkit.definitions()[0].input_schema["type"], "object");
+    let function = function(toolkit);
+    let open = json!({"action": "open", "door": 7});
+    assert_eq!(value(&function, "Door.Act", open).await, 7);
+    assert_eq!(
+        value(&function, "Door.Act", json!({"action": "close"})).await,
+        0
+    );
+    let answer = call(&function, "Door.Act", json!({"action": "lock"})).await;
+    let errors = json!({"action": "Must be one of: open, close"});
+    assert_eq!(answer.body["parameter_errors"], errors);
+}
+
+#[test]
+fn every_mistake_is_reported_at_once_and_in_words() {
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Bare {
+        field: String,
+    }
+    /// Contains itself.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Tree {
+        /// Its branches.
+        branches: Vec<Tree>,
+    }
+    async fn bare(_: Bare) -> Result<(), Failure> {
+        Ok(())
+    }
+    async fn tree(_: Tree) -> Result<(), Failure> {
+        Ok(())
+    }
+    async fn text(_: String) -> Result<(), Failure> {
+        Ok(())
+    }
+    async fn dynamic(_: Value) -> Result<Value, Failure> {
+        Ok(Value::Null)
+    }
+    let object = || json!({"type": "object"});
+    let error = Toolkit::new([
+        Tool::new("NoToolkit@1.0.0", book),
+        Tool::new("Trips.Book", book),
+        Tool::new("Trips.Book@1.0.0", book),
+        Tool::new("Trips.Book@1.0.0", book),
+        Tool::new("Trips_Book.X@1.0.0", book).name("Trips_Book"),
+        Tool::new("T.Bare@1.0.0", bare),
+        Tool::new("T.Tree@1.0.0", tree),
+        Tool::new("T.Text@1.0.0", text).description("Takes text."),
+        Tool::new("T.Named@1.0.0", book).name("a name"),
+        Tool::dynamic(
+            "T.Dynamic@1.0.0",
+            "",
+            object(),
+            json!({"type": "nonsense"}),
+            dynamic,
+        ),
+        Tool::dynamic(
+            "T.Ref@1.0.0",
+            "Refers.",
+            object(),
+            json!({"$ref": "#/x"}),
+            dynamic,
+        ),
+    ])
+    .unwrap_err();
+    let text = format!("{error:?}");
+    for said in [
+        "NoToolkit@1.0.0 (tests/it/authoring.rs:",
+        "a tool id looks like Toolkit.Tool",
+        "registered with its full version",
+        "already registered at tests/it/authoring.rs:",
+        "Trips_Book.X@1.0.0 (tests/it/authoring.rs:",
+        "Trips.Book@1.0.0 has the same name",
+        "T.Bare@1.0.0",
+        "it has no description",
+        "these parameters have no description: field",
+        "its input schema uses $ref",
+        "its input is not an object",
+        "its name must be 1 to 64",
+        "its output schema is not a JSON Schema",
+        "its output schema uses $ref",
+    ] {
+        assert!(text.contains(said), "{said:?} is not in\n{text}");
+    }
+    assert_eq!(error.problems().len(), 12, "{text}");
+}
+
+#[tokio::test]
+async fn schemas_that_are_known_only_at_run_time() {
+    async fn echo(input: Value, cx: Context) -> Result<Value, Failure> {
+        Ok(json!({"echo": input, "call": cx.call_id()}))
+    }
+    let input = json!({
+        "type": "object",
+        "properties": {"pair": {"description": "A pair.", "prefixItems": [
+            {"type": "string"}, {"type": "integer"}], "items": false}},
+    });
+    let tool = Tool::dynamic("Run.Time@1.0.0", "Echoes.", input.clone(), json!({}), echo);
+    let toolkit = Toolkit::new([tool]).unwrap();
+    let definition = &toolkit.definitions()[0];
+    assert_eq!(definition.input_schema, input);
+    assert_eq!(definition.output_schema, json!({}));
+    let function = function(toolkit);
+    let echoed = value(
+        &function,
+        "Run.Time",
+        json!({"pair": ["a", 1.0], "more": null}),
+    )
+    .await;
+    assert_eq!(echoed["echo"], json!({"pair": ["a", 1], "more": null}));
+    let answer = call(&function, "Run.Time", json!({"pair": [1, 2, 3]})).await;
+    assert_eq!(answer.status, 422);
+    assert_eq!(
+        answer.body["parameter_errors"]["pair[0]"],
+        "Must be a string"
+    );
+}
+
+#[tokio::test]
+async fn versions_live_side_by_side_and_the_newest_is_the_default() {
+    /// Says its version.
+    #[derive(Deserialize, JsonSchema)]
+    struct Which {}
+    let version = |text: &'static str| {
+        let handler = move |_: Which| async move { Ok::<_, Failure>(text) };
+        Tool::new(format!("V.Which@{text}"), handler)
+    };
+    let versions = ["9.0.0", "10.0.0", "1.2.3", "1.0.0"];
+    let function = function(Toolkit::new(versions.map(version)).unwrap());
+    for (asked, given) in [
+        ("V.Which", "10.0.0"),
+        ("V.Which@9", "9.0.0"),
+        ("V.Which@1", "1.0.0"),
+        ("V.Which@1.2.3", "1.2.3"),
+    ] {
+        assert_eq!(value(&function, asked, json!({})).await, given);
+    }
+    for missing in ["V.Which@2", "V.Which@1.2.4", "V.Which@0.0.0"] {
+        assert_eq!(call(&function, missing, json!({})).await.status, 400);
+    }
+}
+
+#[test]
+fn outputs_of_every_shape_have_a_schema() {
+    #[derive(JsonSchema, Serialize)]
+    struct Found {
+        /// What was found.
+        name: Option<String>,
+        count: u64,
+    }
+    async fn found(_: Trip) -> Result<Found, Failure> {
+        Err(Failure::new("never"))
+    }
+    async fn anything(_: Trip) -> Result<Value, Failure> {
+        Ok(Value::Null)
+    }
+    async fn list(_: Trip) -> Result<Vec<f32>, Failure> {
+        Ok(vec![])
+    }
+    let toolkit = Toolkit::new([
+        Tool::new("T.Found@1.0.0", found),
+        Tool::new("T.Anything@1.0.0", anything),
+        Tool::new("T.List@1.0.0", list),
+    ])
+    .unwrap();
+    let outputs: Vec<_> = toolkit
+        .definitions()
+        .into_iter()
+        .map(|d| d.output_schema)
+        .collect();
+    let found = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": ["string", "null"], "description": "What was found."},
+            "count": {"type": "integer", "minimum": 0},
+        },
+        "required": ["name", "count"],
+    });
+    assert_eq!(
+        outputs,
+        [
+            found,
+            json!({}),
+            json!({"type": "array", "items": {"type": "number"}})
+        ]
+    );
+}

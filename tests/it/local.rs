@@ -1,0 +1,62 @@
+//! The router by itself, as hosts of one's own use it.
+
+use axum::{body::Body, routing::get};
+use http::{Request, StatusCode};
+use http_body_util::BodyExt;
+use lambda_http::RequestExt;
+use lambda_tools::{Server, Toolkit};
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::support::{event, function};
+
+#[tokio::test]
+async fn the_router_is_a_tower_service_that_can_be_extended() {
+    let with_about = |router: axum::Router| router.route("/about", get(|| async { "ours" }));
+    let router = Server::new(Toolkit::new([]).unwrap())
+        .with(with_about)
+        .into_router();
+    for (path, status) in [("/about", StatusCode::OK), ("/tools", StatusCode::OK)] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused() {
+    let router = Server::new(Toolkit::new([]).unwrap()).into_router();
+    let body = Body::from(vec![b' '; 6_291_557]);
+    let request = Request::post("/tools/call").body(body).unwrap();
+    let response = router.oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body["message"], "The request is too large");
+}
+
+#[tokio::test]
+async fn no_tools_are_an_empty_list() {
+    let function = function(Toolkit::new([]).unwrap());
+    let answer = function.answer(&event("GET", "/tools", "")).await.unwrap();
+    assert_eq!(answer.body, serde_json::json!({"items": []}));
+}
+
+#[tokio::test]
+async fn routes_of_ones_own_see_the_event() {
+    async fn source(request: axum::extract::Request) -> String {
+        let context = request.request_context_ref();
+        let lambda = request.lambda_context_ref().is_some();
+        let kind = match context {
+            Some(lambda_http::request::RequestContext::ApiGatewayV2(context)) => {
+                context.http.source_ip.clone()
+            }
+            _ => None,
+        };
+        format!("{} {lambda}", kind.unwrap_or_default())
+    }
+    let routes = |router: axum::Router| router.route("/source", get(source));
+    let function = function(Server::new(Toolkit::new([]).unwrap()).with(routes));
+    let answer = function.answer(&event("GET", "/source", "")).await.unwrap();
+    assert_eq!(answer.body, "192.0.2.1 true");
+}

@@ -1,0 +1,8 @@
+//! Tests of the library from outside: what its users write, and what goes over the wire.
+
+mod answers;
+mod any_input;
+mod authoring;
+mod local;
+mod support;
+mod validation;

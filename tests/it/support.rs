@@ -1,0 +1,54 @@
+//! Calling tools without a socket.
+
+use lambda_tools::{
+    Server,
+    testing::{Expected, Function},
+};
+use serde_json::{Value, json};
+
+/// A function that answers events.
+pub(crate) fn function(server: impl Into<Server>) -> Function {
+    Function::new(server)
+}
+
+/// An HTTP API event, payload format 2.0.
+pub(crate) fn event(method: &str, path: &str, body: &str) -> String {
+    json!({
+        "version": "2.0",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {"content-type": "application/json", "oxp-version": "1.0"},
+        "requestContext": {
+            "accountId": "1", "apiId": "1", "stage": "$default", "timeEpoch": 0,
+            "http": {"method": method, "path": path, "protocol": "HTTP/1.1",
+                     "sourceIp": "192.0.2.1", "userAgent": "test"},
+        },
+        "body": body,
+        "isBase64Encoded": false,
+    })
+    .to_string()
+}
+
+/// Calls a tool in OXP's header form.
+pub(crate) async fn call(function: &Function, tool: &str, input: Value) -> Expected {
+    let body = json!({"tool_id": tool, "input": input}).to_string();
+    let event = event("POST", "/tools/call", &body);
+    function.answer(&event).await.expect("an HTTP event")
+}
+
+/// The `error` of a call whose tool failed.
+pub(crate) async fn failure(function: &Function, tool: &str, input: Value) -> Value {
+    let answer = call(function, tool, input).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.body["success"], false, "{answer:?}");
+    assert!(answer.body.get("value").is_none(), "{answer:?}");
+    answer.body["error"].clone()
+}
+
+/// The `value` of a call that succeeded.
+pub(crate) async fn value(function: &Function, tool: &str, input: Value) -> Value {
+    let answer = call(function, tool, input).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.body["success"], true, "{answer:?}");
+    answer.body["value"].clone()
+}
