@@ -30,6 +30,7 @@
 //! Six names carry most tools: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
 //! [`serve`]. [`testing`] replays recorded events.
 
+mod auth;
 mod build_error;
 mod call;
 mod context;
@@ -50,6 +51,7 @@ mod tool;
 mod toolkit;
 mod wire;
 
+pub use auth::Auth;
 pub use build_error::BuildError;
 pub use call::DEFAULT_TIMEOUT;
 pub use context::Context;
@@ -65,3 +67,8 @@ pub use serve::{Error, serve};
 pub use server::Server;
 pub use tool::Tool;
 pub use toolkit::Toolkit;
+
+/// The code in README.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

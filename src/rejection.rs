@@ -11,6 +11,8 @@ use crate::{IdError, Requirements, schema::ParameterErrors};
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
 #[derive(Debug)]
 pub(crate) enum Rejection {
+    /// The caller is nobody who may call; why is for the log only.
+    Unauthenticated(&'static str),
     /// The body is not what the protocol asks for.
     Malformed { message: String, detail: String },
     /// The client speaks a version of the protocol that is not served.
@@ -49,6 +51,7 @@ impl Rejection {
     /// A word for logs.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
+            Self::Unauthenticated(_) => "unauthenticated",
             Self::Malformed { .. } => "malformed",
             Self::UnsupportedVersion => "unsupported_version",
             Self::InvalidToolId(_) => "invalid_tool_id",

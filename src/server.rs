@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::Router;
 
 use crate::{
-    Toolkit,
+    Auth, Toolkit,
     host::Host,
     serve,
     wire::{self, App},
@@ -30,6 +30,7 @@ use crate::{
 pub struct Server {
     toolkit: Toolkit,
     base_path: Option<String>,
+    auth: Auth,
     ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -41,6 +42,7 @@ impl Server {
         Self {
             toolkit,
             base_path: None,
+            auth: Auth::none(),
             ready: None,
             with: Vec::new(),
         }
@@ -52,6 +54,13 @@ impl Server {
     #[must_use]
     pub fn base_path(mut self, path: impl Into<String>) -> Self {
         self.base_path = Some(path.into());
+        self
+    }
+
+    /// Sets who may call. Without it everybody may.
+    #[must_use]
+    pub fn auth(mut self, auth: Auth) -> Self {
+        self.auth = auth;
         self
     }
 
@@ -88,6 +97,7 @@ impl Server {
             toolkit: self.toolkit,
             catalogue: wire::oxp::Catalogue::default(),
             host,
+            auth: self.auth,
             ready: self.ready,
         };
         let router = wire::router(Arc::new(app));

@@ -19,7 +19,7 @@ use http::request::Parts;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::{
-    Toolkit,
+    Auth, Toolkit,
     call::{Call, Outcome},
     host::{Host, Invocation},
     rejection::Rejection,
@@ -34,6 +34,7 @@ pub(crate) struct App {
     pub(crate) toolkit: Toolkit,
     pub(crate) catalogue: oxp::Catalogue,
     pub(crate) host: Host,
+    pub(crate) auth: Auth,
     pub(crate) ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
@@ -56,16 +57,16 @@ async fn health(State(app): Shared) -> Response {
 }
 
 async fn tools(State(app): Shared, request: Request) -> Response {
-    let (parts, body) = match read(request).await {
-        Ok(read) => read,
+    let (parts, body) = match app.admit(request).await {
+        Ok(admitted) => admitted,
         Err(rejection) => return oxp::rejected(&rejection),
     };
     oxp::list(&app, &parts.headers, &body)
 }
 
 async fn call(State(app): Shared, request: Request) -> Response {
-    let (parts, body) = match read(request).await {
-        Ok(read) => read,
+    let (parts, body) = match app.admit(request).await {
+        Ok(admitted) => admitted,
         Err(rejection) => return oxp::rejected(&rejection),
     };
     let invocation = parts.extensions.get().cloned().unwrap_or_default();
@@ -90,6 +91,12 @@ async fn read(request: Request<Body>) -> Result<(Parts, Bytes), Rejection> {
 impl App {
     fn is_ready(&self) -> bool {
         self.ready.as_ref().is_none_or(|ready| ready())
+    }
+
+    /// Authenticates a request, then reads its body.
+    async fn admit(&self, request: Request) -> Result<(Parts, Bytes), Rejection> {
+        self.auth.check(request.headers())?;
+        read(request).await
     }
 
     /// Takes a call through all its stages.

@@ -15,6 +15,10 @@ use super::{
 };
 use crate::{host::Invocation, wire::oxp};
 
+/// 9 September 2001, in milliseconds since 1970. A deadline before that is none: cargo-lambda's
+/// emulator sends how long an invocation may take, 600,000, in the place of the time it ends.
+const NO_TIME_BEFORE: u64 = 1_000_000_000_000;
+
 /// Takes events from the runtime API until the platform ends the process.
 pub(super) async fn run(router: Router) -> Result<(), Error> {
     if !tracing::dispatcher::has_been_set() {
@@ -64,7 +68,7 @@ async fn respond(
     mut request: Request<Body>,
     context: lambda_runtime::Context,
 ) -> Response {
-    let deadline = (context.deadline > 0).then(|| context.deadline());
+    let deadline = (context.deadline > NO_TIME_BEFORE).then(|| context.deadline());
     let extensions = request.extensions_mut();
     extensions.insert(Invocation { deadline });
     // Where routes of one's own find it: lambda_http's RequestExt.

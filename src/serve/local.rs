@@ -1,12 +1,6 @@
 //! The local HTTP server: the same tools without AWS.
 
-use std::{
-    env, fmt,
-    future::Future,
-    io::{self, IsTerminal},
-    net::SocketAddr,
-    time::Duration,
-};
+use std::{env, fmt, future::Future, net::SocketAddr, time::Duration};
 
 use axum::{
     Router,
@@ -62,7 +56,6 @@ fn log_to_terminal() {
     let _ = tracing_subscriber::fmt()
         .with_max_level(level.unwrap_or(tracing::Level::INFO))
         .without_time()
-        .with_ansi(io::stdout().is_terminal())
         .with_target(false)
         .try_init();
 }

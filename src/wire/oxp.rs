@@ -10,7 +10,10 @@ mod request;
 mod response;
 
 use axum::response::Response;
-use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{CONTENT_TYPE, WWW_AUTHENTICATE},
+};
 use serde::Serialize;
 
 use super::App;
@@ -80,9 +83,9 @@ fn log_outcome(outcome: &Outcome) {
     match &outcome.result {
         Ok(_) => tracing::info!(tool, ms, outcome = "success", call_id, "call"),
         Err(failure) => {
-            let detail = failure.parts().developer_message.as_deref();
-            let detail = detail.unwrap_or_else(|| failure.message());
-            tracing::warn!(tool, ms, outcome = "failure", call_id, detail, "call");
+            let why = failure.parts().developer_message.as_deref();
+            let why = why.unwrap_or_else(|| failure.message());
+            tracing::warn!(tool, ms, outcome = "failure", call_id, why, "call");
         }
     }
 }
@@ -94,14 +97,19 @@ pub(super) fn rejected(rejection: &Rejection) -> Response {
 
 fn rejected_in(dialect: Dialect, rejection: &Rejection) -> Response {
     let body = ErrorBody::of(rejection);
-    let detail = body.detail();
-    tracing::warn!(
-        outcome = "rejection",
-        reason = rejection.reason(),
-        detail,
-        "call"
-    );
-    json(status_of(rejection), &body.in_dialect(dialect))
+    let why = match rejection {
+        Rejection::Unauthenticated(why) => (*why).to_owned(),
+        _ => body.detail(),
+    };
+    let reason = rejection.reason();
+    tracing::warn!(outcome = "rejection", reason, why, "call");
+    let status = status_of(rejection);
+    let mut response = json(status, &body.in_dialect(dialect));
+    if status == StatusCode::UNAUTHORIZED {
+        let scheme = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    }
+    response
 }
 
 /// Any other path.

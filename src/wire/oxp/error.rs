@@ -14,6 +14,7 @@ use crate::{
 /// The status of a rejection.
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
     match rejection {
+        Rejection::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         Rejection::InvalidInput(_) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::BAD_REQUEST,
     }
@@ -59,6 +60,10 @@ impl<'a> ErrorBody<'a> {
 
     pub(super) fn of(rejection: &'a Rejection) -> Self {
         match rejection {
+            Rejection::Unauthenticated(_) => Self::plain(
+                "The credentials are missing or not valid",
+                "Send an API key as OXP-API-Key or as Authorization: Bearer.",
+            ),
             Rejection::Malformed { message, detail } => Self::plain(message, detail),
             Rejection::UnsupportedVersion => Self::plain(
                 "This version of the protocol is not supported",

@@ -1,1 +1,214 @@
-//! Programs of others that call the toolbox. They need what `tests/all` installs.
+//! Programs of others that call the toolbox: the published Python client, and cargo-lambda.
+//!
+//! They come from PyPI. `tests/all` installs them and runs these tests; a plain `cargo test` lists
+//! them as ignored.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    time::{Duration, Instant},
+};
+
+use lambda_tools::{Auth, Secret, Server, Toolkit};
+use serde_json::{Value, json};
+use toolbox::Endpoints;
+
+use crate::{
+    stub::Stub,
+    support::{Running, repository},
+};
+
+/// A program that `tests/all` installs.
+fn installed(program: &str) -> PathBuf {
+    let path = repository("target/venv/bin").join(program);
+    assert!(
+        path.exists(),
+        "{program} is not installed; run tests/all, which does it"
+    );
+    path
+}
+
+/// Serves the toolbox from this process; returns its URL.
+async fn serve(auth: Auth) -> String {
+    let toolkit = Toolkit::new(toolbox::tools(Endpoints::default())).unwrap();
+    let router = Server::new(toolkit).auth(auth).into_router();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    url
+}
+
+fn succeeded(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}\n{stdout}\n{stderr}",
+        output.status
+    );
+    stdout
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the Python client oxp; run tests/all"]
+async fn the_published_python_client_is_served() {
+    let open = serve(Auth::none()).await;
+    let closed = serve(Auth::api_keys([Secret::from("right")])).await;
+    let python = installed("python");
+    let script = repository("functions/toolbox/tests/oxp_client.py");
+    let run = move || {
+        Command::new(python)
+            .arg(script)
+            .args([open, closed])
+            .output()
+    };
+    let output = tokio::task::spawn_blocking(run).await.unwrap().unwrap();
+    let said = succeeded(&output);
+    assert!(said.ends_with("11 checks passed\n"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs cargo-lambda; run tests/all"]
+async fn cargo_lambda_invokes_the_events_as_their_expected_files_say() {
+    let stub = Stub::start().await;
+    let url = stub.url();
+    tokio::task::spawn_blocking(move || invoke_all(&url))
+        .await
+        .unwrap();
+    drop(stub);
+}
+
+fn invoke_all(stub: &str) {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+        .to_string();
+    let lambda = || {
+        let mut command = Command::new(installed("cargo-lambda"));
+        command.arg("lambda").current_dir(repository(""));
+        command
+    };
+    let mut watch = lambda();
+    watch
+        .args(["watch", "-A", "127.0.0.1", "-P", &port])
+        .args(["--disable-cors", "--ignore-changes", "-p", "toolbox"])
+        .env("GMAIL_URL", stub)
+        .env("TWILIO_URL", stub)
+        .env("TOOLS_BASE_PATH", "/agents");
+    let mut watch = Running::start(&mut watch);
+    wait_for(&port);
+    let mut invoked = 0;
+    for event in events() {
+        let invoke = lambda()
+            .args([
+                "invoke",
+                "toolbox",
+                "-A",
+                "127.0.0.1",
+                "-P",
+                &port,
+                "--data-file",
+            ])
+            .arg(&event)
+            .output();
+        let answer: Value = serde_json::from_str(&succeeded(&invoke.unwrap())).unwrap();
+        compare(&event, &answer);
+        invoked += 1;
+    }
+    assert!(invoked > 60, "{invoked}");
+    watch.signal("INT");
+    assert!(
+        watch.ends_within(10).is_some(),
+        "cargo lambda watch does not stop"
+    );
+}
+
+/// All events but those of a server with keys.
+fn events() -> Vec<PathBuf> {
+    let folders = fs::read_dir(repository("events")).unwrap();
+    let folders = folders.map(|folder| folder.unwrap().path());
+    let files = folders
+        .filter(|folder| !folder.ends_with("authentication"))
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|file| file.unwrap().path());
+    files
+        .filter(|file| !file.to_string_lossy().ends_with(".expected.json"))
+        .collect()
+}
+
+fn wait_for(port: &str) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+        assert!(Instant::now() < end, "cargo lambda watch does not listen");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// What this server answers, with the clock and ids of a replay put in the place of real ones.
+fn compare(event: &Path, answer: &Value) {
+    let expected = fs::read_to_string(event.with_extension("expected.json")).unwrap();
+    let mut expected: Value = serde_json::from_str(&expected).unwrap();
+    let name = event.display();
+    assert_eq!(answer["statusCode"], expected["status"], "{name}: {answer}");
+    for (header, value) in expected["headers"].as_object().unwrap() {
+        let answered = [
+            &answer["headers"][header],
+            &answer["multiValueHeaders"][header][0],
+        ];
+        assert!(answered.contains(&value), "{name}: {header}: {answer}");
+    }
+    let mut body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+    blank(&mut body);
+    blank(&mut expected["body"]);
+    assert_eq!(body, expected["body"], "{name}");
+}
+
+fn blank(body: &mut Value) {
+    let result = if body.get("result").is_some() {
+        &mut body["result"]
+    } else {
+        body
+    };
+    if result.get("duration").is_some() {
+        assert!(result["duration"].is_number());
+        result["duration"] = json!("some");
+    }
+    if result["value"].get("timestamp").is_some() {
+        result["value"]["timestamp"] = json!("some");
+    }
+    if result
+        .get("call_id")
+        .and_then(Value::as_str)
+        .is_some_and(|id| id.len() == 36)
+    {
+        result["call_id"] = json!("some");
+    }
+}
+
+#[test]
+#[ignore = "needs cfn-lint; run tests/all"]
+fn the_template_is_accepted_by_cfn_lint() {
+    let template = repository("template.yaml");
+    let output = Command::new(installed("cfn-lint"))
+        .arg(&template)
+        .output()
+        .unwrap();
+    let said = succeeded(&output);
+    assert_eq!(said, "", "cfn-lint has remarks");
+}
+
+#[test]
+fn the_template_names_every_function() {
+    let template = fs::read_to_string(repository("template.yaml")).unwrap();
+    for folder in fs::read_dir(repository("functions")).unwrap() {
+        let name = folder.unwrap().file_name().into_string().unwrap();
+        assert!(
+            template.contains(&format!("Binary: {name}\n")),
+            "{name} is missing"
+        );
+    }
+}

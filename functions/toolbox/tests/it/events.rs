@@ -1,15 +1,24 @@
 //! The recorded events of the whole repository.
 
-use lambda_tools::{Server, Toolkit, testing};
+use lambda_tools::{Auth, Secret, Server, Toolkit, testing};
 
 use crate::{stub::Stub, support::repository};
 
 #[tokio::test]
 async fn every_event_is_answered_as_its_expected_file_says() {
     let stub = Stub::start().await;
-    let toolkit = Toolkit::new(toolbox::tools(stub.endpoints())).unwrap();
-    let server = Server::new(toolkit).base_path("/agents");
-    testing::replay(repository("events"), server).await;
+    for folder in std::fs::read_dir(repository("events")).unwrap() {
+        let folder = folder.unwrap().path();
+        let toolkit = Toolkit::new(toolbox::tools(stub.endpoints())).unwrap();
+        let server = Server::new(toolkit).base_path("/agents");
+        let server = if folder.ends_with("authentication") {
+            let keys = ["key-of-today", "key-of-tomorrow"];
+            server.auth(Auth::api_keys(keys.map(Secret::from)))
+        } else {
+            server
+        };
+        testing::replay(folder, server).await;
+    }
 }
 
 #[tokio::test]
