@@ -39,7 +39,12 @@ impl Auth {
     #[must_use]
     pub fn api_keys(keys: impl IntoIterator<Item = Secret>) -> Self {
         Self {
-            keys: Some(keys.into_iter().collect()),
+            // An empty key is a variable that was not set, and no key.
+            keys: Some(
+                keys.into_iter()
+                    .filter(|key| !key.expose().is_empty())
+                    .collect(),
+            ),
         }
     }
 
@@ -124,7 +129,9 @@ mod tests {
         ] {
             assert!(!allows(&auth, headers), "{headers:?}");
         }
-        assert!(!allows(&Auth::api_keys([]), &[("oxp-api-key", "")]));
+        for keys in [vec![], vec![Secret::from("")]] {
+            assert!(!allows(&Auth::api_keys(keys), &[("oxp-api-key", "")]));
+        }
     }
 
     #[test]

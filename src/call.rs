@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    panic::{self, AssertUnwindSafe},
     time::{Duration, Instant},
 };
 
@@ -26,6 +27,9 @@ use crate::{
 /// API Gateway gives up after 29 seconds (REST APIs) or 30 (HTTP APIs); an answer of our own, which
 /// says whether to retry, has to leave before that.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(28);
+
+/// Longer than anything lets a call run; more would not be a point in time.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A call as it was asked for, in whichever protocol.
 pub(crate) struct Call {
@@ -54,17 +58,13 @@ impl Call {
     }
 
     fn unresolved(self, not_found: NotFound) -> Rejection {
-        let Selector { qualified, version } = self.selector;
-        match (not_found, version) {
-            (NotFound::Version { available }, Some(version)) => Rejection::UnknownVersion {
+        let qualified = self.selector.qualified;
+        match not_found {
+            NotFound::Tool { closest } => Rejection::UnknownTool { qualified, closest },
+            NotFound::Version { version, available } => Rejection::UnknownVersion {
                 qualified,
                 version,
                 available,
-            },
-            (NotFound::Tool { closest }, _) => Rejection::UnknownTool { qualified, closest },
-            (NotFound::Version { .. }, None) => Rejection::UnknownTool {
-                qualified,
-                closest: None,
             },
         }
     }
@@ -78,7 +78,17 @@ pub(crate) struct Resolved<'a> {
 
 impl<'a> Resolved<'a> {
     /// Checks the input against the tool's schema and decodes it.
+    ///
+    /// The types that do it are the tool's, and may panic like the tool itself.
     pub(crate) fn validate(self) -> Result<Valid<'a>, Rejection> {
+        let tool = self.entry.id.to_string();
+        panic::catch_unwind(AssertUnwindSafe(|| self.validated())).unwrap_or_else(|_| {
+            let detail = "Its input type panicked; the log says where.".to_owned();
+            Err(Rejection::Misdefined { tool, detail })
+        })
+    }
+
+    fn validated(self) -> Result<Valid<'a>, Rejection> {
         let Self { mut call, entry } = self;
         let mut input = call.input.take();
         let schema = &entry.tool.input;
@@ -136,7 +146,11 @@ impl<'a> Valid<'a> {
         let secrets = declared(secrets, &mut given.secrets);
 
         let now = (host.wall)();
-        let limit = entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let limit = entry
+            .tool
+            .timeout
+            .unwrap_or(DEFAULT_TIMEOUT)
+            .min(LONGEST_TIMEOUT);
         let limit = invocation
             .time_left(now)
             .map_or(limit, |left| left.min(limit));

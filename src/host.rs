@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use http::request::Parts;
 use uuid::Uuid;
 
 /// Where the time and new ids come from.
@@ -17,14 +18,33 @@ pub(crate) struct Host {
     pub(crate) id: fn() -> Uuid,
 }
 
+/// What the platform takes at most, request or answer: Lambda's quota for the payload of a
+/// synchronous invocation, in bytes.
+pub(crate) const LARGEST_PAYLOAD: usize = 6_291_556;
+
 /// What is known of the invocation that a request came with. Travels in the request's extensions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Invocation {
     /// When the platform stops waiting for the answer.
     pub(crate) deadline: Option<SystemTime>,
+    /// How many bytes the answer may have on its way back.
+    pub(crate) largest_answer: usize,
+}
+
+impl Default for Invocation {
+    fn default() -> Self {
+        Self {
+            deadline: None,
+            largest_answer: LARGEST_PAYLOAD,
+        }
+    }
 }
 
 impl Invocation {
+    pub(crate) fn of(request: &Parts) -> Self {
+        request.extensions.get().cloned().unwrap_or_default()
+    }
+
     /// How long the call may take from `now` on, so that its answer still leaves in time.
     pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {
         /// For encoding the answer and handing it to the platform.

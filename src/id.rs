@@ -92,6 +92,15 @@ impl FromStr for Selector {
     }
 }
 
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            Some(version) => write!(f, "{}@{version}", self.qualified),
+            None => f.write_str(&self.qualified),
+        }
+    }
+}
+
 fn is_word(text: &str) -> bool {
     !text.is_empty()
         && text

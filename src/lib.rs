@@ -68,7 +68,7 @@ pub use server::Server;
 pub use tool::Tool;
 pub use toolkit::Toolkit;
 
-/// The code in README.md compiles.
+/// The code in README.md compiles, but for the test in it.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -60,4 +60,19 @@ impl Requirements {
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Ids that are empty or stand twice in their list.
+    pub(crate) fn wrong_ids(&self) -> Vec<&str> {
+        let providers: Vec<_> = self.authorization.iter().map(|it| it.id.as_str()).collect();
+        let secrets: Vec<_> = self.secrets.iter().map(|it| it.id.as_str()).collect();
+        let mut wrong = Vec::new();
+        for ids in [providers, secrets] {
+            for (place, id) in ids.iter().enumerate() {
+                if id.is_empty() || ids[..place].contains(id) {
+                    wrong.push(*id);
+                }
+            }
+        }
+        wrong
+    }
 }

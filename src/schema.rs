@@ -4,6 +4,7 @@
 //! schema, and the schema holds a place for its validator.
 
 mod derive;
+mod forms;
 mod message;
 mod walk;
 

@@ -4,6 +4,7 @@
 
 mod answer;
 mod event;
+mod kind;
 pub(crate) mod lambda;
 mod local;
 mod record;

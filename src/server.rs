@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Router, body::Body};
+use http::{Request, Uri};
+use lambda_http::tower::ServiceExt;
 
 use crate::{
     Auth, Toolkit,
@@ -105,11 +107,28 @@ impl Server {
         let router = self.with.into_iter().fold(router, changed);
         match self.base_path.as_deref().map(|path| path.trim_matches('/')) {
             None | Some("") => router,
-            Some(path) => Router::new()
-                .nest(&format!("/{path}"), router.clone())
-                .fallback_service(router),
+            Some(path) => {
+                let base = format!("/{path}");
+                let service = router.map_request(move |request| without_base(request, &base));
+                Router::new().fallback_service(service)
+            }
         }
     }
+}
+
+/// Takes the base path off, where there is something behind it.
+fn without_base(mut request: Request<Body>, base: &str) -> Request<Body> {
+    let whole = request
+        .uri()
+        .path_and_query()
+        .map_or("", |whole| whole.as_str());
+    let rest = whole
+        .strip_prefix(base)
+        .filter(|rest| rest.starts_with('/') && *rest != "/");
+    if let Some(Ok(rest)) = rest.map(Uri::try_from) {
+        *request.uri_mut() = rest;
+    }
+    request
 }
 
 impl From<Toolkit> for Server {

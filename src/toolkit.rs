@@ -48,8 +48,13 @@ pub(crate) struct Entry {
 /// Why a selector selects no tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotFound {
-    Tool { closest: Option<String> },
-    Version { available: Vec<Version> },
+    Tool {
+        closest: Option<String>,
+    },
+    Version {
+        version: Version,
+        available: Vec<Version>,
+    },
 }
 
 impl Toolkit {
@@ -70,15 +75,15 @@ impl Toolkit {
             by_name: HashMap::new(),
         };
         for tool in tools {
+            if cfg!(debug_assertions) {
+                problems.extend(mistakes_in(&tool).iter().map(|text| problem(&tool, text)));
+            }
             match tool.id.parse() {
                 Ok(id) => toolkit.add(Entry { id, tool }, &mut problems),
                 Err(error) => problems.push(problem(&tool, &format!("{error}"))),
             }
         }
         toolkit.check_names(&mut problems);
-        if cfg!(debug_assertions) {
-            toolkit.check_schemas(&mut problems);
-        }
         BuildError::unless_empty(problems).map(|()| toolkit)
     }
 
@@ -87,9 +92,12 @@ impl Toolkit {
     /// # Errors
     /// All mistakes that there are.
     pub fn check(&self) -> Result<(), BuildError> {
-        let mut problems = Vec::new();
-        self.check_schemas(&mut problems);
-        BuildError::unless_empty(problems)
+        let tools = self.entries.iter().map(|entry| &entry.tool);
+        let problems = tools.flat_map(|tool| {
+            let mistakes = mistakes_in(tool).into_iter();
+            mistakes.map(|text| problem(tool, &text))
+        });
+        BuildError::unless_empty(problems.collect())
     }
 
     /// The tools as `GET /tools` describes them, in the order in which they were given.
@@ -106,19 +114,17 @@ impl Toolkit {
             return Err(NotFound::Tool { closest });
         };
         let version_at = |index: &usize| self.entries[*index].id.version();
-        let index = match &selector.version {
-            None => versions.last(),
-            Some(version) => versions
-                .binary_search_by_key(&version, version_at)
-                .ok()
-                .map(|place| &versions[place]),
+        let Some(version) = &selector.version else {
+            let newest = versions.last().expect("a name has a version");
+            return Ok(&self.entries[*newest]);
         };
-        let not_found = || NotFound::Version {
-            available: versions.iter().map(version_at).cloned().collect(),
-        };
-        index
-            .map(|index| &self.entries[*index])
-            .ok_or_else(not_found)
+        match versions.binary_search_by_key(&version, version_at) {
+            Ok(place) => Ok(&self.entries[versions[place]]),
+            Err(_) => Err(NotFound::Version {
+                version: version.clone(),
+                available: versions.iter().map(version_at).cloned().collect(),
+            }),
+        }
     }
 
     fn closest(&self, qualified: &str) -> Option<String> {
@@ -170,14 +176,6 @@ impl Toolkit {
             }
         }
     }
-
-    fn check_schemas(&self, problems: &mut Vec<String>) {
-        for entry in &self.entries {
-            for text in mistakes_in(entry) {
-                problems.push(problem(&entry.tool, &text));
-            }
-        }
-    }
 }
 
 /// As like as the less alike of their halves: tools of one toolkit are not alike for that.
@@ -189,14 +187,12 @@ fn likeness_of_ids(one: &str, other: &str) -> f64 {
     }
 }
 
-fn mistakes_in(entry: &Entry) -> Vec<String> {
-    let tool = &entry.tool;
+/// What is wrong with a tool whatever else there is; its id aside.
+fn mistakes_in(tool: &Tool) -> Vec<String> {
     let mut found = Vec::new();
-    if ToolDefinition::of(&entry.id, tool)
-        .description
-        .trim()
-        .is_empty()
-    {
+    let from_type = tool.input.value()["description"].as_str();
+    let description = tool.description.as_deref().or(from_type);
+    if description.is_none_or(|text| text.trim().is_empty()) {
         found.push(
             "it has no description; write a doc comment on the input type or call \
              .description(…)"
@@ -210,6 +206,9 @@ fn mistakes_in(entry: &Entry) -> Vec<String> {
     if !undescribed.is_empty() {
         let names = undescribed.join(", ");
         found.push(format!("these parameters have no description: {names}"));
+    }
+    for id in tool.requirements.wrong_ids() {
+        found.push(format!("it requires {id:?} twice, or without an id"));
     }
     mistakes_in_schema("input", &tool.input, &mut found);
     if !tool.output.value().is_null() {

@@ -21,13 +21,9 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::{
     Auth, Toolkit,
     call::{Call, Outcome},
-    host::{Host, Invocation},
+    host::{Host, Invocation, LARGEST_PAYLOAD},
     rejection::Rejection,
 };
-
-/// What the platform takes at most, request or response: Lambda's quota for the payload of a
-/// synchronous invocation, in bytes.
-pub(crate) const LARGEST_PAYLOAD: usize = 6_291_556;
 
 /// What every operation needs.
 pub(crate) struct App {
@@ -61,7 +57,7 @@ async fn tools(State(app): Shared, request: Request) -> Response {
         Ok(admitted) => admitted,
         Err(rejection) => return oxp::rejected(&rejection),
     };
-    oxp::list(&app, &parts.headers, &body)
+    oxp::list(&app, &parts.headers, &body, &Invocation::of(&parts))
 }
 
 async fn call(State(app): Shared, request: Request) -> Response {
@@ -69,8 +65,7 @@ async fn call(State(app): Shared, request: Request) -> Response {
         Ok(admitted) => admitted,
         Err(rejection) => return oxp::rejected(&rejection),
     };
-    let invocation = parts.extensions.get().cloned().unwrap_or_default();
-    oxp::call(&app, &parts.headers, &body, &invocation).await
+    oxp::call(&app, &parts.headers, &body, &Invocation::of(&parts)).await
 }
 
 async fn read(request: Request<Body>) -> Result<(Parts, Bytes), Rejection> {

@@ -15,6 +15,7 @@ pub(crate) fn of_input<T: JsonSchema>() -> Value {
     tidy(&mut schema, &|object| {
         optional_is_not_null(object);
         list_required(object);
+        describe_variants(object);
     });
     say_object_at_the_root(&mut schema);
     close(&mut schema);
@@ -110,6 +111,30 @@ fn remove_null(property: &mut Map<String, Value>) {
     }
 }
 
+/// The doc comment of an enum's variant stands on its form. In the form of a variant that holds
+/// data under its name, the one property there is deserves it as well.
+fn describe_variants(object: &mut Map<String, Value>) {
+    for keyword in ["oneOf", "anyOf"] {
+        let forms = object.get_mut(keyword).and_then(Value::as_array_mut);
+        for form in forms.into_iter().flatten().filter_map(Value::as_object_mut) {
+            let Some(description) = form.get("description").cloned() else {
+                continue;
+            };
+            let properties = form.get_mut("properties").and_then(Value::as_object_mut);
+            for property in properties.into_iter().flat_map(Map::values_mut) {
+                if let Some(property) = property
+                    .as_object_mut()
+                    .filter(|it| !it.contains_key("const"))
+                {
+                    property
+                        .entry("description")
+                        .or_insert_with(|| description.clone());
+                }
+            }
+        }
+    }
+}
+
 /// The specification's definitions say `required` wherever there are properties, even when empty.
 fn list_required(object: &mut Map<String, Value>) {
     if object.contains_key("properties") {
@@ -132,9 +157,11 @@ fn say_object_at_the_root(schema: &mut Value) {
     }
 }
 
+/// Keywords whose schemas describe the same object as the schema they stand in.
+const COMBINING: [&str; 6] = ["allOf", "anyOf", "oneOf", "if", "then", "else"];
+
 /// Refuses unknown properties at every depth, unless the type itself says otherwise (a map).
 fn close(schema: &mut Value) {
-    const COMBINING: [&str; 4] = ["allOf", "anyOf", "oneOf", "if"];
     let Some(object) = schema.as_object_mut() else {
         return;
     };
@@ -160,10 +187,18 @@ fn close(schema: &mut Value) {
     });
 }
 
-/// Closes what lies inside a form, but not the form itself.
+/// Closes what lies inside a form, but not the form itself, which shares its object with others.
 fn close_below(form: &mut Value) {
     if let Some(object) = form.as_object_mut() {
-        object.shift_remove("additionalProperties");
-        walk::each_inner(object, &mut |_, inner| close(inner));
+        if object.get("additionalProperties") == Some(&Value::Bool(false)) {
+            object.shift_remove("additionalProperties");
+        }
+        walk::each_inner(object, &mut |keyword, inner| {
+            if COMBINING.contains(&keyword) {
+                close_below(inner);
+            } else {
+                close(inner);
+            }
+        });
     }
 }

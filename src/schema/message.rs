@@ -29,11 +29,11 @@ pub(super) fn of_all<'a>(
         schema,
         instance,
         found: ParameterErrors::new(),
+        is_full: false,
     };
     for error in errors {
         messages.add(&error);
-        if messages.found.len() >= MOST {
-            messages.put("…".into(), "More parameters are invalid".into());
+        if messages.is_full {
             break;
         }
     }
@@ -44,36 +44,38 @@ pub(super) fn of_all<'a>(
     found
 }
 
-struct Messages<'a> {
+pub(super) struct Messages<'a> {
     schema: &'a Value,
     instance: &'a Value,
     found: ParameterErrors,
+    is_full: bool,
 }
 
 impl Messages<'_> {
-    fn add(&mut self, error: &ValidationError<'_>) {
+    pub(super) fn add(&mut self, error: &ValidationError<'_>) {
         let path = path_of(error.instance_path());
         match error.kind() {
             Kind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
                 self.put(joined(&path, name), "Is required".into());
             }
-            Kind::AdditionalProperties { unexpected }
-            | Kind::UnevaluatedProperties { unexpected } => {
+            Kind::AdditionalProperties { unexpected } => {
                 let known = known_properties(error.schema_path(), self.schema);
-                for name in unexpected {
-                    let message = unknown(name, &known, path.is_empty());
-                    self.put(joined(&path, name), message);
-                }
+                self.add_unknown(&path, unexpected.iter().map(String::as_str), &known);
+            }
+            Kind::UnevaluatedProperties { unexpected } => {
+                // Where no form fits, nothing in the forms counts as evaluated; a property that
+                // one of them knows is not what is wrong.
+                let known = known_properties(error.schema_path(), self.schema);
+                let unknown = unexpected.iter().map(String::as_str);
+                let unknown = unknown.filter(|name| !known.contains(name));
+                self.add_unknown(&path, unknown, &known);
             }
             // An object that takes no properties at all is refused as a whole.
             Kind::FalseSchema if refuses_properties(error) => {
                 let place = self.instance.pointer(error.instance_path().as_str());
                 let properties = place.and_then(Value::as_object).into_iter().flatten();
-                for (name, _) in properties.take(MOST) {
-                    let message = unknown(name, &[], path.is_empty());
-                    self.put(joined(&path, name), message);
-                }
+                self.add_unknown(&path, properties.map(|(name, _)| name.as_str()), &[]);
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.add_closest_form(&path, context);
@@ -82,8 +84,27 @@ impl Messages<'_> {
         }
     }
 
-    fn put(&mut self, path: String, message: String) {
+    fn add_unknown<'a>(
+        &mut self,
+        path: &str,
+        names: impl Iterator<Item = &'a str>,
+        known: &[&str],
+    ) {
+        // One more than there is room for tells that there are more.
+        for name in names.take(MOST + 1) {
+            let message = unknown(name, known, path.is_empty());
+            self.put(joined(path, name), message);
+        }
+    }
+
+    pub(super) fn put(&mut self, path: String, message: String) {
+        let is_full = self.found.len() >= MOST;
         match self.found.get_mut(&path) {
+            None if is_full => {
+                self.is_full = true;
+                let more = "More parameters are invalid";
+                self.found.insert("…".into(), more.into());
+            }
             None => {
                 self.found.insert(path, message);
             }
@@ -94,43 +115,6 @@ impl Messages<'_> {
             }
         }
     }
-
-    /// What keeps a value from the form it most resembles. Without one, the forms are named.
-    fn add_closest_form(&mut self, path: &str, forms: &[Vec<ValidationError<'static>>]) {
-        let wrong_tag = |error: &ValidationError<'_>| {
-            matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. })
-        };
-        let wrong_type = |error: &ValidationError<'_>| {
-            matches!(error.kind(), Kind::Type { .. }) && path_of(error.instance_path()) == path
-        };
-        let mut alike = forms.iter().filter(|errors| {
-            !errors
-                .iter()
-                .any(|error| wrong_tag(error) || wrong_type(error))
-        });
-        if let (Some(only), None) = (alike.next(), alike.next()) {
-            return only.iter().for_each(|error| self.add(error));
-        }
-        if let Some((at, values)) = tag_values(forms) {
-            return self.put(at, format!("Must be one of: {}", values.join(", ")));
-        }
-        let only_type = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
-            [error] if wrong_type(error) => match error.kind() {
-                Kind::Type { kind } => Some(types_of(kind)),
-                _ => None,
-            },
-            _ => None,
-        };
-        let types: Option<Vec<_>> = forms.iter().map(only_type).collect();
-        let message = match types.map(|types| types.concat()) {
-            Some(mut types) => {
-                types.dedup();
-                format!("Must be {}", types.join(" or "))
-            }
-            None => "Must be one of the forms that the tool's definition describes".into(),
-        };
-        self.put(path.to_owned(), message);
-    }
 }
 
 fn refuses_properties(error: &ValidationError<'_>) -> bool {
@@ -139,30 +123,6 @@ fn refuses_properties(error: &ValidationError<'_>) -> bool {
         keyword,
         Some("additionalProperties" | "unevaluatedProperties")
     )
-}
-
-/// The constants that the forms want, where all of them want one in the same place.
-fn tag_values(forms: &[Vec<ValidationError<'static>>]) -> Option<(String, Vec<String>)> {
-    let mut place = None;
-    let mut values = Vec::new();
-    for errors in forms {
-        let tag = errors.iter().find_map(|error| match error.kind() {
-            Kind::Constant { expected_value } => {
-                Some((path_of(error.instance_path()), vec![plain(expected_value)]))
-            }
-            Kind::Enum { options } => {
-                let options = options.as_array()?.iter().map(plain).collect();
-                Some((path_of(error.instance_path()), options))
-            }
-            _ => None,
-        });
-        let (at, mut wanted) = tag?;
-        if place.get_or_insert_with(|| at.clone()) != &at {
-            return None;
-        }
-        values.append(&mut wanted);
-    }
-    place.map(|at| (at, values))
 }
 
 fn of_kind(kind: &Kind) -> String {
@@ -208,7 +168,7 @@ fn of_kind(kind: &Kind) -> String {
     }
 }
 
-fn types_of(kind: &TypeKind) -> Vec<&'static str> {
+pub(super) fn types_of(kind: &TypeKind) -> Vec<&'static str> {
     let with_article = |name: JsonType| match name {
         JsonType::Array => "an array",
         JsonType::Boolean => "a boolean",
@@ -245,20 +205,32 @@ fn unknown(name: &str, known: &[&str], is_parameter: bool) -> String {
     }
 }
 
-/// The properties beside the keyword that refused the others.
+/// The properties that the schema knows which refused the others: those beside the keyword, and
+/// those of the forms of the same object.
 fn known_properties<'a>(refused_by: &Location, schema: &'a Value) -> Vec<&'a str> {
-    let parent = refused_by
-        .as_str()
-        .rsplit_once('/')
-        .map_or("", |(parent, _)| parent);
-    let properties = schema
-        .pointer(parent)
-        .and_then(|place| place.get("properties"));
-    let names = properties.and_then(Value::as_object).into_iter().flatten();
-    names.map(|(name, _)| name.as_str()).collect()
+    let parent = refused_by.as_str().rsplit_once('/');
+    let place = schema.pointer(parent.map_or("", |(parent, _)| parent));
+    let mut names = Vec::new();
+    let mut open: Vec<_> = place.into_iter().collect();
+    while let Some(place) = open.pop() {
+        let properties = place.get("properties").and_then(Value::as_object);
+        names.extend(
+            properties
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.as_str()),
+        );
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let forms = place.get(keyword).and_then(Value::as_array);
+            open.extend(forms.into_iter().flatten());
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
-fn path_of(location: &Location) -> String {
+pub(super) fn path_of(location: &Location) -> String {
     let mut path = String::new();
     for segment in location {
         match segment {
@@ -285,7 +257,7 @@ fn clipped(name: &str) -> String {
     name.chars().take(LONGEST_NAME).chain(['…']).collect()
 }
 
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)

@@ -10,7 +10,7 @@ use lambda_http::aws_lambda_events::{
 use serde::Serialize;
 
 use super::event::Origin;
-use crate::wire::{LARGEST_PAYLOAD, oxp};
+use crate::wire::oxp;
 
 /// The answer in the form that the event's sender expects.
 #[derive(Serialize)]
@@ -76,7 +76,7 @@ impl Answer {
 }
 
 /// Whether a body of this size can be sent, base64 or not.
-pub(super) fn fits(body: &Bytes) -> bool {
-    body.len().div_ceil(3) * 4 <= LARGEST_PAYLOAD
-        || (std::str::from_utf8(body).is_ok() && oxp::size_as_sent(body) <= LARGEST_PAYLOAD)
+pub(super) fn fits(body: &Bytes, largest: usize) -> bool {
+    body.len().div_ceil(3) * 4 <= largest
+        || (std::str::from_utf8(body).is_ok() && oxp::size_as_sent(body) <= largest)
 }

@@ -4,8 +4,6 @@
 //! none fits, and panics on base64 that is none. Here the kind is read off the event's first
 //! fields, the event is parsed once, and what is wrong with it is said.
 
-use std::fmt;
-
 use axum::{body::Body, response::Response};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -14,27 +12,15 @@ use lambda_http::{
     aws_lambda_events::{
         alb::AlbTargetGroupRequest,
         apigw::{ApiGatewayProxyRequest, ApiGatewayV2httpRequest},
+        query_map::QueryMap,
     },
     request::RequestContext,
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, IgnoredAny, MapAccess, Visitor},
-};
+use serde::Deserialize;
 
-use crate::wire::oxp;
-
-/// The front doors of a Lambda function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// API Gateway REST API, and HTTP API with payload format 1.0.
-    Rest,
-    /// API Gateway HTTP API with payload format 2.0, and Function URL.
-    Http,
-    /// Application Load Balancer.
-    Alb,
-}
+use super::kind::{EventError, Kind, kind_of};
+use crate::{host::LARGEST_PAYLOAD, wire::oxp};
 
 /// Which answer the sender of an event expects.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +28,16 @@ pub(super) enum Origin {
     Rest,
     Http,
     Alb { multi_value_headers: bool },
+}
+
+impl Origin {
+    /// How many bytes an answer may have: Lambda's quota, and for load balancers their own.
+    pub(super) fn largest_answer(self) -> usize {
+        match self {
+            Self::Rest | Self::Http => LARGEST_PAYLOAD,
+            Self::Alb { .. } => 1_000_000,
+        }
+    }
 }
 
 /// The request in an event.
@@ -54,17 +50,16 @@ pub(super) struct Event {
 impl Event {
     /// Parses an event.
     pub(super) fn parse(json: &str) -> Result<Self, EventError> {
-        let mut peek = Peek::default();
-        let outcome = serde_json::Deserializer::from_str(json).deserialize_map(&mut peek);
-        let invalid = |error: serde_json::Error| EventError::Invalid(error.to_string());
-        match (peek.kind, outcome) {
-            (Some(Kind::Rest), _) => serde_json::from_str(json).map(of_rest).map_err(invalid),
-            (Some(Kind::Http), _) => serde_json::from_str(json).map(of_http).map_err(invalid),
-            (Some(Kind::Alb), _) => serde_json::from_str(json).map(of_alb).map_err(invalid),
-            (None, Ok(())) => Err(EventError::NoRequest(peek.fields)),
-            (None, Err(error)) => Err(EventError::Invalid(error.to_string())),
+        match kind_of(json)? {
+            Kind::Rest => parse(json).map(of_rest),
+            Kind::Http => parse(json).map(of_http),
+            Kind::Alb => parse(json).map(of_alb),
         }
     }
+}
+
+fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, EventError> {
+    serde_json::from_str(json).map_err(|error| EventError::invalid(&error))
 }
 
 fn of_rest(event: ApiGatewayProxyRequest) -> Event {
@@ -77,7 +72,11 @@ fn of_rest(event: ApiGatewayProxyRequest) -> Event {
     let path = event.path.unwrap_or_default();
     let raw = Raw {
         method: event.http_method,
-        path: without_stage(&path, event.request_context.stage.as_deref()),
+        path: match &event.request_context.path {
+            // As it is with REST APIs: the stage stands in the context's path only.
+            Some(whole) if *whole != path => &path,
+            _ => without_stage(&path, event.request_context.stage.as_deref()),
+        },
         query: &query,
         headers: merged(&event.headers, event.multi_value_headers),
         body: event.body,
@@ -97,9 +96,13 @@ fn of_http(event: ApiGatewayV2httpRequest) -> Event {
         headers.insert(header::COOKIE, cookies);
     }
     let path = event.raw_path.unwrap_or_default();
+    // Behind a custom domain the path begins with the mapping, and the stage is not in it.
+    let domain = event.request_context.domain_name.as_deref();
+    let has_stage = domain.is_none_or(|domain| domain.contains(".execute-api."));
+    let stage = event.request_context.stage.as_deref().filter(|_| has_stage);
     let raw = Raw {
         method: event.request_context.http.method.clone(),
-        path: without_stage(&path, event.request_context.stage.as_deref()),
+        path: without_stage(&path, stage),
         query: event.raw_query_string.as_deref().unwrap_or_default(),
         headers,
         body: event.body,
@@ -116,9 +119,9 @@ fn of_alb(event: AlbTargetGroupRequest) -> Event {
     let multi_value_headers = !event.multi_value_headers.is_empty();
     let multi = event.multi_value_query_string_parameters;
     let query = if multi.is_empty() {
-        event.query_string_parameters.to_query_string()
+        as_it_came(&event.query_string_parameters)
     } else {
-        multi.to_query_string()
+        as_it_came(&multi)
     };
     let raw = Raw {
         method: event.http_method,
@@ -135,6 +138,12 @@ fn of_alb(event: AlbTargetGroupRequest) -> Event {
         },
         request: raw.into_request(),
     }
+}
+
+/// Load balancers hand over names and values as they stand in the URL, still encoded.
+fn as_it_came(query: &QueryMap) -> String {
+    let pair = |(name, value)| format!("{name}={value}");
+    query.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
 /// Some senders repeat every header in both maps; none may count twice.
@@ -181,10 +190,13 @@ impl Raw<'_> {
         let body = match (self.body, self.is_base64) {
             (None, _) => Bytes::new(),
             (Some(text), false) => Bytes::from(text),
-            (Some(text), true) => match BASE64_STANDARD.decode(text) {
-                Ok(bytes) => Bytes::from(bytes),
-                Err(_) => return Err(Box::new(oxp::undecodable_body())),
-            },
+            (Some(text), true) => {
+                let undecodable = |_| {
+                    let detail = "The event says that the body is base64, and it is not.";
+                    Box::new(oxp::undecodable_body(detail))
+                };
+                Bytes::from(BASE64_STANDARD.decode(text).map_err(undecodable)?)
+            }
         };
         let mut request = Request::new(Body::from(body));
         *request.method_mut() = self.method;
@@ -235,85 +247,3 @@ fn uri_of(path: &str, query: &str) -> Uri {
     // What is no URI even now (one that is too long) is no path of ours either.
     Uri::try_from(text).unwrap_or_else(|_| Uri::from_static("/-"))
 }
-
-/// Reads an event's first fields until they tell its kind, then stops.
-#[derive(Default)]
-struct Peek {
-    kind: Option<Kind>,
-    fields: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct ContextKeys {
-    elb: Option<IgnoredAny>,
-    http: Option<IgnoredAny>,
-}
-
-impl<'de> Visitor<'de> for &mut Peek {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an event object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            self.kind = match key.as_str() {
-                "rawPath" | "rawQueryString" | "routeKey" => Some(Kind::Http),
-                "resource" => Some(Kind::Rest),
-                "requestContext" => match map.next_value::<ContextKeys>()? {
-                    ContextKeys { elb: Some(_), .. } => Some(Kind::Alb),
-                    ContextKeys { http: Some(_), .. } => Some(Kind::Http),
-                    ContextKeys { .. } => Some(Kind::Rest),
-                },
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    None
-                }
-            };
-            if self.kind.is_some() {
-                return Err(A::Error::custom("known"));
-            }
-            if self.fields.len() < 8 {
-                self.fields.push(key.chars().take(40).collect());
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Why an event cannot be answered as an HTTP request.
-#[derive(Debug)]
-pub(crate) enum EventError {
-    /// An event of another service.
-    NoRequest(Vec<String>),
-    /// The event of a front door, damaged.
-    Invalid(String),
-}
-
-impl fmt::Display for EventError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const EXPECTED: &str = "This function answers HTTP requests from API Gateway, Function \
-                                URLs and Application Load Balancers";
-        match self {
-            Self::NoRequest(fields) if fields.is_empty() => {
-                write!(f, "{EXPECTED}; the event is an empty object")
-            }
-            Self::NoRequest(fields) => {
-                write!(
-                    f,
-                    "{EXPECTED}; the event has the fields {}",
-                    fields.join(", ")
-                )
-            }
-            Self::Invalid(error) => {
-                write!(
-                    f,
-                    "{EXPECTED}; the event looks like one of theirs, but: {error}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for EventError {}

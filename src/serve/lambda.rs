@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use super::{
     Error,
     answer::{self, Answer},
-    event::{self, Event, EventError},
+    event::{Event, Origin},
+    kind::EventError,
 };
 use crate::{host::Invocation, wire::oxp};
 
@@ -48,7 +49,7 @@ pub(crate) async fn invoke(
 ) -> Result<Answer, EventError> {
     let Event { origin, request } = Event::parse(event)?;
     let response = match request {
-        Ok(request) => respond(router, request, context).await,
+        Ok(request) => respond(router, request, context, origin.largest_answer()).await,
         Err(response) => *response,
     };
     let (parts, body) = response.into_parts();
@@ -57,8 +58,10 @@ pub(crate) async fn invoke(
         .await
         .map(http_body_util::Collected::to_bytes)
     {
-        Ok(body) if answer::fits(&body) => Ok(Answer::new(origin, parts, body)),
-        Ok(_) => Ok(failed(origin, "The response is larger than AWS Lambda can send.").await),
+        Ok(body) if answer::fits(&body, origin.largest_answer()) => {
+            Ok(Answer::new(origin, parts, body))
+        }
+        Ok(_) => Ok(failed(origin, "The response is larger than what can be sent.").await),
         Err(error) => Ok(failed(origin, &format!("The response broke off: {error}")).await),
     }
 }
@@ -67,10 +70,14 @@ async fn respond(
     router: Router,
     mut request: Request<Body>,
     context: lambda_runtime::Context,
+    largest_answer: usize,
 ) -> Response {
     let deadline = (context.deadline > NO_TIME_BEFORE).then(|| context.deadline());
     let extensions = request.extensions_mut();
-    extensions.insert(Invocation { deadline });
+    extensions.insert(Invocation {
+        deadline,
+        largest_answer,
+    });
     // Where routes of one's own find it: lambda_http's RequestExt.
     extensions.insert(context);
     match router.oneshot(request).await {
@@ -79,7 +86,7 @@ async fn respond(
     }
 }
 
-async fn failed(origin: event::Origin, detail: &str) -> Answer {
+async fn failed(origin: Origin, detail: &str) -> Answer {
     let (parts, body) = oxp::internal_error(detail).into_parts();
     let body = body
         .collect()

@@ -33,10 +33,9 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     } else {
         router
     };
-    greet(address, example.as_deref());
-
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let signal = stop_signal()?;
+    greet(address, example.as_deref());
     let server = axum::serve(listener, router).with_graceful_shutdown(async move {
         signal.await;
         let _ = stopping.send(());

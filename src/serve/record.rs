@@ -4,7 +4,8 @@
 //! placeholders, in the event and wherever the answer repeats them.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -19,12 +20,11 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
-use bytes::Bytes;
 use http::{HeaderMap, request::Parts};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected, Limited};
 use serde_json::{Map, Value, json};
 
-use crate::testing::Expected;
+use crate::{host::LARGEST_PAYLOAD, testing::Expected, wire::oxp};
 
 /// Headers that carry credentials.
 const CREDENTIALS: [&str; 5] = [
@@ -37,126 +37,135 @@ const CREDENTIALS: [&str; 5] = [
 
 struct Recorder {
     folder: PathBuf,
-    count: AtomicUsize,
+    last: AtomicUsize,
 }
 
 /// Writes what `router` serves into `folder`.
 pub(super) fn into(folder: PathBuf, router: Router) -> io::Result<Router> {
     fs::create_dir_all(&folder)?;
-    let files = fs::read_dir(&folder)?.count();
     let recorder = Arc::new(Recorder {
+        last: AtomicUsize::new(last_in(&folder)?),
         folder,
-        // Goes on behind what is there already, and overwrites nothing.
-        count: AtomicUsize::new(files),
     });
     Ok(router.layer(middleware::from_fn_with_state(recorder, record)))
 }
 
+/// The highest number that a file there begins with: recording goes on behind it.
+fn last_in(folder: &Path) -> io::Result<usize> {
+    let mut last = 0;
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        let number = name
+            .split('-')
+            .next()
+            .and_then(|digits| digits.parse().ok());
+        last = last.max(number.unwrap_or(0));
+    }
+    Ok(last)
+}
+
 async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let Ok(body) = body
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes)
-    else {
-        return crate::wire::oxp::undecodable_body();
+    let body = Limited::new(body, LARGEST_PAYLOAD).collect().await;
+    let Ok(body) = body.map(Collected::to_bytes) else {
+        return oxp::undecodable_body("The body is too large or did not arrive whole.");
     };
     let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
     let (answer, answered) = next.run(request).await.into_parts();
-    let answered = answered
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes);
+    let answered = answered.collect().await.map(Collected::to_bytes);
     let answered = answered.unwrap_or_default();
-    match recorder.write(&parts, &body, &answer, &answered) {
-        Ok(Some(file)) => tracing::info!(file = %file.display(), "recorded"),
-        Ok(None) => tracing::warn!(
-            "not recorded: the body is not JSON, so that secrets in it could not be found"
-        ),
-        Err(error) => tracing::error!(%error, "not recorded"),
+    if let Some((body, secrets)) = without_secrets(&body) {
+        let mut expected = Expected::of(answer.status, &answer.headers, &answered);
+        replace_all(&mut expected.body, &secrets);
+        match recorder.write(&event_of(&parts, body.as_deref()), &expected, &parts) {
+            Ok(file) => tracing::info!(file = %file.display(), "recorded"),
+            Err(error) => tracing::error!(%error, "not recorded"),
+        }
+    } else {
+        tracing::warn!("not recorded: secrets in a body that is not JSON cannot be found");
     }
     Response::from_parts(answer, Body::from(answered))
 }
 
 impl Recorder {
-    fn write(
-        &self,
-        request: &Parts,
-        body: &Bytes,
-        answer: &http::response::Parts,
-        answered: &Bytes,
-    ) -> io::Result<Option<PathBuf>> {
-        let Some((body, secrets)) = without_secrets(body) else {
-            return Ok(None);
-        };
-        let mut answered = String::from_utf8_lossy(answered).into_owned();
-        for (secret, placeholder) in secrets {
-            answered = answered.replace(&secret, &placeholder);
-        }
-        let expected = Expected::of(answer.status, &answer.headers, answered.as_bytes());
-        let number = self.count.fetch_add(1, Ordering::Relaxed) / 2 + 1;
-        let path = request
-            .uri
-            .path()
-            .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-        let name = format!(
-            "{number:04}-{}{path}",
-            request.method.as_str().to_lowercase()
-        );
-        self.count.fetch_add(1, Ordering::Relaxed);
+    fn write(&self, event: &Value, expected: &Expected, request: &Parts) -> io::Result<PathBuf> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let path: String = request.uri.path().chars().take(60).map(word).collect();
+        let method = request.method.as_str().to_lowercase();
+        let name = format!("{number:04}-{method}{path}");
         let file = self.folder.join(format!("{name}.json"));
-        pretty(&file, &event_of(request, body.as_deref()))?;
-        pretty(
+        write_new(&file, event)?;
+        write_new(
             &self.folder.join(format!("{name}.expected.json")),
             &json!(expected),
         )?;
-        Ok(Some(file))
+        Ok(file)
     }
 }
 
-fn pretty(file: &Path, value: &Value) -> io::Result<()> {
-    fs::write(file, format!("{value:#}\n"))
+/// Writes a file that is not there yet: nothing that was recorded is lost.
+fn write_new(file: &Path, value: &Value) -> io::Result<()> {
+    writeln!(File::create_new(file)?, "{value:#}")
 }
 
-type Replaced = Vec<(String, String)>;
+/// Secret values, each with its placeholder.
+type Secrets = Vec<(String, String)>;
 
-/// The body with placeholders, and what was replaced by which. `None` where nothing can be told
-/// about the body.
-fn without_secrets(body: &[u8]) -> Option<(Option<String>, Replaced)> {
+/// The body with placeholders, and what they stand for. `None` where nothing can be told about
+/// the body.
+fn without_secrets(body: &[u8]) -> Option<(Option<String>, Secrets)> {
     if body.is_empty() {
-        return Some((None, Vec::new()));
+        return Some((None, Secrets::new()));
     }
     let mut value: Value = serde_json::from_slice(body).ok()?;
-    let mut replaced = Vec::new();
-    for pointer in ["/context", "/request/context"] {
-        if let Some(context) = value.pointer_mut(pointer) {
-            replace_in(&mut context["secrets"], "value", &mut replaced);
-            replace_in(&mut context["authorization"], "token", &mut replaced);
+    let mut secrets = Secrets::new();
+    for (list, field) in [("secrets", "value"), ("authorization", "token")] {
+        for context in ["/context", "/request/context"] {
+            if let Some(list) = value.pointer_mut(&format!("{context}/{list}")) {
+                take_out(list, field, &mut secrets);
+            }
         }
     }
-    let text = if replaced.is_empty() {
-        String::from_utf8(body.to_vec()).ok()?
-    } else {
-        value.to_string()
-    };
-    Some((Some(text), replaced))
+    if secrets.is_empty() {
+        return Some((Some(String::from_utf8(body.to_vec()).ok()?), secrets));
+    }
+    // Wherever else they stand, the input included.
+    replace_all(&mut value, &secrets);
+    Some((Some(value.to_string()), secrets))
 }
 
-fn replace_in(list: &mut Value, field: &str, replaced: &mut Replaced) {
+fn take_out(list: &mut Value, field: &str, secrets: &mut Secrets) {
     for item in list.as_array_mut().into_iter().flatten() {
-        let placeholder = format!(
-            "{}_OF_{}",
-            field.to_uppercase(),
-            item["id"].as_str().unwrap_or("?")
-        );
-        match item.get_mut(field) {
-            Some(Value::String(secret)) => {
-                replaced.push((secret.clone(), placeholder.clone()));
-                *secret = placeholder;
-            }
-            Some(other) => *other = Value::String(placeholder),
-            None => {}
+        let id = item.get("id").and_then(Value::as_str).unwrap_or("?");
+        let placeholder = format!("{}_OF_{id}", field.to_uppercase());
+        let Some(value) = item.get_mut(field) else {
+            continue;
+        };
+        match value.take() {
+            Value::String(secret) => secrets.push((secret, placeholder.clone())),
+            other => secrets.push((other.to_string(), placeholder.clone())),
         }
+        *value = Value::String(placeholder);
+    }
+}
+
+/// Replaces secrets in all strings of a value, the names of fields aside.
+fn replace_all(value: &mut Value, secrets: &Secrets) {
+    match value {
+        Value::String(text) => {
+            for (secret, placeholder) in secrets.iter().filter(|(secret, _)| !secret.is_empty()) {
+                if text.contains(secret) {
+                    *text = text.replace(secret, placeholder);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_all(item, secrets)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| replace_all(field, secrets)),
+        _ => {}
     }
 }
 
@@ -197,22 +206,75 @@ fn event_of(request: &Parts, body: Option<&str>) -> Value {
 }
 
 fn headers_of(headers: &HeaderMap) -> Map<String, Value> {
-    let shown = |name: &str, value: &str| {
-        if CREDENTIALS.contains(&name) {
-            "PLACEHOLDER".to_owned()
-        } else {
-            value.to_owned()
-        }
-    };
     let mut map = Map::new();
     for name in headers.keys() {
         // The gateway joins what stands several times.
-        let values = headers
-            .get_all(name)
-            .iter()
-            .filter_map(|value| value.to_str().ok());
-        let values: Vec<_> = values.map(|value| shown(name.as_str(), value)).collect();
-        map.insert(name.to_string(), values.join(",").into());
+        let values = headers.get_all(name).iter();
+        let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
+        let shown = if CREDENTIALS.contains(&name.as_str()) {
+            "PLACEHOLDER".to_owned()
+        } else {
+            values.join(",")
+        };
+        map.insert(name.to_string(), shown.into());
     }
     map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(body: &Value) -> (Value, Secrets) {
+        let (text, secrets) = without_secrets(body.to_string().as_bytes()).unwrap();
+        (serde_json::from_str(&text.unwrap()).unwrap(), secrets)
+    }
+
+    #[test]
+    fn only_secrets_are_replaced_and_nothing_is_added() {
+        let body = json!({"tool_id": "A.B", "input": {"note": "my marked key"},
+                          "context": {"secrets": [{"id": "K", "value": "marked"}]}});
+        let (recorded, _) = recorded(&body);
+        let expected = json!({"tool_id": "A.B", "input": {"note": "my VALUE_OF_K key"},
+                              "context": {"secrets": [{"id": "K", "value": "VALUE_OF_K"}]}});
+        assert_eq!(recorded, expected);
+    }
+
+    #[test]
+    fn a_context_that_is_none_is_recorded_as_it_is() {
+        for context in [
+            json!(5),
+            json!([]),
+            json!("x"),
+            json!({"secrets": 7}),
+            json!(null),
+        ] {
+            let body =
+                json!({"tool_id": "A.B", "context": context, "request": {"context": context}});
+            assert_eq!(recorded(&body).0, body);
+        }
+    }
+
+    #[test]
+    fn secrets_of_any_form_are_found_in_the_answer() {
+        let key = "-----BEGIN\n\"marked\\\"\n";
+        let secrets =
+            json!([{"id": "PEM", "value": key}, {"id": "EMPTY", "value": ""}, {"value": 7}]);
+        let (_, secrets) = recorded(&json!({"request": {"context": {"secrets": secrets}}}));
+        let mut answer = json!({"error": {"message": format!("bad key {key}!")}});
+        replace_all(&mut answer, &secrets);
+        assert_eq!(answer["error"]["message"], "bad key VALUE_OF_PEM!");
+    }
+
+    #[test]
+    fn recording_goes_on_behind_what_is_there() {
+        let folder = std::env::temp_dir().join(format!("last-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["0002-get.json", "0007-get.expected.json", "notes.txt"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let last = last_in(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(last, 7);
+    }
 }

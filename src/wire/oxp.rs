@@ -9,6 +9,8 @@ mod error;
 mod request;
 mod response;
 
+use std::time::Duration;
+
 use axum::response::Response;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
@@ -40,12 +42,22 @@ pub(super) fn health(ready: bool) -> Response {
 }
 
 /// `GET /tools`: the catalogue, in the form that the request asks for.
-pub(super) fn list(app: &App, headers: &HeaderMap, body: &[u8]) -> Response {
+pub(super) fn list(
+    app: &App,
+    headers: &HeaderMap,
+    body: &[u8],
+    invocation: &Invocation,
+) -> Response {
     let form = match request::form_of_list(headers, body) {
         Ok(form) => form,
-        Err(rejection) => return rejected(&rejection),
+        Err((dialect, rejection)) => return rejected_in(dialect, &rejection, None),
     };
     match app.catalogue.get(form, &app.toolkit) {
+        Ok(body) if response::size_as_sent(body) > invocation.largest_answer => error_response(
+            StatusCode::BAD_REQUEST,
+            "The list of tools cannot be sent",
+            "The list of tools is larger than what lies in front of this function can send.",
+        ),
         Ok(body) => send(StatusCode::OK, body.clone().into()),
         Err(detail) => error_response(
             StatusCode::BAD_REQUEST,
@@ -62,19 +74,33 @@ pub(super) async fn call(
     body: &[u8],
     invocation: &Invocation,
 ) -> Response {
+    let begun = (app.host.instant)();
     let decoded = request::decode(headers, body);
     let dialect = decoded.dialect;
-    let result = match decoded.call {
-        Ok(call) => app.perform(call, invocation).await,
-        Err(rejection) => Err(rejection),
+    let (tool, result) = match decoded.call {
+        Ok(call) => {
+            let tool = call.selector.to_string();
+            (Some(tool), app.perform(call, invocation).await)
+        }
+        Err(rejection) => (None, Err(rejection)),
     };
     match result {
         Ok(outcome) => {
             log_outcome(&outcome);
-            send(StatusCode::OK, response::outcome(dialect, outcome).into())
+            let body = response::outcome(dialect, outcome, invocation.largest_answer);
+            send(StatusCode::OK, body.into())
         }
-        Err(rejection) => rejected_in(dialect, &rejection),
+        Err(rejection) => {
+            let after = (app.host.instant)().saturating_duration_since(begun);
+            rejected_in(dialect, &rejection, Some(&Refused { tool, after }))
+        }
     }
+}
+
+/// A call that did not reach its tool, for the log.
+struct Refused {
+    tool: Option<String>,
+    after: Duration,
 }
 
 fn log_outcome(outcome: &Outcome) {
@@ -92,17 +118,19 @@ fn log_outcome(outcome: &Outcome) {
 
 /// A rejection before the dialect is known: flat, without `$schema`.
 pub(super) fn rejected(rejection: &Rejection) -> Response {
-    rejected_in(Dialect::Header, rejection)
+    rejected_in(Dialect::Header, rejection, None)
 }
 
-fn rejected_in(dialect: Dialect, rejection: &Rejection) -> Response {
+fn rejected_in(dialect: Dialect, rejection: &Rejection, call: Option<&Refused>) -> Response {
     let body = ErrorBody::of(rejection);
     let why = match rejection {
         Rejection::Unauthenticated(why) => (*why).to_owned(),
         _ => body.detail(),
     };
+    let tool = call.and_then(|call| call.tool.as_deref());
+    let ms = call.and_then(|call| response::milliseconds(call.after).as_f64());
     let reason = rejection.reason();
-    tracing::warn!(outcome = "rejection", reason, why, "call");
+    tracing::warn!(tool, ms, outcome = "rejection", reason, why, "call");
     let status = status_of(rejection);
     let mut response = json(status, &body.in_dialect(dialect));
     if status == StatusCode::UNAUTHORIZED {
@@ -130,11 +158,11 @@ pub(super) fn method_not_allowed() -> Response {
     )
 }
 
-/// A body that the platform says is base64 and is not.
-pub(crate) fn undecodable_body() -> Response {
+/// A body that did not arrive as it was sent.
+pub(crate) fn undecodable_body(detail: &str) -> Response {
     rejected(&Rejection::malformed(
         "The request body cannot be decoded",
-        "The event says that the body is base64, and it is not.",
+        detail,
     ))
 }
 

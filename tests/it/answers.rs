@@ -268,8 +268,11 @@ async fn what_is_no_http_event_is_an_error_in_words() {
     for (event, says) in [
         (r#"{"Records": []}"#, "the event has the fields Records"),
         (r"{}", "the event is an empty object"),
-        (r"[]", "expected an event object"),
-        (r#"{"version": "2.0", "rawPath": 7}"#, "invalid type"),
+        (r"[]", "it is not valid at line 1"),
+        (
+            r#"{"version": "2.0", "rawPath": 7}"#,
+            "it is not valid at line 1",
+        ),
         (
             r#"{"httpMethod": "GET", "requestContext": {}}"#,
             "missing field `httpMethod`",
@@ -286,4 +289,50 @@ async fn what_is_no_http_event_is_an_error_in_words() {
         );
         assert!(error.contains(says), "{event}: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_panic_in_an_input_type_is_an_answer_as_well() {
+    /// Cannot be decoded.
+    #[derive(JsonSchema)]
+    struct Explosive {}
+    impl<'de> Deserialize<'de> for Explosive {
+        fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+            panic!("with a secret in it")
+        }
+    }
+    async fn explode(_: Explosive) -> Result<(), Failure> {
+        Ok(())
+    }
+    let function = function(Toolkit::new([Tool::new("T.Explode@1.0.0", explode)]).unwrap());
+    let answer = call(&function, "T.Explode", json!({})).await;
+    assert_eq!(answer.status, 400);
+    assert!(!answer.body.to_string().contains("secret"));
+}
+
+#[tokio::test]
+async fn a_tool_may_have_all_the_time_there_is() {
+    let tool = Tool::new("T.Large@1.0.0", large).timeout(Duration::MAX);
+    still_works(&function(Toolkit::new([tool]).unwrap())).await;
+}
+
+#[tokio::test]
+async fn a_load_balancer_sends_less_than_lambda() {
+    let function = tools();
+    let body = json!({"tool_id": "T.Large", "input": {"bytes": 2_000_000, "of": "x"}});
+    let event = json!({"requestContext": {"elb": {}}, "httpMethod": "POST", "path": "/call",
+                       "headers": {}, "body": body.to_string(), "isBase64Encoded": false});
+    let answer = function.answer(&event.to_string()).await.unwrap();
+    assert_eq!(
+        answer.body["error"]["message"],
+        "The tool's result is too large to send"
+    );
+}
+
+#[tokio::test]
+async fn an_event_that_is_damaged_is_not_quoted() {
+    let event = r#"{"rawPath": 7, "headers": {"authorization": "Bearer marked"},
+                    "requestContext": {"http": {"method": "marked\n"}}}"#;
+    let error = tools().invoke(event).await.unwrap_err().to_string();
+    assert!(!error.contains("marked"), "{error}");
 }

@@ -371,3 +371,121 @@ fn outputs_of_every_shape_have_a_schema() {
         ]
     );
 }
+
+/// Pays in one of two ways, at one of two times.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct PayLater {
+    /// How much.
+    amount: u32,
+    #[serde(flatten)]
+    payment: Payment,
+    #[serde(flatten)]
+    due: Option<Due>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "due", rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema matters")]
+enum Due {
+    Now,
+    Later {
+        /// In how many days.
+        days: u32,
+    },
+}
+
+#[tokio::test]
+async fn several_flattened_enums_share_one_object() {
+    async fn pay(_: PayLater) -> Result<(), Failure> {
+        Ok(())
+    }
+    let function = function(Toolkit::new([Tool::new("Bank.Pay@1.0.0", pay)]).unwrap());
+    for good in [
+        json!({"amount": 1, "by": "card", "token": "t"}),
+        json!({"amount": 1, "by": "card", "token": "t", "due": "now"}),
+        json!({"amount": 1, "by": "invoice", "due": "later", "days": 3}),
+    ] {
+        let answer = call(&function, "Bank.Pay", good.clone()).await;
+        assert_eq!(answer.status, 200, "{good}: {answer:?}");
+    }
+    for (bad, parameter, says) in [
+        (
+            json!({"amount": 1, "by": "card", "token": 5}),
+            "token",
+            "Must be a string",
+        ),
+        (
+            json!({"amount": 1, "by": "invoice", "tip": 2}),
+            "tip",
+            "Is not a parameter",
+        ),
+        (
+            json!({"amount": 1, "by": "cash"}),
+            "by",
+            "Must be one of: card, invoice",
+        ),
+    ] {
+        let answer = call(&function, "Bank.Pay", bad.clone()).await;
+        assert_eq!(answer.status, 422, "{bad}: {answer:?}");
+        let errors = answer.body["parameter_errors"].as_object().unwrap();
+        let message = errors[parameter].as_str().unwrap();
+        assert!(message.starts_with(says), "{bad}: {errors:?}");
+        assert_eq!(errors.len(), 1, "{bad}: {errors:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_enum_whose_variants_hold_data_under_their_names() {
+    /// Draws.
+    #[derive(Deserialize, JsonSchema)]
+    struct Draw {
+        /// What to draw.
+        shape: Shape,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    enum Shape {
+        /// A circle.
+        Circle {
+            /// Its radius.
+            radius: f64,
+        },
+        /// A square, by its side.
+        Square(f64),
+    }
+    async fn draw(input: Draw) -> Result<f64, Failure> {
+        Ok(match input.shape {
+            Shape::Circle { radius } => radius,
+            Shape::Square(side) => side,
+        })
+    }
+    let function = function(Toolkit::new([Tool::new("Art.Draw@1.0.0", draw)]).unwrap());
+    let circle = json!({"shape": {"Circle": {"radius": 2}}});
+    assert_eq!(value(&function, "Art.Draw", circle).await, 2);
+    assert_eq!(
+        value(&function, "Art.Draw", json!({"shape": {"Square": 3}})).await,
+        3
+    );
+    let answer = call(
+        &function,
+        "Art.Draw",
+        json!({"shape": {"Circle": {"radius": "x"}}}),
+    )
+    .await;
+    assert_eq!(answer.status, 422);
+}
+
+#[test]
+fn a_tool_with_a_wrong_id_is_checked_for_everything_else_as_well() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Bare {}
+    async fn bare(_: Bare) -> Result<(), Failure> {
+        Ok(())
+    }
+    let tool = Tool::new("Wrong", bare)
+        .secret("K")
+        .secret("K")
+        .authorization("", ["s"]);
+    let error = Toolkit::new([tool]).unwrap_err();
+    assert_eq!(error.problems().len(), 4, "{error}");
+}

@@ -60,3 +60,29 @@ async fn routes_of_ones_own_see_the_event() {
     let answer = function.answer(&event("GET", "/source", "")).await.unwrap();
     assert_eq!(answer.body, "192.0.2.1 true");
 }
+
+#[tokio::test]
+async fn a_list_too_large_for_both_forms_is_sent_in_one() {
+    async fn nothing(_: Value) -> Result<Value, lambda_tools::Failure> {
+        Ok(Value::Null)
+    }
+    let list = async |description: usize| {
+        let text = "x".repeat(description);
+        let input = serde_json::json!({"type": "object"});
+        let tool = lambda_tools::Tool::dynamic("T.T@1.0.0", text, input, Value::Null, nothing);
+        let router = Server::new(Toolkit::new([tool]).unwrap()).into_router();
+        let request = Request::get("/tools").body(Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        (
+            status,
+            body.get("items").is_some(),
+            body.get("tools").is_some(),
+        )
+    };
+    assert_eq!(list(3_000_000).await, (200, true, true));
+    assert_eq!(list(4_000_000).await, (200, true, false));
+    assert_eq!(list(7_000_000).await, (400, false, false));
+}

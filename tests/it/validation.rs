@@ -223,6 +223,16 @@ async fn the_form_that_was_meant_is_the_one_that_is_explained() {
     );
     let found = messages(schema, json!("cash")).await;
     assert_eq!(found["p"], "Must be an object");
+    let mut card = form("card", "token");
+    card["properties"]["currency"] = json!({"enum": ["EUR", "USD"], "description": "Currency."});
+    let schema = json!({"oneOf": [card, form("invoice", "address")]});
+    let found = messages(
+        schema,
+        json!({"by": "card", "token": "t", "currency": "XXX"}),
+    )
+    .await;
+    let expected = ("p.currency".into(), "Must be one of: EUR, USD".into());
+    assert_eq!(found, BTreeMap::from([expected]));
 }
 
 #[tokio::test]
@@ -234,6 +244,20 @@ async fn messages_stay_few_and_short() {
     let schema = json!({"type": "object", "additionalProperties": false});
     let found = messages_of(schema, json!({"x".repeat(1_000_000): 1})).await;
     assert!(found.keys().all(|name| name.len() < 100));
+    let schema = json!({"type": "object", "additionalProperties": false,
+                        "properties": {"a": {"description": "A."}}});
+    let many = |count: usize| {
+        (0..count)
+            .map(|i| (format!("k{i}"), json!(1)))
+            .collect::<Value>()
+    };
+    let found = messages_of(schema.clone(), many(150_000)).await;
+    assert_eq!(found.len(), 101);
+    let found = messages_of(schema, many(100)).await;
+    assert!(
+        !found.contains_key("…"),
+        "exactly as many as there is room for"
+    );
 }
 
 #[tokio::test]

@@ -65,6 +65,8 @@ async fn get_emails(
         .iter()
         .map(|message| gmail.email(&message.id));
     let emails = try_join_all(emails).await?;
+    // One that was deleted in the meantime is left out.
+    let emails = emails.into_iter().flatten().collect();
     Ok(Emails { emails })
 }
 
@@ -114,39 +116,38 @@ impl Gmail<'_> {
         let most = MOST.to_string();
         let mut parameters = vec![("maxResults", most.as_str())];
         parameters.extend(query.map(|query| ("q", query)));
-        self.get("messages", &parameters).await
+        let response = self.ask("messages", &parameters).await?;
+        self.read(response).await
     }
 
-    async fn email(&self, id: &str) -> Result<Email, Failure> {
+    async fn email(&self, id: &str) -> Result<Option<Email>, Failure> {
         let parameters = [("format", "metadata"), ("metadataHeaders", "Subject")];
-        let message: Metadata = self.get(&format!("messages/{id}"), &parameters).await?;
+        let response = self.ask(&format!("messages/{id}"), &parameters).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let message: Metadata = self.read(response).await?;
         let is_subject = |header: &Header| header.name.eq_ignore_ascii_case("subject");
         let subject = message.payload.headers.into_iter().find(is_subject);
-        Ok(Email {
+        Ok(Some(Email {
             id: message.id,
             subject: subject.map(|header| header.value).unwrap_or_default(),
             snippet: message.snippet,
-        })
+        }))
     }
 
-    async fn get<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        parameters: &[(&str, &str)],
-    ) -> Result<T, Failure> {
-        // Reading again does no harm, so whatever got no answer may be tried again.
-        let unreachable = |error| error::unreachable("Gmail", &error).retry();
+    async fn ask(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Response, Failure> {
         let url = format!("{}/gmail/v1/users/me/{path}", self.endpoints.gmail);
-        let response = crate::http()
-            .get(url)
-            .query(parameters)
+        let request = crate::http().get(url).query(parameters);
+        let request = request
             .bearer_auth(self.token.expose())
-            .timeout(self.endpoints.timeout)
-            .send()
-            .await
-            .map_err(unreachable)?;
+            .timeout(self.endpoints.timeout);
+        request.send().await.map_err(|error| unanswered(&error))
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Failure> {
         if response.status().is_success() {
-            return response.json().await.map_err(unreachable);
+            return response.json().await.map_err(|error| unanswered(&error));
         }
         Err(self.refused(response).await)
     }
@@ -169,6 +170,11 @@ impl Gmail<'_> {
                 .developer_message(format!("Gmail answered {status}.")),
         }
     }
+}
+
+/// Reading again does no harm, so whatever got no answer may be tried again.
+fn unanswered(error: &reqwest::Error) -> Failure {
+    error::unreachable("Gmail", error).retry()
 }
 
 /// Gmail reports some exceeded quotas as 403, and says so in the reason.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{dialect::Dialect, response};
-use crate::{Requirements, ToolDefinition, Toolkit, wire::LARGEST_PAYLOAD};
+use crate::{Requirements, ToolDefinition, Toolkit, host::LARGEST_PAYLOAD};
 
 /// What the answer to `GET /tools` looks like.
 #[derive(Clone, Copy)]
@@ -22,12 +22,25 @@ pub(super) enum Form {
     /// Both of OXP's: what a reader gets that does not say which it knows. The SDKs read `items`,
     /// the documentation's text says `tools`.
     Universal,
+    /// OXP 1.0, `$schema` form, as its OpenAPI document has it: what remains of the universal form
+    /// where that is too large to send.
+    Items,
+}
+
+impl Form {
+    pub(super) fn dialect(self) -> Dialect {
+        match self {
+            Self::Header => Dialect::Header,
+            Self::Otc => Dialect::Otc,
+            Self::Universal | Self::Items => Dialect::Schema,
+        }
+    }
 }
 
 /// The written catalogue in each of its forms.
 #[derive(Default)]
 pub(crate) struct Catalogue {
-    forms: [OnceLock<Result<Bytes, String>>; 3],
+    forms: [OnceLock<Result<Bytes, String>>; 4],
 }
 
 impl Catalogue {
@@ -62,14 +75,22 @@ struct Wrapped<'a> {
 
 fn write(form: Form, toolkit: &Toolkit) -> Result<Bytes, String> {
     let definitions = toolkit.definitions();
-    let items = || Some(definitions.as_slice());
+    match (written(form, &definitions), form) {
+        // Rather for the readers of one form than for none.
+        (Err(_), Form::Universal) => written(Form::Items, &definitions),
+        (body, _) => body,
+    }
+}
+
+fn written(form: Form, definitions: &[ToolDefinition]) -> Result<Bytes, String> {
+    let items = || Some(definitions);
     let tools = || Some(definitions.iter().map(wrapped).collect());
-    let (dialect, items, tools) = match form {
-        Form::Header => (Dialect::Header, items(), None),
-        Form::Otc => (Dialect::Otc, None, tools()),
-        Form::Universal => (Dialect::Schema, items(), tools()),
+    let (items, tools) = match form {
+        Form::Header | Form::Items => (items(), None),
+        Form::Otc => (None, tools()),
+        Form::Universal => (items(), tools()),
     };
-    let schema = dialect.schema();
+    let schema = form.dialect().schema();
     let list = List {
         schema,
         items,

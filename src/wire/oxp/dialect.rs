@@ -74,18 +74,22 @@ fn is_one(version: &str) -> bool {
     matches!(version, "1" | "1.0" | "1.0.0")
 }
 
-/// The URL of the OpenAPI document, `…/spec/http/1.0/openapi.json`. Another URL is taken for the
-/// current version unless a part of its path is a different one.
+/// The URL of the `OpenAPI` document, `…/spec/http/1.0/openapi.json`. One whose path names another
+/// version is refused; one that names none is taken for the current version, as no `$schema` is.
 fn is_document_of_one(url: &str) -> bool {
     let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| {
         scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
     }) else {
         return false;
     };
-    let is_version = |part: &&str| {
-        part.contains('.') && part.split('.').all(|number| number.parse::<u32>().is_ok())
+    let version_in = |part| {
+        let version = str::strip_prefix(part, 'v').unwrap_or(part);
+        let is_version = version
+            .split('.')
+            .all(|number| number.parse::<u32>().is_ok());
+        is_version.then_some(version)
     };
-    rest.split('/').skip(1).filter(is_version).all(is_one)
+    rest.split('/').skip(1).filter_map(version_in).all(is_one)
 }
 
 #[cfg(test)]
@@ -122,6 +126,8 @@ mod tests {
             "",
             "garbage",
             "https://example.org/spec/http/2.0/openapi.json",
+            "https://example.org/2/openapi.json",
+            "https://example.org/v1.1/openapi.json",
             "ftp://example.org/1.0",
         ] {
             assert!(check_schema(Some(schema)).is_err(), "{schema}");

@@ -80,19 +80,26 @@ fn enveloped(headers: &HeaderMap, body: Object) -> Decoded {
 }
 
 /// Which form of the catalogue a `GET /tools` asks for: by header, by body, or not at all.
-pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, Rejection> {
+pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Dialect, Rejection)> {
+    let bare = |rejection| (Dialect::Header, rejection);
     let schema = if body.trim_ascii().is_empty() {
         None
     } else {
-        Fields::of(object(body)?, "").text("$schema")?
+        let mut body = Fields::of(object(body).map_err(bare)?, "");
+        body.text("$schema").map_err(bare)?
     };
-    dialect::check_schema(schema.as_deref())?;
-    dialect::check_header(headers)?;
-    Ok(match schema {
-        Some(schema) if Dialect::of_envelope(Some(&schema)) == Dialect::Otc => Form::Otc,
-        None if headers.contains_key(dialect::VERSION_HEADER) => Form::Header,
+    let schema = schema.as_deref();
+    let form = match schema.map(|schema| Dialect::of_envelope(Some(schema))) {
+        _ if headers.contains_key(dialect::VERSION_HEADER) => Form::Header,
+        Some(Dialect::Otc) => Form::Otc,
         _ => Form::Universal,
-    })
+    };
+    // An error keeps to the form in which the client speaks; who says nothing gets it bare.
+    let dialect = schema.map_or(Dialect::Header, |_| form.dialect());
+    dialect::check_schema(schema)
+        .and_then(|()| dialect::check_header(headers))
+        .map(|()| form)
+        .map_err(|rejection| (dialect, rejection))
 }
 
 fn object(body: &[u8]) -> Result<Object, Rejection> {

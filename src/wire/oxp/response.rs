@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Number, Value};
 
 use super::dialect::Dialect;
-use crate::{Failure, call::Outcome, wire::LARGEST_PAYLOAD};
+use crate::{Failure, call::Outcome};
 
 /// OXP 1.0, Call Tool Response.
 #[derive(Serialize)]
@@ -48,16 +48,16 @@ struct Envelope<'a> {
     result: Answer<'a>,
 }
 
-/// The body of a 200, replaced by a failure's where it is larger than the platform can send.
-pub(super) fn outcome(dialect: Dialect, mut outcome: Outcome) -> Vec<u8> {
+/// The body of a 200, replaced by a failure's where it would be larger than what can be sent.
+pub(super) fn outcome(dialect: Dialect, mut outcome: Outcome, largest: usize) -> Vec<u8> {
     let body = encoded(dialect, &outcome);
     let size = size_as_sent(&body);
-    if size <= LARGEST_PAYLOAD {
+    if size <= largest {
         return body;
     }
     outcome.result = Err(
         Failure::new("The tool's result is too large to send").developer_message(format!(
-            "The answer would be {size} bytes; AWS Lambda sends {LARGEST_PAYLOAD} at most."
+            "The answer would be {size} bytes; at most {largest} can be sent."
         )),
     );
     encoded(dialect, &outcome)

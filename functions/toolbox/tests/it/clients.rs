@@ -161,7 +161,13 @@ fn compare(event: &Path, answer: &Value) {
         ];
         assert!(answered.contains(&value), "{name}: {header}: {answer}");
     }
-    let mut body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+    let mut body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+    // The id that a replay makes up, where the client sent none.
+    let made_up = "00000000-0000-4000-8000-000000000000";
+    if expected["body"]["call_id"] == made_up {
+        assert_eq!(body["call_id"].as_str().map(str::len), Some(36), "{name}");
+        expected["body"]["call_id"] = body["call_id"].clone();
+    }
     blank(&mut body);
     blank(&mut expected["body"]);
     assert_eq!(body, expected["body"], "{name}");
@@ -180,13 +186,6 @@ fn blank(body: &mut Value) {
     if result["value"].get("timestamp").is_some() {
         result["value"]["timestamp"] = json!("some");
     }
-    if result
-        .get("call_id")
-        .and_then(Value::as_str)
-        .is_some_and(|id| id.len() == 36)
-    {
-        result["call_id"] = json!("some");
-    }
 }
 
 #[test]
@@ -199,6 +198,25 @@ fn the_template_is_accepted_by_cfn_lint() {
         .unwrap();
     let said = succeeded(&output);
     assert_eq!(said, "", "cfn-lint has remarks");
+}
+
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn the_template_becomes_resources() {
+    let script = repository("functions/toolbox/tests/sam_transform.py");
+    let template = repository("template.yaml");
+    let output = Command::new(installed("python"))
+        .arg(script)
+        .arg(template)
+        .output();
+    let said = succeeded(&output.unwrap());
+    for resource in [
+        "AWS::ApiGatewayV2::Api",
+        "AWS::Lambda::Function",
+        "AWS::Lambda::Url",
+    ] {
+        assert!(said.contains(resource), "{said}");
+    }
 }
 
 #[test]

@@ -21,12 +21,14 @@ use crate::{
     support::{Running, repository, toolbox},
 };
 
-/// What the function reported for one event: whether it failed, and the body.
-type Report = (bool, Value);
+/// What the function reported for one event: whether it failed, the body, and whether the report
+/// was there before the deadline.
+type Report = (bool, Value, bool);
 
 struct RuntimeApi {
     events: Mutex<VecDeque<(String, Option<Duration>)>>,
     reports: mpsc::UnboundedSender<Report>,
+    deadline: Mutex<Option<SystemTime>>,
 }
 
 async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
@@ -35,11 +37,10 @@ async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
         return std::future::pending().await;
     };
     // Without a limit, what cargo-lambda's emulator sends: a time in 1970.
-    let deadline = match limit {
-        Some(limit) => {
-            let deadline = SystemTime::now() + limit;
-            deadline.duration_since(SystemTime::UNIX_EPOCH).unwrap()
-        }
+    let ends = limit.map(|limit| SystemTime::now() + limit);
+    *api.deadline.lock().unwrap() = ends;
+    let deadline = match ends {
+        Some(ends) => ends.duration_since(SystemTime::UNIX_EPOCH).unwrap(),
         None => Duration::from_secs(600),
     };
     let headers = [
@@ -66,7 +67,9 @@ async fn report(
     body: String,
 ) -> StatusCode {
     let body = serde_json::from_str(&body).unwrap();
-    api.reports.send((kind == "error", body)).unwrap();
+    let deadline = *api.deadline.lock().unwrap();
+    let in_time = deadline.is_none_or(|deadline| SystemTime::now() < deadline);
+    api.reports.send((kind == "error", body, in_time)).unwrap();
     StatusCode::ACCEPTED
 }
 
@@ -81,6 +84,7 @@ async fn invoke(events: &[(Value, Option<Duration>)], gmail: &str) -> Vec<Report
     let api = Arc::new(RuntimeApi {
         events: Mutex::new(events),
         reports,
+        deadline: Mutex::default(),
     });
     let base = "/2018-06-01/runtime/invocation";
     let router = Router::new()
@@ -128,13 +132,13 @@ async fn the_binary_is_a_lambda_function() {
         (event("sources/alb"), long),
     ];
     let reports = invoke(&events, "http://127.0.0.1:9").await;
-    let failed: Vec<_> = reports.iter().map(|(failed, _)| *failed).collect();
+    let failed: Vec<_> = reports.iter().map(|(failed, _, _)| *failed).collect();
     assert_eq!(failed, [false, true, false, true, false]);
-    let (_, answer) = &reports[0];
+    let (_, answer, _) = &reports[0];
     assert_eq!(answer["statusCode"], 200);
     let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["value"], 15);
-    let (_, error) = &reports[1];
+    let (_, error, _) = &reports[1];
     assert_eq!(error["errorType"], "UnsupportedEvent");
     let message = error["errorMessage"].as_str().unwrap();
     assert!(
@@ -163,14 +167,15 @@ async fn an_answer_leaves_before_the_deadline() {
     ];
     let reports = invoke(&events, &stub.url()).await;
     assert!(begun.elapsed().unwrap() < Duration::from_secs(5));
-    for (failed, answer) in &reports[..2] {
+    assert!(reports[0].2, "the answer was late");
+    for (failed, answer, _) in &reports[..2] {
         assert!(!failed);
         let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
         assert_eq!(body["success"], false);
         assert_eq!(body["error"]["can_retry"], true, "{body}");
         assert_eq!(body["error"]["message"], "The tool did not finish in time");
     }
-    let (_, answer) = &reports[2];
+    let (_, answer, _) = &reports[2];
     let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["success"], true, "{body}");
 }

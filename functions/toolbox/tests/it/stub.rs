@@ -133,6 +133,14 @@ async fn list(State(asked): State<Asked>, request: Request) -> Response {
         "slow" => slow().await,
         "broken" => answer(200, &[], r#"{"messages": [{"id":"#),
         "other" => answer(200, &[("content-type", "text/html")], "<html>"),
+        "one-deleted" => json_answer(
+            200,
+            &json!({"messages": [{"id": "gone"}, {"id": "email_2"}]}),
+        ),
+        "one-refused" => json_answer(
+            200,
+            &json!({"messages": [{"id": "limited"}, {"id": "email_2"}]}),
+        ),
         _ => {
             let ids =
                 json!([{"id": "email_1", "threadId": "1"}, {"id": "email_2", "threadId": "2"}]);
@@ -149,6 +157,7 @@ async fn message(State(asked): State<Asked>, Path(id): Path<String>, request: Re
     let (subject, snippet) = match id.as_str() {
         "email_1" => ("Welcome to Gmail", "Hello, welcome to your inbox!"),
         "email_2" => ("Your Receipt", "Thank you for your purchase..."),
+        "limited" => return answer(429, &[("retry-after", "9")], "{}"),
         _ => return google(404, "notFound"),
     };
     let headers = json!([{"name": "Subject", "value": subject}]);

@@ -79,6 +79,17 @@ async fn gmail_without_query_and_without_matches() {
 }
 
 #[tokio::test]
+async fn a_message_that_was_deleted_in_the_meantime_is_left_out() {
+    let stub = Stub::start().await;
+    let function = function(&stub);
+    let emails = &gmail(&function, Some("one-deleted")).await["value"]["emails"];
+    assert_eq!(emails.as_array().unwrap().len(), 1);
+    assert_eq!(emails[0]["id"], "email_2");
+    let refused = gmail(&function, Some("one-refused")).await;
+    assert_eq!(refused["error"]["retry_after_ms"], 9000);
+}
+
+#[tokio::test]
 async fn gmails_bad_days_become_failures_with_the_right_advice() {
     let stub = Stub::start().await;
     let function = function(&stub);
