@@ -13,9 +13,9 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 /// Who may call. `/health` is open whatever is chosen.
 ///
 /// ```
-/// use lambda_tools::{Auth, Secret, Server, Toolkit};
+/// use lambda_tools::{Auth, Server, Toolkit};
 ///
-/// let keys = Auth::api_keys([Secret::from("the key of today"), Secret::from("of tomorrow")]);
+/// let keys = Auth::api_keys(["the key of today", "the key of tomorrow"]);
 /// let server = Server::new(Toolkit::new([])?).auth(keys);
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
@@ -37,12 +37,13 @@ impl Auth {
     /// `Authorization: Bearer`. Several keys are valid at once, so that they can be rotated.
     /// Without any key nobody may call.
     #[must_use]
-    pub fn api_keys(keys: impl IntoIterator<Item = Secret>) -> Self {
+    pub fn api_keys<K: Into<Secret>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self {
             // An empty key is a variable that was not set, and no key.
             keys: Some(
                 keys.into_iter()
-                    .filter(|key| !key.expose().is_empty())
+                    .map(Into::into)
+                    .filter(|key: &Secret| !key.expose().is_empty())
                     .collect(),
             ),
         }
@@ -129,7 +130,7 @@ mod tests {
         ] {
             assert!(!allows(&auth, headers), "{headers:?}");
         }
-        for keys in [vec![], vec![Secret::from("")]] {
+        for keys in [vec![], vec![""]] {
             assert!(!allows(&Auth::api_keys(keys), &[("oxp-api-key", "")]));
         }
     }

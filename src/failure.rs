@@ -44,6 +44,26 @@ impl Failure {
         }))
     }
 
+    /// A failure from any error, [`crate::Error`] and other boxed ones included, for which `?`
+    /// does not work by itself: `result.map_err(Failure::from_error)?`.
+    pub fn from_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::caused_by(&*error.into())
+    }
+
+    fn caused_by(error: &dyn Error) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let inner = error.to_string();
+            // Many errors already repeat their cause in their own text.
+            if !text.ends_with(&inner) {
+                text = format!("{text}: {inner}");
+            }
+            cause = error.source();
+        }
+        Self::new("The tool could not complete the call").developer_message(text)
+    }
+
     /// Adds what only logs and developers should see. It does go over the wire: keep secrets out.
     #[must_use]
     pub fn developer_message(mut self, text: impl Into<String>) -> Self {
@@ -96,17 +116,7 @@ impl Failure {
 /// `Failure` does not implement [`Error`] itself; that is what makes this conversion possible.
 impl<E: Error> From<E> for Failure {
     fn from(error: E) -> Self {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let inner = error.to_string();
-            // Many errors already repeat their cause in their own text.
-            if !text.ends_with(&inner) {
-                text = format!("{text}: {inner}");
-            }
-            cause = error.source();
-        }
-        Self::new("The tool could not complete the call").developer_message(text)
+        Self::caused_by(&error)
     }
 }
 
@@ -141,6 +151,14 @@ mod tests {
         let text = failure.parts().developer_message.as_deref();
         assert_eq!(text, Some("invalid digit found in string"));
         assert!(!failure.can_retry());
+    }
+
+    #[test]
+    fn boxed_errors_become_failures_as_well() {
+        let boxed: crate::Error = "no such thing".into();
+        let failure = Failure::from_error(boxed);
+        let text = failure.parts().developer_message.as_deref();
+        assert_eq!(text, Some("no such thing"));
     }
 
     #[test]

@@ -20,7 +20,8 @@ mod sealed {
     message = "this function cannot be a tool",
     label = "not an `async fn(Input)` or `async fn(Input, Context)` that returns `Result<Output, Failure>`",
     note = "the parameters must be owned, the error must be `lambda_tools::Failure`, and the \
-            future must be `Send`; a closure must be `Clone` and name its parameters' types"
+            future must be `Send` (no `Rc`, no `RefCell` borrow, no lock guard is held across an \
+            `.await`); a closure must be `Clone` and name its parameters' types"
 )]
 pub trait Handler<Arguments>: sealed::Sealed<Arguments> + Clone + Send + Sync + 'static {
     /// What the tool takes.

@@ -3,7 +3,7 @@
 //! Ids are parsed once, where they enter, into types that cannot hold anything the
 //! specification's grammar forbids; nothing behind the decoder compares strings with `@` in them.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use semver::Version;
 
@@ -23,7 +23,8 @@ use semver::Version;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ToolId {
-    qualified: Box<str>,
+    /// Shared with the index of tools by name.
+    qualified: Arc<str>,
     version: Version,
 }
 
@@ -32,6 +33,10 @@ impl ToolId {
     #[must_use]
     pub fn qualified(&self) -> &str {
         &self.qualified
+    }
+
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.qualified)
     }
 
     /// The version behind the `@`.
@@ -45,14 +50,14 @@ impl FromStr for ToolId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let selector: Selector = text.parse()?;
         let written_in_full = text.matches('.').count() == 3;
-        match selector.version {
-            Some(version) if written_in_full => Ok(Self {
-                qualified: selector.qualified,
-                version,
-            }),
-            _ => Err(IdError(Kind::NoFullVersion)),
+        match text.parse() {
+            Ok(Selector {
+                qualified,
+                version: Some(version),
+            }) if written_in_full => Ok(Self { qualified, version }),
+            Err(error) if error.0 == Kind::TooLarge => Err(error),
+            _ => Err(IdError(Kind::NotInFull)),
         }
     }
 }
@@ -69,7 +74,7 @@ impl fmt::Display for ToolId {
 /// version is the newest one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selector {
-    pub(crate) qualified: Box<str>,
+    pub(crate) qualified: Arc<str>,
     pub(crate) version: Option<Version>,
 }
 
@@ -139,7 +144,7 @@ pub struct IdError(Kind);
 enum Kind {
     Grammar,
     TooLarge,
-    NoFullVersion,
+    NotInFull,
 }
 
 impl fmt::Display for IdError {
@@ -150,8 +155,9 @@ impl fmt::Display for IdError {
                  (letters, digits and underscores; version numbers without leading zeros)"
             }
             Kind::TooLarge => "a version number of the tool id is too large",
-            Kind::NoFullVersion => {
-                "a tool is registered with its full version, like Toolkit.Tool@1.0.0"
+            Kind::NotInFull => {
+                "a tool is registered as Toolkit.Tool@1.0.0: two names of letters, digits and \
+                 underscores with a dot between, and the full version without leading zeros"
             }
         })
     }
@@ -166,7 +172,7 @@ mod tests {
     fn selector(text: &str) -> Result<(String, Option<String>), IdError> {
         let selector: Selector = text.parse()?;
         let version = selector.version.map(|version| version.to_string());
-        Ok((selector.qualified.into(), version))
+        Ok((selector.qualified.as_ref().into(), version))
     }
 
     #[test]
@@ -231,7 +237,7 @@ mod tests {
     #[test]
     fn registration_wants_the_full_version() {
         for text in ["A.B", "A.B@1"] {
-            assert_eq!(text.parse::<ToolId>(), Err(IdError(Kind::NoFullVersion)));
+            assert_eq!(text.parse::<ToolId>(), Err(IdError(Kind::NotInFull)));
         }
         let id: ToolId = "A.B@1.2.3".parse().unwrap();
         assert_eq!(id.to_string(), "A.B@1.2.3");

@@ -4,6 +4,8 @@
 //! each looks like in which protocol. What a tool itself says went wrong is a
 //! [`Failure`](crate::Failure).
 
+use std::sync::Arc;
+
 use semver::Version;
 
 use crate::{IdError, Requirements, schema::ParameterErrors};
@@ -21,12 +23,12 @@ pub(crate) enum Rejection {
     InvalidToolId(IdError),
     /// No tool has this id.
     UnknownTool {
-        qualified: Box<str>,
+        qualified: Arc<str>,
         closest: Option<String>,
     },
     /// The tool exists, in other versions.
     UnknownVersion {
-        qualified: Box<str>,
+        qualified: Arc<str>,
         version: Version,
         available: Vec<Version>,
     },

@@ -25,12 +25,13 @@ pub(crate) type ParameterErrors = BTreeMap<String, String>;
 /// A schema and, once something is checked against it, its validator.
 pub(crate) struct Schema {
     source: Source,
-    made: OnceLock<Made>,
+    /// Boxed: a tool that is never called should take little memory.
+    made: OnceLock<Box<Made>>,
 }
 
 enum Source {
     Type(fn() -> Value),
-    Given(Value),
+    Given(Box<Value>),
 }
 
 struct Made {
@@ -52,7 +53,7 @@ impl Schema {
     /// A schema that is known only at run time.
     pub(crate) fn given(schema: Value) -> Self {
         Self {
-            source: Source::Given(schema),
+            source: Source::Given(Box::new(schema)),
             made: OnceLock::new(),
         }
     }
@@ -96,13 +97,13 @@ impl Schema {
         self.made.get_or_init(|| {
             let value = match &self.source {
                 Source::Type(make) => make(),
-                Source::Given(value) => value.clone(),
+                Source::Given(value) => Value::clone(value),
             };
-            Made {
+            Box::new(Made {
                 has_integers: walk::any_type(&value, "integer"),
                 validator: OnceLock::new(),
                 value,
-            }
+            })
         })
     }
 }

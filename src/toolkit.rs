@@ -3,7 +3,7 @@
 //! A toolkit that was built is right: everything that can be wrong with a definition is said when
 //! it is built, all of it at once, so that nobody fixes one mistake only to meet the next.
 
-use std::{collections::HashMap, fmt};
+use std::{cmp::Ordering, collections::HashMap, fmt, sync::Arc};
 
 use semver::Version;
 
@@ -36,13 +36,15 @@ use crate::{
 /// ```
 pub struct Toolkit {
     entries: Vec<Entry>,
-    /// The entries of each `Toolkit.Tool`, oldest version first.
-    by_name: HashMap<Box<str>, Vec<usize>>,
+    /// The newest version of each `Toolkit.Tool`.
+    newest: HashMap<Arc<str>, usize>,
 }
 
 pub(crate) struct Entry {
     pub(crate) id: ToolId,
     pub(crate) tool: Tool,
+    /// The next older version of the same tool.
+    older: Option<usize>,
 }
 
 /// Why a selector selects no tool.
@@ -70,16 +72,18 @@ impl Toolkit {
     /// [`Toolkit::check`] does it on demand.
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, BuildError> {
         let mut problems = Vec::new();
+        let tools = tools.into_iter();
+        let count = tools.size_hint().0;
         let mut toolkit = Self {
-            entries: Vec::new(),
-            by_name: HashMap::new(),
+            entries: Vec::with_capacity(count),
+            newest: HashMap::with_capacity(count),
         };
         for tool in tools {
             if cfg!(debug_assertions) {
                 problems.extend(mistakes_in(&tool).iter().map(|text| problem(&tool, text)));
             }
             match tool.id.parse() {
-                Ok(id) => toolkit.add(Entry { id, tool }, &mut problems),
+                Ok(id) => toolkit.add(id, tool, &mut problems),
                 Err(error) => problems.push(problem(&tool, &format!("{error}"))),
             }
         }
@@ -107,80 +111,130 @@ impl Toolkit {
         self.entries.iter().map(definition).collect()
     }
 
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     /// OXP 1.0, Tool Version Resolution.
     pub(crate) fn resolve(&self, selector: &Selector) -> Result<&Entry, NotFound> {
-        let Some(versions) = self.by_name.get(&selector.qualified) else {
+        let Some(newest) = self.newest.get(&selector.qualified) else {
             let closest = self.closest(&selector.qualified);
             return Err(NotFound::Tool { closest });
         };
-        let version_at = |index: &usize| self.entries[*index].id.version();
         let Some(version) = &selector.version else {
-            let newest = versions.last().expect("a name has a version");
             return Ok(&self.entries[*newest]);
         };
-        match versions.binary_search_by_key(&version, version_at) {
-            Ok(place) => Ok(&self.entries[versions[place]]),
-            Err(_) => Err(NotFound::Version {
-                version: version.clone(),
-                available: versions.iter().map(version_at).cloned().collect(),
-            }),
-        }
+        let found = self
+            .versions(*newest)
+            .find(|entry| entry.id.version() == version);
+        found.ok_or_else(|| {
+            let versions = self
+                .versions(*newest)
+                .map(|entry| entry.id.version().clone());
+            let mut available: Vec<_> = versions.collect();
+            available.reverse();
+            let version = version.clone();
+            NotFound::Version { version, available }
+        })
+    }
+
+    /// An entry and its older versions.
+    fn versions(&self, newest: usize) -> impl Iterator<Item = &Entry> {
+        let entry = |place: usize| &self.entries[place];
+        std::iter::successors(Some(entry(newest)), move |newer| newer.older.map(entry))
     }
 
     fn closest(&self, qualified: &str) -> Option<String> {
-        // Comparing is quadratic in the length, which the caller chooses.
-        if qualified.len() > 128 {
+        // Comparing is quadratic in the length, which the caller chooses, and a wrong id must not
+        // cost more than a right one.
+        if qualified.len() > 128 || self.newest.len() > 1000 {
             return None;
         }
         let likeness = |name: &str| likeness_of_ids(qualified, name);
-        let rated = self.by_name.keys().map(|name| (likeness(name), name));
+        let rated = self.newest.keys().map(|name| (likeness(name), name));
         rated
             .filter(|(likeness, _)| *likeness >= 0.6)
             .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
             .map(|(_, name)| name.to_string())
     }
 
-    fn add(&mut self, entry: Entry, problems: &mut Vec<String>) {
-        let versions = self.by_name.entry(entry.id.qualified().into()).or_default();
-        let version_at = |index: &usize| self.entries[*index].id.version();
-        match versions.binary_search_by_key(&entry.id.version(), version_at) {
-            Ok(place) => {
-                let first = self.entries[versions[place]].tool.defined_at;
-                problems.push(problem(
-                    &entry.tool,
-                    &format!("this id and version is already registered at {first}"),
-                ));
-            }
-            Err(place) => {
-                versions.insert(place, self.entries.len());
-                self.entries.push(entry);
+    fn add(&mut self, id: ToolId, tool: Tool, problems: &mut Vec<String>) {
+        let place = self.entries.len();
+        let newest = self.newest.get(id.qualified()).copied();
+        // The version after which this one belongs, and the one before it.
+        let (mut newer, mut older) = (None, newest);
+        while let Some(entry) = older.map(|older| &self.entries[older]) {
+            match entry.id.version().cmp(id.version()) {
+                Ordering::Less => break,
+                Ordering::Equal => {
+                    let first = entry.tool.defined_at;
+                    let text = format!("this id and version is already registered at {first}");
+                    return problems.push(problem(&tool, &text));
+                }
+                Ordering::Greater => (newer, older) = (older, entry.older),
             }
         }
+        match newer {
+            Some(newer) => self.entries[newer].older = Some(place),
+            None => {
+                self.newest.insert(id.shared(), place);
+            }
+        }
+        self.entries.push(Entry { id, tool, older });
     }
 
     /// Models call tools by name: one name, one tool.
     fn check_names(&self, problems: &mut Vec<String>) {
-        let mut owners: HashMap<String, &Entry> = HashMap::with_capacity(self.entries.len());
-        for entry in &self.entries {
+        // `A.B` is called `A_B`, which no other id becomes, unless a name was given or an id has
+        // underscores of its own. Few do, and only those are kept beside each other.
+        let is_special =
+            |entry: &&Entry| entry.tool.name.is_some() || entry.id.qualified().contains('_');
+        let mut owners: HashMap<String, &Entry> = HashMap::new();
+        for entry in self.entries.iter().filter(is_special) {
             let name = name_of(&entry.id, &entry.tool);
-            let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-            if name.is_empty() || name.len() > 64 || !name.bytes().all(allowed) {
+            let owner = *owners.entry(name).or_insert(entry);
+            Self::check_owner(owner, entry, problems);
+        }
+        for entry in &self.entries {
+            let is_plain = entry.tool.name.is_none() && entry.id.qualified().len() <= 64;
+            if owners.is_empty() && is_plain {
+                continue;
+            }
+            let name = name_of(&entry.id, &entry.tool);
+            if !is_name(&name) {
                 let text = "its name must be 1 to 64 letters, digits, underscores or dashes; \
                             give one with .name(…)";
                 problems.push(problem(&entry.tool, text));
             }
-            let owner = *owners.entry(name).or_insert(entry);
-            if owner.id.qualified() != entry.id.qualified() {
-                let text = format!("{} has the same name; give another with .name(…)", owner.id);
-                problems.push(problem(&entry.tool, &text));
+            if let Some(owner) = owners.get(&name).filter(|_| !is_special(&entry)) {
+                Self::check_owner(owner, entry, problems);
             }
+        }
+    }
+
+    fn check_owner(owner: &Entry, entry: &Entry, problems: &mut Vec<String>) {
+        if owner.id.qualified() != entry.id.qualified() {
+            let text = format!("{} has the same name; give another with .name(…)", owner.id);
+            problems.push(problem(&entry.tool, &text));
         }
     }
 }
 
+fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+}
+
 /// As like as the less alike of their halves: tools of one toolkit are not alike for that.
 fn likeness_of_ids(one: &str, other: &str) -> f64 {
-    let likeness = strsim::normalized_damerau_levenshtein;
+    let likeness = |one: &str, other: &str| {
+        let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
+        // Half as long is never alike.
+        if short * 2 < long {
+            return 0.0;
+        }
+        strsim::normalized_damerau_levenshtein(one, other)
+    };
     match (one.split_once('.'), other.split_once('.')) {
         (Some(one), Some(other)) => likeness(one.0, other.0).min(likeness(one.1, other.1)),
         _ => 0.0,

@@ -5,7 +5,7 @@
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
-use super::message::{Messages, path_of, plain, types_of};
+use super::message::{Messages, joined, path_of, plain, types_of};
 
 type Forms = [Vec<ValidationError<'static>>];
 
@@ -30,6 +30,9 @@ impl Messages<'_> {
             }
             return;
         }
+        if let Some(name) = required_by_all(forms, path) {
+            return self.put(joined(path, name), "Is required".into());
+        }
         let (at, message) = match (tag, types(forms, path)) {
             (Some(tag), _) if tag.of_all => (
                 tag.path,
@@ -43,6 +46,25 @@ impl Messages<'_> {
         };
         self.put(at, message);
     }
+}
+
+/// The property that every form requires and the value does not have: the tag itself, mostly.
+fn required_by_all<'a>(forms: &'a Forms, path: &str) -> Option<&'a str> {
+    let required = |errors: &'a Vec<ValidationError<'_>>| {
+        let at_path = errors
+            .iter()
+            .filter(|error| path_of(error.instance_path()) == path);
+        at_path.filter_map(|error| match error.kind() {
+            Kind::Required { property } => property.as_str(),
+            _ => None,
+        })
+    };
+    let (first, others) = forms.split_first()?;
+    required(first).find(|name| {
+        others
+            .iter()
+            .all(|errors| required(errors).any(|it| it == *name))
+    })
 }
 
 /// The place whose constant tells the forms apart.

@@ -241,7 +241,7 @@ pub(super) fn path_of(location: &Location) -> String {
     path
 }
 
-fn joined(path: &str, name: &str) -> String {
+pub(super) fn joined(path: &str, name: &str) -> String {
     let name = clipped(name);
     if path.is_empty() {
         name

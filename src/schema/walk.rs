@@ -97,20 +97,50 @@ pub(crate) fn forbidden_reference(schema: &Value) -> Option<&'static str> {
         .find(|keyword| schemas.iter().any(|schema| schema.contains_key(*keyword)))
 }
 
-/// The properties, at any depth, that no description explains.
+/// The properties, at any depth, that no description explains, by their paths.
 pub(crate) fn undescribed_properties(schema: &Value) -> Vec<String> {
-    let schemas = all(schema).into_iter();
-    let properties = schemas.filter_map(|schema| schema.get("properties")?.as_object());
-    // A constant is the tag of an enum's variant, which says what it is by its value.
-    let is_described =
-        |property: &Value| property.get("description").is_some() || property.get("const").is_some();
-    let mut names: Vec<_> = properties
-        .flatten()
-        .filter(|(_, property)| !is_described(property))
-        .map(|(name, _)| name.clone())
-        .collect();
-    names.sort_unstable();
-    names
+    let mut found = Vec::new();
+    add_undescribed(schema, "", &mut found);
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn add_undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+    let Some(object) = schema.as_object() else {
+        return;
+    };
+    for (keyword, value) in object {
+        match value {
+            Value::Object(properties) if keyword == "properties" => {
+                for (name, property) in properties {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    let path = format!("{path}{dot}{name}");
+                    add_undescribed(property, &path, found);
+                    // A constant is the tag of a variant, which says what it is by its value.
+                    if ["description", "const"]
+                        .iter()
+                        .all(|it| property.get(it).is_none())
+                    {
+                        found.push(path);
+                    }
+                }
+            }
+            Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
+                for value in named.values() {
+                    add_undescribed(value, path, found);
+                }
+            }
+            Value::Array(list) if LIST.contains(&keyword.as_str()) => {
+                for value in list {
+                    add_undescribed(value, path, found);
+                }
+            }
+            value if keyword == "items" => add_undescribed(value, &format!("{path}[]"), found),
+            value if ONE.contains(&keyword.as_str()) => add_undescribed(value, path, found),
+            _ => {}
+        }
+    }
 }
 
 /// Whether some schema in `schema` allows the type `name`.

@@ -4,6 +4,8 @@
 //! none fits, and panics on base64 that is none. Here the kind is read off the event's first
 //! fields, the event is parsed once, and what is wrong with it is said.
 
+use std::collections::BTreeMap;
+
 use axum::{body::Body, response::Response};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -16,7 +18,7 @@ use lambda_http::{
     },
     request::RequestContext,
 };
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use super::kind::{EventError, Kind, kind_of};
@@ -65,23 +67,24 @@ fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, EventError> {
 fn of_rest(event: ApiGatewayProxyRequest) -> Event {
     let multi = event.multi_value_query_string_parameters;
     let query = if multi.is_empty() {
-        event.query_string_parameters.to_query_string()
+        encoded(&event.query_string_parameters)
     } else {
-        multi.to_query_string()
+        encoded(&multi)
     };
     let path = event.path.unwrap_or_default();
+    let context = event.request_context;
     let raw = Raw {
         method: event.http_method,
-        path: match &event.request_context.path {
+        path: match &context.path {
             // As it is with REST APIs: the stage stands in the context's path only.
             Some(whole) if *whole != path => &path,
-            _ => without_stage(&path, event.request_context.stage.as_deref()),
+            _ => without_stage(&path, context.stage.as_deref()),
         },
         query: &query,
         headers: merged(&event.headers, event.multi_value_headers),
         body: event.body,
         is_base64: event.is_base64_encoded,
-        context: RequestContext::ApiGatewayV1(event.request_context.clone()),
+        context: RequestContext::ApiGatewayV1(context),
     };
     Event {
         origin: Origin::Rest,
@@ -96,18 +99,19 @@ fn of_http(event: ApiGatewayV2httpRequest) -> Event {
         headers.insert(header::COOKIE, cookies);
     }
     let path = event.raw_path.unwrap_or_default();
+    let context = event.request_context;
     // Behind a custom domain the path begins with the mapping, and the stage is not in it.
-    let domain = event.request_context.domain_name.as_deref();
+    let domain = context.domain_name.as_deref();
     let has_stage = domain.is_none_or(|domain| domain.contains(".execute-api."));
-    let stage = event.request_context.stage.as_deref().filter(|_| has_stage);
+    let stage = context.stage.as_deref().filter(|_| has_stage);
     let raw = Raw {
-        method: event.request_context.http.method.clone(),
+        method: context.http.method.clone(),
         path: without_stage(&path, stage),
         query: event.raw_query_string.as_deref().unwrap_or_default(),
         headers,
         body: event.body,
         is_base64: event.is_base64_encoded,
-        context: RequestContext::ApiGatewayV2(event.request_context.clone()),
+        context: RequestContext::ApiGatewayV2(context),
     };
     Event {
         origin: Origin::Http,
@@ -140,10 +144,32 @@ fn of_alb(event: AlbTargetGroupRequest) -> Event {
     }
 }
 
+/// REST APIs hand over names and values decoded.
+fn encoded(query: &QueryMap) -> String {
+    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    joined(query, |name, value| {
+        format!("{}={}", encode(name), encode(value))
+    })
+}
+
 /// Load balancers hand over names and values as they stand in the URL, still encoded.
 fn as_it_came(query: &QueryMap) -> String {
-    let pair = |(name, value)| format!("{name}={value}");
-    query.iter().map(pair).collect::<Vec<_>>().join("&")
+    joined(query, |name, value| format!("{name}={value}"))
+}
+
+fn joined(query: &QueryMap, pair: impl Fn(&str, &str) -> String) -> String {
+    if query.is_empty() {
+        return String::new();
+    }
+    // Its own iterator panics at a name without values.
+    let map: BTreeMap<String, Vec<String>> = serde_json::to_value(query)
+        .and_then(serde_json::from_value)
+        .unwrap_or_default();
+    let mut pairs = Vec::new();
+    for (name, values) in &map {
+        pairs.extend(values.iter().map(|value| pair(name, value)));
+    }
+    pairs.join("&")
 }
 
 /// Some senders repeat every header in both maps; none may count twice.

@@ -56,7 +56,14 @@ impl<'de> Visitor<'de> for &mut Peek {
         while let Some(key) = map.next_key::<String>()? {
             self.kind = match key.as_str() {
                 "rawPath" | "rawQueryString" | "routeKey" => Some(Kind::Http),
-                "resource" => Some(Kind::Rest),
+                // Both of API Gateway's formats have a version, and emulators write fields of one
+                // into events of the other, as null.
+                "version" => match map.next_value::<Option<String>>()?.as_deref() {
+                    Some("2.0") => Some(Kind::Http),
+                    Some("1.0") => Some(Kind::Rest),
+                    _ => None,
+                },
+                "resource" => map.next_value::<Option<IgnoredAny>>()?.map(|_| Kind::Rest),
                 "requestContext" => match map.next_value::<ContextKeys>()? {
                     ContextKeys { elb: Some(_), .. } => Some(Kind::Alb),
                     ContextKeys { http: Some(_), .. } => Some(Kind::Http),

@@ -25,7 +25,7 @@ pub(super) async fn run(router: Router) -> Result<(), Error> {
     if !tracing::dispatcher::has_been_set() {
         lambda_tracing::init_default_subscriber();
     }
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<Box<RawValue>>| {
+    let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         let router = router.clone();
         async move {
             let answer = invoke(router, event.payload.get(), event.context).await;
@@ -37,8 +37,10 @@ pub(super) async fn run(router: Router) -> Result<(), Error> {
                 }
             })
         }
-    }))
-    .await
+    });
+    // As a task of its own it runs on one of the runtime's workers, beside the connection to the
+    // runtime API and the tools. In `main`'s place each of them would have to wake another thread.
+    tokio::spawn(lambda_runtime::run(function)).await?
 }
 
 /// The answer to one event.

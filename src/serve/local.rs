@@ -23,6 +23,7 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     let listener = listen().await?;
     let address = listener.local_addr()?;
     let example = sample::call_of(server.toolkit());
+    let is_empty = server.toolkit().entries().is_empty();
     let router = match env::var_os("RECORD_EVENTS") {
         None => server.router_on(REAL),
         // With the clock and ids that a replay has, or it could not give the same answer.
@@ -35,7 +36,7 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     };
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let signal = stop_signal()?;
-    greet(address, example.as_deref());
+    greet(address, example.as_deref(), is_empty);
     let server = axum::serve(listener, router).with_graceful_shutdown(async move {
         signal.await;
         let _ = stopping.send(());
@@ -68,7 +69,7 @@ async fn listen() -> Result<TcpListener, Error> {
     let listener = TcpListener::bind((host.as_str(), number)).await;
     Ok(listener.map_err(|error| {
         CannotListen(format!(
-            "cannot listen on {host}:{number}: {error}; set HOST and PORT to listen elsewhere"
+            "cannot listen on {host}:{number}: {error}; set HOST or PORT to listen elsewhere, as in PORT=9001 cargo run"
         ))
     })?)
 }
@@ -90,11 +91,14 @@ impl fmt::Debug for CannotListen {
 
 impl std::error::Error for CannotListen {}
 
-fn greet(address: SocketAddr, example: Option<&str>) {
+fn greet(address: SocketAddr, example: Option<&str>, is_empty: bool) {
     println!("Serving tools on http://{address}");
     println!("  GET  http://{address}/health");
     println!("  GET  http://{address}/tools");
     println!("  POST http://{address}/tools/call");
+    if is_empty {
+        println!("There are no tools in it yet.");
+    }
     if let Some(example) = example {
         println!("Try it:");
         println!("  curl http://{address}/tools/call -d '{example}'");

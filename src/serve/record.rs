@@ -41,8 +41,14 @@ struct Recorder {
 }
 
 /// Writes what `router` serves into `folder`.
-pub(super) fn into(folder: PathBuf, router: Router) -> io::Result<Router> {
-    fs::create_dir_all(&folder)?;
+pub(super) fn into(folder: PathBuf, router: Router) -> Result<Router, crate::Error> {
+    let named = |error| {
+        format!(
+            "RECORD_EVENTS: cannot write to '{}': {error}",
+            folder.display()
+        )
+    };
+    fs::create_dir_all(&folder).map_err(named)?;
     let recorder = Arc::new(Recorder {
         last: AtomicUsize::new(last_in(&folder)?),
         folder,
@@ -121,52 +127,102 @@ fn without_secrets(body: &[u8]) -> Option<(Option<String>, Secrets)> {
     }
     let mut value: Value = serde_json::from_slice(body).ok()?;
     let mut secrets = Secrets::new();
-    for (list, field) in [("secrets", "value"), ("authorization", "token")] {
-        for context in ["/context", "/request/context"] {
-            if let Some(list) = value.pointer_mut(&format!("{context}/{list}")) {
-                take_out(list, field, &mut secrets);
+    for call in ["", "/request"] {
+        for (list, field) in [("secrets", "value"), ("authorization", "token")] {
+            // Beside the context is the wrong place, and no reason to publish what stands there.
+            for place in ["/context/", "/"] {
+                if let Some(list) = value.pointer_mut(&format!("{call}{place}{list}")) {
+                    take_out(list, field, &mut secrets);
+                }
             }
         }
     }
     if secrets.is_empty() {
         return Some((Some(String::from_utf8(body.to_vec()).ok()?), secrets));
     }
-    // Wherever else they stand, the input included.
-    replace_all(&mut value, &secrets);
+    for input in ["/input", "/inputs", "/request/input", "/request/inputs"] {
+        if let Some(input) = value.pointer_mut(input) {
+            replace_all(input, &secrets);
+        }
+    }
     Some((Some(value.to_string()), secrets))
 }
 
-fn take_out(list: &mut Value, field: &str, secrets: &mut Secrets) {
-    for item in list.as_array_mut().into_iter().flatten() {
-        let id = item.get("id").and_then(Value::as_str).unwrap_or("?");
-        let placeholder = format!("{}_OF_{id}", field.to_uppercase());
-        let Some(value) = item.get_mut(field) else {
-            continue;
-        };
-        match value.take() {
-            Value::String(secret) => secrets.push((secret, placeholder.clone())),
-            other => secrets.push((other.to_string(), placeholder.clone())),
+/// Takes the secrets out of a list of `{"id": …, FIELD: …}`; out of anything else, all there is.
+fn take_out(value: &mut Value, field: &str, secrets: &mut Secrets) {
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                let id = item.get("id").and_then(Value::as_str).unwrap_or("?");
+                let placeholder = format!("{}_OF_{id}", field.to_uppercase());
+                match item.get_mut(field) {
+                    Some(value) => take_all(value, &placeholder, secrets),
+                    None => take_all(item, &placeholder, secrets),
+                }
+            }
         }
-        *value = Value::String(placeholder);
+        other => take_all(other, "PLACEHOLDER", secrets),
+    }
+}
+
+/// Takes every value out, whatever there is; what is no string stays no string, so that the
+/// answer to it stays the same.
+fn take_all(value: &mut Value, placeholder: &str, secrets: &mut Secrets) {
+    match value {
+        Value::String(text) => {
+            secrets.push((std::mem::take(text), placeholder.to_owned()));
+            placeholder.clone_into(text);
+        }
+        Value::Number(number) => *number = 0.into(),
+        Value::Array(items) => {
+            for item in items {
+                take_all(item, placeholder, secrets);
+            }
+        }
+        Value::Object(fields) => {
+            for (_, field) in fields {
+                take_all(field, placeholder, secrets);
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
 /// Replaces secrets in all strings of a value, the names of fields aside.
 fn replace_all(value: &mut Value, secrets: &Secrets) {
+    /// Shorter ones stand in ordinary words by chance; they are no secrets that matter.
+    const SHORTEST: usize = 6;
     match value {
         Value::String(text) => {
-            for (secret, placeholder) in secrets.iter().filter(|(secret, _)| !secret.is_empty()) {
+            for (secret, placeholder) in secrets.iter().filter(|(it, _)| it.len() >= SHORTEST) {
                 if text.contains(secret) {
                     *text = text.replace(secret, placeholder);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| replace_all(item, secrets)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|field| replace_all(field, secrets)),
+        Value::Array(items) => {
+            for item in items {
+                replace_all(item, secrets);
+            }
+        }
+        Value::Object(fields) => {
+            for (_, field) in fields {
+                replace_all(field, secrets);
+            }
+        }
         _ => {}
     }
+}
+
+/// The query, its values replaced: keys are sent there too.
+fn query_of(request: &Parts) -> String {
+    let names = request.uri.query().unwrap_or_default().split('&');
+    let names = names.filter(|pair| !pair.is_empty());
+    let shown = names.map(|pair| match pair.split_once('=') {
+        Some((name, _)) => format!("{name}=PLACEHOLDER"),
+        None => pair.to_owned(),
+    });
+    shown.collect::<Vec<_>>().join("&")
 }
 
 /// The request as an API Gateway HTTP API would hand it over, payload format 2.0.
@@ -177,7 +233,7 @@ fn event_of(request: &Parts, body: Option<&str>) -> Value {
         "version": "2.0",
         "routeKey": "$default",
         "rawPath": path,
-        "rawQueryString": request.uri.query().unwrap_or_default(),
+        "rawQueryString": query_of(request),
         "headers": headers_of(&request.headers),
         "requestContext": {
             "accountId": "123456789012",
@@ -264,6 +320,35 @@ mod tests {
         let mut answer = json!({"error": {"message": format!("bad key {key}!")}});
         replace_all(&mut answer, &secrets);
         assert_eq!(answer["error"]["message"], "bad key VALUE_OF_PEM!");
+    }
+
+    #[test]
+    fn secrets_in_the_wrong_place_are_secrets_too() {
+        for context in [
+            json!({"secrets": {"K": "marked"}}),
+            json!({"secrets": ["marked"]}),
+            json!({"secrets": "marked"}),
+            json!({"secrets": [{"name": "K", "secret": "marked"}]}),
+            json!({"authorization": [{"id": "google", "token": {"access_token": "marked"}}]}),
+        ] {
+            let mut beside = context.clone();
+            beside["tool_id"] = json!("A.B");
+            for body in [json!({"tool_id": "A.B", "context": context}), beside] {
+                let (recorded, _) = recorded(&body);
+                assert!(!recorded.to_string().contains("marked"), "{recorded}");
+                assert_eq!(recorded["tool_id"], "A.B");
+            }
+        }
+    }
+
+    #[test]
+    fn short_secrets_do_not_wreck_the_rest() {
+        let body = json!({"tool_id": "Trips.Plan", "input": {"a": "a plan"},
+                          "context": {"secrets": [{"id": "K", "value": "a"}]}});
+        let (recorded, _) = recorded(&body);
+        assert_eq!(recorded["tool_id"], "Trips.Plan");
+        assert_eq!(recorded["input"]["a"], "a plan");
+        assert_eq!(recorded["context"]["secrets"][0]["value"], "VALUE_OF_K");
     }
 
     #[test]

@@ -2,21 +2,55 @@
 
 use serde_json::{Value, json};
 
-use crate::{ToolDefinition, Toolkit};
+use crate::{Toolkit, toolkit::Entry};
 
-/// The body of a call of the first tool that needs nothing but its input.
+/// The body of a call that the server would take: of the first tool that needs nothing but its
+/// input, else of the first whose needs can be filled in. None where no input can be made up.
 pub(super) fn call_of(toolkit: &Toolkit) -> Option<String> {
-    let definitions = toolkit.definitions();
-    let needs_nothing = |tool: &&ToolDefinition| tool.requirements.is_empty();
-    let tool = definitions.iter().find(needs_nothing)?;
-    let body = json!({"tool_id": tool.id, "input": value_of(&tool.input_schema)});
+    let free = |entry: &&Entry| entry.tool.requirements.is_empty();
+    let needy = |entry: &&Entry| !entry.tool.requirements.is_empty();
+    let all = || toolkit.entries().iter();
+    let body = all()
+        .filter(free)
+        .chain(all().filter(needy))
+        .find_map(body_of)?;
     // The line stands in single quotes.
     Some(body.to_string().replace('\'', "'\\''"))
+}
+
+fn body_of(entry: &Entry) -> Option<Value> {
+    let schema = &entry.tool.input;
+    let input = value_of(schema.value());
+    schema.check(&input, "input").ok()?.ok()?;
+    let mut body = json!({"tool_id": entry.id.to_string(), "input": input});
+    let needs = &entry.tool.requirements;
+    if needs.user_id {
+        body["context"]["user_id"] = json!("YOUR_USER");
+    }
+    if !needs.secrets.is_empty() {
+        let secret = |it: &crate::SecretRequirement| json!({"id": it.id, "value": "YOUR_SECRET"});
+        body["context"]["secrets"] = needs.secrets.iter().map(secret).collect();
+    }
+    if !needs.authorization.is_empty() {
+        let token =
+            |it: &crate::AuthorizationRequirement| json!({"id": it.id, "token": "YOUR_TOKEN"});
+        body["context"]["authorization"] = needs.authorization.iter().map(token).collect();
+    }
+    Some(body)
 }
 
 fn value_of(schema: &Value) -> Value {
     if let Some(value) = given_in(schema) {
         return value.clone();
+    }
+    let forms = schema.get("oneOf").or_else(|| schema.get("anyOf"));
+    if let Some(form) = forms.and_then(|forms| forms.get(0)) {
+        let mut value = value_of(form);
+        // A form may share its object with properties beside it.
+        if let (Value::Object(value), Value::Object(beside)) = (&mut value, object_of(schema)) {
+            value.extend(beside);
+        }
+        return value;
     }
     let kind = match &schema["type"] {
         Value::Array(kinds) => kinds.first().and_then(Value::as_str),
@@ -24,11 +58,23 @@ fn value_of(schema: &Value) -> Value {
     };
     match kind {
         Some("string") => json!("text"),
-        Some("number" | "integer") => schema.get("minimum").cloned().unwrap_or(json!(1)),
+        Some("number" | "integer") => number_of(schema),
         Some("boolean") => json!(true),
         Some("array") => json!([]),
         Some("object") => object_of(schema),
         _ => Value::Null,
+    }
+}
+
+/// One, where that is allowed.
+fn number_of(schema: &Value) -> Value {
+    let limit = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
+    let is_low = limit("minimum").is_none_or(|minimum| minimum <= 1.0);
+    let is_high = limit("maximum").is_none_or(|maximum| maximum >= 1.0);
+    match (is_low, is_high) {
+        (true, true) => json!(1),
+        (false, _) => schema["minimum"].clone(),
+        (true, false) => schema["maximum"].clone(),
     }
 }
 
@@ -48,4 +94,70 @@ fn object_of(schema: &Value) -> Value {
     names
         .map(|name| (name.to_owned(), value_of(&schema["properties"][name])))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Failure, Tool};
+
+    async fn nothing(_: Value) -> Result<Value, Failure> {
+        Ok(Value::Null)
+    }
+
+    fn tool(id: &'static str, property: &Value) -> Tool {
+        let mut property = property.clone();
+        property["description"] = json!("A property.");
+        let input = json!({"type": "object", "properties": {"p": property}, "required": ["p"]});
+        Tool::dynamic(id, "A tool.", input, Value::Null, nothing)
+    }
+
+    fn sample(tools: Vec<Tool>) -> Option<Value> {
+        let call = call_of(&Toolkit::new(tools).unwrap())?;
+        Some(serde_json::from_str(&call).unwrap())
+    }
+
+    #[test]
+    fn a_value_is_made_up_that_the_schema_takes() {
+        for (property, value) in [
+            (
+                json!({"oneOf": [{"const": "car"}, {"const": "train"}]}),
+                json!("car"),
+            ),
+            (
+                json!({"type": "number", "minimum": -90, "maximum": 90}),
+                json!(1),
+            ),
+            (json!({"type": "integer", "minimum": 7}), json!(7)),
+            (json!({"type": "integer", "maximum": -2}), json!(-2)),
+            (
+                json!({"anyOf": [{"type": "object", "properties": {"kind": {"const": "one"}},
+                               "required": ["kind"]}]}),
+                json!({"kind": "one"}),
+            ),
+        ] {
+            let call = sample(vec![tool("A.A@1.0.0", &property)]).unwrap();
+            assert_eq!(call["input"]["p"], value, "{property}");
+        }
+    }
+
+    #[test]
+    fn no_call_is_better_than_one_that_fails() {
+        let dated = json!({"type": "string", "pattern": "^[0-9]{4}$"});
+        assert_eq!(sample(vec![tool("A.A@1.0.0", &dated)]), None);
+        let plain = tool("B.B@1.0.0", &json!({"type": "string"}));
+        let call = sample(vec![tool("A.A@1.0.0", &dated), plain]).unwrap();
+        assert_eq!(call["tool_id"], "B.B@1.0.0");
+    }
+
+    #[test]
+    fn what_a_tool_needs_is_shown_where_it_belongs() {
+        let needy = tool("A.A@1.0.0", &json!({"type": "string"}))
+            .secret("K")
+            .user_id();
+        let call = sample(vec![needy]).unwrap();
+        let context =
+            json!({"user_id": "YOUR_USER", "secrets": [{"id": "K", "value": "YOUR_SECRET"}]});
+        assert_eq!(call["context"], context);
+    }
 }

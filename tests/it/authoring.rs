@@ -202,6 +202,13 @@ fn every_mistake_is_reported_at_once_and_in_words() {
     #[expect(dead_code, reason = "only its schema matters")]
     struct Bare {
         field: String,
+        /// Inner ones.
+        inner: Vec<Inner>,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Inner {
+        deep: u8,
     }
     /// Contains itself.
     #[derive(Deserialize, JsonSchema)]
@@ -252,14 +259,13 @@ fn every_mistake_is_reported_at_once_and_in_words() {
     let text = format!("{error:?}");
     for said in [
         "NoToolkit@1.0.0 (tests/it/authoring.rs:",
-        "a tool id looks like Toolkit.Tool",
-        "registered with its full version",
+        "a tool is registered as Toolkit.Tool@1.0.0",
+        "Trips.Book (tests/it/authoring.rs:",
         "already registered at tests/it/authoring.rs:",
-        "Trips_Book.X@1.0.0 (tests/it/authoring.rs:",
-        "Trips.Book@1.0.0 has the same name",
+        "Trips_Book.X@1.0.0 has the same name",
         "T.Bare@1.0.0",
         "it has no description",
-        "these parameters have no description: field",
+        "these parameters have no description: field, inner[].deep",
         "its input schema uses $ref",
         "its input is not an object",
         "its name must be 1 to 64",

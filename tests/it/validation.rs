@@ -221,6 +221,11 @@ async fn the_form_that_was_meant_is_the_one_that_is_explained() {
         found,
         BTreeMap::from([("p.by".into(), "Must be one of: card, invoice".into())])
     );
+    let found = messages(schema.clone(), json!({})).await;
+    assert_eq!(
+        found,
+        BTreeMap::from([("p.by".into(), "Is required".into())])
+    );
     let found = messages(schema, json!("cash")).await;
     assert_eq!(found["p"], "Must be an object");
     let mut card = form("card", "token");

@@ -155,31 +155,24 @@ fn missing_requirements<'a>(tool: &str, missing: &'a Requirements) -> ErrorBody<
     let (mut what, mut which) = (Vec::new(), Vec::new());
     if !missing.authorization.is_empty() {
         what.push("Authorization");
-        which.extend(
-            missing
-                .authorization
-                .iter()
-                .map(|a| format!("a token of '{}'", a.id)),
-        );
+        let providers = missing.authorization.iter();
+        which
+            .extend(providers.map(|it| format!("a token of '{}' in context.authorization", it.id)));
     }
     if missing.user_id {
         what.push("User ID");
-        which.push("a user id".to_owned());
+        which.push("context.user_id".to_owned());
     }
     if !missing.secrets.is_empty() {
         what.push("Secrets");
-        which.extend(
-            missing
-                .secrets
-                .iter()
-                .map(|s| format!("the secret '{}'", s.id)),
-        );
+        let secrets = missing.secrets.iter();
+        which.extend(secrets.map(|it| format!("the secret '{}' in context.secrets", it.id)));
     }
     let message = format!(
         "{} required before this tool can be called",
         what.join(", ")
     );
-    let detail = format!("{tool} needs {}.", which.join(", "));
+    let detail = format!("{tool} needs {}.", which.join(" and "));
     ErrorBody {
         missing_requirements: Some(MissingRequirements {
             authorization: (!missing.authorization.is_empty()).then_some([]),

@@ -101,6 +101,13 @@ fn invoke_all(stub: &str) {
         .env("TOOLS_BASE_PATH", "/agents");
     let mut watch = Running::start(&mut watch);
     wait_for(&port);
+    // Over HTTP too, as a client would call what is deployed.
+    let url = format!("http://127.0.0.1:{port}/tools/call");
+    let body = r#"{"tool_id": "Calculator.Add@1.0.0", "input": {"a": 10, "b": 5}}"#;
+    let call = reqwest::Client::new().post(url).body(body).send();
+    let called = tokio::runtime::Handle::current().block_on(async { call.await?.text().await });
+    let called: Value = serde_json::from_str(&called.unwrap()).unwrap();
+    assert_eq!(called["value"], 15, "{called}");
     let mut invoked = 0;
     for event in events() {
         let invoke = lambda()
@@ -226,7 +233,7 @@ fn the_template_names_every_function() {
         let name = folder.unwrap().file_name().into_string().unwrap();
         assert!(
             template.contains(&format!("Binary: {name}\n")),
-            "{name} is missing"
+            "functions/{name} is not in template.yaml; add a resource with `Binary: {name}`"
         );
     }
 }

@@ -64,7 +64,7 @@ fn a_taken_port_is_a_clear_error() {
         text.contains(&format!("cannot listen on 127.0.0.1:{port}")),
         "{text}"
     );
-    assert!(text.contains("set HOST and PORT"), "{text}");
+    assert!(text.contains("PORT=9001 cargo run"), "{text}");
     let output = toolbox().env("PORT", "http").output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(

@@ -1,0 +1,44 @@
+"""Counts instructions with callgrind and compares them with the committed figures."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+STAGES = {"start": 20, "decode": 200, "validate": 200, "call": 200, "event": 200}
+FILE = "benches/COUNTS.json"
+TOLERANCE = 0.05
+
+
+def instructions(stage, rounds):
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.argv[1], stage, str(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "RUST_BACKTRACE": "0"})
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode or not found:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return int(found.group(1))
+
+
+def per_round(stage, rounds):
+    return round((instructions(stage, 2 * rounds) - instructions(stage, rounds)) / rounds)
+
+
+toolchain = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+counted = {stage: per_round(stage, rounds) for stage, rounds in STAGES.items()}
+if os.environ.get("UPDATE_COUNTS") == "1":
+    with open(FILE, "w", encoding="utf-8") as file:
+        json.dump({"toolchain": toolchain, "instructions": counted}, file, indent=2)
+        file.write("\n")
+with open(FILE, encoding="utf-8") as file:
+    committed = json.load(file)
+if committed["toolchain"] != toolchain:
+    sys.exit(f"{FILE} is of {committed['toolchain']}, this is {toolchain}; write it anew with UPDATE_COUNTS=1")
+worse = []
+for stage, limit in committed["instructions"].items():
+    change = counted[stage] / limit - 1
+    print(f"{stage:10} {counted[stage]:12,} instructions, {change:+.1%} of the committed {limit:,}")
+    if change > TOLERANCE:
+        worse.append(stage)
+if worse:
+    sys.exit(f"more than {TOLERANCE:.0%} more instructions: {', '.join(worse)}")

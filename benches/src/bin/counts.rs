@@ -1,0 +1,88 @@
+//! One stage of a call, over and over, for counting its instructions.
+//!
+//! Arguments: the stage, and how often. `benches/counts` runs it under callgrind with two numbers
+//! of rounds; the difference is what the rounds cost, without the start.
+
+use std::{env, hint::black_box};
+
+use axum::{Router, body::Body};
+use http::{Request, StatusCode};
+use http_body_util::BodyExt;
+use lambda_tools::{Failure, Server, Tool, Toolkit, testing::Function};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tower::ServiceExt;
+
+/// Adds two numbers together.
+#[derive(Deserialize, JsonSchema)]
+struct Add {
+    /// The first number to add.
+    a: f64,
+    /// The second number to add.
+    b: f64,
+}
+
+async fn add(input: Add) -> Result<f64, Failure> {
+    Ok(input.a + input.b)
+}
+
+fn toolkit() -> Toolkit {
+    let tool = |i| Tool::new(format!("Calculator.Add{i}@1.0.0"), add);
+    Toolkit::new((1..=100).map(tool)).expect("right definitions")
+}
+
+/// Sends one body through the router; everything but the event around it.
+async fn send(router: &Router, body: &str, expected: StatusCode) {
+    let request = Request::post("/tools/call").body(Body::from(body.to_owned()));
+    let response = router.clone().oneshot(request.expect("a request")).await;
+    let response = response.unwrap_or_else(|never| match never {});
+    assert_eq!(response.status(), expected);
+    black_box(response.into_body().collect().await.expect("a body"));
+}
+
+async fn rounds(stage: &str, count: usize) {
+    let router = Server::new(toolkit()).into_router();
+    let call = |tool: &str, a| {
+        json!({"tool_id": tool, "call_id": "c", "input": {"a": a, "b": 5}}).to_string()
+    };
+    let (unknown, wrong, right) = (
+        call("No.Such", json!(10)),
+        call("Calculator.Add1", json!("ten")),
+        call("Calculator.Add1", json!(10)),
+    );
+    let function = Function::new(toolkit());
+    let event = json!({
+        "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
+        "headers": {"content-type": "application/json", "oxp-version": "1.0"},
+        "requestContext": {"stage": "$default", "http": {"method": "POST", "path": "/tools/call"}},
+        "body": right, "isBase64Encoded": false,
+    })
+    .to_string();
+    for _ in 0..count {
+        match stage {
+            "start" => {
+                let _ = black_box(Server::new(toolkit()).into_router());
+            }
+            "decode" => send(&router, &unknown, StatusCode::BAD_REQUEST).await,
+            "validate" => send(&router, &wrong, StatusCode::UNPROCESSABLE_ENTITY).await,
+            "call" => send(&router, &right, StatusCode::OK).await,
+            "event" => {
+                black_box(function.invoke(&event).await.expect("an answer"));
+            }
+            other => panic!("there is no stage {other}"),
+        }
+    }
+}
+
+fn main() {
+    let arguments: Vec<_> = env::args().collect();
+    let [_, stage, count] = arguments.as_slice() else {
+        panic!("usage: counts STAGE ROUNDS");
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let count = count.parse().expect("a number of rounds");
+    runtime.expect("a runtime").block_on(rounds(stage, count));
+}

@@ -1,0 +1,81 @@
+//! The events: API Gateway HTTP API, payload format 2.0, as it sends them.
+
+use serde_json::{Value, json};
+
+use crate::runtime_api::Event;
+
+/// A request in an event.
+pub(crate) fn event(method: &str, path: &str, body: Option<&str>) -> Event {
+    let mut event = json!({
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {
+            "accept": "application/json, text/event-stream",
+            "content-type": "application/json",
+            "host": "r3pmxmplak.execute-api.us-east-2.amazonaws.com",
+            "oxp-version": "1.0",
+            "user-agent": "python-httpx/0.28.1",
+            "x-amzn-trace-id": "Root=1-651ea2a0-1b2c3d4e5f60718293a4b5c6",
+            "x-forwarded-for": "203.0.113.17",
+            "x-forwarded-port": "443",
+            "x-forwarded-proto": "https",
+        },
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "r3pmxmplak",
+            "domainName": "r3pmxmplak.execute-api.us-east-2.amazonaws.com",
+            "domainPrefix": "r3pmxmplak",
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": "203.0.113.17",
+                "userAgent": "python-httpx/0.28.1",
+            },
+            "requestId": "MXm1chcCiYcEJ7A=",
+            "routeKey": "$default",
+            "stage": "$default",
+            "time": "05/Oct/2023:12:00:00 +0000",
+            "timeEpoch": 1_696_507_200_000_u64,
+        },
+        "isBase64Encoded": false,
+    });
+    if let Some(body) = body {
+        event["body"] = body.into();
+    }
+    event.to_string().into_bytes().into()
+}
+
+/// A call in OXP's header form.
+pub(crate) fn call(tool: &str, input: &Value) -> Event {
+    let body =
+        json!({"tool_id": tool, "call_id": "123e4567-e89b-12d3-a456-426614174000", "input": input});
+    event("POST", "/tools/call", Some(&body.to_string()))
+}
+
+/// The specification's first example.
+pub(crate) fn add() -> Event {
+    call("Calculator.Add@1.0.0", &json!({"a": 10, "b": 5}))
+}
+
+/// The same call over MCP.
+pub(crate) fn mcp_add() -> Event {
+    let params = json!({"name": "add", "arguments": {"a": 10, "b": 5}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    event("POST", "/mcp", Some(&body.to_string()))
+}
+
+/// The list of tools, in OXP's header form.
+pub(crate) fn list() -> Event {
+    event("GET", "/tools", None)
+}
+
+/// A call whose body has about this many bytes.
+pub(crate) fn records(bytes: usize) -> Event {
+    let text = "The quick brown fox jumps over the lazy dog, \"quotes\" included.";
+    let record = |id: usize| json!({"id": id, "text": text});
+    let records: Vec<_> = (0..bytes.div_ceil(90)).map(record).collect();
+    call("Records.Count@1.0.0", &json!({"records": records}))
+}

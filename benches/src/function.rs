@@ -1,0 +1,105 @@
+//! A function's process, and what the kernel says it used.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::runtime_api::{Answer, Event, RuntimeApi};
+
+/// How a function is started.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+/// A running function.
+pub(crate) struct Function {
+    child: Child,
+    api: RuntimeApi,
+    /// From the start of the process to its first request for an event.
+    pub(crate) cold_start: Duration,
+}
+
+impl Function {
+    pub(crate) fn start(start: &Start) -> io::Result<Self> {
+        let api = RuntimeApi::start()?;
+        let mut command = Command::new(&start.program);
+        command
+            .args(&start.arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("AWS_LAMBDA_RUNTIME_API", api.address.to_string())
+            .env("AWS_LAMBDA_FUNCTION_NAME", "function")
+            .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
+            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
+            .env("AWS_REGION", "us-east-1")
+            .env("RUST_BACKTRACE", "0")
+            .envs(start.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let begun = Instant::now();
+        let child = command.spawn()?;
+        let cold_start = api.first_ask() - begun;
+        Ok(Self {
+            child,
+            api,
+            cold_start,
+        })
+    }
+
+    /// Hands over events; see [`RuntimeApi::run`].
+    pub(crate) fn run(&self, events: &[Event]) -> (Vec<Answer>, Duration) {
+        self.api.run(events)
+    }
+
+    /// Time on a processor so far, all threads.
+    pub(crate) fn cpu(&self) -> io::Result<Duration> {
+        let mut nanoseconds = 0;
+        for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let text = fs::read_to_string(task?.path().join("schedstat"))?;
+            let first = text.split_whitespace().next().unwrap_or_default();
+            nanoseconds += first.parse::<u64>().map_err(io::Error::other)?;
+        }
+        Ok(Duration::from_nanos(nanoseconds))
+    }
+
+    /// The most memory that was resident, in bytes.
+    pub(crate) fn peak_memory(&self) -> io::Result<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let line = line.unwrap_or_default().trim().trim_end_matches(" kB");
+        Ok(line.parse::<u64>().map_err(io::Error::other)? * 1024)
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The size of a file, and of a zip with it as the one file in it, in bytes.
+pub(crate) fn sizes(file: &Path) -> io::Result<(u64, u64)> {
+    let zip = std::env::temp_dir().join(format!("bench-{}.zip", std::process::id()));
+    let script = "import sys, zipfile\n\
+                  with zipfile.ZipFile(sys.argv[2], 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as z:\n\
+                  \x20   z.write(sys.argv[1], 'bootstrap')";
+    let status = Command::new("python3")
+        .args(["-c", script])
+        .arg(file)
+        .arg(&zip)
+        .status()?;
+    if !status.success() {
+        return Err(io::Error::other("python3 could not write the zip"));
+    }
+    let sizes = (fs::metadata(file)?.len(), fs::metadata(&zip)?.len());
+    fs::remove_file(zip)?;
+    Ok(sizes)
+}

@@ -1,0 +1,104 @@
+//! The benchmark: the toolbox beside the floor and its peers, under one runtime API.
+//!
+//! Everything is measured in turns (A B C A B C …), so that a machine whose speed drifts treats
+//! all alike; what counts are medians and ratios of one run. Usage: `benches/run`.
+
+mod events;
+mod function;
+mod measure;
+mod report;
+mod runtime_api;
+mod scaling;
+
+use std::{
+    env,
+    error::Error,
+    path::{Path, PathBuf},
+};
+
+use function::{Start, sizes};
+use measure::{Contestant, measure};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let programs = env::current_exe()?.parent().ok_or("no folder")?.to_owned();
+    let python = env::var_os("BENCH_PYTHON").ok_or("run benches/run, which sets BENCH_PYTHON")?;
+    let contestants = contestants(&programs, &PathBuf::from(python))?;
+    let table = measure(&contestants)?;
+    let scaling = scaling::measure(&Start::of(programs.join("scale")))?;
+    let mut files = Vec::new();
+    for name in ["bare", "handwritten", "hello", "toolbox"] {
+        let (binary, zip) = sizes(&programs.join(name))?;
+        files.push((name, binary, zip));
+    }
+    report::write(&table, &scaling, &files)
+}
+
+fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dyn Error>> {
+    let rust = |name: &str| Start::of(programs.join(name));
+    let scripts = env::current_dir()?.join("benches/python");
+    let ric = |module: &str| Start {
+        program: python.to_owned(),
+        arguments: vec![
+            "-m".into(),
+            "awslambdaric".into(),
+            format!("{module}.lambda_handler"),
+        ],
+        environment: vec![
+            ("PYTHONPATH".into(), scripts.to_string_lossy().into_owned()),
+            (
+                "LAMBDA_TASK_ROOT".into(),
+                scripts.to_string_lossy().into_owned(),
+            ),
+            ("_HANDLER".into(), format!("{module}.lambda_handler")),
+            ("AWS_DEFAULT_REGION".into(), "us-east-1".into()),
+        ],
+    };
+    let contestant = |name, start, event, says| Contestant {
+        name,
+        start,
+        event,
+        says,
+    };
+    Ok(vec![
+        contestant(
+            "bare lambda_http, a constant",
+            rust("bare"),
+            events::add(),
+            "\"value\\\":15",
+        ),
+        contestant(
+            "toolbox (lambda_tools), Calculator.Add",
+            rust("toolbox"),
+            events::add(),
+            "\"value\\\":15",
+        ),
+        contestant(
+            "hand-written lambda_http + jsonschema",
+            rust("handwritten"),
+            events::add(),
+            "\"value\\\":15",
+        ),
+        contestant(
+            "awslabs.mcp-lambda-handler, awslambdaric",
+            ric("mcp_handler"),
+            events::mcp_add(),
+            "15",
+        ),
+        contestant(
+            "FastAPI + Mangum, awslambdaric",
+            ric("worker"),
+            events::add(),
+            "15",
+        ),
+    ])
+}
+
+impl Start {
+    fn of(program: PathBuf) -> Self {
+        Self {
+            program,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The contest: cold starts, first calls, warm calls, processor time, memory.
+
+use std::{error::Error, time::Duration};
+
+use crate::{
+    function::{Function, Start},
+    runtime_api::{Answer, Event},
+};
+
+const COLD_ROUNDS: usize = 50;
+const WARM_ROUNDS: usize = 10;
+const CALLS_PER_ROUND: usize = 500;
+
+/// Somebody who takes part.
+pub(crate) struct Contestant {
+    pub(crate) name: &'static str,
+    pub(crate) start: Start,
+    pub(crate) event: Event,
+    /// What a right answer contains.
+    pub(crate) says: &'static str,
+}
+
+/// One contestant's figures.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) cold: Spread,
+    pub(crate) first: Spread,
+    pub(crate) warm: Spread,
+    pub(crate) cpu_per_call: Spread,
+    pub(crate) calls_per_second: f64,
+    pub(crate) peak_memory: u64,
+}
+
+/// Times of many runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Spread {
+    pub(crate) p10: Duration,
+    pub(crate) median: Duration,
+    pub(crate) p90: Duration,
+    pub(crate) p99: Duration,
+}
+
+impl Spread {
+    pub(crate) fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+        Self {
+            p10: at(10),
+            median: at(50),
+            p90: at(90),
+            p99: at(99),
+        }
+    }
+}
+
+/// Fails where an answer is not right: a contestant that does not work is not fast.
+pub(crate) fn right(answers: &[Answer], says: &str) -> Result<(), Box<dyn Error>> {
+    for answer in answers {
+        let text = String::from_utf8_lossy(&answer.body);
+        if answer.is_error || !text.contains(says) {
+            let beginning: String = text.chars().take(600).collect();
+            return Err(format!("not the right answer: {beginning}").into());
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn measure(contestants: &[Contestant]) -> Result<Vec<Row>, Box<dyn Error>> {
+    let mut cold: Vec<_> = contestants
+        .iter()
+        .map(|_| (Vec::new(), Vec::new()))
+        .collect();
+    for round in 0..COLD_ROUNDS {
+        for (contestant, (colds, firsts)) in contestants.iter().zip(&mut cold) {
+            let function = Function::start(&contestant.start)?;
+            let (answers, _) = function.run(std::slice::from_ref(&contestant.event));
+            right(&answers, contestant.says)?;
+            colds.push(function.cold_start);
+            firsts.push(answers[0].latency);
+        }
+        eprint!("\rcold starts: {} of {COLD_ROUNDS}", round + 1);
+    }
+    eprintln!();
+    let warm = warm(contestants)?;
+    let row = |((contestant, (colds, firsts)), warm): ((&Contestant, _), Warm)| Row {
+        name: contestant.name,
+        cold: Spread::of(colds),
+        first: Spread::of(firsts),
+        warm: Spread::of(warm.latencies),
+        cpu_per_call: Spread::of(warm.cpu),
+        calls_per_second: median(warm.rates),
+        peak_memory: warm.peak_memory,
+    };
+    Ok(contestants.iter().zip(cold).zip(warm).map(row).collect())
+}
+
+#[derive(Default)]
+struct Warm {
+    latencies: Vec<Duration>,
+    cpu: Vec<Duration>,
+    rates: Vec<f64>,
+    peak_memory: u64,
+}
+
+fn warm(contestants: &[Contestant]) -> Result<Vec<Warm>, Box<dyn Error>> {
+    let functions = contestants
+        .iter()
+        .map(|contestant| Function::start(&contestant.start));
+    let functions: Vec<_> = functions.collect::<Result<_, _>>()?;
+    let mut figures: Vec<_> = contestants.iter().map(|_| Warm::default()).collect();
+    for round in 0..=WARM_ROUNDS {
+        for ((contestant, function), figures) in
+            contestants.iter().zip(&functions).zip(&mut figures)
+        {
+            let events = vec![contestant.event.clone(); CALLS_PER_ROUND];
+            let before = function.cpu()?;
+            let (answers, elapsed) = function.run(&events);
+            let used = function.cpu()?.saturating_sub(before);
+            right(&answers, contestant.says)?;
+            // The first round is for warming up.
+            if round > 0 {
+                figures
+                    .latencies
+                    .extend(answers.iter().map(|answer| answer.latency));
+                let calls = u32::try_from(CALLS_PER_ROUND)?;
+                figures.cpu.push(used / calls);
+                figures.rates.push(f64::from(calls) / elapsed.as_secs_f64());
+            }
+            figures.peak_memory = function.peak_memory()?;
+        }
+        eprint!("\rwarm rounds: {round} of {WARM_ROUNDS}");
+    }
+    eprintln!();
+    Ok(figures)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,316 @@
+//! The tables, as Markdown and JSON, and the limits.
+
+use std::{
+    error::Error,
+    fmt::Write as _,
+    fs,
+    process::Command,
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    measure::{Row, Spread},
+    scaling::Scaling,
+};
+
+type File = (&'static str, u64, u64);
+
+/// A target: what was measured, what it may be at most (or at least), and whether it is met.
+struct Limit {
+    what: &'static str,
+    measured: String,
+    limit: String,
+    met: bool,
+}
+
+/// Writes `benches/RESULTS.md` and `benches/RESULTS.json`; an error names the limits that are not
+/// met.
+pub(crate) fn write(rows: &[Row], scaling: &Scaling, files: &[File]) -> Result<(), Box<dyn Error>> {
+    let limits = limits(rows, scaling, files);
+    let mut text = format!("# What it costs\n\n{}\n\n", about());
+    text +=
+        "Written by `benches/run`. Times of one run on one machine; only ratios carry over.\n\n";
+    contest(&mut text, rows)?;
+    sizes(&mut text, files)?;
+    scale(&mut text, scaling)?;
+    text += "## Targets\n\n| | measured | target | |\n| --- | --- | --- | --- |\n";
+    for Limit {
+        what,
+        measured,
+        limit,
+        met,
+    } in &limits
+    {
+        let met = if *met { "met" } else { "**missed**" };
+        writeln!(text, "| {what} | {measured} | {limit} | {met} |")?;
+    }
+    fs::write("benches/RESULTS.md", &text)?;
+    let json = figures(rows, scaling, files);
+    fs::write("benches/RESULTS.json", format!("{json:#}\n"))?;
+    print!("{text}");
+    let missed: Vec<_> = limits
+        .iter()
+        .filter(|limit| !limit.met)
+        .map(|limit| limit.what)
+        .collect();
+    if missed.is_empty() {
+        return Ok(());
+    }
+    Err(format!("targets missed: {}", missed.join("; ")).into())
+}
+
+/// Date, machine and versions.
+fn about() -> String {
+    let said = |program: &str, argument: &str| {
+        let output = Command::new(program).arg(argument).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        text.unwrap_or_else(|error| error.to_string())
+    };
+    let seconds = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let date = said("date", &format!("--date=@{}", seconds.as_secs()));
+    let model = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = model
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let model = model
+        .unwrap_or("unknown processor")
+        .trim_start_matches(['\t', ' ', ':'])
+        .to_owned();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let kernel = said("uname", "-sr");
+    format!(
+        "{date}; {model}, {cores} cores; {kernel}; {}; release profile, fat LTO, one codegen \
+         unit, stripped; `RUST_BACKTRACE=0`.",
+        said("rustc", "--version")
+    )
+}
+
+fn contest(text: &mut String, rows: &[Row]) -> Result<(), Box<dyn Error>> {
+    *text += "## Beside the floor and its peers\n\nMedian (10th to 90th percentile) of 50 cold \
+              starts each, and of 5,000 warm calls each, in turns.\n\n\
+              | | cold start | first call | warm call p50 | p99 | calls/s | CPU per call | peak RSS |\n\
+              | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+    for row in rows {
+        writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {:.0} | {} | {} |",
+            row.name,
+            spread(&row.cold),
+            spread(&row.first),
+            spread(&row.warm),
+            time(row.warm.p99),
+            row.calls_per_second,
+            time(row.cpu_per_call.median),
+            megabytes(row.peak_memory),
+        )?;
+    }
+    Ok(())
+}
+
+fn sizes(text: &mut String, files: &[File]) -> Result<(), Box<dyn Error>> {
+    *text += "\n| | binary | zip |\n| --- | --- | --- |\n";
+    for (name, binary, zip) in files {
+        writeln!(
+            text,
+            "| {name} | {} | {} |",
+            megabytes(*binary),
+            megabytes(*zip)
+        )?;
+    }
+    Ok(())
+}
+
+fn scale(text: &mut String, scaling: &Scaling) -> Result<(), Box<dyn Error>> {
+    *text += "\n## Growing\n\n\
+              | tools | cold start | first `/tools` | warm `/tools` | its size | warm call |\n\
+              | --- | --- | --- | --- | --- | --- |\n";
+    for tools in &scaling.tools {
+        writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} |",
+            tools.count,
+            spread(&tools.cold),
+            time(tools.first_list.median),
+            time(tools.warm_list.median),
+            megabytes(tools.list_bytes as u64),
+            time(tools.call.median),
+        )?;
+    }
+    *text += "\n| event | warm call | CPU per call | parsing event and body once |\n\
+              | --- | --- | --- | --- |\n";
+    for input in &scaling.inputs {
+        writeln!(
+            text,
+            "| {} bytes | {} | {} | {} |",
+            input.bytes,
+            spread(&input.latency),
+            time(input.cpu_per_call.median),
+            time(input.parsing.median),
+        )?;
+    }
+    *text += "\n| schema | first call | warm call |\n| --- | --- | --- |\n";
+    for schema in &scaling.schemas {
+        writeln!(
+            text,
+            "| {} | {} | {} |",
+            schema.name,
+            spread(&schema.first),
+            time(schema.warm.median)
+        )?;
+    }
+    *text += "\n";
+    Ok(())
+}
+
+fn limits(rows: &[Row], scaling: &Scaling, files: &[File]) -> Vec<Limit> {
+    let [bare, ours, _, mcp, fastapi] = rows else {
+        unreachable!("five contestants are measured");
+    };
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    let at_most = |what, measured: f64, limit: f64, unit: &str| Limit {
+        what,
+        measured: format!("{measured:.2}{unit}"),
+        limit: format!("≤ {limit}{unit}"),
+        met: measured <= limit,
+    };
+    let at_least = |what, measured: f64, limit: f64| Limit {
+        what,
+        measured: format!("{measured:.2} ×"),
+        limit: format!("≥ {limit} ×"),
+        met: measured >= limit,
+    };
+    let ratio = |a: Duration, b: Duration| a.as_secs_f64() / b.as_secs_f64();
+    let slowest_rust = ratio(ours.cold.median, mcp.cold.median.min(fastapi.cold.median));
+    let cheapest_python = mcp.cpu_per_call.median.min(fastapi.cpu_per_call.median);
+    let many = ms(scaling.tools[4].cold.median) - ms(scaling.tools[0].cold.median);
+    let large = &scaling.inputs[2];
+    let zip = |name: &str| {
+        let file = files.iter().find(|(file, _, _)| *file == name);
+        file.map_or(f64::NAN, |(_, _, zip)| mega(*zip))
+    };
+    vec![
+        at_most(
+            "cold start over bare",
+            ms(ours.cold.median) - ms(bare.cold.median),
+            1.0,
+            " ms",
+        ),
+        at_most("cold start, 10,000 tools over 1", many, 3.0, " ms"),
+        at_most(
+            "cold start, of the faster Python contestant's",
+            slowest_rust,
+            0.01,
+            " ×",
+        ),
+        at_most("first call", ms(ours.first.median), 1.0, " ms"),
+        at_most(
+            "warm call p50, of bare's",
+            ratio(ours.warm.median, bare.warm.median),
+            1.15,
+            " ×",
+        ),
+        at_most(
+            "CPU per call, of bare's",
+            ratio(ours.cpu_per_call.median, bare.cpu_per_call.median),
+            1.25,
+            " ×",
+        ),
+        at_most(
+            "CPU per call, of the cheaper Python contestant's",
+            ratio(ours.cpu_per_call.median, cheapest_python),
+            0.25,
+            " ×",
+        ),
+        at_least(
+            "calls/s, of the MCP handler's",
+            ours.calls_per_second / mcp.calls_per_second,
+            1.8,
+        ),
+        at_least(
+            "calls/s, of FastAPI's",
+            ours.calls_per_second / fastapi.calls_per_second,
+            2.3,
+        ),
+        at_most(
+            "5 MB input, CPU over parsing once",
+            ratio(large.cpu_per_call.median, large.parsing.median),
+            2.0,
+            " ×",
+        ),
+        at_most(
+            "peak RSS over bare",
+            mega(ours.peak_memory) - mega(bare.peak_memory),
+            6.0,
+            " MB",
+        ),
+        at_most("zip of the toolbox", zip("toolbox"), 4.5, " MB"),
+        at_most("zip without AWS clients (hello)", zip("hello"), 2.5, " MB"),
+    ]
+}
+
+fn figures(rows: &[Row], scaling: &Scaling, files: &[File]) -> Value {
+    let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let times = |spread: &Spread| {
+        json!({"p10_us": us(spread.p10), "median_us": us(spread.median),
+               "p90_us": us(spread.p90), "p99_us": us(spread.p99)})
+    };
+    let row = |row: &Row| {
+        json!({"name": row.name, "cold": times(&row.cold), "first": times(&row.first),
+               "warm": times(&row.warm), "cpu_per_call": times(&row.cpu_per_call),
+               "calls_per_second": row.calls_per_second.round(), "peak_memory": row.peak_memory})
+    };
+    let tools = scaling.tools.iter().map(|tools| {
+        json!({"tools": tools.count, "cold": times(&tools.cold), "first_list": times(&tools.first_list),
+               "warm_list": times(&tools.warm_list), "call": times(&tools.call),
+               "list_bytes": tools.list_bytes})
+    });
+    let inputs = scaling.inputs.iter().map(|input| {
+        json!({"bytes": input.bytes, "latency": times(&input.latency),
+               "cpu_per_call": times(&input.cpu_per_call), "parsing": times(&input.parsing)})
+    });
+    let schemas = scaling.schemas.iter().map(|schema| {
+        json!({"schema": schema.name, "first": times(&schema.first), "warm": times(&schema.warm)})
+    });
+    let files = files
+        .iter()
+        .map(|(name, binary, zip)| json!({"name": name, "binary": binary, "zip": zip}));
+    json!({
+        "about": about(),
+        "contest": rows.iter().map(row).collect::<Vec<_>>(),
+        "files": files.collect::<Vec<_>>(),
+        "tools": tools.collect::<Vec<_>>(),
+        "inputs": inputs.collect::<Vec<_>>(),
+        "schemas": schemas.collect::<Vec<_>>(),
+    })
+}
+
+fn spread(spread: &Spread) -> String {
+    format!(
+        "{} ({}–{})",
+        time(spread.median),
+        time(spread.p10),
+        time(spread.p90)
+    )
+}
+
+fn time(time: Duration) -> String {
+    let us = time.as_secs_f64() * 1e6;
+    if us < 1000.0 {
+        format!("{us:.0} µs")
+    } else {
+        format!("{:.2} ms", us / 1000.0)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes of files and memories")]
+fn mega(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.2} MB", mega(bytes))
+}
