@@ -8,6 +8,7 @@ mod kind;
 pub(crate) mod lambda;
 mod local;
 mod record;
+mod request;
 mod sample;
 
 use std::{

@@ -3,16 +3,14 @@
 //! A toolkit that was built is right: everything that can be wrong with a definition is said when
 //! it is built, all of it at once, so that nobody fixes one mistake only to meet the next.
 
+mod check;
+
 use std::{cmp::Ordering, collections::HashMap, fmt, sync::Arc};
 
 use semver::Version;
 
-use crate::{
-    BuildError, Tool, ToolDefinition, ToolId,
-    definition::name_of,
-    id::Selector,
-    schema::{self, Schema},
-};
+use crate::{BuildError, Tool, ToolDefinition, ToolId, id::Selector};
+use check::{mistakes_in, problem};
 
 /// A set of tools that are served together.
 ///
@@ -182,47 +180,6 @@ impl Toolkit {
         }
         self.entries.push(Entry { id, tool, older });
     }
-
-    /// Models call tools by name: one name, one tool.
-    fn check_names(&self, problems: &mut Vec<String>) {
-        // `A.B` is called `A_B`, which no other id becomes, unless a name was given or an id has
-        // underscores of its own. Few do, and only those are kept beside each other.
-        let is_special =
-            |entry: &&Entry| entry.tool.name.is_some() || entry.id.qualified().contains('_');
-        let mut owners: HashMap<String, &Entry> = HashMap::new();
-        for entry in self.entries.iter().filter(is_special) {
-            let name = name_of(&entry.id, &entry.tool);
-            let owner = *owners.entry(name).or_insert(entry);
-            Self::check_owner(owner, entry, problems);
-        }
-        for entry in &self.entries {
-            let is_plain = entry.tool.name.is_none() && entry.id.qualified().len() <= 64;
-            if owners.is_empty() && is_plain {
-                continue;
-            }
-            let name = name_of(&entry.id, &entry.tool);
-            if !is_name(&name) {
-                let text = "its name must be 1 to 64 letters, digits, underscores or dashes; \
-                            give one with .name(…)";
-                problems.push(problem(&entry.tool, text));
-            }
-            if let Some(owner) = owners.get(&name).filter(|_| !is_special(&entry)) {
-                Self::check_owner(owner, entry, problems);
-            }
-        }
-    }
-
-    fn check_owner(owner: &Entry, entry: &Entry, problems: &mut Vec<String>) {
-        if owner.id.qualified() != entry.id.qualified() {
-            let text = format!("{} has the same name; give another with .name(…)", owner.id);
-            problems.push(problem(&entry.tool, &text));
-        }
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }
 
 /// As like as the less alike of their halves: tools of one toolkit are not alike for that.
@@ -239,51 +196,6 @@ fn likeness_of_ids(one: &str, other: &str) -> f64 {
         (Some(one), Some(other)) => likeness(one.0, other.0).min(likeness(one.1, other.1)),
         _ => 0.0,
     }
-}
-
-/// What is wrong with a tool whatever else there is; its id aside.
-fn mistakes_in(tool: &Tool) -> Vec<String> {
-    let mut found = Vec::new();
-    let from_type = tool.input.value()["description"].as_str();
-    let description = tool.description.as_deref().or(from_type);
-    if description.is_none_or(|text| text.trim().is_empty()) {
-        found.push(
-            "it has no description; write a doc comment on the input type or call \
-             .description(…)"
-                .to_owned(),
-        );
-    }
-    if tool.input.value()["type"] != "object" {
-        found.push("its input is not an object; take a struct with named fields".to_owned());
-    }
-    let undescribed = schema::undescribed_properties(tool.input.value());
-    if !undescribed.is_empty() {
-        let names = undescribed.join(", ");
-        found.push(format!("these parameters have no description: {names}"));
-    }
-    for id in tool.requirements.wrong_ids() {
-        found.push(format!("it requires {id:?} twice, or without an id"));
-    }
-    mistakes_in_schema("input", &tool.input, &mut found);
-    if !tool.output.value().is_null() {
-        mistakes_in_schema("output", &tool.output, &mut found);
-    }
-    found
-}
-
-fn mistakes_in_schema(which: &str, schema: &Schema, found: &mut Vec<String>) {
-    if let Some(reference) = schema::forbidden_reference(schema.value()) {
-        found.push(format!(
-            "its {which} schema uses {reference}; definitions must be inlined, so the type must \
-             not contain itself"
-        ));
-    } else if let Err(error) = schema.compile() {
-        found.push(format!("its {which} schema is not a JSON Schema: {error}"));
-    }
-}
-
-fn problem(tool: &Tool, text: &str) -> String {
-    format!("{} ({}): {text}", tool.id, tool.defined_at)
 }
 
 impl fmt::Debug for Toolkit {

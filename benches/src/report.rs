@@ -94,11 +94,46 @@ fn about() -> String {
         .to_owned();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let kernel = said("uname", "-sr");
+    let python = said(
+        &std::env::var("BENCH_PYTHON").unwrap_or_default(),
+        "--version",
+    );
     format!(
-        "{date}; {model}, {cores} cores; {kernel}; {}; release profile, fat LTO, one codegen \
-         unit, stripped; `RUST_BACKTRACE=0`.",
-        said("rustc", "--version")
+        "{date}; {model}, {cores} cores; {kernel}; {}; {}; {python}; {}. Release profile, fat LTO, \
+         one codegen unit, optimized for size, stripped; `RUST_BACKTRACE=0`.",
+        said("rustc", "--version"),
+        locked(&[
+            "jsonschema",
+            "lambda_http",
+            "lambda_runtime",
+            "lambda_tools",
+            "tokio"
+        ]),
+        pinned(),
     )
+}
+
+/// The versions of crates, from the lock file.
+fn locked(names: &[&str]) -> String {
+    let lock = fs::read_to_string("Cargo.lock").unwrap_or_default();
+    let version = |name: &&str| {
+        let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
+        Some(format!("{name} {}", rest.split('"').next()?))
+    };
+    names
+        .iter()
+        .filter_map(version)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The versions of the Python contestants.
+fn pinned() -> String {
+    let file = fs::read_to_string("benches/python/requirements.txt").unwrap_or_default();
+    let pins = file.lines().filter(|line| !line.starts_with('#'));
+    pins.map(|pin| pin.replace("==", " "))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn contest(text: &mut String, rows: &[Row]) -> Result<(), Box<dyn Error>> {

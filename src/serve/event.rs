@@ -4,25 +4,22 @@
 //! none fits, and panics on base64 that is none. Here the kind is read off the event's first
 //! fields, the event is parsed once, and what is wrong with it is said.
 
-use std::collections::BTreeMap;
-
 use axum::{body::Body, response::Response};
-use base64::{Engine, prelude::BASE64_STANDARD};
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
+use http::{HeaderMap, HeaderValue, Request, header};
 use lambda_http::{
     aws_lambda_events::{
         alb::AlbTargetGroupRequest,
         apigw::{ApiGatewayProxyRequest, ApiGatewayV2httpRequest},
-        query_map::QueryMap,
     },
     request::RequestContext,
 };
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use super::kind::{EventError, Kind, kind_of};
-use crate::{host::LARGEST_PAYLOAD, wire::oxp};
+use super::{
+    kind::{EventError, Kind, kind_of},
+    request::{Raw, as_it_came, encoded},
+};
+use crate::host::LARGEST_PAYLOAD;
 
 /// Which answer the sender of an event expects.
 #[derive(Clone, Copy, Debug)]
@@ -144,34 +141,6 @@ fn of_alb(event: AlbTargetGroupRequest) -> Event {
     }
 }
 
-/// REST APIs hand over names and values decoded.
-fn encoded(query: &QueryMap) -> String {
-    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    joined(query, |name, value| {
-        format!("{}={}", encode(name), encode(value))
-    })
-}
-
-/// Load balancers hand over names and values as they stand in the URL, still encoded.
-fn as_it_came(query: &QueryMap) -> String {
-    joined(query, |name, value| format!("{name}={value}"))
-}
-
-fn joined(query: &QueryMap, pair: impl Fn(&str, &str) -> String) -> String {
-    if query.is_empty() {
-        return String::new();
-    }
-    // Its own iterator panics at a name without values.
-    let map: BTreeMap<String, Vec<String>> = serde_json::to_value(query)
-        .and_then(serde_json::from_value)
-        .unwrap_or_default();
-    let mut pairs = Vec::new();
-    for (name, values) in &map {
-        pairs.extend(values.iter().map(|value| pair(name, value)));
-    }
-    pairs.join("&")
-}
-
 /// Some senders repeat every header in both maps; none may count twice.
 fn merged(single: &HeaderMap, multi: HeaderMap) -> HeaderMap {
     let mut headers = multi;
@@ -197,79 +166,4 @@ fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
         Some(rest) if rest.starts_with('/') => rest,
         _ => path,
     }
-}
-
-/// What all kinds of events have.
-struct Raw<'a> {
-    method: Method,
-    path: &'a str,
-    query: &'a str,
-    headers: HeaderMap,
-    body: Option<String>,
-    is_base64: bool,
-    context: RequestContext,
-}
-
-impl Raw<'_> {
-    fn into_request(self) -> Result<Request<Body>, Box<Response>> {
-        let uri = uri_of(self.path, self.query);
-        let body = match (self.body, self.is_base64) {
-            (None, _) => Bytes::new(),
-            (Some(text), false) => Bytes::from(text),
-            (Some(text), true) => {
-                let undecodable = |_| {
-                    let detail = "The event says that the body is base64, and it is not.";
-                    Box::new(oxp::undecodable_body(detail))
-                };
-                Bytes::from(BASE64_STANDARD.decode(text).map_err(undecodable)?)
-            }
-        };
-        let mut request = Request::new(Body::from(body));
-        *request.method_mut() = self.method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = self.headers;
-        // Where routes of one's own find it: lambda_http's RequestExt.
-        request.extensions_mut().insert(self.context);
-        Ok(request)
-    }
-}
-
-/// REST APIs and load balancers hand over paths and queries in which anything may stand.
-fn uri_of(path: &str, query: &str) -> Uri {
-    const NOT_IN_PATH: &AsciiSet = &CONTROLS
-        .add(b' ')
-        .add(b'"')
-        .add(b'#')
-        .add(b'<')
-        .add(b'>')
-        .add(b'?')
-        .add(b'`')
-        .add(b'{')
-        .add(b'}')
-        .add(b'\\')
-        .add(b'^')
-        .add(b'|');
-    const NOT_IN_QUERY: &AsciiSet = &CONTROLS
-        .add(b' ')
-        .add(b'"')
-        .add(b'#')
-        .add(b'<')
-        .add(b'>')
-        .add(b'`')
-        .add(b'\\')
-        .add(b'^')
-        .add(b'|')
-        .add(b'{')
-        .add(b'}');
-    let mut text = String::with_capacity(path.len() + query.len() + 2);
-    if !path.starts_with('/') {
-        text.push('/');
-    }
-    text.extend(utf8_percent_encode(path, NOT_IN_PATH));
-    if !query.is_empty() {
-        text.push('?');
-        text.extend(utf8_percent_encode(query, NOT_IN_QUERY));
-    }
-    // What is no URI even now (one that is too long) is no path of ours either.
-    Uri::try_from(text).unwrap_or_else(|_| Uri::from_static("/-"))
 }
