@@ -83,10 +83,12 @@ impl<'a> Resolved<'a> {
     ///
     /// The types that do it are the tool's, and may panic like the tool itself.
     pub(crate) fn validate(self) -> Result<Valid<'a>, Rejection> {
-        let tool = self.entry.id.to_string();
+        let entry = self.entry;
         panic::catch_unwind(AssertUnwindSafe(|| self.validated())).unwrap_or_else(|_| {
-            let detail = "Its input type panicked; the log says where.".to_owned();
-            Err(Rejection::Misdefined { tool, detail })
+            Err(Rejection::Misdefined {
+                tool: entry.id.to_string(),
+                detail: "Its input type panicked; the log says where.".to_owned(),
+            })
         })
     }
 
@@ -179,16 +181,21 @@ impl<'a> Valid<'a> {
     }
 }
 
+/// Copies only what is missing: nothing, for most calls.
 fn missing(requirements: &Requirements, given: &Given) -> Requirements {
-    let mut missing = requirements.clone();
-    missing.user_id = requirements.user_id && given.user_id.is_none();
-    missing
-        .authorization
-        .retain(|needed| !given.tokens.contains_key(&needed.id));
-    missing
-        .secrets
-        .retain(|needed| !given.secrets.contains_key(&needed.id));
-    missing
+    let authorization = requirements.authorization.iter();
+    let secrets = requirements.secrets.iter();
+    Requirements {
+        authorization: authorization
+            .filter(|needed| !given.tokens.contains_key(&needed.id))
+            .cloned()
+            .collect(),
+        secrets: secrets
+            .filter(|needed| !given.secrets.contains_key(&needed.id))
+            .cloned()
+            .collect(),
+        user_id: requirements.user_id && given.user_id.is_none(),
+    }
 }
 
 /// A call that has all its tool needs.

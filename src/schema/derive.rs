@@ -121,15 +121,12 @@ fn describe_variants(object: &mut Map<String, Value>) {
                 continue;
             };
             let properties = form.get_mut("properties").and_then(Value::as_object_mut);
-            for property in properties.into_iter().flat_map(Map::values_mut) {
-                if let Some(property) = property
-                    .as_object_mut()
-                    .filter(|it| !it.contains_key("const"))
-                {
-                    property
-                        .entry("description")
-                        .or_insert_with(|| description.clone());
-                }
+            let properties = properties.into_iter().flat_map(Map::values_mut);
+            let mut data = properties
+                .filter_map(Value::as_object_mut)
+                .filter(|property| !property.contains_key("const"));
+            if let (Some(only), None) = (data.next(), data.next()) {
+                only.entry("description").or_insert(description);
             }
         }
     }

@@ -19,7 +19,7 @@ use http::{
 use serde::Serialize;
 
 use super::App;
-use crate::{call::Outcome, host::Invocation, rejection::Rejection};
+use crate::{call::Outcome, host::Invocation, id::Selector, rejection::Rejection};
 
 pub(crate) use catalogue::Catalogue;
 use dialect::Dialect;
@@ -77,10 +77,10 @@ pub(super) async fn call(
     let begun = (app.host.instant)();
     let decoded = request::decode(headers, body);
     let dialect = decoded.dialect;
-    let (tool, result) = match decoded.call {
+    let (asked_for, result) = match decoded.call {
         Ok(call) => {
-            let tool = call.selector.to_string();
-            (Some(tool), app.perform(call, invocation).await)
+            let asked_for = call.selector.clone();
+            (Some(asked_for), app.perform(call, invocation).await)
         }
         Err(rejection) => (None, Err(rejection)),
     };
@@ -92,14 +92,14 @@ pub(super) async fn call(
         }
         Err(rejection) => {
             let after = (app.host.instant)().saturating_duration_since(begun);
-            rejected_in(dialect, &rejection, Some(&Refused { tool, after }))
+            rejected_in(dialect, &rejection, Some(&Refused { asked_for, after }))
         }
     }
 }
 
 /// A call that did not reach its tool, for the log.
 struct Refused {
-    tool: Option<String>,
+    asked_for: Option<Selector>,
     after: Duration,
 }
 
@@ -127,7 +127,7 @@ fn rejected_in(dialect: Dialect, rejection: &Rejection, call: Option<&Refused>) 
         Rejection::Unauthenticated(why) => (*why).to_owned(),
         _ => body.detail(),
     };
-    let tool = call.and_then(|call| call.tool.as_deref());
+    let tool = call.and_then(|call| call.asked_for.as_ref().map(ToString::to_string));
     let ms = call.and_then(|call| response::milliseconds(call.after).as_f64());
     let reason = rejection.reason();
     tracing::warn!(tool, ms, outcome = "rejection", reason, why, "call");

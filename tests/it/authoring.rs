@@ -482,6 +482,26 @@ async fn an_enum_whose_variants_hold_data_under_their_names() {
 }
 
 #[test]
+fn a_variants_description_does_not_stand_for_those_of_its_fields() {
+    /// Moves.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "how")]
+    #[expect(dead_code, reason = "only its schema matters")]
+    enum Move {
+        /// To a point.
+        To { x: f64, y: f64 },
+    }
+    async fn go(_: Move) -> Result<(), Failure> {
+        Ok(())
+    }
+    let error = Toolkit::new([Tool::new("T.Move@1.0.0", go)]).unwrap_err();
+    assert!(
+        error.to_string().contains("no description: x, y"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_tool_with_a_wrong_id_is_checked_for_everything_else_as_well() {
     #[derive(Deserialize, JsonSchema)]
     struct Bare {}
