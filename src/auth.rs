@@ -3,26 +3,44 @@
 //! Asked before anything else of a request is looked at, its body included, so that a stranger
 //! learns nothing about the tools. Reference: OXP 1.0, Server Authentication.
 
+mod caller;
+#[cfg(feature = "jwt")]
+mod jwt;
+
+use std::{sync::Arc, time::SystemTime};
+
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 use subtle::ConstantTimeEq;
 
-use crate::{Secret, rejection::Rejection};
+use crate::{
+    rejection::Rejection,
+    secrets::{Read, SecretCache},
+};
+
+pub use caller::Caller;
+#[cfg(feature = "jwt")]
+use jwt::Jwt;
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 
 /// Who may call. `/health` is open whatever is chosen.
 ///
+/// Keys are secrets like those of tools: here are their ids, the values are in the server's
+/// [store](crate::secrets).
+///
 /// ```
 /// use lambda_tools::{Auth, Server, Toolkit};
 ///
-/// let keys = Auth::api_keys(["the key of today", "the key of tomorrow"]);
-/// let server = Server::new(Toolkit::new([])?).auth(keys);
+/// let auth = Auth::api_keys(["PARTNER_KEY", "PARTNER_KEY_OF_TOMORROW"]);
+/// let server = Server::new(Toolkit::new([])?).auth(auth);
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Auth {
-    /// `None`: everybody may call.
-    keys: Option<Vec<Secret>>,
+    /// The ids of the secrets that hold keys. `None`: there are no keys.
+    keys: Option<Vec<Arc<str>>>,
+    #[cfg(feature = "jwt")]
+    jwt: Option<Jwt>,
 }
 
 impl Auth {
@@ -30,52 +48,151 @@ impl Auth {
     /// an authorizer of API Gateway.
     #[must_use]
     pub fn none() -> Self {
-        Self { keys: None }
+        Self::default()
     }
 
-    /// Callers must send one of these keys, as `OXP-API-Key` or, as the published clients do, as
-    /// `Authorization: Bearer`. Several keys are valid at once, so that they can be rotated.
-    /// Without any key nobody may call.
+    /// Callers must send an API key, as `OXP-API-Key` or, as the published clients do, as
+    /// `Authorization: Bearer`. These are the ids of the secrets whose values are the keys, never
+    /// the keys themselves. Several are valid at once, so that each caller can have one of its
+    /// own and keys can be rotated. Without any nobody may call.
     #[must_use]
-    pub fn api_keys<K: Into<Secret>>(keys: impl IntoIterator<Item = K>) -> Self {
+    pub fn api_keys<I: AsRef<str>>(secrets: impl IntoIterator<Item = I>) -> Self {
         Self {
-            // An empty key is a variable that was not set, and no key.
-            keys: Some(
-                keys.into_iter()
-                    .map(Into::into)
-                    .filter(|key: &Secret| !key.expose().is_empty())
-                    .collect(),
-            ),
+            keys: Some(shared(secrets)),
+            ..Self::default()
         }
     }
 
-    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Rejection> {
-        let Some(keys) = &self.keys else {
-            return Ok(());
-        };
-        let given = key_in(headers).map_err(Rejection::Unauthenticated)?;
-        // All keys are compared, whichever fits, and each in a time that does not depend on how
-        // much of it fits.
-        let fits = |key: &Secret| key.expose().as_bytes().ct_eq(given);
-        let any = |found, key| found | fits(key);
-        if keys.iter().fold(subtle::Choice::from(0), any).into() {
-            Ok(())
-        } else {
-            Err(Rejection::Unauthenticated("the API key is not valid"))
+    /// Callers must send a JWT as `Authorization: Bearer`, signed with HS256. These are the ids
+    /// of the secrets whose values sign; several are valid at once, for rotation. RFC 7518, 3.2:
+    /// they have at least 32 bytes.
+    ///
+    /// A token must have an `exp` claim and be used before it, and not before its `nbf`; clocks
+    /// may differ by a minute. An `aud` claim must name one of the server's
+    /// [audiences](Self::audience). The `sub` claim is the caller's identity.
+    #[cfg(feature = "jwt")]
+    #[must_use]
+    pub fn jwt<I: AsRef<str>>(secrets: impl IntoIterator<Item = I>) -> Self {
+        Self {
+            jwt: Some(Jwt::new(shared(secrets))),
+            ..Self::default()
+        }
+    }
+
+    /// Names an audience that JWTs may be meant for. Several calls name several.
+    #[cfg(feature = "jwt")]
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        if let Some(jwt) = &mut self.jwt {
+            jwt.audiences.push(audience.into());
+        }
+        self
+    }
+
+    /// Accepts what the other accepts as well.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        if let Some(keys) = other.keys {
+            self.keys.get_or_insert_default().extend(keys);
+        }
+        #[cfg(feature = "jwt")]
+        if let Some(other) = other.jwt {
+            match &mut self.jwt {
+                Some(jwt) => jwt.merge(other),
+                jwt @ None => *jwt = Some(other),
+            }
+        }
+        self
+    }
+
+    /// Whether everybody may call.
+    pub(crate) fn is_open(&self) -> bool {
+        self.keys.is_none() && !self.has_jwt()
+    }
+
+    /// The ids of all secrets that it reads.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let keys = self.keys.iter().flatten();
+        #[cfg(feature = "jwt")]
+        let keys = keys.chain(self.jwt.iter().flat_map(|jwt| &jwt.secrets));
+        keys.map(|id| &**id)
+    }
+
+    #[cfg(feature = "jwt")]
+    fn has_jwt(&self) -> bool {
+        self.jwt.is_some()
+    }
+
+    #[cfg(not(feature = "jwt"))]
+    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
+    fn has_jwt(&self) -> bool {
+        false
+    }
+
+    /// Tells who calls.
+    pub(crate) async fn check(
+        &self,
+        headers: &HeaderMap,
+        secrets: &Arc<SecretCache>,
+        now: SystemTime,
+    ) -> Result<Caller, Rejection> {
+        if self.is_open() {
+            return Ok(Caller::Anyone);
+        }
+        let credentials = self
+            .credentials_in(headers)
+            .map_err(Rejection::Unauthenticated)?;
+        let mut attempt = Attempt::default();
+        if let Some(keys) = &self.keys {
+            let reads = read(keys, secrets).await;
+            if let Some(id) = attempt.key(credentials.value, keys, reads) {
+                return Ok(Caller::ApiKey { id });
+            }
+        }
+        #[cfg(feature = "jwt")]
+        if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer) {
+            let reads = read(&jwt.secrets, secrets).await;
+            if let Some(caller) = attempt.token(credentials.value, jwt, reads, now) {
+                return Ok(caller);
+            }
+        }
+        #[cfg(not(feature = "jwt"))]
+        let _ = (now, credentials.is_bearer);
+        Err(attempt.rejection())
+    }
+
+    /// Where keys are taken, `OXP-API-Key` decides if it is there.
+    fn credentials_in<'a>(&self, headers: &'a HeaderMap) -> Result<Credentials<'a>, &'static str> {
+        if self.keys.is_some()
+            && let Some(value) = only(headers, &API_KEY)?
+        {
+            let is_bearer = false;
+            return Ok(Credentials { value, is_bearer });
+        }
+        let header = only(headers, &AUTHORIZATION)?.ok_or("there are no credentials")?;
+        // RFC 9110, 11.1: the scheme is case-insensitive.
+        match header.split_at_checked(7) {
+            Some((scheme, value)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(Credentials {
+                value: value.trim_ascii(),
+                is_bearer: true,
+            }),
+            _ => Err("the Authorization header is no bearer token"),
         }
     }
 }
 
-fn key_in(headers: &HeaderMap) -> Result<&[u8], &'static str> {
-    if let Some(key) = only(headers, &API_KEY)? {
-        return Ok(key);
-    }
-    let credentials = only(headers, &AUTHORIZATION)?.ok_or("there are no credentials")?;
-    // RFC 9110, 11.1: the scheme is case-insensitive.
-    match credentials.split_at_checked(7) {
-        Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(key.trim_ascii()),
-        _ => Err("the Authorization header is no bearer token"),
-    }
+struct Credentials<'a> {
+    value: &'a [u8],
+    is_bearer: bool,
+}
+
+fn shared<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Vec<Arc<str>> {
+    ids.into_iter().map(|id| Arc::from(id.as_ref())).collect()
+}
+
+async fn read(ids: &[Arc<str>], secrets: &Arc<SecretCache>) -> Vec<Read> {
+    let ids: Vec<_> = ids.iter().map(|id| &**id).collect();
+    secrets.read(&ids, None).await
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>, &'static str> {
@@ -86,59 +203,75 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What came of comparing credentials.
+#[derive(Default)]
+struct Attempt {
+    /// Whether something could not be read that might have fitted.
+    is_undecided: bool,
+    why: Option<&'static str>,
+}
 
-    fn allows(auth: &Auth, headers: &[(&'static str, &'static str)]) -> bool {
-        let pair = |(name, value): &(&'static str, &'static str)| {
-            (HeaderName::from_static(name), value.parse().unwrap())
-        };
-        let mut map = HeaderMap::new();
-        map.extend(headers.iter().map(pair));
-        auth.check(&map).is_ok()
+impl Attempt {
+    /// The id of the key that fits.
+    ///
+    /// All keys are compared, whichever fits, and each in a time that does not depend on how much
+    /// of it fits.
+    fn key(&mut self, given: &[u8], ids: &[Arc<str>], reads: Vec<Read>) -> Option<Arc<str>> {
+        let mut found = None;
+        for (id, read) in ids.iter().zip(reads) {
+            let Some(key) = self.readable(id, read) else {
+                continue;
+            };
+            // What is pasted into a store often ends with a line feed, which no header can carry.
+            let key = key.expose().trim().as_bytes();
+            // Empty is what is left when a value was not set, and no key.
+            let fits = bool::from(key.ct_eq(given)) & !key.is_empty();
+            if fits & found.is_none() {
+                found = Some(Arc::clone(id));
+            }
+        }
+        self.why = Some("the API key is not valid");
+        found
     }
 
-    #[test]
-    fn a_key_is_taken_in_either_header_and_any_of_several_fits() {
-        let auth = Auth::api_keys([Secret::from("one"), Secret::from("two")]);
-        for headers in [
-            [("oxp-api-key", "one")],
-            [("oxp-api-key", "two")],
-            [("authorization", "Bearer one")],
-            [("authorization", "bearer  two ")],
-        ] {
-            assert!(allows(&auth, &headers), "{headers:?}");
+    #[cfg(feature = "jwt")]
+    fn token(
+        &mut self,
+        given: &[u8],
+        jwt: &Jwt,
+        reads: Vec<Read>,
+        now: SystemTime,
+    ) -> Option<Caller> {
+        let readable = |(id, read): (_, Read)| Some((id, self.readable(id, read)?));
+        let pairs = jwt.secrets.iter().zip(reads).filter_map(readable);
+        match jwt.subject_of(given, pairs.collect(), now) {
+            Ok(subject) => Some(Caller::Jwt { subject }),
+            Err(why) => {
+                self.why = Some(why);
+                None
+            }
         }
     }
 
-    #[test]
-    fn anything_else_is_refused() {
-        let auth = Auth::api_keys([Secret::from("one")]);
-        for headers in [
-            &[][..],
-            &[("oxp-api-key", "")],
-            &[("oxp-api-key", "on")],
-            &[("oxp-api-key", "One")],
-            &[("authorization", "one")],
-            &[("authorization", "Bearer")],
-            &[("authorization", "Bearer ")],
-            &[("authorization", "Basic one")],
-            &[("authorization", "é")],
-            &[("oxp-api-key", "one"), ("oxp-api-key", "one")],
-            &[("oxp-api-key", "wrong"), ("authorization", "Bearer one")],
-        ] {
-            assert!(!allows(&auth, headers), "{headers:?}");
+    fn readable(&mut self, id: &Arc<str>, read: Read) -> Option<crate::Secret> {
+        match read {
+            Ok(Some(secret)) => return Some(secret),
+            Ok(None) => tracing::error!(
+                secret = &**id,
+                "a secret that callers need is not in the store"
+            ),
+            Err(error) => {
+                self.is_undecided = true;
+                tracing::error!(secret = &**id, %error, "a secret that callers need cannot be read");
+            }
         }
-        for keys in [vec![], vec![""]] {
-            assert!(!allows(&Auth::api_keys(keys), &[("oxp-api-key", "")]));
-        }
+        None
     }
 
-    #[test]
-    fn without_authentication_no_header_matters() {
-        for headers in [&[][..], &[("authorization", "x")], &[("oxp-api-key", "x")]] {
-            assert!(allows(&Auth::none(), headers));
+    fn rejection(self) -> Rejection {
+        if self.is_undecided {
+            return Rejection::Undecided;
         }
+        Rejection::Unauthenticated(self.why.unwrap_or("there are no credentials"))
     }
 }

@@ -3,21 +3,25 @@
 //! Each stage consumes the one before it, so that leaving one out does not compile: nothing that
 //! was not validated can run, nothing that lacks a secret can start.
 
+pub(crate) mod confidential;
+mod gather;
 mod run;
 
 use std::{
     collections::BTreeMap,
     panic::{self, AssertUnwindSafe},
-    time::{Duration, Instant},
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::Value;
 
 use crate::{
-    Context, Requirements, Secret, Toolkit, context,
+    Caller, Context, Secret, Toolkit, context,
     host::{Host, Invocation},
     id::Selector,
     rejection::Rejection,
+    secrets::SecretCache,
     tool::{Prepared, Running},
     toolkit::{Entry, NotFound},
 };
@@ -31,7 +35,7 @@ pub(crate) use run::Outcome;
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(28);
 
 /// Longer than anything lets a call run; more would not be a point in time.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+const LONGEST_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// A call as it was asked for, in whichever protocol.
 pub(crate) struct Call {
@@ -125,47 +129,26 @@ pub(crate) struct Valid<'a> {
 
 impl<'a> Valid<'a> {
     /// Gathers what the tool requires, and only that.
-    pub(crate) fn ready(self, host: Host, invocation: &Invocation) -> Result<Ready<'a>, Rejection> {
+    pub(crate) async fn ready(self, around: Around<'_>) -> Result<Ready<'a>, Rejection> {
         let Self {
-            call,
+            mut call,
             entry,
             prepared,
         } = self;
-        let mut given = call.given;
-        let requirements = &entry.tool.requirements;
-        let missing = missing(requirements, &given);
-        if !missing.is_empty() {
-            return Err(Rejection::Missing {
-                tool: entry.id.to_string(),
-                missing,
-            });
-        }
-        let declared = |ids: Vec<&String>, from: &mut BTreeMap<String, Secret>| {
-            let pick = |id: &String| from.remove_entry(id);
-            ids.into_iter().filter_map(pick).collect()
-        };
-        let providers = requirements.authorization.iter().map(|a| &a.id).collect();
-        let secrets = requirements.secrets.iter().map(|s| &s.id).collect();
-        let tokens = declared(providers, &mut given.tokens);
-        let secrets = declared(secrets, &mut given.secrets);
-
+        let found = call.gather(entry, &around).await?;
+        let host = around.host;
         let now = (host.wall)();
-        let limit = entry
-            .tool
-            .timeout
-            .unwrap_or(DEFAULT_TIMEOUT)
-            .min(LONGEST_TIMEOUT);
-        let limit = invocation
-            .time_left(now)
-            .map_or(limit, |left| left.min(limit));
+        let limit = around.time_left(entry, now);
         let started = (host.instant)();
         let call_id = call.call_id.unwrap_or_else(|| (host.id)().to_string());
         let context = Context::from(context::Inner {
             call_id: call_id.clone(),
             trace_id: call.trace_id,
-            user_id: given.user_id,
-            tokens,
-            secrets,
+            caller: around.caller,
+            user_id: call.given.user_id,
+            tokens: found.tokens,
+            secrets: found.secrets,
+            store: context::Store::new(around.secrets, found.stored),
             now,
             instant: host.instant,
             stops_at: started + limit,
@@ -173,7 +156,8 @@ impl<'a> Valid<'a> {
         Ok(Ready {
             call_id,
             entry,
-            running: prepared(context),
+            running: prepared(context.clone()),
+            context,
             started,
             limit,
             instant: host.instant,
@@ -181,20 +165,21 @@ impl<'a> Valid<'a> {
     }
 }
 
-/// Copies only what is missing: nothing, for most calls.
-fn missing(requirements: &Requirements, given: &Given) -> Requirements {
-    let authorization = requirements.authorization.iter();
-    let secrets = requirements.secrets.iter();
-    Requirements {
-        authorization: authorization
-            .filter(|needed| !given.tokens.contains_key(&needed.id))
-            .cloned()
-            .collect(),
-        secrets: secrets
-            .filter(|needed| !given.secrets.contains_key(&needed.id))
-            .cloned()
-            .collect(),
-        user_id: requirements.user_id && given.user_id.is_none(),
+/// What a call's surroundings add to it.
+pub(crate) struct Around<'a> {
+    pub(crate) host: Host,
+    pub(crate) invocation: &'a Invocation,
+    pub(crate) caller: Caller,
+    pub(crate) secrets: &'a Arc<SecretCache>,
+}
+
+impl Around<'_> {
+    /// How long the call may take from `now` on.
+    fn time_left(&self, entry: &Entry, now: SystemTime) -> Duration {
+        let limit = entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let limit = limit.min(LONGEST_TIMEOUT);
+        let left = self.invocation.time_left(now);
+        left.map_or(limit, |left| left.min(limit))
     }
 }
 
@@ -203,6 +188,7 @@ pub(crate) struct Ready<'a> {
     call_id: String,
     entry: &'a Entry,
     running: Running,
+    context: Context,
     started: Instant,
     limit: Duration,
     instant: fn() -> Instant,

@@ -4,12 +4,12 @@
 //! tool needs, or what the client sent unasked, does not reach it.
 
 use std::{
-    collections::BTreeMap,
-    sync::Arc,
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{Failure, Secret};
+use crate::{Caller, Failure, Secret, secrets::SecretCache};
 
 /// The circumstances of one call: its ids, its user, and the secrets and tokens the tool declared.
 ///
@@ -21,12 +21,36 @@ pub struct Context(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) call_id: String,
     pub(crate) trace_id: Option<String>,
+    pub(crate) caller: Caller,
     pub(crate) user_id: Option<String>,
     pub(crate) tokens: BTreeMap<String, Secret>,
     pub(crate) secrets: BTreeMap<String, Secret>,
+    pub(crate) store: Option<Store>,
     pub(crate) now: SystemTime,
     pub(crate) instant: fn() -> Instant,
     pub(crate) stops_at: Instant,
+}
+
+/// The server's store, for a call that got secrets from it.
+pub(crate) struct Store {
+    cache: Arc<SecretCache>,
+    /// The ids of the secrets that came from it and were not refused yet.
+    unrefused: Mutex<BTreeSet<String>>,
+}
+
+impl Store {
+    pub(crate) fn new(cache: &Arc<SecretCache>, ids: BTreeSet<String>) -> Option<Self> {
+        (!ids.is_empty()).then(|| Self {
+            cache: Arc::clone(cache),
+            unrefused: Mutex::new(ids),
+        })
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Store")
+    }
 }
 
 impl From<Inner> for Context {
@@ -46,6 +70,12 @@ impl Context {
     #[must_use]
     pub fn trace_id(&self) -> Option<&str> {
         self.0.trace_id.as_deref()
+    }
+
+    /// Who calls, as the server's [authentication](crate::Auth) knows it.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.0.caller
     }
 
     /// Whom the tool acts for. Always there for a tool that declared
@@ -72,6 +102,46 @@ impl Context {
     pub fn secret(&self, id: &str) -> Result<&Secret, Failure> {
         let undeclared = || undeclared(&format!(".secret({id:?})"));
         self.0.secrets.get(id).ok_or_else(undeclared)
+    }
+
+    /// Says that a secret's value was refused where it belongs. If it came from the server's store
+    /// it is read again, past the cache, and another value is returned for a second try: a secret
+    /// can be rotated without deploying anew.
+    ///
+    /// None where the store has no other value, for a secret that the client sent, and when it is
+    /// asked a second time in one call. [`Context::secret`] goes on returning the first value.
+    ///
+    /// ```
+    /// # use lambda_tools::{Context, Failure, Secret};
+    /// # enum Refusal { Unauthorized, Other }
+    /// # async fn ask(_: &Secret) -> Result<String, Refusal> { Ok("".into()) }
+    /// # fn failed(_: Refusal) -> Failure { Failure::new("") }
+    /// async fn report(cx: &Context) -> Result<String, Failure> {
+    ///     let mut answer = ask(cx.secret("REPORT_KEY")?).await;
+    ///     if let Err(Refusal::Unauthorized) = answer
+    ///         && let Some(rotated) = cx.secret_refused("REPORT_KEY").await
+    ///     {
+    ///         answer = ask(&rotated).await;
+    ///     }
+    ///     answer.map_err(failed)
+    /// }
+    /// ```
+    pub async fn secret_refused(&self, id: &str) -> Option<Secret> {
+        let store = self.0.store.as_ref()?;
+        let refused = self.0.secrets.get(id)?;
+        let is_first = {
+            let ids = store.unrefused.lock();
+            ids.unwrap_or_else(PoisonError::into_inner).remove(id)
+        };
+        if !is_first {
+            return None;
+        }
+        store.cache.reread(id, refused, self.remaining()).await
+    }
+
+    /// The values that may not leave in an error.
+    pub(crate) fn confidential(&self) -> impl Iterator<Item = &Secret> {
+        self.0.secrets.values().chain(self.0.tokens.values())
     }
 
     /// The time at which the call began. Use it instead of asking the clock, and recorded events

@@ -6,6 +6,8 @@
 
 use std::{error::Error, fmt, time::Duration};
 
+use crate::{Context, secrets::redaction::redacted};
+
 /// What a tool answers when it could not do what it was asked.
 ///
 /// OXP 1.0, Tool Execution Errors. `?` turns any error into a failure with a generic message;
@@ -64,7 +66,9 @@ impl Failure {
         Self::new("The tool could not complete the call").developer_message(text)
     }
 
-    /// Adds what only logs and developers should see. It does go over the wire: keep secrets out.
+    /// Adds what only logs and developers should see. It does go over the wire. Where the call's
+    /// own secrets and tokens (of 8 characters at least) stand in it, as in all texts of a failure,
+    /// they are replaced; keep others out.
     #[must_use]
     pub fn developer_message(mut self, text: impl Into<String>) -> Self {
         self.0.developer_message = Some(text.into());
@@ -104,6 +108,17 @@ impl Failure {
     #[must_use]
     pub fn can_retry(&self) -> bool {
         self.0.can_retry
+    }
+
+    /// The same without the call's secrets and tokens, which the error that it was made from may
+    /// have quoted.
+    pub(crate) fn without(mut self, context: &Context) -> Self {
+        let clean = |text: &mut String| *text = redacted(text, context.confidential());
+        let parts = &mut self.0;
+        clean(&mut parts.message);
+        parts.developer_message.as_mut().map(clean);
+        parts.additional_prompt_content.as_mut().map(clean);
+        self
     }
 
     pub(crate) fn parts(&self) -> &Parts {

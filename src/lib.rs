@@ -28,7 +28,8 @@
 //! ```
 //!
 //! Six names carry most tools: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
-//! [`serve`]. [`testing`] replays recorded events.
+//! [`serve`]. [`testing`] replays recorded events, [`Auth`] says who may call, [`secrets`] where
+//! secrets come from.
 
 mod auth;
 mod build_error;
@@ -43,7 +44,7 @@ mod output;
 mod rejection;
 mod requirement;
 mod schema;
-mod secrets;
+pub mod secrets;
 mod serve;
 mod server;
 pub mod testing;
@@ -51,7 +52,7 @@ mod tool;
 mod toolkit;
 mod wire;
 
-pub use auth::Auth;
+pub use auth::{Auth, Caller};
 pub use build_error::BuildError;
 pub use call::DEFAULT_TIMEOUT;
 pub use context::Context;

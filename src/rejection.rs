@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use semver::Version;
 
-use crate::{IdError, Requirements, schema::ParameterErrors};
+use crate::{IdError, Requirements, schema::ParameterErrors, secrets::StoreError};
 
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
 #[derive(Debug)]
 pub(crate) enum Rejection {
     /// The caller is nobody who may call; why is for the log only.
     Unauthenticated(&'static str),
+    /// Whether the caller may call cannot be told: what it takes to tell cannot be read.
+    Undecided,
     /// The body is not what the protocol asks for.
     Malformed { message: String, detail: String },
     /// The client speaks a version of the protocol that is not served.
@@ -35,11 +37,24 @@ pub(crate) enum Rejection {
     /// The input does not satisfy the tool's schema.
     InvalidInput(ParameterErrors),
     /// The tool needs what the call does not bring.
-    Missing { tool: String, missing: Requirements },
+    Missing(Box<Missing>),
     /// The tool's own definition is wrong; calling it again will not help.
     Misdefined { tool: String, detail: String },
     /// The server takes no calls now.
     Unavailable,
+}
+
+/// What a tool needs and neither the call nor the server has.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    pub(crate) tool: String,
+    pub(crate) requirements: Requirements,
+    /// Whether calls may bring secrets.
+    pub(crate) from_calls: bool,
+    /// For each missing secret, where the server has looked for it.
+    pub(crate) places: Vec<Option<String>>,
+    /// The secrets of which the server cannot tell whether it has them.
+    pub(crate) unreadable: Vec<(String, StoreError)>,
 }
 
 impl Rejection {
@@ -54,15 +69,31 @@ impl Rejection {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Unauthenticated(_) => "unauthenticated",
+            Self::Undecided => "undecided",
             Self::Malformed { .. } => "malformed",
             Self::UnsupportedVersion => "unsupported_version",
             Self::InvalidToolId(_) => "invalid_tool_id",
             Self::UnknownTool { .. } => "unknown_tool",
             Self::UnknownVersion { .. } => "unknown_version",
             Self::InvalidInput(_) => "invalid_input",
-            Self::Missing { .. } => "missing_requirements",
+            Self::Missing(missing) if missing.unreadable.is_empty() => "missing_requirements",
+            Self::Missing(_) => "unreadable_secrets",
             Self::Misdefined { .. } => "misdefined_tool",
             Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// Whether the same call may be taken in a moment.
+    pub(crate) fn is_temporary(&self) -> bool {
+        match self {
+            Self::Undecided | Self::Unavailable => true,
+            Self::Missing(missing) => {
+                let mut errors = missing.unreadable.iter().map(|(_, error)| error);
+                missing.requirements.is_empty()
+                    && !missing.unreadable.is_empty()
+                    && errors.all(StoreError::is_temporary)
+            }
+            _ => false,
         }
     }
 }

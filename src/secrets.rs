@@ -1,13 +1,33 @@
-//! Secrets: values that tools may use and nothing may show.
+//! Secrets: values that tools may use and nothing may show, and where they come from.
 //!
 //! A type of their own, so that a token or a key cannot be logged, printed in an error or
 //! serialized by accident: showing one takes the word `expose`.
+//!
+//! A tool declares what it needs with [`Tool::secret`](crate::Tool::secret). The values come from
+//! the call, or from the server's store ([`Secrets`], [`SecretStore`]), so that clients need not
+//! have them.
 
-use std::fmt;
+mod cache;
+mod environment;
+mod fixed;
+#[cfg(feature = "secrets-manager")]
+mod manager;
+pub(crate) mod redaction;
+mod source;
+mod store;
+
+use std::{fmt, sync::Arc};
 
 use secrecy::{ExposeSecret, SecretString};
+use subtle::ConstantTimeEq;
 
-/// A secret's value, or a user's token. Erased from memory when dropped.
+pub(crate) use cache::SecretCache;
+#[cfg(feature = "secrets-manager")]
+pub use manager::SecretsManager;
+pub use source::Secrets;
+pub use store::{Read, Reading, SecretStore, StoreError};
+
+/// A secret's value, or a user's token. Erased from memory when its last clone is dropped.
 ///
 /// It has no `Display` and no `Serialize`; its `Debug` shows nothing of the value.
 ///
@@ -17,7 +37,7 @@ use secrecy::{ExposeSecret, SecretString};
 /// assert_eq!(format!("{secret:?}"), "Secret(…)");
 /// ```
 #[derive(Clone)]
-pub struct Secret(SecretString);
+pub struct Secret(Arc<SecretString>);
 
 impl Secret {
     /// The value itself, to hand to the API it belongs to.
@@ -25,17 +45,23 @@ impl Secret {
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
+
+    /// Whether the values are the same, compared in constant time.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let (one, other) = (self.expose().as_bytes(), other.expose().as_bytes());
+        one.ct_eq(other).into()
+    }
 }
 
 impl From<String> for Secret {
     fn from(value: String) -> Self {
-        Self(SecretString::from(value))
+        Self(Arc::new(SecretString::from(value)))
     }
 }
 
 impl From<&str> for Secret {
     fn from(value: &str) -> Self {
-        Self(SecretString::from(value))
+        Self::from(value.to_owned())
     }
 }
 

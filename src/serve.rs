@@ -7,9 +7,11 @@ mod event;
 mod kind;
 pub(crate) mod lambda;
 mod local;
+mod panic;
 mod record;
 mod request;
 mod sample;
+pub(crate) mod settings;
 
 use std::{
     env,
@@ -35,25 +37,42 @@ pub(crate) const REAL: Host = Host {
 ///
 /// | environment variable | meaning | default |
 /// | --- | --- | --- |
+/// | `TOOLS_AUTH` | who may call: `none`, `api-key`, `jwt` (cargo feature `jwt`) or `api-key,jwt`, as [`Server::auth`] | on Lambda none: it has to be chosen; else `none` |
+/// | `TOOLS_API_KEY_IDS` | ids of the secrets that are API keys, comma-separated | `TOOLS_API_KEY` |
+/// | `TOOLS_JWT_SECRET_IDS` | ids of the secrets that sign JWTs, comma-separated | `TOOLS_JWT_SECRET` |
+/// | `TOOLS_JWT_AUDIENCES` | audiences that JWTs may be meant for, comma-separated | |
+/// | `TOOLS_SECRETS` | where secrets come from: `environment`, `secrets-manager` (cargo feature of that name) or `none`, as [`Server::secrets`] | `environment` |
+/// | `TOOLS_SECRETS_FILE` | a file in dotenv's format beside the environment | `.env`, none on Lambda |
+/// | `TOOLS_SECRETS_PREFIX` | what stands before a secret's id in its name in Secrets Manager | |
+/// | `TOOLS_SECRETS_JSON` | name or ARN of one JSON secret with all of them | |
+/// | `TOOLS_SECRETS_CACHE_SECONDS` | how long values are used before they are read again | 300, in the environment 0 |
+/// | `TOOLS_SECRETS_FROM_CALLS` | `no` ignores the secrets that calls bring | `yes` |
+/// | `TOOLS_BASE_PATH` | as [`Server::base_path`] | |
 /// | `HOST`, `PORT` | where the local server listens; port 0 takes a free one | `127.0.0.1`, `9000` |
 /// | `ALLOWED_HOSTS` | names, comma-separated, under which a local server on a loopback address may be called besides `localhost` | |
 /// | `RECORD_EVENTS` | a folder: the local server writes every request there as an event with its expected answer | |
-/// | `TOOLS_BASE_PATH` | as [`Server::base_path`] | |
 /// | `AWS_LAMBDA_LOG_LEVEL`, `RUST_LOG` | what is logged | `info` |
 /// | `AWS_LAMBDA_LOG_FORMAT` | `JSON` for JSON lines on Lambda | text |
+///
+/// What the program itself chooses stands; the `TOOLS_` variables fill in what it leaves open.
+/// With a store that is cached, all secrets that tools declare are read during initialisation; what
+/// cannot be read then is logged and tried again by the calls that need it.
+///
+/// A panic in a tool is logged without the call's secrets; the panic hook that the program has set
+/// goes on handling all others.
 ///
 /// A subscriber for [`tracing`] is installed unless there is one already.
 ///
 /// # Errors
-/// Mistakes in the definitions (see [`Toolkit::check`](crate::Toolkit::check); not on Lambda), an
-/// address that cannot be listened on, a runtime API that fails.
+/// Mistakes in the definitions (see [`Toolkit::check`](crate::Toolkit::check); not on Lambda), a
+/// choice that is missing on Lambda or cannot be understood, an address that cannot be listened
+/// on, a runtime API that fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
-    if let Ok(path) = env::var("TOOLS_BASE_PATH") {
-        server.set_base_path(path);
-    }
+    settings::apply(&mut server)?;
+    panic::log();
     if env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
-        lambda::run(server.into_router()).await
+        lambda::run(server).await
     } else {
         server.toolkit().check()?;
         local::run(server).await

@@ -3,15 +3,16 @@
 //! A builder between [`Toolkit`] and [`serve`](crate::serve), for those who need more than the
 //! defaults; everybody else hands the toolkit over directly.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use axum::{Router, body::Body};
 use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
 
 use crate::{
-    Auth, Toolkit,
+    Auth, Error, Toolkit,
     host::Host,
+    secrets::{SecretCache, Secrets},
     serve,
     wire::{self, App},
 };
@@ -32,7 +33,8 @@ use crate::{
 pub struct Server {
     toolkit: Toolkit,
     base_path: Option<String>,
-    auth: Auth,
+    auth: Option<Auth>,
+    secrets: Option<Secrets>,
     ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -44,7 +46,8 @@ impl Server {
         Self {
             toolkit,
             base_path: None,
-            auth: Auth::none(),
+            auth: None,
+            secrets: None,
             ready: None,
             with: Vec::new(),
         }
@@ -59,10 +62,18 @@ impl Server {
         self
     }
 
-    /// Sets who may call. Without it everybody may.
+    /// Sets who may call. Without it the environment says who (see [`serve`](crate::serve)).
     #[must_use]
     pub fn auth(mut self, auth: Auth) -> Self {
-        self.auth = auth;
+        self.auth = Some(auth);
+        self
+    }
+
+    /// Sets where secrets come from that calls do not bring. Without it the environment says
+    /// where (see [`serve`](crate::serve)); [`testing`](crate::testing) then has no store.
+    #[must_use]
+    pub fn secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = Some(secrets);
         self
     }
 
@@ -81,39 +92,77 @@ impl Server {
         self
     }
 
-    /// The whole HTTP surface as one tower service, for a host of one's own.
-    pub fn into_router(self) -> Router {
-        self.router_on(serve::REAL)
+    /// The whole HTTP surface as one tower service, for a host of one's own. What the program has
+    /// not chosen comes from the environment, as for [`serve`](crate::serve).
+    ///
+    /// # Errors
+    /// A choice in the environment that is none, or that is missing on Lambda.
+    pub fn into_router(mut self) -> Result<Router, Error> {
+        serve::settings::apply(&mut self)?;
+        Ok(self.served_on(serve::REAL).0)
     }
 
     pub(crate) fn toolkit(&self) -> &Toolkit {
         &self.toolkit
     }
 
-    pub(crate) fn set_base_path(&mut self, path: String) {
-        self.base_path = Some(path);
+    /// What the program itself has not chosen.
+    pub(crate) fn choices(&mut self) -> Choices<'_> {
+        Choices {
+            base_path: &mut self.base_path,
+            auth: &mut self.auth,
+            secrets: &mut self.secrets,
+        }
     }
 
-    pub(crate) fn router_on(self, host: Host) -> Router {
+    pub(crate) fn is_open(&self) -> bool {
+        self.auth.as_ref().is_none_or(Auth::is_open)
+    }
+
+    /// The ids of all secrets that the tools or the authentication read, each once.
+    fn declared_secrets(&self) -> Vec<String> {
+        let keys = self.auth.iter().flat_map(Auth::secrets);
+        let entries = self.toolkit.entries().iter();
+        let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
+        let mut seen = HashSet::new();
+        keys.chain(tools.map(|it| &*it.id))
+            .filter(|id| seen.insert(*id))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The router, and the secrets that it reads.
+    pub(crate) fn served_on(self, host: Host) -> (Router, Arc<SecretCache>) {
+        let declared = self.declared_secrets();
+        let secrets = self.secrets.unwrap_or_else(Secrets::none);
+        let secrets = SecretCache::new(secrets, declared, host.instant);
         let app = App {
             toolkit: self.toolkit,
             catalogue: wire::oxp::Catalogue::default(),
             host,
-            auth: self.auth,
+            auth: self.auth.unwrap_or_default(),
+            secrets: Arc::clone(&secrets),
             ready: self.ready,
         };
         let router = wire::router(Arc::new(app));
         let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
         let router = self.with.into_iter().fold(router, changed);
         match self.base_path.as_deref().map(|path| path.trim_matches('/')) {
-            None | Some("") => router,
+            None | Some("") => (router, secrets),
             Some(path) => {
                 let base = format!("/{path}");
                 let service = router.map_request(move |request| without_base(request, &base));
-                Router::new().fallback_service(service)
+                (Router::new().fallback_service(service), secrets)
             }
         }
     }
+}
+
+/// The choices that the environment makes where the program makes none.
+pub(crate) struct Choices<'a> {
+    pub(crate) base_path: &'a mut Option<String>,
+    pub(crate) auth: &'a mut Option<Auth>,
+    pub(crate) secrets: &'a mut Option<Secrets>,
 }
 
 /// Takes the base path off, where there is something behind it.

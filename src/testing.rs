@@ -25,7 +25,7 @@ use crate::{Server, host::Host, serve::lambda};
 pub use context::{ContextBuilder, context};
 
 /// 5 October 2023, 12:00:00 UTC: the time in the specification's examples.
-const NOW: Duration = Duration::from_secs(1_696_507_200);
+const NOW: Duration = Duration::from_hours(471_252);
 const ID: Uuid = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000);
 
 /// A host on which no time passes.
@@ -54,7 +54,14 @@ pub struct Expected {
 
 impl Expected {
     /// The headers that are asserted in files that are written, not by hand.
-    const HEADERS: [&str; 4] = ["allow", "content-type", "oxp-version", "www-authenticate"];
+    const HEADERS: [&str; 6] = [
+        "allow",
+        "content-type",
+        "oxp-version",
+        "retry-after",
+        "www-authenticate",
+        "x-should-retry",
+    ];
 
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let text = || String::from_utf8_lossy(body).into_owned();
@@ -81,10 +88,12 @@ pub struct Function {
 
 impl Function {
     /// The function that [`serve`](crate::serve) would run, with a fixed clock (5 October 2023,
-    /// 12:00:00 UTC) on which calls take no time, and with one fixed id.
+    /// 12:00:00 UTC) on which calls take no time, and with one fixed id. The environment has no
+    /// say: without [`Server::auth`] everybody may call, without [`Server::secrets`] there is no
+    /// store.
     #[must_use]
     pub fn new(server: impl Into<Server>) -> Self {
-        let router = server.into().router_on(FIXED);
+        let (router, _) = server.into().served_on(FIXED);
         Self { router }
     }
 

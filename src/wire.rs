@@ -15,14 +15,15 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
-use http::request::Parts;
+use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::{
-    Auth, Toolkit,
-    call::{Call, Outcome},
+    Auth, Caller, Toolkit,
+    call::{Around, Call, Outcome},
     host::{Host, Invocation, LARGEST_PAYLOAD},
     rejection::Rejection,
+    secrets::SecretCache,
 };
 
 /// What every operation needs.
@@ -31,6 +32,7 @@ pub(crate) struct App {
     pub(crate) catalogue: oxp::Catalogue,
     pub(crate) host: Host,
     pub(crate) auth: Auth,
+    pub(crate) secrets: Arc<SecretCache>,
     pub(crate) ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
@@ -53,19 +55,25 @@ async fn health(State(app): Shared) -> Response {
 }
 
 async fn tools(State(app): Shared, request: Request) -> Response {
-    let (parts, body) = match app.admit(request).await {
-        Ok(admitted) => admitted,
-        Err(rejection) => return oxp::rejected(&rejection),
-    };
-    oxp::list(&app, &parts.headers, &body, &Invocation::of(&parts))
+    match app.admit(request).await {
+        Ok(admitted) => oxp::list(&app, &admitted),
+        Err(rejection) => oxp::rejected(&rejection),
+    }
 }
 
 async fn call(State(app): Shared, request: Request) -> Response {
-    let (parts, body) = match app.admit(request).await {
-        Ok(admitted) => admitted,
-        Err(rejection) => return oxp::rejected(&rejection),
-    };
-    oxp::call(&app, &parts.headers, &body, &Invocation::of(&parts)).await
+    match app.admit(request).await {
+        Ok(admitted) => oxp::call(&app, admitted).await,
+        Err(rejection) => oxp::rejected(&rejection),
+    }
+}
+
+/// A request of somebody who may call, read.
+pub(crate) struct Admitted {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) invocation: Invocation,
+    pub(crate) caller: Caller,
 }
 
 async fn read(request: Request<Body>) -> Result<(Parts, Bytes), Rejection> {
@@ -89,17 +97,36 @@ impl App {
     }
 
     /// Authenticates a request, then reads its body.
-    async fn admit(&self, request: Request) -> Result<(Parts, Bytes), Rejection> {
-        self.auth.check(request.headers())?;
-        read(request).await
+    async fn admit(&self, request: Request) -> Result<Admitted, Rejection> {
+        let now = (self.host.wall)();
+        let auth = self.auth.check(request.headers(), &self.secrets, now);
+        let caller = auth.await?;
+        let (parts, body) = read(request).await?;
+        Ok(Admitted {
+            invocation: Invocation::of(&parts),
+            headers: parts.headers,
+            body,
+            caller,
+        })
     }
 
     /// Takes a call through all its stages.
-    async fn perform(&self, call: Call, invocation: &Invocation) -> Result<Outcome, Rejection> {
+    async fn perform(
+        &self,
+        call: Call,
+        invocation: &Invocation,
+        caller: Caller,
+    ) -> Result<Outcome, Rejection> {
         if !self.is_ready() {
             return Err(Rejection::Unavailable);
         }
         let valid = call.resolve(&self.toolkit)?.validate()?;
-        Ok(valid.ready(self.host, invocation)?.run().await)
+        let around = Around {
+            host: self.host,
+            invocation,
+            caller,
+            secrets: &self.secrets,
+        };
+        Ok(valid.ready(around).await?.run().await)
     }
 }

@@ -38,6 +38,7 @@ impl Function {
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
             .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
             .env("AWS_REGION", "us-east-1")
+            .env("TOOLS_AUTH", "none")
             .env("RUST_BACKTRACE", "0")
             .envs(start.environment.iter().cloned())
             .stdin(Stdio::null())

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::Ready;
+use super::{Ready, confidential};
 use crate::{Failure, toolkit::Entry};
 
 /// What came of a call whose tool ran.
@@ -20,8 +20,10 @@ pub(crate) struct Outcome {
 impl Ready<'_> {
     /// Runs the tool inside its time limit and behind a barrier for panics.
     pub(crate) async fn run(self) -> Outcome {
-        let task = Cancelled(tokio::spawn(self.running.in_current_span()));
+        let running = confidential::scope(self.context.clone(), self.running);
+        let task = Cancelled(tokio::spawn(running.in_current_span()));
         let result = bounded(task, self.limit).await;
+        let result = result.map_err(|failure| failure.without(&self.context));
         let duration = (self.instant)().saturating_duration_since(self.started);
         Outcome {
             tool: self.entry.id.to_string(),

@@ -1,5 +1,7 @@
 //! The Lambda function: one event, one answer.
 
+use std::time::Duration;
+
 use axum::{Router, body::Body, response::Response};
 use http::Request;
 use http_body_util::BodyExt;
@@ -9,22 +11,30 @@ use lambda_http::lambda_runtime::{
 use serde_json::value::RawValue;
 
 use super::{
-    Error,
+    Error, REAL,
     answer::{self, Answer},
     event::{Event, Origin},
     kind::EventError,
 };
-use crate::{host::Invocation, wire::oxp};
+use crate::{Server, host::Invocation, wire::oxp};
 
 /// 9 September 2001, in milliseconds since 1970. A deadline before that is none: cargo-lambda's
 /// emulator sends how long an invocation may take, 600,000, in the place of the time it ends.
 const NO_TIME_BEFORE: u64 = 1_000_000_000_000;
 
+/// Initialisation may take 10 seconds before Lambda starts it anew.
+const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
+
 /// Takes events from the runtime API until the platform ends the process.
-pub(super) async fn run(router: Router) -> Result<(), Error> {
+pub(super) async fn run(server: Server) -> Result<(), Error> {
     if !tracing::dispatcher::has_been_set() {
         lambda_tracing::init_default_subscriber();
     }
+    let (router, secrets) = server.served_on(REAL);
+    // Before the first event is asked for, Lambda gives a function all the CPU it has, which is
+    // when a connection costs least. The first call waits for it no longer than this.
+    let warm = tokio::spawn(async move { secrets.warm().await });
+    let _ = tokio::time::timeout(LONGEST_WARM_UP, warm).await;
     let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         let router = router.clone();
         async move {

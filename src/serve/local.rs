@@ -22,13 +22,16 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     log_to_terminal();
     let listener = listen().await?;
     let address = listener.local_addr()?;
-    let example = sample::call_of(server.toolkit());
-    let is_empty = server.toolkit().entries().is_empty();
-    let router = match env::var_os("RECORD_EVENTS") {
-        None => server.router_on(REAL),
+    let greeting = Greeting::of(&server, address);
+    let (router, secrets) = match env::var_os("RECORD_EVENTS") {
+        None => server.served_on(REAL),
         // With the clock and ids that a replay has, or it could not give the same answer.
-        Some(folder) => record::into(folder.into(), server.router_on(testing::FIXED))?,
+        Some(folder) => {
+            let (router, secrets) = server.served_on(testing::FIXED);
+            (record::into(folder.into(), router)?, secrets)
+        }
     };
+    tokio::spawn(async move { secrets.warm().await });
     let router = if address.ip().is_loopback() {
         guarded(router)
     } else {
@@ -36,7 +39,7 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     };
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let signal = stop_signal()?;
-    greet(address, example.as_deref(), is_empty);
+    println!("{greeting}");
     let server = axum::serve(listener, router).with_graceful_shutdown(async move {
         signal.await;
         let _ = stopping.send(());
@@ -91,17 +94,54 @@ impl fmt::Debug for CannotListen {
 
 impl std::error::Error for CannotListen {}
 
-fn greet(address: SocketAddr, example: Option<&str>, is_empty: bool) {
-    println!("Serving tools on http://{address}");
-    println!("  GET  http://{address}/health");
-    println!("  GET  http://{address}/tools");
-    println!("  POST http://{address}/tools/call");
-    if is_empty {
-        println!("There are no tools in it yet.");
+/// What is printed once the server listens.
+struct Greeting {
+    address: SocketAddr,
+    is_open: bool,
+    is_empty: bool,
+    example: Option<String>,
+}
+
+impl Greeting {
+    fn of(server: &Server, address: SocketAddr) -> Self {
+        Self {
+            address,
+            is_open: server.is_open(),
+            is_empty: server.toolkit().entries().is_empty(),
+            example: sample::call_of(server.toolkit()),
+        }
     }
-    if let Some(example) = example {
-        println!("Try it:");
-        println!("  curl http://{address}/tools/call -d '{example}'");
+}
+
+impl fmt::Display for Greeting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = format!("http://{}", self.address);
+        writeln!(f, "Serving tools on {url}")?;
+        writeln!(f, "  GET  {url}/health")?;
+        writeln!(f, "  GET  {url}/tools")?;
+        writeln!(f, "  POST {url}/tools/call")?;
+        let who = match (self.is_open, self.address.ip().is_loopback()) {
+            (false, _) => "Callers need credentials.",
+            (true, true) => {
+                "Everybody on this machine may call; TOOLS_AUTH=api-key asks for a key."
+            }
+            (true, false) => {
+                "Everybody who can reach it may call; TOOLS_AUTH=api-key asks for a key."
+            }
+        };
+        f.write_str(who)?;
+        if self.is_empty {
+            f.write_str("\nThere are no tools in it yet.")?;
+        }
+        if let Some(example) = &self.example {
+            let key = if self.is_open {
+                ""
+            } else {
+                " -H 'Authorization: Bearer YOUR_KEY'"
+            };
+            write!(f, "\nTry it:\n  curl {url}/tools/call{key} -d '{example}'")?;
+        }
+        Ok(())
     }
 }
 

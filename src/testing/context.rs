@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{FIXED, ID};
-use crate::{Context, Secret, context};
+use crate::{
+    Caller, Context, Secret, context,
+    secrets::{SecretCache, Secrets},
+};
 
 /// A [`Context`] for calling a tool's function in a unit test.
 ///
@@ -14,46 +17,71 @@ use crate::{Context, Secret, context};
 #[must_use]
 pub fn context() -> ContextBuilder {
     let now = FIXED.wall;
-    ContextBuilder(context::Inner {
-        call_id: ID.to_string(),
-        trace_id: None,
-        user_id: None,
-        tokens: BTreeMap::new(),
-        secrets: BTreeMap::new(),
-        now: now(),
-        instant: FIXED.instant,
-        stops_at: (FIXED.instant)() + crate::DEFAULT_TIMEOUT,
-    })
+    ContextBuilder {
+        inner: context::Inner {
+            call_id: ID.to_string(),
+            trace_id: None,
+            caller: Caller::Anyone,
+            user_id: None,
+            tokens: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            store: None,
+            now: now(),
+            instant: FIXED.instant,
+            stops_at: (FIXED.instant)() + crate::DEFAULT_TIMEOUT,
+        },
+        rotated: BTreeMap::new(),
+    }
 }
 
 /// Makes a [`Context`]; see [`context`].
-pub struct ContextBuilder(context::Inner);
+pub struct ContextBuilder {
+    inner: context::Inner,
+    rotated: BTreeMap<String, Secret>,
+}
 
 impl ContextBuilder {
     /// Sets whom the tool acts for.
     #[must_use]
     pub fn user_id(mut self, id: impl Into<String>) -> Self {
-        self.0.user_id = Some(id.into());
+        self.inner.user_id = Some(id.into());
         self
     }
 
     /// Adds a secret.
     #[must_use]
     pub fn secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
-        self.0.secrets.insert(id.into(), value.into());
+        self.inner.secrets.insert(id.into(), value.into());
         self
     }
 
     /// Adds a provider's token.
     #[must_use]
     pub fn token(mut self, provider: impl Into<String>, value: impl Into<Secret>) -> Self {
-        self.0.tokens.insert(provider.into(), value.into());
+        self.inner.tokens.insert(provider.into(), value.into());
+        self
+    }
+
+    /// Sets what [`Context::secret_refused`] returns for a secret.
+    #[must_use]
+    pub fn rotated_secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
+        self.rotated.insert(id.into(), value.into());
+        self
+    }
+
+    /// Sets who calls.
+    #[must_use]
+    pub fn caller(mut self, caller: Caller) -> Self {
+        self.inner.caller = caller;
         self
     }
 
     /// The context.
     #[must_use]
-    pub fn build(self) -> Context {
-        self.0.into()
+    pub fn build(mut self) -> Context {
+        let ids = self.rotated.keys().cloned().collect();
+        let cache = SecretCache::new(Secrets::fixed(self.rotated), Vec::new(), FIXED.instant);
+        self.inner.store = context::Store::new(&cache, ids);
+        self.inner.into()
     }
 }

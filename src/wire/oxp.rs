@@ -13,19 +13,21 @@ use std::time::Duration;
 
 use axum::response::Response;
 use http::{
-    HeaderMap, HeaderValue, StatusCode,
-    header::{CONTENT_TYPE, WWW_AUTHENTICATE},
+    HeaderName, HeaderValue, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
 
-use super::App;
-use crate::{call::Outcome, host::Invocation, id::Selector, rejection::Rejection};
+use super::{Admitted, App};
+use crate::{Caller, call::Outcome, id::Selector, rejection::Rejection};
 
 pub(crate) use catalogue::Catalogue;
 use dialect::Dialect;
 use error::{ErrorBody, status_of};
 
 pub(crate) use response::size_as_sent;
+
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// `GET /health`: 200 when ready to take calls, 503 when not.
 pub(super) fn health(ready: bool) -> Response {
@@ -42,22 +44,19 @@ pub(super) fn health(ready: bool) -> Response {
 }
 
 /// `GET /tools`: the catalogue, in the form that the request asks for.
-pub(super) fn list(
-    app: &App,
-    headers: &HeaderMap,
-    body: &[u8],
-    invocation: &Invocation,
-) -> Response {
-    let form = match request::form_of_list(headers, body) {
+pub(super) fn list(app: &App, admitted: &Admitted) -> Response {
+    let form = match request::form_of_list(&admitted.headers, &admitted.body) {
         Ok(form) => form,
         Err((dialect, rejection)) => return rejected_in(dialect, &rejection, None),
     };
     match app.catalogue.get(form, &app.toolkit) {
-        Ok(body) if response::size_as_sent(body) > invocation.largest_answer => error_response(
-            StatusCode::BAD_REQUEST,
-            "The list of tools cannot be sent",
-            "The list of tools is larger than what lies in front of this function can send.",
-        ),
+        Ok(body) if response::size_as_sent(body) > admitted.invocation.largest_answer => {
+            error_response(
+                StatusCode::BAD_REQUEST,
+                "The list of tools cannot be sent",
+                "The list of tools is larger than what lies in front of this function can send.",
+            )
+        }
         Ok(body) => send(StatusCode::OK, body.clone().into()),
         Err(detail) => error_response(
             StatusCode::BAD_REQUEST,
@@ -68,32 +67,46 @@ pub(super) fn list(
 }
 
 /// `POST /tools/call`: runs one tool.
-pub(super) async fn call(
-    app: &App,
-    headers: &HeaderMap,
-    body: &[u8],
-    invocation: &Invocation,
-) -> Response {
+pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
     let begun = (app.host.instant)();
-    let decoded = request::decode(headers, body);
-    let dialect = decoded.dialect;
+    let decoded = request::decode(&admitted.headers, &admitted.body);
+    let (dialect, invocation) = (decoded.dialect, admitted.invocation);
+    let named = Named::of(&admitted.caller);
     let (asked_for, result) = match decoded.call {
         Ok(call) => {
             let asked_for = call.selector.clone();
-            (Some(asked_for), app.perform(call, invocation).await)
+            let outcome = app.perform(call, &invocation, admitted.caller).await;
+            (Some(asked_for), outcome)
         }
         Err(rejection) => (None, Err(rejection)),
     };
     match result {
         Ok(outcome) => {
-            log_outcome(&outcome);
+            log_outcome(&outcome, &named);
             let body = response::outcome(dialect, outcome, invocation.largest_answer);
             send(StatusCode::OK, body.into())
         }
         Err(rejection) => {
             let after = (app.host.instant)().saturating_duration_since(begun);
-            rejected_in(dialect, &rejection, Some(&Refused { asked_for, after }))
+            let refused = Refused {
+                asked_for,
+                after,
+                named,
+            };
+            rejected_in(dialect, &rejection, Some(&refused))
         }
+    }
+}
+
+/// The caller, for the log, where it is known.
+struct Named(Option<String>);
+
+impl Named {
+    fn of(caller: &Caller) -> Self {
+        Self(match caller {
+            Caller::Anyone => None,
+            named => Some(named.to_string()),
+        })
     }
 }
 
@@ -101,17 +114,19 @@ pub(super) async fn call(
 struct Refused {
     asked_for: Option<Selector>,
     after: Duration,
+    named: Named,
 }
 
-fn log_outcome(outcome: &Outcome) {
+fn log_outcome(outcome: &Outcome, named: &Named) {
     let ms = response::milliseconds(outcome.duration).as_f64();
     let (tool, call_id) = (outcome.tool.as_str(), outcome.call_id.as_str());
+    let caller = named.0.as_deref();
     match &outcome.result {
-        Ok(_) => tracing::info!(tool, ms, outcome = "success", call_id, "call"),
+        Ok(_) => tracing::info!(tool, ms, outcome = "success", call_id, caller, "call"),
         Err(failure) => {
             let why = failure.parts().developer_message.as_deref();
             let why = why.unwrap_or_else(|| failure.message());
-            tracing::warn!(tool, ms, outcome = "failure", call_id, why, "call");
+            tracing::warn!(tool, ms, outcome = "failure", call_id, caller, why, "call");
         }
     }
 }
@@ -129,13 +144,20 @@ fn rejected_in(dialect: Dialect, rejection: &Rejection, call: Option<&Refused>) 
     };
     let tool = call.and_then(|call| call.asked_for.as_ref().map(ToString::to_string));
     let ms = call.and_then(|call| response::milliseconds(call.after).as_f64());
+    let caller = call.and_then(|call| call.named.0.as_deref());
     let reason = rejection.reason();
-    tracing::warn!(tool, ms, outcome = "rejection", reason, why, "call");
+    tracing::warn!(tool, ms, outcome = "rejection", reason, caller, why, "call");
     let status = status_of(rejection);
     let mut response = json(status, &body.in_dialect(dialect));
     if status == StatusCode::UNAUTHORIZED {
         let scheme = HeaderValue::from_static("Bearer");
         response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    }
+    if rejection.is_temporary() {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        // The published clients do not try again after a 400 unless they are told to.
+        headers.insert(SHOULD_RETRY, HeaderValue::from_static("true"));
     }
     response
 }

@@ -15,7 +15,8 @@ async fn the_router_is_a_tower_service_that_can_be_extended() {
     let with_about = |router: axum::Router| router.route("/about", get(|| async { "ours" }));
     let router = Server::new(Toolkit::new([]).unwrap())
         .with(with_about)
-        .into_router();
+        .into_router()
+        .unwrap();
     for (path, status) in [("/about", StatusCode::OK), ("/tools", StatusCode::OK)] {
         let request = Request::get(path).body(Body::empty()).unwrap();
         let response = router.clone().oneshot(request).await.unwrap();
@@ -25,7 +26,9 @@ async fn the_router_is_a_tower_service_that_can_be_extended() {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused() {
-    let router = Server::new(Toolkit::new([]).unwrap()).into_router();
+    let router = Server::new(Toolkit::new([]).unwrap())
+        .into_router()
+        .unwrap();
     let body = Body::from(vec![b' '; 6_291_557]);
     let request = Request::post("/tools/call").body(body).unwrap();
     let response = router.oneshot(request).await.unwrap();
@@ -70,7 +73,9 @@ async fn a_list_too_large_for_both_forms_is_sent_in_one() {
         let text = "x".repeat(description);
         let input = serde_json::json!({"type": "object"});
         let tool = lambda_tools::Tool::dynamic("T.T@1.0.0", text, input, Value::Null, nothing);
-        let router = Server::new(Toolkit::new([tool]).unwrap()).into_router();
+        let router = Server::new(Toolkit::new([tool]).unwrap())
+            .into_router()
+            .unwrap();
         let request = Request::get("/tools").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
         let status = response.status().as_u16();

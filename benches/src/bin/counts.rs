@@ -42,7 +42,7 @@ async fn send(router: &Router, body: &str, expected: StatusCode) {
 }
 
 async fn rounds(stage: &str, count: usize) {
-    let router = Server::new(toolkit()).into_router();
+    let router = Server::new(toolkit()).into_router().expect("a router");
     let call = |tool: &str, a| {
         json!({"tool_id": tool, "call_id": "c", "input": {"a": a, "b": 5}}).to_string()
     };

@@ -8,8 +8,12 @@ use serde::Serialize;
 
 use super::dialect::Dialect;
 use crate::{
-    Requirements, rejection::Rejection, requirement::SecretRequirement, schema::ParameterErrors,
+    rejection::{Missing, Rejection},
+    requirement::SecretRequirement,
+    schema::ParameterErrors,
 };
+
+const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
 
 /// The status of a rejection.
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
@@ -62,7 +66,12 @@ impl<'a> ErrorBody<'a> {
         match rejection {
             Rejection::Unauthenticated(_) => Self::plain(
                 "The credentials are missing or not valid",
-                "Send an API key as OXP-API-Key or as Authorization: Bearer.",
+                "Send an API key as OXP-API-Key or as Authorization: Bearer, or a JWT as the \
+                 latter, whichever this server takes.",
+            ),
+            Rejection::Undecided => Self::plain(
+                UNAVAILABLE,
+                "The server cannot tell at the moment whether the credentials are valid.",
             ),
             Rejection::Malformed { message, detail } => Self::plain(message, detail),
             Rejection::UnsupportedVersion => Self::plain(
@@ -86,13 +95,13 @@ impl<'a> ErrorBody<'a> {
                 parameter_errors: Some(errors),
                 ..Self::plain("Some input parameters are invalid", "")
             },
-            Rejection::Missing { tool, missing } => missing_requirements(tool, missing),
+            Rejection::Missing(missing) => missing_requirements(missing),
             Rejection::Misdefined { tool, detail } => Self::plain(
                 "This tool cannot be called because of a mistake in its definition",
                 format!("{tool}: {detail}"),
             ),
             Rejection::Unavailable => Self::plain(
-                "The tool server is temporarily unavailable",
+                UNAVAILABLE,
                 "The server says that it is not ready to take calls.",
             ),
         }
@@ -151,33 +160,50 @@ fn clipped(qualified: &str) -> String {
     }
 }
 
-fn missing_requirements<'a>(tool: &str, missing: &'a Requirements) -> ErrorBody<'a> {
+fn missing_requirements(missing: &Missing) -> ErrorBody<'_> {
+    let Missing {
+        tool, requirements, ..
+    } = missing;
     let (mut what, mut which) = (Vec::new(), Vec::new());
-    if !missing.authorization.is_empty() {
+    if !requirements.authorization.is_empty() {
         what.push("Authorization");
-        let providers = missing.authorization.iter();
+        let providers = requirements.authorization.iter();
         which
             .extend(providers.map(|it| format!("a token of '{}' in context.authorization", it.id)));
     }
-    if missing.user_id {
+    if requirements.user_id {
         what.push("User ID");
         which.push("context.user_id".to_owned());
     }
-    if !missing.secrets.is_empty() {
+    if !requirements.secrets.is_empty() {
         what.push("Secrets");
-        let secrets = missing.secrets.iter();
-        which.extend(secrets.map(|it| format!("the secret '{}' in context.secrets", it.id)));
+        let secrets = requirements.secrets.iter().zip(&missing.places);
+        which.extend(secrets.map(|(it, place)| {
+            let from_calls = missing.from_calls.then_some("context.secrets");
+            let places: Vec<_> = from_calls.into_iter().chain(place.as_deref()).collect();
+            format!("the secret '{}' in {}", it.id, places.join(" or in "))
+        }));
     }
-    let message = format!(
-        "{} required before this tool can be called",
-        what.join(", ")
-    );
+    let is_temporary = missing
+        .unreadable
+        .iter()
+        .all(|(_, error)| error.is_temporary());
+    let message = if missing.unreadable.is_empty() {
+        let what = what.join(", ");
+        format!("{what} required before this tool can be called")
+    } else if is_temporary {
+        UNAVAILABLE.to_owned()
+    } else {
+        "The tool server cannot read a secret that this tool needs".to_owned()
+    };
+    let unreadable = missing.unreadable.iter();
+    which.extend(unreadable.map(|(id, error)| format!("the secret '{id}' ({error})")));
     let detail = format!("{tool} needs {}.", which.join(" and "));
     ErrorBody {
-        missing_requirements: Some(MissingRequirements {
-            authorization: (!missing.authorization.is_empty()).then_some([]),
-            user_id: missing.user_id,
-            secrets: &missing.secrets,
+        missing_requirements: (!requirements.is_empty()).then(|| MissingRequirements {
+            authorization: (!requirements.authorization.is_empty()).then_some([]),
+            user_id: requirements.user_id,
+            secrets: &requirements.secrets,
         }),
         ..ErrorBody::plain(message, detail)
     }

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lambda_tools::{Auth, Secret, Server, Toolkit};
+use lambda_tools::{Auth, Server, Toolkit, secrets::Secrets};
 use serde_json::{Value, json};
 use toolbox::Endpoints;
 
@@ -31,9 +31,10 @@ fn installed(program: &str) -> PathBuf {
 }
 
 /// Serves the toolbox from this process; returns its URL.
-async fn serve(auth: Auth) -> String {
+async fn serve(auth: Auth, secrets: Secrets) -> String {
     let toolkit = Toolkit::new(toolbox::tools(Endpoints::default())).unwrap();
-    let router = Server::new(toolkit).auth(auth).into_router();
+    let server = Server::new(toolkit).auth(auth).secrets(secrets);
+    let router = server.into_router().unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -54,8 +55,9 @@ fn succeeded(output: &Output) -> String {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the Python client oxp; run tests/all"]
 async fn the_published_python_client_is_served() {
-    let open = serve(Auth::none()).await;
-    let closed = serve(Auth::api_keys([Secret::from("right")])).await;
+    let open = serve(Auth::none(), Secrets::none()).await;
+    let key = Secrets::fixed([("KEY", "right")]);
+    let closed = serve(Auth::api_keys(["KEY"]), key).await;
     let python = installed("python");
     let script = repository("functions/toolbox/tests/oxp_client.py");
     let run = move || {
@@ -98,6 +100,8 @@ fn invoke_all(stub: &str) {
         .args(["--disable-cors", "--ignore-changes", "-p", "toolbox"])
         .env("GMAIL_URL", stub)
         .env("TWILIO_URL", stub)
+        .env("TOOLS_AUTH", "none")
+        .env("TOOLS_SECRETS", "none")
         .env("TOOLS_BASE_PATH", "/agents");
     let mut watch = Running::start(&mut watch);
     wait_for(&port);
@@ -134,12 +138,21 @@ fn invoke_all(stub: &str) {
     );
 }
 
-/// All events but those of a server with keys.
+/// The events of a server without keys and secrets of its own.
 fn events() -> Vec<PathBuf> {
     let folders = fs::read_dir(repository("events")).unwrap();
     let folders = folders.map(|folder| folder.unwrap().path());
     let files = folders
-        .filter(|folder| !folder.ends_with("authentication"))
+        .filter(|folder| {
+            let others = [
+                "authentication",
+                "jwt",
+                "key-or-jwt",
+                "secrets",
+                "undecided",
+            ];
+            !others.iter().any(|name| folder.ends_with(name))
+        })
         .flat_map(|folder| fs::read_dir(folder).unwrap())
         .map(|file| file.unwrap().path());
     files

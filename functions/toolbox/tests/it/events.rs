@@ -1,24 +1,35 @@
 //! The recorded events of the whole repository.
 
-use lambda_tools::{Auth, Secret, Server, Toolkit, testing};
+use std::path::PathBuf;
 
-use crate::{stub::Stub, support::repository};
+use lambda_tools::{Toolkit, testing};
+
+use crate::{servers::server_of, stub::Stub, support::repository};
 
 #[tokio::test]
 async fn every_event_is_answered_as_its_expected_file_says() {
     let stub = Stub::start().await;
-    for folder in std::fs::read_dir(repository("events")).unwrap() {
-        let folder = folder.unwrap().path();
-        let toolkit = Toolkit::new(toolbox::tools(stub.endpoints())).unwrap();
-        let server = Server::new(toolkit).base_path("/agents");
-        let server = if folder.ends_with("authentication") {
-            let keys = ["key-of-today", "key-of-tomorrow"];
-            server.auth(Auth::api_keys(keys.map(Secret::from)))
-        } else {
-            server
-        };
-        testing::replay(folder, server).await;
+    for folder in folders() {
+        testing::replay(&folder, server_of(&folder, &stub)).await;
     }
+}
+
+/// The folders that hold events of one server each.
+fn folders() -> Vec<PathBuf> {
+    let below = |folder: PathBuf| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    };
+    let folders = below(repository("events"));
+    folders
+        .flat_map(|folder| {
+            if folder.ends_with("secrets") {
+                below(folder).collect()
+            } else {
+                vec![folder]
+            }
+        })
+        .collect()
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod conformance;
 mod events;
 mod lambda;
 mod process;
+mod servers;
 mod stub;
 mod support;
 mod third_party;

@@ -16,18 +16,16 @@ pub(crate) fn repository(path: &str) -> PathBuf {
 /// The compiled function, with nothing in its environment that could lead it elsewhere.
 pub(crate) fn toolbox() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolbox"));
-    for name in [
-        "AWS_LAMBDA_RUNTIME_API",
-        "HOST",
-        "PORT",
-        "RECORD_EVENTS",
-        "RUST_LOG",
-        "GMAIL_URL",
-        "TWILIO_URL",
-        "TOOLS_BASE_PATH",
-        "ALLOWED_HOSTS",
-    ] {
-        command.env_remove(name);
+    let leads_elsewhere = |name: &str| {
+        ["AWS_", "TOOLS_", "TWILIO_", "GMAIL_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+            || ["HOST", "PORT", "RECORD_EVENTS", "RUST_LOG", "ALLOWED_HOSTS"].contains(&name)
+    };
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(leads_elsewhere) {
+            command.env_remove(name);
+        }
     }
     command
 }

@@ -1,0 +1,144 @@
+//! The servers that the folders of events are for.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use lambda_tools::{
+    Auth, Context, Failure, Secret, Server, Tool, Toolkit,
+    secrets::{Read, Reading, SecretStore, Secrets, StoreError},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::stub::Stub;
+
+/// What Twilio's stub accepts.
+pub(crate) const TWILIO_KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
+
+const KEYS: [(&str, &str); 4] = [
+    ("KEY_OF_TODAY", "key-of-today"),
+    ("KEY_OF_TOMORROW", "key-of-tomorrow"),
+    ("JWT_OF_TODAY", "jwt-secret-of-today-0123456789abcdef"),
+    ("JWT_OF_TOMORROW", "jwt-secret-of-tomorrow-0123456789abcdef"),
+];
+
+/// The server for a folder of `events`, or for one below it.
+pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
+    let mut tools = toolbox::tools(stub.endpoints());
+    let keys = || Auth::api_keys(["KEY_OF_TODAY", "KEY_OF_TOMORROW"]);
+    let jwt = || {
+        Auth::jwt(["JWT_OF_TODAY", "JWT_OF_TOMORROW"])
+            .audience("https://tools.example")
+            .audience("https://other.example")
+    };
+    let all = Secrets::fixed(KEYS);
+    let twilio = |read: Read| Secrets::from_store(Says::of([("TWILIO_API_KEY", read)]));
+    let there = |value: &str| Ok(Some(Secret::from(value)));
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let below_secrets = folder.parent().is_some_and(|it| it.ends_with("secrets"));
+    if below_secrets {
+        tools.extend(reports());
+    }
+    let server = Server::new(Toolkit::new(tools).unwrap()).base_path("/agents");
+    match name {
+        "authentication" => server.auth(keys()).secrets(all),
+        "jwt" => server.auth(jwt()).secrets(all),
+        "key-or-jwt" => server.auth(keys().or(jwt())).secrets(all),
+        "undecided" => server.auth(keys()).secrets(Secrets::from_store(Says::of([
+            (
+                "KEY_OF_TODAY",
+                Err(StoreError::throttled("too many requests")),
+            ),
+            ("KEY_OF_TOMORROW", there("key-of-tomorrow")),
+        ]))),
+        "stored" => server.secrets(twilio(there(TWILIO_KEY))),
+        "only-from-store" => server.secrets(twilio(there(TWILIO_KEY)).only_from_store()),
+        "absent" => server.secrets(Secrets::from_store(Says::of([]))),
+        "denied" => server.secrets(twilio(Err(StoreError::denied(
+            "allow secretsmanager:GetSecretValue on \
+             arn:aws:secretsmanager:us-east-1:*:secret:TWILIO_API_KEY-??????",
+        )))),
+        "throttled" => server.secrets(twilio(Err(StoreError::throttled("too many requests")))),
+        "unavailable" => {
+            server.secrets(twilio(Err(StoreError::unavailable("it cannot be reached"))))
+        }
+        "undecodable" => server.secrets(twilio(Err(StoreError::undecodable(
+            "the secret 'tools' is not a JSON object",
+        )))),
+        "rotated" => {
+            let old = TWILIO_KEY.replace("auth-token", "old-token");
+            server.secrets(Secrets::from_store(Rotated {
+                values: [old, TWILIO_KEY.to_owned()],
+                reads: AtomicUsize::new(0),
+            }))
+        }
+        "several" => server.secrets(Secrets::from_store(Says::of([
+            ("REPORT_KEY", Err(StoreError::denied("allow it"))),
+            ("REPORT_URL", there("https://reports.example")),
+        ]))),
+        _ => server,
+    }
+}
+
+/// A store that says what it was told to.
+struct Says(HashMap<&'static str, Read>);
+
+impl Says {
+    fn of<const N: usize>(reads: [(&'static str, Read); N]) -> Self {
+        Self(reads.into())
+    }
+}
+
+impl SecretStore for Says {
+    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+        let one = |id: &String| self.0.get(id.as_str()).cloned().unwrap_or(Ok(None));
+        Box::pin(async move { ids.iter().map(one).collect() })
+    }
+
+    fn place(&self, id: &str) -> String {
+        format!("the store, as '{id}'")
+    }
+}
+
+/// A store whose value was changed after it was first read.
+struct Rotated {
+    values: [String; 2],
+    reads: AtomicUsize,
+}
+
+impl SecretStore for Rotated {
+    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+        let read = self.reads.fetch_add(1, Ordering::Relaxed).min(1);
+        let one = move |_: &String| Ok(Some(Secret::from(&*self.values[read])));
+        Box::pin(async move { ids.iter().map(one).collect() })
+    }
+
+    fn place(&self, id: &str) -> String {
+        format!("the store, as '{id}'")
+    }
+}
+
+/// Tools with several secrets.
+fn reports() -> Vec<Tool> {
+    /// Sends a report.
+    #[derive(Deserialize, JsonSchema)]
+    struct Send {}
+
+    async fn send(_: Send, cx: Context) -> Result<String, Failure> {
+        Ok(cx.secret("REPORT_URL")?.expose().to_owned())
+    }
+
+    let tool = |id: &'static str| {
+        Tool::new(id, send)
+            .secret("REPORT_KEY")
+            .secret("REPORT_URL")
+            .secret("REPORT_SIGNATURE")
+    };
+    let for_somebody = tool("Report.SendAs@1.0.0")
+        .user_id()
+        .authorization("google", ["mail"]);
+    vec![tool("Report.Send@1.0.0"), for_somebody]
+}

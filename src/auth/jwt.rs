@@ -1,0 +1,132 @@
+//! JWTs (RFC 7519), signed with HS256.
+//!
+//! `jsonwebtoken` takes the token apart and checks its signature. The claims are checked here,
+//! against the time of the call instead of the machine's, so that recorded events have one answer.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use jsonwebtoken::{
+    Algorithm, DecodingKey, TokenData, Validation, crypto::aws_lc, errors::ErrorKind,
+};
+use serde::Deserialize;
+
+use crate::Secret;
+
+/// How far clocks may be apart, in seconds.
+const LEEWAY: f64 = 60.0;
+
+/// RFC 7518, 3.2: as long as the hash at least.
+const SHORTEST_SECRET: usize = 32;
+
+#[derive(Clone, Debug)]
+pub(super) struct Jwt {
+    /// The ids of the secrets that sign.
+    pub(super) secrets: Vec<Arc<str>>,
+    pub(super) audiences: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    exp: Option<f64>,
+    nbf: Option<f64>,
+    aud: Option<Audience>,
+    sub: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Jwt {
+    pub(super) fn new(secrets: Vec<Arc<str>>) -> Self {
+        // A program that uses the crate with another provider as well would have to choose, and
+        // panic if it does not. Where it has chosen, its choice stands.
+        let _ = aws_lc::DEFAULT_PROVIDER.install_default();
+        Self {
+            secrets,
+            audiences: Vec::new(),
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.secrets.extend(other.secrets);
+        self.audiences.extend(other.audiences);
+    }
+
+    /// The subject of a token that is valid, or why it is not.
+    pub(super) fn subject_of(
+        &self,
+        token: &[u8],
+        secrets: Vec<(&Arc<str>, Secret)>,
+        now: SystemTime,
+    ) -> Result<Option<String>, &'static str> {
+        let mut why = "no secret is there that signs JWTs";
+        for (id, secret) in secrets {
+            if secret.expose().len() < SHORTEST_SECRET {
+                tracing::error!(
+                    secret = &**id,
+                    "a secret that signs JWTs has less than 32 bytes"
+                );
+                continue;
+            }
+            match Self::claims_of(token, &secret) {
+                Ok(claims) => return self.accepted(claims, now),
+                Err(text) => why = text,
+            }
+        }
+        Err(why)
+    }
+
+    fn claims_of(token: &[u8], secret: &Secret) -> Result<Claims, &'static str> {
+        let mut only_signature = Validation::new(Algorithm::HS256);
+        only_signature.required_spec_claims.clear();
+        only_signature.validate_exp = false;
+        only_signature.validate_aud = false;
+        let key = DecodingKey::from_secret(secret.expose().as_bytes());
+        let token: TokenData<Claims> =
+            jsonwebtoken::decode(token, &key, &only_signature).map_err(|error| {
+                match error.kind() {
+                    ErrorKind::InvalidSignature => "the JWT's signature does not fit",
+                    ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
+                    _ => "the token is not a JWT with claims of the right types",
+                }
+            })?;
+        // RFC 7515, 4.1.11: extensions that must be understood, and are not.
+        if token.header.crit.is_some() {
+            return Err("the JWT has a crit header");
+        }
+        Ok(token.claims)
+    }
+
+    fn accepted(&self, claims: Claims, now: SystemTime) -> Result<Option<String>, &'static str> {
+        let now = now
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs_f64();
+        match claims.exp {
+            None => return Err("the JWT has no exp claim"),
+            Some(exp) if now >= exp + LEEWAY => return Err("the JWT has expired"),
+            Some(_) => {}
+        }
+        if claims.nbf.is_some_and(|nbf| now < nbf - LEEWAY) {
+            return Err("the JWT is not valid yet");
+        }
+        if !claims.aud.is_none_or(|audience| self.is_meant(&audience)) {
+            return Err("the JWT's aud claim names none of the server's audiences");
+        }
+        Ok(claims.sub)
+    }
+
+    fn is_meant(&self, audience: &Audience) -> bool {
+        match audience {
+            Audience::One(one) => self.audiences.contains(one),
+            Audience::Several(all) => all.iter().any(|one| self.audiences.contains(one)),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Gathering what a tool requires: from the call, and from the server's own store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Around, Call};
+use crate::{
+    Requirements, Secret,
+    rejection::{Missing, Rejection},
+    secrets::StoreError,
+    toolkit::Entry,
+};
+
+/// What a tool declared, found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) tokens: BTreeMap<String, Secret>,
+    pub(super) secrets: BTreeMap<String, Secret>,
+    /// Which of the secrets came from the store.
+    pub(super) stored: BTreeSet<String>,
+    unreadable: Vec<(String, StoreError)>,
+}
+
+impl Call {
+    /// All that is missing is said in one answer.
+    pub(super) async fn gather(
+        &mut self,
+        entry: &Entry,
+        around: &Around<'_>,
+    ) -> Result<Found, Rejection> {
+        let requirements = &entry.tool.requirements;
+        let mut found = Found::default();
+        for needed in &requirements.authorization {
+            found
+                .tokens
+                .extend(self.given.tokens.remove_entry(&needed.id));
+        }
+        if !requirements.secrets.is_empty() {
+            self.gather_secrets(&mut found, entry, around).await;
+        }
+        let user_id = requirements.user_id && self.given.user_id.is_none();
+        let missing = found.missing_of(requirements, user_id);
+        if missing.is_empty() && found.unreadable.is_empty() {
+            return Ok(found);
+        }
+        let place = |it: &crate::SecretRequirement| around.secrets.place(&it.id);
+        Err(Rejection::Missing(Box::new(Missing {
+            tool: entry.id.to_string(),
+            places: missing.secrets.iter().map(place).collect(),
+            requirements: missing,
+            from_calls: around.secrets.may_come_from_calls(),
+            unreadable: found.unreadable,
+        })))
+    }
+
+    async fn gather_secrets(&mut self, found: &mut Found, entry: &Entry, around: &Around<'_>) {
+        let needed = entry.tool.requirements.secrets.iter().map(|it| &*it.id);
+        let mut wanted = Vec::new();
+        for id in needed {
+            let given = around.secrets.may_come_from_calls();
+            let given = given.then(|| self.given.secrets.remove_entry(id)).flatten();
+            match given {
+                Some((id, secret)) => drop(found.secrets.insert(id, secret)),
+                None => wanted.push(id),
+            }
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        let left = around.time_left(entry, (around.host.wall)());
+        let reads = around.secrets.read(&wanted, Some(left)).await;
+        for (id, read) in wanted.into_iter().zip(reads) {
+            match read {
+                Ok(Some(secret)) => {
+                    found.secrets.insert(id.to_owned(), secret);
+                    found.stored.insert(id.to_owned());
+                }
+                Ok(None) => {}
+                Err(error) => found.unreadable.push((id.to_owned(), error)),
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Copies only what is missing: nothing, for most calls.
+    fn missing_of(&self, requirements: &Requirements, user_id: bool) -> Requirements {
+        let is_unreadable = |id: &str| self.unreadable.iter().any(|(it, _)| it == id);
+        let authorization = requirements.authorization.iter();
+        let secrets = requirements.secrets.iter();
+        Requirements {
+            authorization: authorization
+                .filter(|needed| !self.tokens.contains_key(&needed.id))
+                .cloned()
+                .collect(),
+            secrets: secrets
+                .filter(|needed| {
+                    !self.secrets.contains_key(&needed.id) && !is_unreadable(&needed.id)
+                })
+                .cloned()
+                .collect(),
+            user_id,
+        }
+    }
+}

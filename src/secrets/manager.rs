@@ -1,0 +1,323 @@
+//! AWS Secrets Manager.
+//!
+//! The client is made when a secret is first read, so that a function none of whose tools needs
+//! one pays nothing. It knows the credentials that Lambda gives a function and no other kind: each
+//! provider more is code to load in every cold start.
+
+use std::{collections::HashMap, env, sync::OnceLock, time::Duration};
+
+use aws_sdk_secretsmanager::{
+    Client, Config,
+    config::{BehaviorVersion, Credentials, Region, retry::RetryConfig, timeout::TimeoutConfig},
+    error::{ProvideErrorMetadata, SdkError},
+    primitives::Blob,
+};
+use serde_json::Value;
+
+use super::{Read, Reading, SecretStore, StoreError};
+use crate::Secret;
+
+/// Secrets in AWS Secrets Manager, for [`Secrets::from_store`](super::Secrets::from_store).
+///
+/// ```
+/// use lambda_tools::secrets::{Secrets, SecretsManager};
+///
+/// // TWILIO_API_KEY is the secret production/TWILIO_API_KEY.
+/// let one_each = Secrets::from_store(SecretsManager::new().prefix("production/"));
+/// // TWILIO_API_KEY is a key of the JSON object in the secret production/tools.
+/// let together = Secrets::from_store(SecretsManager::new().json("production/tools"));
+/// ```
+///
+/// Values may be strings, or binary as long as they are UTF-8. In a JSON object strings are taken
+/// as they are, other values as their JSON text, and `null` as no value.
+///
+/// Region and credentials are those of the environment: `AWS_REGION`, `AWS_ACCESS_KEY_ID`,
+/// `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, which Lambda sets; `AWS_ENDPOINT_URL` (or
+/// `AWS_ENDPOINT_URL_SECRETS_MANAGER`) leads elsewhere. For others make a
+/// [client](Self::client).
+///
+/// The role needs `secretsmanager:GetSecretValue` on each secret, and, with one secret each,
+/// `secretsmanager:BatchGetSecretValue` on `*`.
+#[derive(Debug, Default)]
+pub struct SecretsManager {
+    form: Form,
+    client: OnceLock<Client>,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// One secret for each id, its name behind a prefix.
+    Each { prefix: String },
+    /// One secret, a JSON object with the ids as keys.
+    Json { name: String },
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        let prefix = String::new();
+        Self::Each { prefix }
+    }
+}
+
+impl SecretsManager {
+    /// One secret for each id, named like it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One secret for each id, its name the prefix and the id.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        let prefix = prefix.into();
+        self.form = Form::Each { prefix };
+        self
+    }
+
+    /// One secret for all, a JSON object with the ids as keys. By name or ARN.
+    #[must_use]
+    pub fn json(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.form = Form::Json { name };
+        self
+    }
+
+    /// Sets the client, for a region, credentials or an endpoint of one's own.
+    #[must_use]
+    pub fn client(mut self, client: Client) -> Self {
+        self.client = OnceLock::from(client);
+        self
+    }
+
+    fn made(&self) -> Result<&Client, StoreError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = client_of_environment()?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    async fn each(&self, prefix: &str, ids: &[String]) -> Result<Vec<Read>, StoreError> {
+        let names = ids.iter().map(|id| format!("{prefix}{id}"));
+        let names: Vec<String> = names.collect();
+        let mut found: HashMap<String, Read> = HashMap::new();
+        let mut page = None;
+        // An answer may be in parts, at most one for each secret.
+        for _ in 0..ids.len() {
+            let request = self.made()?.batch_get_secret_value();
+            let request = request.set_secret_id_list(Some(names.clone()));
+            let answer = request.set_next_token(page).send().await;
+            let answer = answer
+                .map_err(|error| refused(&error, "secretsmanager:BatchGetSecretValue", "*"))?;
+            for value in answer.secret_values.unwrap_or_default() {
+                let (text, bytes) = (value.secret_string, value.secret_binary);
+                let name = value.name.unwrap_or_default();
+                let read = decoded(&name, text, bytes).map(Some);
+                found.insert(name, read);
+            }
+            for error in answer.errors.unwrap_or_default() {
+                let name = error.secret_id.unwrap_or_default();
+                let code = error.error_code.unwrap_or_default();
+                let message = error.message.unwrap_or_default();
+                let read = unreadable(&name, &code, &message, self.region());
+                found.insert(name, read);
+            }
+            page = answer.next_token;
+            if page.is_none() {
+                break;
+            }
+        }
+        let absent = || {
+            Err(StoreError::unavailable(
+                "Secrets Manager left it out of its answer",
+            ))
+        };
+        let read = |name: &String| found.remove(name).unwrap_or_else(absent);
+        Ok(names.iter().map(read).collect())
+    }
+
+    async fn json_of(&self, name: &str, ids: &[String]) -> Result<Vec<Read>, StoreError> {
+        const ACTION: &str = "secretsmanager:GetSecretValue";
+        let answer = self.made()?.get_secret_value().secret_id(name).send().await;
+        let value = match answer {
+            Ok(value) => value,
+            Err(error) if is_absent(error.code().unwrap_or_default()) => {
+                return Ok(ids.iter().map(|_| Ok(None)).collect());
+            }
+            Err(error) => return Err(refused(&error, ACTION, &arn(self.region(), name))),
+        };
+        let text = decoded(name, value.secret_string, value.secret_binary)?;
+        // The parser's own error could quote what is secret.
+        let Ok(Value::Object(mut object)) = serde_json::from_str(text.expose()) else {
+            let detail = format!("the secret '{name}' is not a JSON object");
+            return Err(StoreError::undecodable(detail));
+        };
+        let read = |id: &String| {
+            Ok(match object.remove(id) {
+                None | Some(Value::Null) => None,
+                Some(Value::String(text)) => Some(Secret::from(text)),
+                Some(other) => Some(Secret::from(other.to_string())),
+            })
+        };
+        Ok(ids.iter().map(read).collect())
+    }
+
+    fn region(&self) -> &str {
+        let client = self.client.get();
+        let region = client.and_then(|client| client.config().region());
+        region.map_or("*", AsRef::as_ref)
+    }
+}
+
+impl SecretStore for SecretsManager {
+    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+        Box::pin(async move {
+            let reads = match &self.form {
+                Form::Each { prefix } => self.each(prefix, ids).await,
+                Form::Json { name } => self.json_of(name, ids).await,
+            };
+            reads.unwrap_or_else(|error| vec![Err(error); ids.len()])
+        })
+    }
+
+    fn place(&self, id: &str) -> String {
+        match &self.form {
+            Form::Each { prefix } => format!("the secret '{prefix}{id}' of AWS Secrets Manager"),
+            Form::Json { name } => {
+                format!("the key '{id}' of the secret '{name}' of AWS Secrets Manager")
+            }
+        }
+    }
+
+    /// What one `BatchGetSecretValue` takes; all keys of a JSON object come at once.
+    fn batch_size(&self) -> usize {
+        match self.form {
+            Form::Each { .. } => 20,
+            Form::Json { .. } => usize::MAX,
+        }
+    }
+}
+
+/// The client of a function on Lambda.
+fn client_of_environment() -> Result<Client, StoreError> {
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let needed = |name: &str| {
+        set(name).ok_or_else(|| {
+            StoreError::denied(format!("the environment variable {name} is not set"))
+        })
+    };
+    let region = set("AWS_REGION").map_or_else(|| needed("AWS_DEFAULT_REGION"), Ok);
+    let region =
+        region.map_err(|_| StoreError::denied("the environment variable AWS_REGION is not set"))?;
+    let credentials = Credentials::new(
+        needed("AWS_ACCESS_KEY_ID")?,
+        needed("AWS_SECRET_ACCESS_KEY")?,
+        set("AWS_SESSION_TOKEN"),
+        None,
+        "environment",
+    );
+    let endpoint = set("AWS_ENDPOINT_URL_SECRETS_MANAGER").or_else(|| set("AWS_ENDPOINT_URL"));
+    // Three attempts fit into the time that a read has.
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_millis(1500));
+    let mut config = Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new(region))
+        .credentials_provider(credentials)
+        .retry_config(RetryConfig::standard())
+        .timeout_config(timeouts.build());
+    config.set_endpoint_url(endpoint);
+    Ok(Client::from_conf(config.build()))
+}
+
+fn decoded(name: &str, text: Option<String>, bytes: Option<Blob>) -> Result<Secret, StoreError> {
+    if let Some(text) = text {
+        return Ok(Secret::from(text));
+    }
+    let bytes = bytes.map(Blob::into_inner).unwrap_or_default();
+    let text = String::from_utf8(bytes);
+    text.map(Secret::from).map_err(|_| {
+        StoreError::undecodable(format!(
+            "the secret '{name}' holds bytes that are not UTF-8; store them as base64 text"
+        ))
+    })
+}
+
+/// Not there, or on its way out: marked for deletion, or without a current version.
+fn is_absent(code: &str) -> bool {
+    matches!(
+        code,
+        "ResourceNotFoundException" | "InvalidRequestException"
+    )
+}
+
+/// What Secrets Manager says of one secret among several.
+fn unreadable(name: &str, code: &str, message: &str, region: &str) -> Read {
+    if is_absent(code) {
+        return Ok(None);
+    }
+    let resource = arn(region, name);
+    Err(error_of(
+        code,
+        message,
+        "secretsmanager:GetSecretValue",
+        &resource,
+    ))
+}
+
+/// A request that did not succeed.
+fn refused<E: ProvideErrorMetadata>(
+    error: &SdkError<E>,
+    action: &str,
+    resource: &str,
+) -> StoreError {
+    match error {
+        SdkError::TimeoutError(_) => StoreError::unavailable("AWS Secrets Manager does not answer"),
+        SdkError::DispatchFailure(_) => {
+            StoreError::unavailable("AWS Secrets Manager cannot be reached")
+        }
+        SdkError::ServiceError(_) => {
+            let code = error.code().unwrap_or_default();
+            error_of(code, error.message().unwrap_or_default(), action, resource)
+        }
+        _ => StoreError::unavailable("AWS Secrets Manager gave an answer that cannot be read"),
+    }
+}
+
+fn error_of(code: &str, message: &str, action: &str, resource: &str) -> StoreError {
+    match code {
+        // Keys of one's own have permissions of their own.
+        "AccessDeniedException" if message.contains("KMS") => StoreError::denied(format!(
+            "allow kms:Decrypt on the KMS key with which {resource} is encrypted"
+        )),
+        "AccessDeniedException" => StoreError::denied(format!("allow {action} on {resource}")),
+        "UnrecognizedClientException"
+        | "ExpiredTokenException"
+        | "InvalidSignatureException"
+        | "IncompleteSignature"
+        | "InvalidClientTokenId"
+        | "MissingAuthenticationToken" => {
+            StoreError::denied(format!("AWS does not accept the credentials ({code})"))
+        }
+        "DecryptionFailure" => {
+            StoreError::undecodable(format!("{resource} cannot be decrypted with its KMS key"))
+        }
+        "ThrottlingException"
+        | "Throttling"
+        | "TooManyRequestsException"
+        | "RequestLimitExceeded" => {
+            StoreError::throttled("AWS Secrets Manager receives too many requests")
+        }
+        "" => StoreError::unavailable("AWS Secrets Manager failed"),
+        code => StoreError::unavailable(format!("AWS Secrets Manager failed ({code})")),
+    }
+}
+
+/// What a policy has to name: Secrets Manager puts six characters behind a name.
+fn arn(region: &str, name: &str) -> String {
+    if name.starts_with("arn:") {
+        return name.to_owned();
+    }
+    format!("arn:aws:secretsmanager:{region}:*:secret:{name}-??????")
+}

@@ -1,0 +1,20 @@
+//! Panics in the log: one line each, like everything else there, and without the call's secrets.
+
+use std::{backtrace::Backtrace, backtrace::BacktraceStatus, panic};
+
+use crate::call::confidential::without_secrets;
+
+/// Logs the panics of tools. All others go where they went before.
+pub(super) fn log() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload_as_str().unwrap_or("a value that is no text");
+        let Some(text) = without_secrets(text) else {
+            return before(panic);
+        };
+        let place = panic.location().map(ToString::to_string);
+        let trace = Backtrace::capture();
+        let trace = (trace.status() == BacktraceStatus::Captured).then(|| trace.to_string());
+        tracing::error!(place, panic = text, trace, "a tool panicked");
+    }));
+}

@@ -1,0 +1,175 @@
+//! The owner's choices in the environment.
+//!
+//! They fill in what the program leaves open; what it chose itself stands. A choice that cannot be
+//! understood ends the start: whoever mistypes `jwt` must not get an open server.
+
+use std::{env, fmt, path::PathBuf, time::Duration};
+
+use super::Error;
+use crate::{Auth, Server, secrets::Secrets, server::Choices};
+
+/// Fills in what `server` has not chosen.
+pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
+    let on_lambda = env::var_os("AWS_LAMBDA_RUNTIME_API").is_some();
+    let Choices {
+        base_path,
+        auth,
+        secrets,
+    } = server.choices();
+    if base_path.is_none() {
+        *base_path = set("TOOLS_BASE_PATH")?;
+    }
+    if auth.is_none() {
+        *auth = Some(chosen_auth(on_lambda)?);
+    }
+    if secrets.is_none() {
+        *secrets = Some(chosen_secrets(on_lambda)?);
+    }
+    Ok(())
+}
+
+/// A choice that cannot be carried out, with what to do about it.
+struct WrongChoice(String);
+
+impl fmt::Display for WrongChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The same as `Display`: `main` prints its error with `Debug`.
+impl fmt::Debug for WrongChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongChoice {}
+
+fn chosen_auth(on_lambda: bool) -> Result<Auth, WrongChoice> {
+    const HOW: &str = "TOOLS_AUTH=api-key asks callers for an API key, which is the secret \
+        TOOLS_API_KEY (or those that TOOLS_API_KEY_IDS names); TOOLS_AUTH=jwt for a JWT, signed \
+        with the secret TOOLS_JWT_SECRET (or those that TOOLS_JWT_SECRET_IDS names); \
+        TOOLS_AUTH=api-key,jwt for either; TOOLS_AUTH=none lets everybody call, for a function \
+        behind IAM or an authorizer of API Gateway. In the program: Server::auth";
+    let Some(choice) = set("TOOLS_AUTH")? else {
+        if on_lambda {
+            let text = format!("nothing says who may call this function. {HOW}");
+            return Err(WrongChoice(text));
+        }
+        return Ok(Auth::none());
+    };
+    let wrong = |what: String| WrongChoice(format!("TOOLS_AUTH is '{choice}': {what}. {HOW}"));
+    let kinds: Vec<_> = choice.split(',').map(str::trim).collect();
+    if kinds == ["none"] {
+        return Ok(Auth::none());
+    }
+    kinds
+        .into_iter()
+        .try_fold(Auth::none(), |auth, kind| match kind {
+            "api-key" => {
+                let ids = list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY")?;
+                Ok(auth.or(Auth::api_keys(ids)))
+            }
+            "jwt" => Ok(auth.or(chosen_jwt()?)),
+            "none" => Err(wrong("none leaves nothing to ask for".into())),
+            other => Err(wrong(format!("there is no '{other}'"))),
+        })
+}
+
+#[cfg(feature = "jwt")]
+fn chosen_jwt() -> Result<Auth, WrongChoice> {
+    let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
+    let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
+    Ok(audiences.fold(Auth::jwt(ids), Auth::audience))
+}
+
+#[cfg(not(feature = "jwt"))]
+fn chosen_jwt() -> Result<Auth, WrongChoice> {
+    Err(without_feature("TOOLS_AUTH=jwt", "jwt"))
+}
+
+fn chosen_secrets(on_lambda: bool) -> Result<Secrets, WrongChoice> {
+    let choice = set("TOOLS_SECRETS")?;
+    let choice = choice.as_deref().unwrap_or("environment");
+    let mut secrets = match choice {
+        "environment" => match set("TOOLS_SECRETS_FILE")? {
+            Some(file) => Secrets::environment_and_file(PathBuf::from(file)),
+            None if on_lambda => Secrets::environment(),
+            None => Secrets::environment_and_file(".env"),
+        },
+        "secrets-manager" => secrets_manager()?,
+        "none" => Secrets::none(),
+        other => {
+            return Err(WrongChoice(format!(
+                "TOOLS_SECRETS is '{other}', and has to be environment, secrets-manager or none"
+            )));
+        }
+    };
+    if let Some(text) = set("TOOLS_SECRETS_CACHE_SECONDS")? {
+        let seconds = text.parse().map_err(|_| {
+            WrongChoice(format!(
+                "TOOLS_SECRETS_CACHE_SECONDS is '{text}', and has to be a number of seconds"
+            ))
+        })?;
+        secrets = secrets.cache_for(Duration::from_secs(seconds));
+    }
+    match set("TOOLS_SECRETS_FROM_CALLS")?.as_deref() {
+        None | Some("yes") => Ok(secrets),
+        Some("no") => Ok(secrets.only_from_store()),
+        Some(other) => Err(WrongChoice(format!(
+            "TOOLS_SECRETS_FROM_CALLS is '{other}', and has to be yes or no"
+        ))),
+    }
+}
+
+#[cfg(feature = "secrets-manager")]
+fn secrets_manager() -> Result<Secrets, WrongChoice> {
+    use crate::secrets::SecretsManager;
+
+    let prefix = set("TOOLS_SECRETS_PREFIX")?;
+    let store = match (prefix, set("TOOLS_SECRETS_JSON")?) {
+        (None, None) => SecretsManager::new(),
+        (Some(prefix), None) => SecretsManager::new().prefix(prefix),
+        (None, Some(name)) => SecretsManager::new().json(name),
+        (Some(_), Some(_)) => {
+            let text = "TOOLS_SECRETS_PREFIX and TOOLS_SECRETS_JSON exclude each other: the \
+                first is for one secret each, the second for one JSON secret with all";
+            return Err(WrongChoice(text.into()));
+        }
+    };
+    Ok(Secrets::from_store(store))
+}
+
+#[cfg(not(feature = "secrets-manager"))]
+fn secrets_manager() -> Result<Secrets, WrongChoice> {
+    Err(without_feature(
+        "TOOLS_SECRETS=secrets-manager",
+        "secrets-manager",
+    ))
+}
+
+#[cfg(not(all(feature = "jwt", feature = "secrets-manager")))]
+fn without_feature(choice: &str, feature: &str) -> WrongChoice {
+    WrongChoice(format!(
+        "{choice} needs lambda_tools' cargo feature '{feature}', which this program is built \
+         without: lambda_tools = {{ …, features = [\"{feature}\"] }}"
+    ))
+}
+
+/// A variable's value. Empty is as good as unset.
+fn set(name: &str) -> Result<Option<String>, WrongChoice> {
+    match env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+        Err(env::VarError::NotPresent) => Ok(None),
+        Err(env::VarError::NotUnicode(_)) => Err(WrongChoice(format!("{name} is not UTF-8"))),
+    }
+}
+
+/// A list separated by commas.
+fn list(name: &str, default: &str) -> Result<Vec<String>, WrongChoice> {
+    let text = set(name)?;
+    let items = text.as_deref().unwrap_or(default).split(',');
+    let items = items.map(str::trim).filter(|item| !item.is_empty());
+    Ok(items.map(str::to_owned).collect())
+}
