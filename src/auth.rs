@@ -3,20 +3,20 @@
 //! Asked before anything else of a request is looked at, its body included, so that a stranger
 //! learns nothing about the tools. Reference: OXP 1.0, Server Authentication.
 
+mod attempt;
 mod caller;
 #[cfg(feature = "jwt")]
 mod jwt;
 
 use std::{sync::Arc, time::SystemTime};
 
-use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
-use subtle::ConstantTimeEq;
-
 use crate::{
     rejection::Rejection,
     secrets::{Read, SecretCache},
 };
+use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
+use attempt::Attempt;
 pub use caller::Caller;
 #[cfg(feature = "jwt")]
 use jwt::Jwt;
@@ -57,10 +57,9 @@ impl Auth {
     /// own and keys can be rotated. Without any nobody may call.
     #[must_use]
     pub fn api_keys<I: AsRef<str>>(secrets: impl IntoIterator<Item = I>) -> Self {
-        Self {
-            keys: Some(shared(secrets)),
-            ..Self::default()
-        }
+        let mut auth = Self::none();
+        auth.keys = Some(shared(secrets));
+        auth
     }
 
     /// Callers must send a JWT as `Authorization: Bearer`, signed with HS256. These are the ids
@@ -73,10 +72,9 @@ impl Auth {
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn jwt<I: AsRef<str>>(secrets: impl IntoIterator<Item = I>) -> Self {
-        Self {
-            jwt: Some(Jwt::new(shared(secrets))),
-            ..Self::default()
-        }
+        let mut auth = Self::none();
+        auth.jwt = Some(Jwt::new(shared(secrets)));
+        auth
     }
 
     /// Names an audience that JWTs may be meant for. Several calls name several.
@@ -200,78 +198,5 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]
     match (values.next(), values.next()) {
         (_, Some(_)) => Err("the credentials are there twice"),
         (first, None) => Ok(first.map(http::HeaderValue::as_bytes)),
-    }
-}
-
-/// What came of comparing credentials.
-#[derive(Default)]
-struct Attempt {
-    /// Whether something could not be read that might have fitted.
-    is_undecided: bool,
-    why: Option<&'static str>,
-}
-
-impl Attempt {
-    /// The id of the key that fits.
-    ///
-    /// All keys are compared, whichever fits, and each in a time that does not depend on how much
-    /// of it fits.
-    fn key(&mut self, given: &[u8], ids: &[Arc<str>], reads: Vec<Read>) -> Option<Arc<str>> {
-        let mut found = None;
-        for (id, read) in ids.iter().zip(reads) {
-            let Some(key) = self.readable(id, read) else {
-                continue;
-            };
-            // What is pasted into a store often ends with a line feed, which no header can carry.
-            let key = key.expose().trim().as_bytes();
-            // Empty is what is left when a value was not set, and no key.
-            let fits = bool::from(key.ct_eq(given)) & !key.is_empty();
-            if fits & found.is_none() {
-                found = Some(Arc::clone(id));
-            }
-        }
-        self.why = Some("the API key is not valid");
-        found
-    }
-
-    #[cfg(feature = "jwt")]
-    fn token(
-        &mut self,
-        given: &[u8],
-        jwt: &Jwt,
-        reads: Vec<Read>,
-        now: SystemTime,
-    ) -> Option<Caller> {
-        let readable = |(id, read): (_, Read)| Some((id, self.readable(id, read)?));
-        let pairs = jwt.secrets.iter().zip(reads).filter_map(readable);
-        match jwt.subject_of(given, pairs.collect(), now) {
-            Ok(subject) => Some(Caller::Jwt { subject }),
-            Err(why) => {
-                self.why = Some(why);
-                None
-            }
-        }
-    }
-
-    fn readable(&mut self, id: &Arc<str>, read: Read) -> Option<crate::Secret> {
-        match read {
-            Ok(Some(secret)) => return Some(secret),
-            Ok(None) => tracing::error!(
-                secret = &**id,
-                "a secret that callers need is not in the store"
-            ),
-            Err(error) => {
-                self.is_undecided = true;
-                tracing::error!(secret = &**id, %error, "a secret that callers need cannot be read");
-            }
-        }
-        None
-    }
-
-    fn rejection(self) -> Rejection {
-        if self.is_undecided {
-            return Rejection::Undecided;
-        }
-        Rejection::Unauthenticated(self.why.unwrap_or("there are no credentials"))
     }
 }

@@ -7,6 +7,7 @@ mod event;
 mod kind;
 pub(crate) mod lambda;
 mod local;
+mod log;
 mod panic;
 mod record;
 mod request;

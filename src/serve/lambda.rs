@@ -5,9 +5,7 @@ use std::time::Duration;
 use axum::{Router, body::Body, response::Response};
 use http::Request;
 use http_body_util::BodyExt;
-use lambda_http::lambda_runtime::{
-    self, Diagnostic, LambdaEvent, service_fn, tower::ServiceExt, tracing as lambda_tracing,
-};
+use lambda_http::lambda_runtime::{self, Diagnostic, LambdaEvent, service_fn, tower::ServiceExt};
 use serde_json::value::RawValue;
 
 use super::{
@@ -15,6 +13,7 @@ use super::{
     answer::{self, Answer},
     event::{Event, Origin},
     kind::EventError,
+    log,
 };
 use crate::{Server, host::Invocation, wire::oxp};
 
@@ -27,9 +26,7 @@ const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 
 /// Takes events from the runtime API until the platform ends the process.
 pub(super) async fn run(server: Server) -> Result<(), Error> {
-    if !tracing::dispatcher::has_been_set() {
-        lambda_tracing::init_default_subscriber();
-    }
+    log::to_cloudwatch();
     let (router, secrets) = server.served_on(REAL);
     // Before the first event is asked for, Lambda gives a function all the CPU it has, which is
     // when a connection costs least. The first call waits for it no longer than this.

@@ -11,7 +11,7 @@ use axum::{
 use http::{HeaderMap, Uri, header};
 use tokio::net::TcpListener;
 
-use super::{Error, REAL, record, sample};
+use super::{Error, REAL, log, record, sample};
 use crate::{Server, testing, wire::oxp};
 
 /// How long calls may still take after the process was asked to stop.
@@ -19,7 +19,7 @@ const LAST_CALLS: Duration = Duration::from_secs(5);
 
 /// Serves until Ctrl-C or SIGTERM.
 pub(super) async fn run(server: Server) -> Result<(), Error> {
-    log_to_terminal();
+    log::to_terminal();
     let listener = listen().await?;
     let address = listener.local_addr()?;
     let greeting = Greeting::of(&server, address);
@@ -50,17 +50,6 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     }
     println!("Stopped.");
     Ok(())
-}
-
-fn log_to_terminal() {
-    let level = env::var("RUST_LOG").ok();
-    let level = level.and_then(|level| level.parse().ok());
-    // Fails where the program has installed a subscriber of its own, which is then the right one.
-    let _ = tracing_subscriber::fmt()
-        .with_max_level(level.unwrap_or(tracing::Level::INFO))
-        .without_time()
-        .with_target(false)
-        .try_init();
 }
 
 async fn listen() -> Result<TcpListener, Error> {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod any_input;
+mod authentication;
 mod authoring;
 mod local;
 mod support;

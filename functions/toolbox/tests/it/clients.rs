@@ -17,18 +17,8 @@ use toolbox::Endpoints;
 
 use crate::{
     stub::Stub,
-    support::{Running, repository},
+    support::{Running, installed, repository},
 };
-
-/// A program that `tests/all` installs.
-fn installed(program: &str) -> PathBuf {
-    let path = repository("target/venv/bin").join(program);
-    assert!(
-        path.exists(),
-        "{program} is not installed; run tests/all, which does it"
-    );
-    path
-}
 
 /// Serves the toolbox from this process; returns its URL.
 async fn serve(auth: Auth, secrets: Secrets) -> String {
@@ -100,7 +90,6 @@ fn invoke_all(stub: &str) {
         .args(["--disable-cors", "--ignore-changes", "-p", "toolbox"])
         .env("GMAIL_URL", stub)
         .env("TWILIO_URL", stub)
-        .env("TOOLS_AUTH", "none")
         .env("TOOLS_SECRETS", "none")
         .env("TOOLS_BASE_PATH", "/agents");
     let mut watch = Running::start(&mut watch);

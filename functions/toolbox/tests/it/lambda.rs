@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    process::Command,
     sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
@@ -23,7 +24,7 @@ use crate::{
 
 /// What the function reported for one event: whether it failed, the body, and whether the report
 /// was there before the deadline.
-type Report = (bool, Value, bool);
+pub(crate) type Report = (bool, Value, bool);
 
 struct RuntimeApi {
     events: Mutex<VecDeque<(String, Option<Duration>)>>,
@@ -74,7 +75,19 @@ async fn report(
 }
 
 /// Runs the toolbox on these events, each with its time limit; returns a report for each.
-async fn invoke(events: &[(Value, Option<Duration>)], gmail: &str) -> Vec<Report> {
+pub(crate) async fn invoke(
+    events: &[(Value, Option<Duration>)],
+    environment: &[(&str, &str)],
+) -> Vec<Report> {
+    invoke_on(&mut toolbox(), events, environment).await.0
+}
+
+/// Runs any function; returns what it printed as well.
+pub(crate) async fn invoke_on(
+    command: &mut Command,
+    events: &[(Value, Option<Duration>)],
+    environment: &[(&str, &str)],
+) -> (Vec<Report>, Vec<String>) {
     let (reports, mut reported) = mpsc::unbounded_channel();
     let events: VecDeque<_> = events
         .iter()
@@ -94,7 +107,6 @@ async fn invoke(events: &[(Value, Option<Duration>)], gmail: &str) -> Vec<Report
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let mut command = toolbox();
     command
         .env("AWS_LAMBDA_RUNTIME_API", address)
         .env("AWS_LAMBDA_FUNCTION_NAME", "toolbox")
@@ -102,8 +114,8 @@ async fn invoke(events: &[(Value, Option<Duration>)], gmail: &str) -> Vec<Report
         .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
         .env("RUST_BACKTRACE", "0")
         .env("TOOLS_AUTH", "none")
-        .env("GMAIL_URL", gmail);
-    let _running = Running::start(&mut command);
+        .envs(environment.iter().copied());
+    let running = Running::start(command);
     let mut all = Vec::new();
     while all.len() < count {
         let report = tokio::time::timeout(Duration::from_secs(20), reported.recv()).await;
@@ -114,10 +126,10 @@ async fn invoke(events: &[(Value, Option<Duration>)], gmail: &str) -> Vec<Report
         );
     }
     server.abort();
-    all
+    (all, running.lines())
 }
 
-fn event(name: &str) -> Value {
+pub(crate) fn event(name: &str) -> Value {
     let text = std::fs::read_to_string(repository(&format!("events/{name}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()
 }
@@ -132,7 +144,7 @@ async fn the_binary_is_a_lambda_function() {
         (json!("nonsense"), long),
         (event("sources/alb"), long),
     ];
-    let reports = invoke(&events, "http://127.0.0.1:9").await;
+    let reports = invoke(&events, &[]).await;
     let failed: Vec<_> = reports.iter().map(|(failed, _, _)| *failed).collect();
     assert_eq!(failed, [false, true, false, true, false]);
     let (_, answer, _) = &reports[0];
@@ -166,7 +178,7 @@ async fn an_answer_leaves_before_the_deadline() {
         (slow, Some(Duration::ZERO)),
         (event("gmail/emails.header-form"), None),
     ];
-    let reports = invoke(&events, &stub.url()).await;
+    let reports = invoke(&events, &[("GMAIL_URL", &stub.url())]).await;
     assert!(begun.elapsed().unwrap() < Duration::from_secs(5));
     assert!(reports[0].2, "the answer was late");
     for (failed, answer, _) in &reports[..2] {

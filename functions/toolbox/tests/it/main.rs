@@ -1,10 +1,14 @@
 //! Tests of the function: its tools, its events, its process, and the programs that call it.
 
+mod aws;
+mod choices;
 mod clients;
 mod conformance;
 mod events;
 mod lambda;
+mod leaks;
 mod process;
+mod secrets_manager;
 mod servers;
 mod stub;
 mod support;

@@ -13,6 +13,16 @@ pub(crate) fn repository(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
 
+/// A program that `tests/all` installs.
+pub(crate) fn installed(program: &str) -> PathBuf {
+    let path = repository("target/venv/bin").join(program);
+    assert!(
+        path.exists(),
+        "{program} is not installed; run tests/all, which does it"
+    );
+    path
+}
+
 /// The compiled function, with nothing in its environment that could lead it elsewhere.
 pub(crate) fn toolbox() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolbox"));
@@ -41,14 +51,14 @@ impl Running {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         let (send, lines) = mpsc::channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
-            let mut lines = stdout.lines().map_while(Result::ok);
-            lines.try_for_each(|line| send.send(line)).ok();
+            let lines = stdout.lines().map_while(Result::ok);
+            // To its end, whether or not anybody reads: the process must be able to print.
+            lines.for_each(|line| drop(send.send(line)));
         });
         Self { child, lines }
     }
@@ -65,6 +75,11 @@ impl Running {
                 Err(error) => panic!("no line with {text:?} ({error}) among\n{}", seen.join("\n")),
             }
         }
+    }
+
+    /// All lines that have been printed and not been looked at.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.try_iter().collect()
     }
 
     /// Starts the toolbox on a free port; returns it and its URL.
@@ -86,6 +101,12 @@ impl Running {
             std::thread::sleep(Duration::from_millis(20));
         }
         None
+    }
+
+    /// Whether the process has ended, by itself or by a signal, within `seconds`.
+    pub(crate) fn has_ended_within(&mut self, seconds: u64) -> bool {
+        self.ends_within(seconds);
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Asks the process to stop with a signal.

@@ -1,0 +1,137 @@
+//! The owner's choices in the environment of the compiled program.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::support::{Running, toolbox};
+
+fn ends_with(command: &mut Command) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.env("PORT", "0").output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn on_lambda_a_function_without_a_choice_does_not_start() {
+    let mut command = toolbox();
+    command
+        .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9")
+        .env("AWS_LAMBDA_FUNCTION_NAME", "toolbox")
+        .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
+        .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128");
+    for value in [None, Some("")] {
+        if let Some(value) = value {
+            command.env("TOOLS_AUTH", value);
+        }
+        let (code, text) = ends_with(&mut command);
+        assert_eq!(code, Some(1));
+        for said in [
+            "nothing says who may call this function",
+            "TOOLS_AUTH=api-key",
+            "TOOLS_AUTH=jwt",
+            "TOOLS_AUTH=none",
+            "Server::auth",
+        ] {
+            assert!(text.contains(said), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_choice_that_cannot_be_understood_ends_the_start() {
+    for (choices, says) in [
+        (&[("TOOLS_AUTH", "api-keys")][..], "there is no 'api-keys'"),
+        (
+            &[("TOOLS_AUTH", "none,jwt")],
+            "none leaves nothing to ask for",
+        ),
+        (&[("TOOLS_AUTH", ",")], "there is no ''"),
+        (
+            &[("TOOLS_SECRETS", "vault")],
+            "environment, secrets-manager or none",
+        ),
+        (
+            &[("TOOLS_SECRETS_CACHE_SECONDS", "soon")],
+            "has to be a number of seconds",
+        ),
+        (
+            &[("TOOLS_SECRETS_CACHE_SECONDS", "-1")],
+            "has to be a number of seconds",
+        ),
+        (
+            &[("TOOLS_SECRETS_FROM_CALLS", "maybe")],
+            "has to be yes or no",
+        ),
+        (
+            &[
+                ("TOOLS_SECRETS", "secrets-manager"),
+                ("TOOLS_SECRETS_PREFIX", "prod/"),
+                ("TOOLS_SECRETS_JSON", "prod/tools"),
+            ],
+            "exclude each other",
+        ),
+    ] {
+        let (code, text) = ends_with(toolbox().envs(choices.iter().copied()));
+        assert_eq!(code, Some(1), "{choices:?}");
+        assert!(text.contains(says), "{choices:?}: {text}");
+    }
+}
+
+async fn status(url: &str, key: Option<&str>) -> u16 {
+    let mut request = reqwest::Client::new().get(format!("{url}/tools"));
+    if let Some(key) = key {
+        request = request.header("oxp-api-key", key);
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn a_key_in_the_environment_closes_the_local_server() {
+    let key = ("TOOLS_API_KEY", "key-of-today");
+    let mut command = toolbox();
+    let running = Running::start(command.envs([key, ("TOOLS_AUTH", "api-key"), ("PORT", "0")]));
+    let line = running.line_with("Serving tools on", 20);
+    let url = line.split_once("on ").unwrap().1.to_owned();
+    running.line_with("Callers need credentials", 5);
+    running.line_with("-H 'Authorization: Bearer YOUR_KEY'", 5);
+    assert_eq!(status(&url, None).await, 401);
+    assert_eq!(status(&url, Some("key-of-tomorrow")).await, 401);
+    assert_eq!(status(&url, Some("key-of-today")).await, 200);
+    let health = reqwest::get(format!("{url}/health")).await.unwrap();
+    assert_eq!(health.status().as_u16(), 200);
+    let body = json!({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}});
+    let call = reqwest::Client::new().post(format!("{url}/tools/call"));
+    let call = call.bearer_auth("key-of-today").body(body.to_string());
+    let answer: Value = call.send().await.unwrap().json().await.unwrap();
+    assert_eq!(answer["value"], 3);
+    let line = running.line_with("Calculator.Add", 5);
+    assert!(line.contains("key TOOLS_API_KEY"), "{line}");
+}
+
+#[tokio::test]
+async fn keys_can_be_named_and_come_from_a_file_that_may_change() {
+    let file = std::env::temp_dir().join(format!("keys-{}", std::process::id()));
+    std::fs::write(&file, "PARTNER=key-of-today\n").unwrap();
+    let mut command = toolbox();
+    command
+        .env("TOOLS_SECRETS_FILE", &file)
+        .env("TOOLS_AUTH", "api-key")
+        .env("TOOLS_API_KEY_IDS", "PARTNER, PARTNER_TOMORROW");
+    let (_running, url) = Running::serving(&mut command);
+    assert_eq!(status(&url, Some("key-of-today")).await, 200);
+    assert_eq!(status(&url, Some("key-of-tomorrow")).await, 401);
+    std::fs::write(&file, "PARTNER_TOMORROW=key-of-tomorrow\n").unwrap();
+    assert_eq!(status(&url, Some("key-of-tomorrow")).await, 200);
+    assert_eq!(status(&url, Some("key-of-today")).await, 401);
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[tokio::test]
+async fn locally_everybody_may_call_and_a_line_says_so() {
+    let mut command = toolbox();
+    let running = Running::start(command.env("PORT", "0"));
+    let line = running.line_with("Serving tools on", 20);
+    running.line_with("Everybody on this machine may call", 5);
+    let url = line.split_once("on ").unwrap().1.to_owned();
+    assert_eq!(status(&url, None).await, 200);
+}

@@ -1,0 +1,411 @@
+//! Secrets in AWS Secrets Manager: the real client against a real API.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use aws_sdk_secretsmanager::{Client, primitives::Blob};
+use axum::{Router, body::Body};
+use lambda_tools::{
+    Auth, Context, Failure, Server, Tool, Toolkit,
+    secrets::{Secrets, SecretsManager},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::{
+    aws::{Emulator, Gate},
+    lambda::{event, invoke},
+    servers::TWILIO_KEY,
+    stub::Stub,
+};
+
+async fn put(client: &Client, name: &str, value: &str) {
+    let created = client.create_secret().name(name).secret_string(value);
+    created.send().await.unwrap();
+}
+
+async fn change(client: &Client, name: &str, value: &str) {
+    let changed = client.put_secret_value().secret_id(name);
+    changed.secret_string(value).send().await.unwrap();
+}
+
+/// A tool that tells its secrets, which no real one should.
+fn teller(id: &'static str, secrets: &[&str]) -> Tool {
+    /// Tells its secrets.
+    #[derive(Deserialize, JsonSchema)]
+    struct Tell {}
+
+    let ids: Arc<[String]> = secrets.iter().map(|&it| it.to_owned()).collect();
+    let tell = move |_: Tell, cx: Context| {
+        let ids = Arc::clone(&ids);
+        async move {
+            let mut told = Vec::new();
+            for id in ids.iter() {
+                told.push(cx.secret(id)?.expose().to_owned());
+            }
+            Ok::<_, Failure>(told)
+        }
+    };
+    secrets
+        .iter()
+        .fold(Tool::new(id, tell), |tool, &id| tool.secret(id))
+}
+
+fn router(tools: Vec<Tool>, secrets: Secrets) -> Router {
+    let server = Server::new(Toolkit::new(tools).unwrap());
+    let server = server.auth(Auth::none()).secrets(secrets);
+    server.into_router().unwrap()
+}
+
+async fn call(router: &Router, body: &Value) -> (u16, Value) {
+    let request = axum::http::Request::post("/tools/call");
+    let request = request.body(Body::from(body.to_string())).unwrap();
+    let response = router.clone().oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = axum::body::to_bytes(response.into_body(), 1_000_000).await;
+    (status, serde_json::from_slice(&body.unwrap()).unwrap())
+}
+
+/// The value that a tool gives, or the developer message of why it was not called.
+async fn told(router: &Router, tool: &str) -> Value {
+    let (status, body) = call(router, &json!({"tool_id": tool})).await;
+    match status {
+        200 => body["value"].clone(),
+        _ => body["developer_message"].clone(),
+    }
+}
+
+fn actions(gate: &Gate) -> Vec<String> {
+    gate.asked().into_iter().map(|(action, _)| action).collect()
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn secrets_are_found_by_id_by_prefix_and_inside_json() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    let client = gate.secrets_manager();
+    put(&client, "KEY", "of its own name").await;
+    put(&client, "prod/KEY", "behind a prefix").await;
+    let inside = json!({"KEY": "inside", "PORT": 5432, "NESTED": {"a": [1]}, "NONE": null});
+    put(&client, "prod/tools", &inside.to_string()).await;
+    put(&client, "prod/no-json", "{").await;
+    put(&client, "prod/list", "[]").await;
+    let bytes = |bytes: &[u8]| Blob::new(bytes);
+    for (name, value) in [("BYTES", bytes(b"text")), ("NO_TEXT", bytes(&[0xff, 0xfe]))] {
+        let created = client.create_secret().name(name).secret_binary(value);
+        created.send().await.unwrap();
+    }
+    gate.asked();
+    let store = || SecretsManager::new().client(client.clone());
+    let tools = |id| vec![teller("T.T@1.0.0", &[id])];
+    let all = "T.T@1.0.0";
+
+    for (store, id, value) in [
+        (store(), "KEY", "of its own name"),
+        (store().prefix("prod/"), "KEY", "behind a prefix"),
+        (store().json("prod/tools"), "KEY", "inside"),
+        (store().json("prod/tools"), "PORT", "5432"),
+        (store().json("prod/tools"), "NESTED", r#"{"a":[1]}"#),
+        (store(), "BYTES", "text"),
+    ] {
+        let router = router(tools(id), Secrets::from_store(store));
+        assert_eq!(told(&router, all).await, json!([value]));
+        assert_eq!(gate.asked().len(), 1);
+    }
+    for (store, id, says) in [
+        (
+            store(),
+            "NOWHERE",
+            "in the secret 'NOWHERE' of AWS Secrets Manager",
+        ),
+        (
+            store().prefix("test/"),
+            "KEY",
+            "in the secret 'test/KEY' of AWS",
+        ),
+        (
+            store().json("prod/tools"),
+            "NONE",
+            "in the key 'NONE' of the secret 'prod/tools'",
+        ),
+        (
+            store().json("prod/tools"),
+            "OTHER",
+            "in the key 'OTHER' of the secret",
+        ),
+        (
+            store().json("prod/nowhere"),
+            "KEY",
+            "in the key 'KEY' of the secret",
+        ),
+        (
+            store().json("prod/no-json"),
+            "KEY",
+            "not decodable: the secret 'prod/no-json'",
+        ),
+        (
+            store().json("prod/list"),
+            "KEY",
+            "'prod/list' is not a JSON object",
+        ),
+        (
+            store(),
+            "NO_TEXT",
+            "holds bytes that are not UTF-8; store them as base64",
+        ),
+    ] {
+        let router = router(tools(id), Secrets::from_store(store));
+        let (status, body) = call(&router, &json!({"tool_id": all})).await;
+        let message = body["developer_message"].as_str().unwrap();
+        assert_eq!(status, 400);
+        assert!(message.contains(says), "{message}");
+        let is_missing = says.starts_with("in the");
+        assert_eq!(
+            body.get("missing_requirements").is_some(),
+            is_missing,
+            "{body}"
+        );
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_cold_cache_costs_one_request_for_twenty_ids() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    let client = gate.secrets_manager();
+    let ids: Vec<String> = (0..40).map(|i| format!("ID_{i}")).collect();
+    for id in &ids {
+        put(&client, id, &format!("value of {id}")).await;
+    }
+    gate.asked();
+    let tools = ids.chunks(2).enumerate().map(|(i, ids)| {
+        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+        let id: &'static str = Box::leak(format!("T.T{i}@1.0.0").into_boxed_str());
+        teller(id, &ids)
+    });
+    let store = SecretsManager::new().client(client);
+    let router = router(tools.collect(), Secrets::from_store(store));
+    let mut calls = tokio::task::JoinSet::new();
+    for i in 0..1000 {
+        let (router, tool) = (router.clone(), i % 20);
+        calls.spawn(async move {
+            let told = told(&router, &format!("T.T{tool}@1.0.0")).await;
+            let values = [2 * tool, 2 * tool + 1].map(|i| format!("value of ID_{i}"));
+            assert_eq!(told, json!(values));
+        });
+    }
+    calls.join_all().await;
+    let asked = gate.asked();
+    let sizes = asked.iter().map(|(action, body)| {
+        assert_eq!(action, "BatchGetSecretValue");
+        body["SecretIdList"].as_array().unwrap().len()
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [20, 20]);
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_rotation_is_seen_after_the_time_to_live_and_at_once_after_a_refusal() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    let client = gate.secrets_manager();
+    put(&client, "KEY", "old").await;
+    let secrets = || Secrets::from_store(SecretsManager::new().client(client.clone()));
+    let time = Duration::from_millis(700);
+    let router_of_teller = router(
+        vec![teller("T.T@1.0.0", &["KEY"])],
+        secrets().cache_for(time),
+    );
+    assert_eq!(told(&router_of_teller, "T.T").await, json!(["old"]));
+    change(&client, "KEY", "new").await;
+    assert_eq!(told(&router_of_teller, "T.T").await, json!(["old"]));
+    tokio::time::sleep(time).await;
+    assert_eq!(told(&router_of_teller, "T.T").await, json!(["new"]));
+
+    // Twilio's key is changed there and here; the cache would know in five minutes.
+    let stub = Stub::start().await;
+    let old = TWILIO_KEY.replace("auth-token", "old-token");
+    put(&client, "TWILIO_API_KEY", &old).await;
+    let mut tools = toolbox::tools(stub.endpoints());
+    tools.push(teller("T.T@1.0.0", &["TWILIO_API_KEY"]));
+    let router = router(tools, secrets());
+    assert_eq!(told(&router, "T.T").await, json!([old]));
+    change(&client, "TWILIO_API_KEY", TWILIO_KEY).await;
+    gate.asked();
+    let sms = json!({"tool_id": "SMS.Send", "input": {"to": "+15005550010", "message": "Hi"}});
+    for asked in [1, 0] {
+        let (_, answer) = call(&router, &sms).await;
+        assert_eq!(answer["value"]["status"], "sent", "{answer}");
+        assert_eq!(gate.asked().len(), asked, "what was read again is kept");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn errors_are_told_apart() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    let client = gate.secrets_manager();
+    put(&client, "tools", "{}").await;
+    let each = || SecretsManager::new().client(client.clone()).prefix("prod/");
+    let json = || SecretsManager::new().client(client.clone()).json("tools");
+    let says = async |store: SecretsManager| {
+        let tools = vec![teller("T.T@1.0.0", &["KEY"])];
+        let router = router(tools, Secrets::from_store(store));
+        let begun = Instant::now();
+        let (status, body) = call(&router, &json!({"tool_id": "T.T"})).await;
+        assert_eq!(status, 400, "{body}");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        let text = |name: &str| body[name].as_str().unwrap().to_owned();
+        (text("message"), text("developer_message"))
+    };
+    let owners = "The tool server cannot read a secret that this tool needs";
+    let temporary = "The tool server is temporarily unavailable";
+
+    let not_allowed = "User: arn:aws:sts::1:assumed-role/r/f is not authorized to perform";
+    gate.refuse(400, "AccessDeniedException", not_allowed);
+    let (message, detail) = says(each()).await;
+    assert_eq!(message, owners);
+    assert!(
+        detail.contains("allow secretsmanager:BatchGetSecretValue on *"),
+        "{detail}"
+    );
+    let (_, detail) = says(json()).await;
+    let allow = "allow secretsmanager:GetSecretValue on \
+                 arn:aws:secretsmanager:us-east-1:*:secret:tools-??????";
+    assert!(detail.contains(allow), "{detail}");
+    gate.refuse(400, "AccessDeniedException", "Access to KMS is not allowed");
+    let (_, detail) = says(json()).await;
+    assert!(detail.contains("allow kms:Decrypt"), "{detail}");
+
+    let one = |code: &str| {
+        json!({"SecretValues": [], "Errors": [
+            {"SecretId": "prod/KEY", "ErrorCode": code, "Message": not_allowed}]})
+    };
+    gate.answer(200, one("AccessDeniedException"));
+    let (_, detail) = says(each()).await;
+    let allow = "allow secretsmanager:GetSecretValue on \
+                 arn:aws:secretsmanager:us-east-1:*:secret:prod/KEY-??????";
+    assert!(detail.contains(allow), "{detail}");
+    gate.answer(200, one("InvalidRequestException"));
+    let (message, _) = says(each()).await;
+    assert_eq!(
+        message, "Secrets required before this tool can be called",
+        "marked for deletion"
+    );
+
+    for (status, code, what) in [
+        (400, "ThrottlingException", "throttled: "),
+        (500, "InternalServiceError", "the store is not available: "),
+        (502, "", "the store is not available: "),
+    ] {
+        gate.refuse(status, code, "");
+        let (message, detail) = says(each()).await;
+        assert_eq!(message, temporary, "{code}");
+        assert!(detail.contains(what), "{detail}");
+    }
+    for (code, what) in [
+        (
+            "UnrecognizedClientException",
+            "AWS does not accept the credentials",
+        ),
+        ("DecryptionFailure", "not decodable: "),
+    ] {
+        gate.refuse(400, code, "");
+        let (message, detail) = says(each()).await;
+        assert_eq!(message, owners);
+        assert!(detail.contains(what), "{detail}");
+    }
+    gate.answer(200, json!("nonsense"));
+    let (message, _) = says(each()).await;
+    assert_eq!(message, temporary);
+    gate.open();
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn without_the_store_calls_go_on_with_what_is_cached() {
+    let mut emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    let client = gate.secrets_manager();
+    put(&client, "KEY", "value").await;
+    let time = Duration::from_millis(200);
+    let secrets = || Secrets::from_store(SecretsManager::new().client(client.clone()));
+    let tools = || vec![teller("T.T@1.0.0", &["KEY"])];
+    let warm = router(tools(), secrets().cache_for(time));
+    assert_eq!(told(&warm, "T.T").await, json!(["value"]));
+    emulator.stop();
+    drop(gate);
+    tokio::time::sleep(time).await;
+    let begun = Instant::now();
+    assert_eq!(told(&warm, "T.T").await, json!(["value"]));
+    let cold = router(tools(), secrets());
+    let why = told(&cold, "T.T").await;
+    assert!(why.as_str().unwrap().contains("cannot be reached"), "{why}");
+    assert!(begun.elapsed() < Duration::from_secs(7));
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn the_function_reads_its_keys_and_its_tools_secrets_there() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    let client = gate.secrets_manager();
+    put(&client, "prod/TWILIO_API_KEY", TWILIO_KEY).await;
+    put(&client, "prod/TOOLS_API_KEY", "key-of-today\n").await;
+    let jwt = "jwt-secret-of-today-0123456789abcdef";
+    put(&client, "prod/TOOLS_JWT_SECRET", jwt).await;
+    gate.asked();
+    let stub = Stub::start().await;
+    let with_key = |name: &str| (event(name), Some(Duration::from_secs(20)));
+    let mut sms = event("secrets/stored/sms.header-form");
+    sms["headers"]["oxp-api-key"] = "key-of-today".into();
+    let events = [
+        (sms, Some(Duration::from_secs(20))),
+        with_key("authentication/bearer"),
+        with_key("authentication/wrong-key"),
+        // Expired long ago by the clock of this machine.
+        with_key("jwt/valid"),
+    ];
+    let environment = [
+        ("AWS_ENDPOINT_URL", &*gate.url()),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("TOOLS_AUTH", "api-key, jwt"),
+        ("TOOLS_SECRETS", "secrets-manager"),
+        ("TOOLS_SECRETS_PREFIX", "prod/"),
+        ("TWILIO_URL", &stub.url()),
+    ];
+    let reports = invoke(&events, &environment).await;
+    let statuses = reports
+        .iter()
+        .map(|(_, answer, _)| answer["statusCode"].clone());
+    assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 401, 401]);
+    let body: Value = serde_json::from_str(reports[0].1["body"].as_str().unwrap()).unwrap();
+    assert_eq!(body["value"]["status"], "sent", "{body}");
+    assert_eq!(
+        actions(&gate),
+        ["BatchGetSecretValue"],
+        "all at once, before the first event"
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_store_that_nobody_needs_is_not_asked() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    let secrets = Secrets::from_store(SecretsManager::new().client(gate.secrets_manager()));
+    let tools = toolbox::calculator::tools();
+    let router = router(tools, secrets);
+    let add = json!({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}});
+    assert_eq!(call(&router, &add).await.1["value"], 3);
+    assert_eq!(actions(&gate), [""; 0]);
+}

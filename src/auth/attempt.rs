@@ -1,0 +1,89 @@
+//! Comparing the credentials of a request with what the store says.
+
+use std::sync::Arc;
+#[cfg(feature = "jwt")]
+use std::time::SystemTime;
+
+use subtle::ConstantTimeEq;
+
+#[cfg(feature = "jwt")]
+use super::{Caller, jwt::Jwt};
+use crate::{Secret, rejection::Rejection, secrets::Read};
+
+/// What came of comparing credentials.
+#[derive(Default)]
+pub(super) struct Attempt {
+    /// Whether something could not be read that might have fitted.
+    is_undecided: bool,
+    why: Option<&'static str>,
+}
+
+impl Attempt {
+    /// The id of the key that fits.
+    ///
+    /// All keys are compared, whichever fits, and each in a time that does not depend on how much
+    /// of it fits.
+    pub(super) fn key(
+        &mut self,
+        given: &[u8],
+        ids: &[Arc<str>],
+        reads: Vec<Read>,
+    ) -> Option<Arc<str>> {
+        let mut found = None;
+        for (id, read) in ids.iter().zip(reads) {
+            let Some(key) = self.readable(id, read) else {
+                continue;
+            };
+            // What is pasted into a store often ends with a line feed, which no header can carry.
+            let key = key.expose().trim().as_bytes();
+            // Empty is what is left when a value was not set, and no key.
+            let fits = bool::from(key.ct_eq(given)) & !key.is_empty();
+            if fits & found.is_none() {
+                found = Some(Arc::clone(id));
+            }
+        }
+        self.why = Some("the API key is not valid");
+        found
+    }
+
+    #[cfg(feature = "jwt")]
+    pub(super) fn token(
+        &mut self,
+        given: &[u8],
+        jwt: &Jwt,
+        reads: Vec<Read>,
+        now: SystemTime,
+    ) -> Option<Caller> {
+        let readable = |(id, read): (_, Read)| Some((id, self.readable(id, read)?));
+        let pairs = jwt.secrets.iter().zip(reads).filter_map(readable);
+        match jwt.subject_of(given, pairs.collect(), now) {
+            Ok(subject) => Some(Caller::Jwt { subject }),
+            Err(why) => {
+                self.why = Some(why);
+                None
+            }
+        }
+    }
+
+    fn readable(&mut self, id: &Arc<str>, read: Read) -> Option<Secret> {
+        match read {
+            Ok(Some(secret)) => return Some(secret),
+            Ok(None) => tracing::error!(
+                secret = &**id,
+                "a secret that callers need is not in the store"
+            ),
+            Err(error) => {
+                self.is_undecided = true;
+                tracing::error!(secret = &**id, %error, "a secret that callers need cannot be read");
+            }
+        }
+        None
+    }
+
+    pub(super) fn rejection(self) -> Rejection {
+        if self.is_undecided {
+            return Rejection::Undecided;
+        }
+        Rejection::Unauthenticated(self.why.unwrap_or("there are no credentials"))
+    }
+}

@@ -1,0 +1,84 @@
+//! Where log lines go: one subscriber, unless the program has installed its own.
+
+use std::env;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+/// Short lines for a developer.
+pub(super) fn to_terminal() {
+    let lines = fmt::layer().without_time().with_target(false);
+    // Fails where the program has installed a subscriber of its own, which is then the right one.
+    let _ = tracing_subscriber::registry()
+        .with(filter(env::var("RUST_LOG").ok()))
+        .with(lines)
+        .try_init();
+}
+
+/// Lines for `CloudWatch`, in the format and from the level on that the function's configuration
+/// asks for.
+pub(super) fn to_cloudwatch() {
+    let level = env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| env::var("RUST_LOG"));
+    let lines = tracing_subscriber::registry().with(filter(level.ok()));
+    let format = env::var("AWS_LAMBDA_LOG_FORMAT").unwrap_or_default();
+    let layer = fmt::layer().without_time().with_target(false);
+    let _ = if format.eq_ignore_ascii_case("json") {
+        lines.with(layer.json()).try_init()
+    } else {
+        lines.with(layer.with_ansi(false)).try_init()
+    };
+}
+
+/// A level, or levels for targets, as in `info,hyper=debug`. What cannot be understood is `info`.
+fn filter(asked_for: Option<String>) -> Targets {
+    /// At TRACE it prints whole events, and with them every token and secret in them.
+    const PRINTS_EVENTS: &str = "lambda_runtime";
+    let asked_for = asked_for.and_then(|text| text.parse::<Targets>().ok());
+    let asked_for = asked_for.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let level = asked_for.default_level().unwrap_or(LevelFilter::OFF);
+    let others = asked_for
+        .iter()
+        .filter(|(target, _)| !target.starts_with(PRINTS_EVENTS));
+    let others = others.map(|(target, level)| (target.to_owned(), level));
+    Targets::new()
+        .with_default(level)
+        .with_targets(others)
+        .with_target(PRINTS_EVENTS, level.min(LevelFilter::INFO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracing::Level;
+
+    #[test]
+    fn whole_events_are_never_logged() {
+        for text in [
+            "trace",
+            "TRACE",
+            "lambda_runtime=trace",
+            "info,lambda_runtime::layers=trace",
+        ] {
+            let filter = filter(Some(text.to_owned()));
+            assert!(
+                !filter.would_enable("lambda_runtime::layers", &Level::TRACE),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_level_or_levels_for_targets_can_be_asked_for() {
+        let enables = |text: Option<&str>, target: &str, level| {
+            filter(text.map(str::to_owned)).would_enable(target, &level)
+        };
+        assert!(enables(None, "x", Level::INFO));
+        assert!(!enables(None, "x", Level::DEBUG));
+        assert!(enables(Some("nonsense=?"), "x", Level::INFO));
+        assert!(enables(Some("DEBUG"), "x", Level::DEBUG));
+        assert!(!enables(Some("warn"), "x", Level::INFO));
+        assert!(enables(Some("warn,x=debug"), "x::y", Level::DEBUG));
+        assert!(!enables(Some("warn,x=debug"), "y", Level::DEBUG));
+        assert!(!enables(Some("error"), "lambda_runtime", Level::INFO));
+    }
+}
