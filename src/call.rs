@@ -1,8 +1,9 @@
-//! A call on its way: `Call` → `Resolved` → `Valid` → `Ready` → `Outcome`.
+//! A call on its way: `Call` → `Resolved` → `Valid` → `Ready` → `Admitted` → `Outcome`.
 //!
 //! Each stage consumes the one before it, so that leaving one out does not compile: nothing that
 //! was not validated can run, nothing that lacks a secret can start.
 
+mod claim;
 pub(crate) mod confidential;
 mod gather;
 mod run;
@@ -11,22 +12,24 @@ use std::{
     collections::BTreeMap,
     panic::{self, AssertUnwindSafe},
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use serde_json::Value;
 
 use crate::{
-    Caller, Context, Secret, Toolkit, context,
+    Caller, Secret, Toolkit,
     host::{Host, Invocation},
     id::Selector,
+    idempotency::{Policy, fingerprint_of, protection::Protection},
     rejection::Rejection,
     secrets::SecretCache,
-    tool::{Prepared, Running},
+    tool::Prepared,
     toolkit::{Entry, NotFound},
 };
 
-pub(crate) use run::Outcome;
+use gather::Found;
+pub(crate) use run::{Outcome, Output};
 
 /// How long a tool may take unless it [says otherwise](crate::Tool::timeout).
 ///
@@ -56,9 +59,12 @@ pub(crate) struct Given {
 
 impl Call {
     /// Finds the tool.
-    pub(crate) fn resolve(self, toolkit: &Toolkit) -> Result<Resolved<'_>, Rejection> {
+    pub(crate) fn resolve(self, toolkit: &Toolkit) -> Result<Resolved, Rejection> {
         match toolkit.resolve(&self.selector) {
-            Ok(entry) => Ok(Resolved { call: self, entry }),
+            Ok(entry) => Ok(Resolved {
+                call: self,
+                entry: Arc::clone(entry),
+            }),
             Err(not_found) => Err(self.unresolved(not_found)),
         }
     }
@@ -77,26 +83,27 @@ impl Call {
 }
 
 /// A call whose tool is known.
-pub(crate) struct Resolved<'a> {
+pub(crate) struct Resolved {
     call: Call,
-    entry: &'a Entry,
+    entry: Arc<Entry>,
 }
 
-impl<'a> Resolved<'a> {
+impl Resolved {
     /// Checks the input against the tool's schema and decodes it.
     ///
     /// The types that do it are the tool's, and may panic like the tool itself.
-    pub(crate) fn validate(self) -> Result<Valid<'a>, Rejection> {
-        let entry = self.entry;
-        panic::catch_unwind(AssertUnwindSafe(|| self.validated())).unwrap_or_else(|_| {
+    pub(crate) fn validate(self, protection: &Protection) -> Result<Valid, Rejection> {
+        let tool = Arc::clone(&self.entry);
+        let validated = AssertUnwindSafe(|| self.validated(protection));
+        panic::catch_unwind(validated).unwrap_or_else(|_| {
             Err(Rejection::Misdefined {
-                tool: entry.id.to_string(),
+                tool: tool.id.to_string(),
                 detail: "Its input type panicked; the log says where.".to_owned(),
             })
         })
     }
 
-    fn validated(self) -> Result<Valid<'a>, Rejection> {
+    fn validated(self, protection: &Protection) -> Result<Valid, Rejection> {
         let Self { mut call, entry } = self;
         let mut input = call.input.take();
         let schema = &entry.tool.input;
@@ -110,86 +117,91 @@ impl<'a> Resolved<'a> {
                 });
             }
         }
+        // Of the input as it came: decoding uses it up.
+        let is_recorded = entry.tool.policy != Policy::Idempotent && protection.is_on();
+        let fingerprint = (is_recorded && call.call_id.is_some())
+            .then(|| fingerprint_of(&entry.id, call.given.user_id.as_deref(), &input));
         let prepared = entry.tool.prepare(input);
         let prepared = prepared.map_err(Rejection::InvalidInput)?;
         Ok(Valid {
             call,
             entry,
             prepared,
+            fingerprint,
         })
     }
 }
 
 /// A call whose input is right.
-pub(crate) struct Valid<'a> {
+pub(crate) struct Valid {
     call: Call,
-    entry: &'a Entry,
+    entry: Arc<Entry>,
     prepared: Prepared,
+    fingerprint: Option<String>,
 }
 
-impl<'a> Valid<'a> {
+impl Valid {
     /// Gathers what the tool requires, and only that.
-    pub(crate) async fn ready(self, around: Around<'_>) -> Result<Ready<'a>, Rejection> {
+    pub(crate) async fn ready(self, around: Around) -> Result<Ready, Rejection> {
         let Self {
             mut call,
             entry,
             prepared,
+            fingerprint,
         } = self;
-        let found = call.gather(entry, &around).await?;
-        let host = around.host;
-        let now = (host.wall)();
-        let limit = around.time_left(entry, now);
-        let started = (host.instant)();
-        let call_id = call.call_id.unwrap_or_else(|| (host.id)().to_string());
-        let context = Context::from(context::Inner {
-            call_id: call_id.clone(),
-            trace_id: call.trace_id,
-            caller: around.caller,
-            user_id: call.given.user_id,
-            tokens: found.tokens,
-            secrets: found.secrets,
-            store: context::Store::new(around.secrets, found.stored),
-            now,
-            instant: host.instant,
-            stops_at: started + limit,
-        });
+        let found = call.gather(&entry, &around).await?;
+        let Around {
+            host,
+            invocation,
+            caller,
+            secrets,
+        } = around;
         Ok(Ready {
-            call_id,
+            call,
             entry,
-            running: prepared(context.clone()),
-            context,
-            started,
-            limit,
-            instant: host.instant,
+            prepared,
+            fingerprint,
+            found,
+            host,
+            invocation,
+            caller,
+            secrets,
         })
     }
 }
 
 /// What a call's surroundings add to it.
-pub(crate) struct Around<'a> {
+pub(crate) struct Around {
     pub(crate) host: Host,
-    pub(crate) invocation: &'a Invocation,
+    pub(crate) invocation: Invocation,
     pub(crate) caller: Caller,
-    pub(crate) secrets: &'a Arc<SecretCache>,
+    pub(crate) secrets: Arc<SecretCache>,
 }
 
-impl Around<'_> {
-    /// How long the call may take from `now` on.
-    fn time_left(&self, entry: &Entry, now: SystemTime) -> Duration {
-        let limit = entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let limit = limit.min(LONGEST_TIMEOUT);
-        let left = self.invocation.time_left(now);
-        left.map_or(limit, |left| left.min(limit))
-    }
+/// How long a call may take from `now` on.
+fn time_left(entry: &Entry, invocation: &Invocation, now: SystemTime) -> Duration {
+    let limit = entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
+    let limit = limit.min(LONGEST_TIMEOUT);
+    let left = invocation.time_left(now);
+    left.map_or(limit, |left| left.min(limit))
 }
 
 /// A call that has all its tool needs.
-pub(crate) struct Ready<'a> {
-    call_id: String,
-    entry: &'a Entry,
-    running: Running,
-    context: Context,
-    started: Instant,
-    limit: Duration,
-    instant: fn() -> Instant,
+pub(crate) struct Ready {
+    call: Call,
+    entry: Arc<Entry>,
+    prepared: Prepared,
+    /// A hash of what is asked for, where that matters.
+    fingerprint: Option<String>,
+    found: Found,
+    host: Host,
+    invocation: Invocation,
+    caller: Caller,
+    secrets: Arc<SecretCache>,
+}
+
+impl Ready {
+    fn time_left(&self) -> Duration {
+        time_left(&self.entry, &self.invocation, self.host.now())
+    }
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{Caller, Failure, Secret, secrets::SecretCache};
+use crate::{Caller, Failure, Secret, host::Host, secrets::SecretCache};
 
 /// The circumstances of one call: its ids, its user, and the secrets and tokens the tool declared.
 ///
@@ -27,7 +27,7 @@ pub(crate) struct Inner {
     pub(crate) secrets: BTreeMap<String, Secret>,
     pub(crate) store: Option<Store>,
     pub(crate) now: SystemTime,
-    pub(crate) instant: fn() -> Instant,
+    pub(crate) host: Host,
     pub(crate) stops_at: Instant,
 }
 
@@ -154,7 +154,7 @@ impl Context {
     /// How long the tool may still run before its call is answered without it.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        let now = (self.0.instant)();
+        let now = self.0.host.instant();
         self.0.stops_at.saturating_duration_since(now)
     }
 }

@@ -2,20 +2,66 @@
 //!
 //! They are values, so that a recorded event has exactly one right answer.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant, SystemTime},
+};
 
 use http::request::Parts;
 use uuid::Uuid;
 
 /// Where the time and new ids come from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Host {
+    wall: fn() -> SystemTime,
+    instant: fn() -> Instant,
+    id: fn() -> Uuid,
+    /// How far a test has moved the clock, in milliseconds.
+    moved: Option<Arc<AtomicU64>>,
+}
+
+impl Host {
+    pub(crate) const fn new(
+        wall: fn() -> SystemTime,
+        instant: fn() -> Instant,
+        id: fn() -> Uuid,
+    ) -> Self {
+        Self {
+            wall,
+            instant,
+            id,
+            moved: None,
+        }
+    }
+
+    /// The same with a clock that can be moved, by this many milliseconds.
+    pub(crate) fn movable(self, moved: &Arc<AtomicU64>) -> Self {
+        let moved = Some(Arc::clone(moved));
+        Self { moved, ..self }
+    }
+
     /// The time of day.
-    pub(crate) wall: fn() -> SystemTime,
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.wall)() + self.moved()
+    }
+
     /// A clock that only goes forward, for durations.
-    pub(crate) instant: fn() -> Instant,
+    pub(crate) fn instant(&self) -> Instant {
+        (self.instant)() + self.moved()
+    }
+
     /// A new unique id.
-    pub(crate) id: fn() -> Uuid,
+    pub(crate) fn id(&self) -> Uuid {
+        (self.id)()
+    }
+
+    fn moved(&self) -> Duration {
+        let moved = self.moved.as_ref();
+        moved.map_or(Duration::ZERO, |it| Duration::from_millis(it.load(Relaxed)))
+    }
 }
 
 /// What the platform takes at most, request or answer: Lambda's quota for the payload of a

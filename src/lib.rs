@@ -32,6 +32,8 @@
 //! secrets come from.
 
 mod auth;
+#[cfg(any(feature = "dynamodb", feature = "secrets-manager"))]
+mod aws;
 mod build_error;
 mod call;
 mod context;
@@ -40,6 +42,7 @@ mod failure;
 mod handler;
 mod host;
 mod id;
+pub mod idempotency;
 mod output;
 mod rejection;
 mod requirement;
@@ -47,6 +50,7 @@ mod schema;
 pub mod secrets;
 mod serve;
 mod server;
+mod store_error;
 pub mod testing;
 mod tool;
 mod toolkit;
@@ -66,6 +70,7 @@ pub use requirement::{
 pub use secrets::Secret;
 pub use serve::{Error, serve};
 pub use server::Server;
+pub use store_error::StoreError;
 pub use tool::Tool;
 pub use toolkit::Toolkit;
 

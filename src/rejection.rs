@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use semver::Version;
 
-use crate::{IdError, Requirements, schema::ParameterErrors, secrets::StoreError};
+use crate::{IdError, Requirements, StoreError, schema::ParameterErrors};
 
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
 #[derive(Debug)]
@@ -40,6 +40,10 @@ pub(crate) enum Rejection {
     Missing(Box<Missing>),
     /// The tool's own definition is wrong; calling it again will not help.
     Misdefined { tool: String, detail: String },
+    /// The same `call_id` belongs to a call that asks for something else.
+    CallIdReused,
+    /// It cannot be told whether the call has run before.
+    Unprotected(StoreError),
     /// The server takes no calls now.
     Unavailable,
 }
@@ -79,6 +83,8 @@ impl Rejection {
             Self::Missing(missing) if missing.unreadable.is_empty() => "missing_requirements",
             Self::Missing(_) => "unreadable_secrets",
             Self::Misdefined { .. } => "misdefined_tool",
+            Self::CallIdReused => "call_id_reused",
+            Self::Unprotected(_) => "unprotected",
             Self::Unavailable => "unavailable",
         }
     }
@@ -87,6 +93,7 @@ impl Rejection {
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Undecided | Self::Unavailable => true,
+            Self::Unprotected(error) => error.is_temporary(),
             Self::Missing(missing) => {
                 let mut errors = missing.unreadable.iter().map(|(_, error)| error);
                 missing.requirements.is_empty()

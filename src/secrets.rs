@@ -25,7 +25,7 @@ pub(crate) use cache::SecretCache;
 #[cfg(feature = "secrets-manager")]
 pub use manager::SecretsManager;
 pub use source::Secrets;
-pub use store::{Read, Reading, SecretStore, StoreError};
+pub use store::{Read, Reading, SecretStore};
 
 /// A secret's value, or a user's token. Erased from memory when its last clone is dropped.
 ///

@@ -27,11 +27,7 @@ use crate::{Server, host::Host};
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// The clock and the randomness of the machine.
-pub(crate) const REAL: Host = Host {
-    wall: SystemTime::now,
-    instant: Instant::now,
-    id: Uuid::new_v4,
-};
+pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new_v4);
 
 /// Serves tools: as a Lambda function where `AWS_LAMBDA_RUNTIME_API` is set, else over HTTP on
 /// 127.0.0.1:9000 until Ctrl-C or SIGTERM.

@@ -12,8 +12,10 @@ use lambda_http::tower::ServiceExt;
 use crate::{
     Auth, Error, Toolkit,
     host::Host,
+    idempotency::{Idempotency, Policy, protection::Protection},
     secrets::{SecretCache, Secrets},
     serve,
+    toolkit::Entry,
     wire::{self, App},
 };
 
@@ -35,6 +37,7 @@ pub struct Server {
     base_path: Option<String>,
     auth: Option<Auth>,
     secrets: Option<Secrets>,
+    idempotency: Option<Idempotency>,
     ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -48,6 +51,7 @@ impl Server {
             base_path: None,
             auth: None,
             secrets: None,
+            idempotency: None,
             ready: None,
             with: Vec::new(),
         }
@@ -74,6 +78,15 @@ impl Server {
     #[must_use]
     pub fn secrets(mut self, secrets: Secrets) -> Self {
         self.secrets = Some(secrets);
+        self
+    }
+
+    /// Sets where calls are remembered, so that a repeated one has no second effect. Without it
+    /// the environment says where (see [`serve`](crate::serve));
+    /// [`testing`](crate::testing) then remembers nothing.
+    #[must_use]
+    pub fn idempotency(mut self, idempotency: Idempotency) -> Self {
+        self.idempotency = Some(idempotency);
         self
     }
 
@@ -112,6 +125,7 @@ impl Server {
             base_path: &mut self.base_path,
             auth: &mut self.auth,
             secrets: &mut self.secrets,
+            idempotency: &mut self.idempotency,
         }
     }
 
@@ -131,14 +145,23 @@ impl Server {
             .collect()
     }
 
-    /// The router, and the secrets that it reads.
-    pub(crate) fn served_on(self, host: Host) -> (Router, Arc<SecretCache>) {
+    /// The router, and what it can get ready before the first call.
+    pub(crate) fn served_on(self, host: Host) -> (Router, WarmUp) {
         let declared = self.declared_secrets();
         let secrets = self.secrets.unwrap_or_else(Secrets::none);
-        let secrets = SecretCache::new(secrets, declared, host.instant);
+        let secrets = SecretCache::new(secrets, declared, host.clone());
+        let idempotency = self.idempotency.unwrap_or_else(Idempotency::none);
+        let is_recorded = |entry: &Arc<Entry>| entry.tool.policy != Policy::Idempotent;
+        let remembers = self.toolkit.entries().iter().any(is_recorded);
+        let protection = Arc::new(Protection::new(idempotency, host.clone()));
+        let warm_up = WarmUp {
+            secrets: Arc::clone(&secrets),
+            protection: remembers.then(|| Arc::clone(&protection)),
+        };
         let app = App {
             toolkit: self.toolkit,
             catalogue: wire::oxp::Catalogue::default(),
+            protection,
             host,
             auth: self.auth.unwrap_or_default(),
             secrets: Arc::clone(&secrets),
@@ -148,13 +171,31 @@ impl Server {
         let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
         let router = self.with.into_iter().fold(router, changed);
         match self.base_path.as_deref().map(|path| path.trim_matches('/')) {
-            None | Some("") => (router, secrets),
+            None | Some("") => (router, warm_up),
             Some(path) => {
                 let base = format!("/{path}");
                 let service = router.map_request(move |request| without_base(request, &base));
-                (Router::new().fallback_service(service), secrets)
+                (Router::new().fallback_service(service), warm_up)
             }
         }
+    }
+}
+
+/// What can be got ready before the first call.
+pub(crate) struct WarmUp {
+    secrets: Arc<SecretCache>,
+    protection: Option<Arc<Protection>>,
+}
+
+impl WarmUp {
+    /// Both at once. What is wrong is logged: it may be right by the time of a call.
+    pub(crate) async fn run(self) {
+        let protection = async {
+            if let Some(protection) = &self.protection {
+                protection.warm().await;
+            }
+        };
+        tokio::join!(self.secrets.warm(), protection);
     }
 }
 
@@ -163,6 +204,7 @@ pub(crate) struct Choices<'a> {
     pub(crate) base_path: &'a mut Option<String>,
     pub(crate) auth: &'a mut Option<Auth>,
     pub(crate) secrets: &'a mut Option<Secrets>,
+    pub(crate) idempotency: &'a mut Option<Idempotency>,
 }
 
 /// Takes the base path off, where there is something behind it.

@@ -10,7 +10,10 @@ use std::{
     collections::BTreeMap,
     env, fmt, fs, io,
     path::{Path, PathBuf},
-    sync::LazyLock,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant, SystemTime},
 };
 
@@ -29,14 +32,14 @@ const NOW: Duration = Duration::from_hours(471_252);
 const ID: Uuid = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000);
 
 /// A host on which no time passes.
-pub(crate) const FIXED: Host = Host {
-    wall: || SystemTime::UNIX_EPOCH + NOW,
-    instant: || {
+pub(crate) const FIXED: Host = Host::new(
+    || SystemTime::UNIX_EPOCH + NOW,
+    || {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         *START
     },
-    id: || ID,
-};
+    || ID,
+);
 
 /// The answer that belongs to an event.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -54,9 +57,10 @@ pub struct Expected {
 
 impl Expected {
     /// The headers that are asserted in files that are written, not by hand.
-    const HEADERS: [&str; 6] = [
+    const HEADERS: [&str; 7] = [
         "allow",
         "content-type",
+        "idempotent-replay",
         "oxp-version",
         "retry-after",
         "www-authenticate",
@@ -84,17 +88,25 @@ impl Expected {
 /// A Lambda function in-process: events go in, answers come out, no AWS and no socket between.
 pub struct Function {
     router: Router,
+    moved: Arc<AtomicU64>,
 }
 
 impl Function {
     /// The function that [`serve`](crate::serve) would run, with a fixed clock (5 October 2023,
     /// 12:00:00 UTC) on which calls take no time, and with one fixed id. The environment has no
     /// say: without [`Server::auth`] everybody may call, without [`Server::secrets`] there is no
-    /// store.
+    /// store, without [`Server::idempotency`] every call runs.
     #[must_use]
     pub fn new(server: impl Into<Server>) -> Self {
-        let (router, _) = server.into().served_on(FIXED);
-        Self { router }
+        let moved = Arc::default();
+        let (router, _) = server.into().served_on(FIXED.movable(&moved));
+        Self { router, moved }
+    }
+
+    /// Moves the clock, which stands still otherwise. Whole milliseconds.
+    pub fn advance(&self, time: Duration) {
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.moved.fetch_add(ms, Ordering::Relaxed);
     }
 
     /// Answers one event, given as its JSON text, with the JSON that Lambda would send back.

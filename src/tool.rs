@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::{
     Context, Failure, Requirements,
     handler::Handler,
+    idempotency::Policy,
     output,
     schema::{self, ParameterErrors, Schema},
 };
@@ -55,6 +56,7 @@ pub struct Tool {
     pub(crate) output: Schema,
     pub(crate) requirements: Requirements,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) policy: Policy,
     pub(crate) defined_at: &'static Location<'static>,
     prepare: Prepare,
 }
@@ -116,6 +118,7 @@ impl Tool {
             output,
             requirements: Requirements::default(),
             timeout: None,
+            policy: Policy::default(),
             defined_at: Location::caller(),
             prepare: Box::new(move |input| prepare(handler.clone(), input)),
         }
@@ -169,6 +172,23 @@ impl Tool {
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
+        self
+    }
+
+    /// Says that running the tool again changes nothing: reading, computing. Its calls are not
+    /// [remembered](crate::idempotency), which costs less.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.policy = Policy::Idempotent;
+        self
+    }
+
+    /// Says that the tool must rather not run at all than twice: a payment, a message. A call with
+    /// a `call_id` that was cut off is not run again until it is
+    /// [forgotten](crate::idempotency::Idempotency::expire_after).
+    #[must_use]
+    pub fn run_at_most_once(mut self) -> Self {
+        self.policy = Policy::AtMostOnce;
         self
     }
 

@@ -33,7 +33,9 @@ use check::{mistakes_in, problem};
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 pub struct Toolkit {
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
+    /// For each entry, the next older version of the same tool.
+    older: Vec<Option<usize>>,
     /// The newest version of each `Toolkit.Tool`.
     newest: HashMap<Arc<str>, usize>,
 }
@@ -41,8 +43,6 @@ pub struct Toolkit {
 pub(crate) struct Entry {
     pub(crate) id: ToolId,
     pub(crate) tool: Tool,
-    /// The next older version of the same tool.
-    older: Option<usize>,
 }
 
 /// Why a selector selects no tool.
@@ -74,6 +74,7 @@ impl Toolkit {
         let count = tools.size_hint().0;
         let mut toolkit = Self {
             entries: Vec::with_capacity(count),
+            older: Vec::with_capacity(count),
             newest: HashMap::with_capacity(count),
         };
         for tool in tools {
@@ -105,16 +106,16 @@ impl Toolkit {
     /// The tools as `GET /tools` describes them, in the order in which they were given.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        let definition = |entry: &Entry| ToolDefinition::of(&entry.id, &entry.tool);
+        let definition = |entry: &Arc<Entry>| ToolDefinition::of(&entry.id, &entry.tool);
         self.entries.iter().map(definition).collect()
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }
 
     /// OXP 1.0, Tool Version Resolution.
-    pub(crate) fn resolve(&self, selector: &Selector) -> Result<&Entry, NotFound> {
+    pub(crate) fn resolve(&self, selector: &Selector) -> Result<&Arc<Entry>, NotFound> {
         let Some(newest) = self.newest.get(&selector.qualified) else {
             let closest = self.closest(&selector.qualified);
             return Err(NotFound::Tool { closest });
@@ -137,9 +138,9 @@ impl Toolkit {
     }
 
     /// An entry and its older versions.
-    fn versions(&self, newest: usize) -> impl Iterator<Item = &Entry> {
-        let entry = |place: usize| &self.entries[place];
-        std::iter::successors(Some(entry(newest)), move |newer| newer.older.map(entry))
+    fn versions(&self, newest: usize) -> impl Iterator<Item = &Arc<Entry>> {
+        let places = std::iter::successors(Some(newest), |newer| self.older[*newer]);
+        places.map(|place| &self.entries[place])
     }
 
     fn closest(&self, qualified: &str) -> Option<String> {
@@ -161,7 +162,8 @@ impl Toolkit {
         let newest = self.newest.get(id.qualified()).copied();
         // The version after which this one belongs, and the one before it.
         let (mut newer, mut older) = (None, newest);
-        while let Some(entry) = older.map(|older| &self.entries[older]) {
+        while let Some(place) = older {
+            let entry = &self.entries[place];
             match entry.id.version().cmp(id.version()) {
                 Ordering::Less => break,
                 Ordering::Equal => {
@@ -169,16 +171,17 @@ impl Toolkit {
                     let text = format!("this id and version is already registered at {first}");
                     return problems.push(problem(&tool, &text));
                 }
-                Ordering::Greater => (newer, older) = (older, entry.older),
+                Ordering::Greater => (newer, older) = (older, self.older[place]),
             }
         }
         match newer {
-            Some(newer) => self.entries[newer].older = Some(place),
+            Some(newer) => self.older[newer] = Some(place),
             None => {
                 self.newest.insert(id.shared(), place);
             }
         }
-        self.entries.push(Entry { id, tool, older });
+        self.entries.push(Arc::new(Entry { id, tool }));
+        self.older.push(older);
     }
 }
 

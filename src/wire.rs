@@ -22,6 +22,7 @@ use crate::{
     Auth, Caller, Toolkit,
     call::{Around, Call, Outcome},
     host::{Host, Invocation, LARGEST_PAYLOAD},
+    idempotency::protection::Protection,
     rejection::Rejection,
     secrets::SecretCache,
 };
@@ -33,6 +34,7 @@ pub(crate) struct App {
     pub(crate) host: Host,
     pub(crate) auth: Auth,
     pub(crate) secrets: Arc<SecretCache>,
+    pub(crate) protection: Arc<Protection>,
     pub(crate) ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
@@ -98,7 +100,7 @@ impl App {
 
     /// Authenticates a request, then reads its body.
     async fn admit(&self, request: Request) -> Result<Admitted, Rejection> {
-        let now = (self.host.wall)();
+        let now = self.host.now();
         let auth = self.auth.check(request.headers(), &self.secrets, now);
         let caller = auth.await?;
         let (parts, body) = read(request).await?;
@@ -114,19 +116,20 @@ impl App {
     async fn perform(
         &self,
         call: Call,
-        invocation: &Invocation,
+        invocation: Invocation,
         caller: Caller,
     ) -> Result<Outcome, Rejection> {
         if !self.is_ready() {
             return Err(Rejection::Unavailable);
         }
-        let valid = call.resolve(&self.toolkit)?.validate()?;
-        let around = Around {
-            host: self.host,
+        let valid = call.resolve(&self.toolkit)?.validate(&self.protection)?;
+        let ready = valid.ready(Around {
+            host: self.host.clone(),
             invocation,
             caller,
-            secrets: &self.secrets,
-        };
-        Ok(valid.ready(around).await?.run().await)
+            secrets: Arc::clone(&self.secrets),
+        });
+        let admitted = ready.await?.claim(&self.protection).await?;
+        Ok(admitted.run().await)
     }
 }

@@ -1,12 +1,17 @@
 //! Gathering what a tool requires: from the call, and from the server's own store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use super::{Around, Call};
+use super::{Around, Call, time_left};
 use crate::{
-    Requirements, Secret,
+    Caller, Context, Requirements, Secret, StoreError, context,
+    host::Host,
     rejection::{Missing, Rejection},
-    secrets::StoreError,
+    secrets::SecretCache,
     toolkit::Entry,
 };
 
@@ -25,7 +30,7 @@ impl Call {
     pub(super) async fn gather(
         &mut self,
         entry: &Entry,
-        around: &Around<'_>,
+        around: &Around,
     ) -> Result<Found, Rejection> {
         let requirements = &entry.tool.requirements;
         let mut found = Found::default();
@@ -52,7 +57,7 @@ impl Call {
         })))
     }
 
-    async fn gather_secrets(&mut self, found: &mut Found, entry: &Entry, around: &Around<'_>) {
+    async fn gather_secrets(&mut self, found: &mut Found, entry: &Entry, around: &Around) {
         let needed = entry.tool.requirements.secrets.iter().map(|it| &*it.id);
         let mut wanted = Vec::new();
         for id in needed {
@@ -66,7 +71,7 @@ impl Call {
         if wanted.is_empty() {
             return;
         }
-        let left = around.time_left(entry, (around.host.wall)());
+        let left = time_left(entry, &around.invocation, around.host.now());
         let reads = around.secrets.read(&wanted, Some(left)).await;
         for (id, read) in wanted.into_iter().zip(reads) {
             match read {
@@ -82,6 +87,30 @@ impl Call {
 }
 
 impl Found {
+    /// What the tool gets to see of its call.
+    pub(super) fn context(
+        self,
+        call: Call,
+        call_id: String,
+        caller: Caller,
+        store: &Arc<SecretCache>,
+        host: &Host,
+        limit: Duration,
+    ) -> Context {
+        Context::from(context::Inner {
+            call_id,
+            trace_id: call.trace_id,
+            caller,
+            user_id: call.given.user_id,
+            tokens: self.tokens,
+            secrets: self.secrets,
+            store: context::Store::new(store, self.stored),
+            now: host.now(),
+            stops_at: host.instant() + limit,
+            host: host.clone(),
+        })
+    }
+
     /// Copies only what is missing: nothing, for most calls.
     fn missing_of(&self, requirements: &Requirements, user_id: bool) -> Requirements {
         let is_unreadable = |id: &str| self.unreadable.iter().any(|(it, _)| it == id);

@@ -2,35 +2,84 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
 use super::{Ready, confidential};
-use crate::{Failure, toolkit::Entry};
+use crate::{
+    Failure,
+    idempotency::{Policy, protection::Ending},
+    toolkit::Entry,
+};
 
 /// What came of a call whose tool ran.
 pub(crate) struct Outcome {
     pub(crate) tool: String,
     pub(crate) call_id: String,
     pub(crate) duration: Duration,
-    pub(crate) result: Result<Value, Failure>,
+    pub(crate) result: Result<Output, Failure>,
+    /// Whether this is what an earlier call with the same id was answered.
+    pub(crate) is_replay: bool,
 }
 
-impl Ready<'_> {
-    /// Runs the tool inside its time limit and behind a barrier for panics.
-    pub(crate) async fn run(self) -> Outcome {
-        let running = confidential::scope(self.context.clone(), self.running);
-        let task = Cancelled(tokio::spawn(running.in_current_span()));
-        let result = bounded(task, self.limit).await;
-        let result = result.map_err(|failure| failure.without(&self.context));
-        let duration = (self.instant)().saturating_duration_since(self.started);
-        Outcome {
-            tool: self.entry.id.to_string(),
-            call_id: self.call_id,
-            duration,
-            result: result.and_then(|value| conforming(self.entry, value)),
+/// What a tool gave.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Output {
+    /// The value.
+    Value(Value),
+    /// Its JSON, as it was written before.
+    Json(Box<RawValue>),
+}
+
+impl Outcome {
+    /// The task that ran the call ended without an outcome: the runtime is stopping.
+    pub(super) fn lost(tool: String, call_id: String) -> Self {
+        Self {
+            tool,
+            call_id,
+            duration: Duration::ZERO,
+            result: Err(Failure::new("The tool server is stopping").retry()),
+            is_replay: false,
         }
+    }
+}
+
+impl Ready {
+    /// Runs the tool inside its time limit and behind a barrier for panics.
+    pub(super) async fn run(self, policy: Policy) -> (Outcome, Ending) {
+        let limit = self.time_left();
+        let started = self.host.instant();
+        let call_id = self.call.call_id.clone();
+        let call_id = call_id.unwrap_or_else(|| self.host.id().to_string());
+        let Self {
+            call,
+            entry,
+            prepared,
+            found,
+            host,
+            caller,
+            secrets,
+            ..
+        } = self;
+        let context = found.context(call, call_id.clone(), caller, &secrets, &host, limit);
+        let running = confidential::scope(context.clone(), prepared(context.clone()));
+        let task = Cancelled(tokio::spawn(running.in_current_span()));
+        let (result, ending) = bounded(task, limit, policy).await;
+        let duration = host.instant().saturating_duration_since(started);
+        let result = result
+            .map_err(|failure| failure.without(&context))
+            .and_then(|value| conforming(&entry, value));
+        let outcome = Outcome {
+            tool: entry.id.to_string(),
+            call_id,
+            duration,
+            result: result.map(Output::Value),
+            is_replay: false,
+        };
+        (outcome, ending)
     }
 }
 
@@ -46,17 +95,35 @@ impl Drop for Cancelled {
 
 /// A task of its own, because a panic then ends only the task, and a tool that blocks its thread
 /// does not keep the answer from leaving on another.
-async fn bounded(mut task: Cancelled, limit: Duration) -> Result<Value, Failure> {
+async fn bounded(
+    mut task: Cancelled,
+    limit: Duration,
+    policy: Policy,
+) -> (Result<Value, Failure>, Ending) {
+    let stopped = |failure: Failure| {
+        let failure = match policy {
+            Policy::AtMostOnce => failure.prompt(
+                "The tool may have had its effect; do not call it again without asking the user.",
+            ),
+            _ => failure,
+        };
+        (Err(failure), Ending::Stopped)
+    };
     match tokio::time::timeout(limit, &mut task.0).await {
-        Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err(Failure::new("The tool stopped because of an error in it")
-            .developer_message("The tool panicked; the log says where.")),
-        Err(_) => Err(Failure::new("The tool did not finish in time")
-            .developer_message(format!(
-                "The tool was stopped after {} ms.",
-                limit.as_millis()
-            ))
-            .retry()),
+        Ok(Ok(result)) => (result, Ending::Returned),
+        Ok(Err(_)) => stopped(
+            Failure::new("The tool stopped because of an error in it")
+                .developer_message("The tool panicked; the log says where."),
+        ),
+        Err(_) => {
+            let failure = Failure::new("The tool did not finish in time").developer_message(
+                format!("The tool was stopped after {} ms.", limit.as_millis()),
+            );
+            stopped(match policy {
+                Policy::AtMostOnce => failure,
+                _ => failure.retry(),
+            })
+        }
     }
 }
 

@@ -19,8 +19,8 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{Read, SecretStore, Secrets, StoreError};
-use crate::Secret;
+use super::{Read, SecretStore, Secrets};
+use crate::{Secret, StoreError, host::Host};
 use entry::{BRIEFLY, Entry, Held, Known};
 use flight::{Flight, asked, landed, no_answer};
 
@@ -29,20 +29,16 @@ pub(crate) struct SecretCache {
     secrets: Secrets,
     /// All ids that the tools and the server's own authentication declare.
     declared: Vec<String>,
-    instant: fn() -> Instant,
+    host: Host,
     entries: Mutex<HashMap<String, Entry>>,
 }
 
 impl SecretCache {
-    pub(crate) fn new(
-        secrets: Secrets,
-        declared: Vec<String>,
-        instant: fn() -> Instant,
-    ) -> Arc<Self> {
+    pub(crate) fn new(secrets: Secrets, declared: Vec<String>, host: Host) -> Arc<Self> {
         Arc::new(Self {
             secrets,
             declared,
-            instant,
+            host,
             entries: Mutex::default(),
         })
     }
@@ -109,7 +105,7 @@ impl SecretCache {
         left: Duration,
     ) -> Option<Secret> {
         let store = self.secrets.store.as_ref()?;
-        let now = (self.instant)();
+        let now = self.host.instant();
         let flight = {
             let mut entries = self.lock();
             let entry = entries.entry(id.to_owned()).or_default();
@@ -135,7 +131,7 @@ impl SecretCache {
 
     /// What is known of each secret; what is not is asked for.
     fn known(self: &Arc<Self>, store: &Arc<dyn SecretStore>, ids: &[&str]) -> Vec<Known> {
-        let now = (self.instant)();
+        let now = self.host.instant();
         let mut entries = self.lock();
         let is_wanted = |entries: &HashMap<String, Entry>, id: &str| {
             entries.get(id).is_none_or(|entry| entry.is_wanted(now))
@@ -186,7 +182,7 @@ impl SecretCache {
 
     /// Keeps what came of a request; returns what its callers get.
     fn land(&self, ids: Vec<String>, reads: Vec<Read>) -> HashMap<String, Read> {
-        let now = (self.instant)();
+        let now = self.host.instant();
         let missing = || {
             Err(StoreError::unavailable(
                 "the store left it out of its answer",
@@ -207,7 +203,7 @@ impl SecretCache {
 
     /// The answer for a call that cannot wait any longer.
     fn late(&self, id: &str, limit: Duration) -> Read {
-        let now = (self.instant)();
+        let now = self.host.instant();
         let entries = self.lock();
         let held = entries.get(id).and_then(|entry| entry.held.as_ref());
         match held.and_then(|held| held.good(&self.secrets, now)) {

@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Read, Reading, SecretStore, StoreError};
-use crate::Secret;
+use super::{Read, Reading, SecretStore};
+use crate::{Secret, StoreError};
 
 pub(super) struct Environment {
     file: Option<PathBuf>,

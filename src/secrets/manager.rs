@@ -1,21 +1,19 @@
 //! AWS Secrets Manager.
 //!
 //! The client is made when a secret is first read, so that a function none of whose tools needs
-//! one pays nothing. It knows the credentials that Lambda gives a function and no other kind: each
-//! provider more is code to load in every cold start.
+//! one pays nothing.
 
-use std::{collections::HashMap, env, sync::OnceLock, time::Duration};
+use std::{collections::HashMap, sync::OnceLock};
 
 use aws_sdk_secretsmanager::{
-    Client, Config,
-    config::{BehaviorVersion, Credentials, Region, retry::RetryConfig, timeout::TimeoutConfig},
+    Client,
     error::{ProvideErrorMetadata, SdkError},
     primitives::Blob,
 };
 use serde_json::Value;
 
-use super::{Read, Reading, SecretStore, StoreError};
-use crate::Secret;
+use super::{Read, Reading, SecretStore};
+use crate::{Secret, StoreError, aws};
 
 /// Secrets in AWS Secrets Manager, for [`Secrets::from_store`](super::Secrets::from_store).
 ///
@@ -93,8 +91,8 @@ impl SecretsManager {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = client_of_environment()?;
-        Ok(self.client.get_or_init(|| client))
+        let config = aws::config("SECRETS_MANAGER")?;
+        Ok(self.client.get_or_init(|| Client::new(&config)))
     }
 
     async fn each(&self, prefix: &str, ids: &[String]) -> Result<Vec<Read>, StoreError> {
@@ -196,39 +194,6 @@ impl SecretStore for SecretsManager {
             Form::Json { .. } => usize::MAX,
         }
     }
-}
-
-/// The client of a function on Lambda.
-fn client_of_environment() -> Result<Client, StoreError> {
-    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let needed = |name: &str| {
-        set(name).ok_or_else(|| {
-            StoreError::denied(format!("the environment variable {name} is not set"))
-        })
-    };
-    let region = set("AWS_REGION").map_or_else(|| needed("AWS_DEFAULT_REGION"), Ok);
-    let region =
-        region.map_err(|_| StoreError::denied("the environment variable AWS_REGION is not set"))?;
-    let credentials = Credentials::new(
-        needed("AWS_ACCESS_KEY_ID")?,
-        needed("AWS_SECRET_ACCESS_KEY")?,
-        set("AWS_SESSION_TOKEN"),
-        None,
-        "environment",
-    );
-    let endpoint = set("AWS_ENDPOINT_URL_SECRETS_MANAGER").or_else(|| set("AWS_ENDPOINT_URL"));
-    // Three attempts fit into the time that a read has.
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(1))
-        .operation_attempt_timeout(Duration::from_millis(1500));
-    let mut config = Config::builder()
-        .behavior_version(BehaviorVersion::v2026_01_12())
-        .region(Region::new(region))
-        .credentials_provider(credentials)
-        .retry_config(RetryConfig::standard())
-        .timeout_config(timeouts.build());
-    config.set_endpoint_url(endpoint);
-    Ok(Client::from_conf(config.build()))
 }
 
 fn decoded(name: &str, text: Option<String>, bytes: Option<Blob>) -> Result<Secret, StoreError> {

@@ -27,10 +27,10 @@ const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 /// Takes events from the runtime API until the platform ends the process.
 pub(super) async fn run(server: Server) -> Result<(), Error> {
     log::to_cloudwatch();
-    let (router, secrets) = server.served_on(REAL);
+    let (router, warm_up) = server.served_on(REAL);
     // Before the first event is asked for, Lambda gives a function all the CPU it has, which is
     // when a connection costs least. The first call waits for it no longer than this.
-    let warm = tokio::spawn(async move { secrets.warm().await });
+    let warm = tokio::spawn(warm_up.run());
     let _ = tokio::time::timeout(LONGEST_WARM_UP, warm).await;
     let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         let router = router.clone();

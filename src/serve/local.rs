@@ -23,15 +23,15 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     let listener = listen().await?;
     let address = listener.local_addr()?;
     let greeting = Greeting::of(&server, address);
-    let (router, secrets) = match env::var_os("RECORD_EVENTS") {
+    let (router, warm_up) = match env::var_os("RECORD_EVENTS") {
         None => server.served_on(REAL),
         // With the clock and ids that a replay has, or it could not give the same answer.
         Some(folder) => {
-            let (router, secrets) = server.served_on(testing::FIXED);
-            (record::into(folder.into(), router)?, secrets)
+            let (router, warm_up) = server.served_on(testing::FIXED);
+            (record::into(folder.into(), router)?, warm_up)
         }
     };
-    tokio::spawn(async move { secrets.warm().await });
+    tokio::spawn(warm_up.run());
     let router = if address.ip().is_loopback() {
         guarded(router)
     } else {

@@ -6,7 +6,7 @@
 use std::{env, fmt, path::PathBuf, time::Duration};
 
 use super::Error;
-use crate::{Auth, Server, secrets::Secrets, server::Choices};
+use crate::{Auth, Server, idempotency::Idempotency, secrets::Secrets, server::Choices};
 
 /// Fills in what `server` has not chosen.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
@@ -15,6 +15,7 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
         base_path,
         auth,
         secrets,
+        idempotency,
     } = server.choices();
     if base_path.is_none() {
         *base_path = set("TOOLS_BASE_PATH")?;
@@ -24,6 +25,9 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     }
     if secrets.is_none() {
         *secrets = Some(chosen_secrets(on_lambda)?);
+    }
+    if idempotency.is_none() {
+        *idempotency = Some(chosen_idempotency()?);
     }
     Ok(())
 }
@@ -106,21 +110,13 @@ fn chosen_secrets(on_lambda: bool) -> Result<Secrets, WrongChoice> {
             )));
         }
     };
-    if let Some(text) = set("TOOLS_SECRETS_CACHE_SECONDS")? {
-        let seconds = text.parse().map_err(|_| {
-            WrongChoice(format!(
-                "TOOLS_SECRETS_CACHE_SECONDS is '{text}', and has to be a number of seconds"
-            ))
-        })?;
-        secrets = secrets.cache_for(Duration::from_secs(seconds));
+    if let Some(time) = seconds("TOOLS_SECRETS_CACHE_SECONDS")? {
+        secrets = secrets.cache_for(time);
     }
-    match set("TOOLS_SECRETS_FROM_CALLS")?.as_deref() {
-        None | Some("yes") => Ok(secrets),
-        Some("no") => Ok(secrets.only_from_store()),
-        Some(other) => Err(WrongChoice(format!(
-            "TOOLS_SECRETS_FROM_CALLS is '{other}', and has to be yes or no"
-        ))),
-    }
+    Ok(match yes_or_no("TOOLS_SECRETS_FROM_CALLS")? {
+        None | Some(true) => secrets,
+        Some(false) => secrets.only_from_store(),
+    })
 }
 
 #[cfg(feature = "secrets-manager")]
@@ -149,7 +145,71 @@ fn secrets_manager() -> Result<Secrets, WrongChoice> {
     ))
 }
 
-#[cfg(not(all(feature = "jwt", feature = "secrets-manager")))]
+fn chosen_idempotency() -> Result<Idempotency, WrongChoice> {
+    let choice = set("TOOLS_IDEMPOTENCY")?;
+    let mut idempotency = match choice.as_deref().unwrap_or("memory") {
+        "memory" => Idempotency::in_memory(),
+        "dynamodb" => in_dynamodb()?,
+        "none" => Idempotency::none(),
+        other => {
+            return Err(WrongChoice(format!(
+                "TOOLS_IDEMPOTENCY is '{other}', and has to be memory, dynamodb or none"
+            )));
+        }
+    };
+    if let Some(time) = seconds("TOOLS_IDEMPOTENCY_SECONDS")? {
+        idempotency = idempotency.expire_after(time);
+    }
+    if let Some(time) = seconds("TOOLS_IDEMPOTENCY_WAIT_SECONDS")? {
+        idempotency = idempotency.wait_for(time);
+    }
+    Ok(match yes_or_no("TOOLS_IDEMPOTENCY_REQUIRED")? {
+        None | Some(true) => idempotency,
+        Some(false) => idempotency.run_without_store(),
+    })
+}
+
+#[cfg(feature = "dynamodb")]
+fn in_dynamodb() -> Result<Idempotency, WrongChoice> {
+    let Some(table) = set("TOOLS_IDEMPOTENCY_TABLE")? else {
+        let text = "TOOLS_IDEMPOTENCY=dynamodb needs the name of a table in \
+            TOOLS_IDEMPOTENCY_TABLE";
+        return Err(WrongChoice(text.into()));
+    };
+    Ok(Idempotency::in_store(crate::idempotency::DynamoDb::new(
+        table,
+    )))
+}
+
+#[cfg(not(feature = "dynamodb"))]
+fn in_dynamodb() -> Result<Idempotency, WrongChoice> {
+    Err(without_feature("TOOLS_IDEMPOTENCY=dynamodb", "dynamodb"))
+}
+
+fn seconds(name: &str) -> Result<Option<Duration>, WrongChoice> {
+    let Some(text) = set(name)? else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(seconds) => Ok(Some(Duration::from_secs(seconds))),
+        Err(_) => Err(WrongChoice(format!(
+            "{name} is '{text}', and has to be a number of seconds"
+        ))),
+    }
+}
+
+fn yes_or_no(name: &str) -> Result<Option<bool>, WrongChoice> {
+    match set(name)?.as_deref() {
+        None => Ok(None),
+        Some("yes") => Ok(Some(true)),
+        Some("no") => Ok(Some(false)),
+        Some(other) => Err(WrongChoice(format!(
+            "{name} is '{other}', and has to be yes or no"
+        ))),
+    }
+}
+
+#[cfg(not(all(feature = "jwt", feature = "secrets-manager", feature = "dynamodb")))]
 fn without_feature(choice: &str, feature: &str) -> WrongChoice {
     WrongChoice(format!(
         "{choice} needs lambda_tools' cargo feature '{feature}', which this program is built \

@@ -16,7 +16,6 @@ use crate::{
 /// ```
 #[must_use]
 pub fn context() -> ContextBuilder {
-    let now = FIXED.wall;
     ContextBuilder {
         inner: context::Inner {
             call_id: ID.to_string(),
@@ -26,9 +25,9 @@ pub fn context() -> ContextBuilder {
             tokens: BTreeMap::new(),
             secrets: BTreeMap::new(),
             store: None,
-            now: now(),
-            instant: FIXED.instant,
-            stops_at: (FIXED.instant)() + crate::DEFAULT_TIMEOUT,
+            now: FIXED.now(),
+            stops_at: FIXED.instant() + crate::DEFAULT_TIMEOUT,
+            host: FIXED,
         },
         rotated: BTreeMap::new(),
     }
@@ -80,7 +79,7 @@ impl ContextBuilder {
     #[must_use]
     pub fn build(mut self) -> Context {
         let ids = self.rotated.keys().cloned().collect();
-        let cache = SecretCache::new(Secrets::fixed(self.rotated), Vec::new(), FIXED.instant);
+        let cache = SecretCache::new(Secrets::fixed(self.rotated), Vec::new(), FIXED);
         self.inner.store = context::Store::new(&cache, ids);
         self.inner.into()
     }

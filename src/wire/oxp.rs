@@ -27,6 +27,7 @@ use error::{ErrorBody, status_of};
 
 pub(crate) use response::size_as_sent;
 
+const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// `GET /health`: 200 when ready to take calls, 503 when not.
@@ -68,14 +69,15 @@ pub(super) fn list(app: &App, admitted: &Admitted) -> Response {
 
 /// `POST /tools/call`: runs one tool.
 pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
-    let begun = (app.host.instant)();
+    let begun = app.host.instant();
     let decoded = request::decode(&admitted.headers, &admitted.body);
     let (dialect, invocation) = (decoded.dialect, admitted.invocation);
+    let largest = invocation.largest_answer;
     let named = Named::of(&admitted.caller);
     let (asked_for, result) = match decoded.call {
         Ok(call) => {
             let asked_for = call.selector.clone();
-            let outcome = app.perform(call, &invocation, admitted.caller).await;
+            let outcome = app.perform(call, invocation, admitted.caller).await;
             (Some(asked_for), outcome)
         }
         Err(rejection) => (None, Err(rejection)),
@@ -83,11 +85,17 @@ pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
     match result {
         Ok(outcome) => {
             log_outcome(&outcome, &named);
-            let body = response::outcome(dialect, outcome, invocation.largest_answer);
-            send(StatusCode::OK, body.into())
+            let is_replay = outcome.is_replay;
+            let body = response::outcome(dialect, outcome, largest);
+            let mut response = send(StatusCode::OK, body.into());
+            if is_replay {
+                let headers = response.headers_mut();
+                headers.insert(REPLAY, HeaderValue::from_static("true"));
+            }
+            response
         }
         Err(rejection) => {
-            let after = (app.host.instant)().saturating_duration_since(begun);
+            let after = app.host.instant().saturating_duration_since(begun);
             let refused = Refused {
                 asked_for,
                 after,
@@ -121,12 +129,30 @@ fn log_outcome(outcome: &Outcome, named: &Named) {
     let ms = response::milliseconds(outcome.duration).as_f64();
     let (tool, call_id) = (outcome.tool.as_str(), outcome.call_id.as_str());
     let caller = named.0.as_deref();
+    let replayed = outcome.is_replay.then_some(true);
     match &outcome.result {
-        Ok(_) => tracing::info!(tool, ms, outcome = "success", call_id, caller, "call"),
+        Ok(_) => tracing::info!(
+            tool,
+            ms,
+            outcome = "success",
+            call_id,
+            caller,
+            replayed,
+            "call"
+        ),
         Err(failure) => {
             let why = failure.parts().developer_message.as_deref();
             let why = why.unwrap_or_else(|| failure.message());
-            tracing::warn!(tool, ms, outcome = "failure", call_id, caller, why, "call");
+            tracing::warn!(
+                tool,
+                ms,
+                outcome = "failure",
+                call_id,
+                caller,
+                replayed,
+                why,
+                "call"
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The calculator's tools.
 #[must_use]
 pub fn tools() -> Vec<Tool> {
-    vec![
+    let versions = [
         Tool::new("Calculator.Add@1.0.0", add),
         Tool::new("Calculator.Add@2.0.0", add_finite).description(
             "Adds two numbers together. Since 2.0.0 a sum too large to be represented is reported \
@@ -17,7 +17,8 @@ pub fn tools() -> Vec<Tool> {
             "Adds two numbers together. Since 10.0.0 a sum that had to be rounded, of numbers \
              beyond 9007199254740992, is refused as well.",
         ),
-    ]
+    ];
+    versions.map(Tool::idempotent).into()
 }
 
 /// Adds two numbers together.

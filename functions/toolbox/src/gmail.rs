@@ -25,7 +25,8 @@ pub fn tools(endpoints: Arc<Endpoints>) -> Vec<Tool> {
     vec![
         Tool::new("Gmail.GetEmails@1.2.0", get_emails)
             .authorization("google", ["https://www.googleapis.com/auth/gmail.readonly"])
-            .user_id(),
+            .user_id()
+            .idempotent(),
     ]
 }
 

@@ -20,7 +20,9 @@ pub fn tools(endpoints: Arc<Endpoints>) -> Vec<Tool> {
         let endpoints = Arc::clone(&endpoints);
         async move { send(&endpoints, input, &cx).await }
     };
-    vec![Tool::new("SMS.Send@0.1.2", send).secret("TWILIO_API_KEY")]
+    let tool = Tool::new("SMS.Send@0.1.2", send).secret("TWILIO_API_KEY");
+    // A message that may have been sent is not sent again because somebody asks twice.
+    vec![tool.run_at_most_once()]
 }
 
 /// Sends SMS messages using Twilio.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The system's tools.
 #[must_use]
 pub fn tools() -> Vec<Tool> {
-    vec![Tool::new("System.GetTimestamp@1.0.0", get_timestamp)]
+    vec![Tool::new("System.GetTimestamp@1.0.0", get_timestamp).idempotent()]
 }
 
 /// Retrieves the current system timestamp.

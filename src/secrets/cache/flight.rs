@@ -4,7 +4,10 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-use crate::secrets::{Read, SecretStore, StoreError};
+use crate::{
+    StoreError,
+    secrets::{Read, SecretStore},
+};
 
 /// A request under way, and what came of it.
 pub(super) type Flight = watch::Receiver<Option<Arc<HashMap<String, Read>>>>;

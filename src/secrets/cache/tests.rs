@@ -1,6 +1,6 @@
 //! The cache, with a clock and a store that do what a test says.
 
-use std::{cell::Cell, sync::LazyLock};
+use std::{cell::Cell, sync::LazyLock, time::Instant};
 
 use tokio::task::JoinSet;
 
@@ -15,9 +15,13 @@ thread_local! {
     static MOVED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-fn clock() -> Instant {
+fn instant() -> Instant {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     *START + MOVED.get()
+}
+
+fn host() -> Host {
+    Host::new(std::time::SystemTime::now, instant, uuid::Uuid::new_v4)
 }
 
 fn wait(time: Duration) {
@@ -72,7 +76,7 @@ impl Fixture {
             requests: Arc::clone(&requests),
         };
         let secrets = change(Secrets::from_store(store));
-        let cache = SecretCache::new(secrets, declared.to_vec(), clock);
+        let cache = SecretCache::new(secrets, declared.to_vec(), host());
         Self { cache, requests }
     }
 
@@ -271,7 +275,7 @@ async fn a_store_with_a_mistake_is_an_error_and_no_hang() {
         (Broken::Forgets, "left it out"),
     ] {
         let secrets = Secrets::from_store(store).timeout(LITTLE * 2);
-        let cache = SecretCache::new(secrets, Vec::new(), clock);
+        let cache = SecretCache::new(secrets, Vec::new(), host());
         for _ in 0..2 {
             let error = cache.read(&["A"], None).await.remove(0).unwrap_err();
             assert!(error.to_string().contains(text), "{error}");
@@ -279,7 +283,7 @@ async fn a_store_with_a_mistake_is_an_error_and_no_hang() {
         }
     }
     // A call that has little time left waits half of it.
-    let cache = SecretCache::new(Secrets::from_store(Broken::Hangs), Vec::new(), clock);
+    let cache = SecretCache::new(Secrets::from_store(Broken::Hangs), Vec::new(), host());
     let error = cache
         .read(&["A"], Some(LITTLE))
         .await

@@ -100,6 +100,17 @@ impl<'a> ErrorBody<'a> {
                 "This tool cannot be called because of a mistake in its definition",
                 format!("{tool}: {detail}"),
             ),
+            Rejection::CallIdReused => Self::plain(
+                "This call_id belongs to another call",
+                "A call with this call_id asked for another version, input or user. Nothing was \
+                 run; a new call needs a new call_id.",
+            ),
+            Rejection::Unprotected(error) => Self::plain(
+                UNAVAILABLE,
+                format!(
+                    "Nothing was run: it cannot be told whether this call has run before ({error})."
+                ),
+            ),
             Rejection::Unavailable => Self::plain(
                 UNAVAILABLE,
                 "The server says that it is not ready to take calls.",

@@ -5,10 +5,13 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Number, Value};
+use serde_json::Number;
 
 use super::dialect::Dialect;
-use crate::{Failure, call::Outcome};
+use crate::{
+    Failure,
+    call::{Outcome, Output},
+};
 
 /// OXP 1.0, Call Tool Response.
 #[derive(Serialize)]
@@ -24,7 +27,7 @@ struct Answer<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Content<'a> {
-    Value(&'a Value),
+    Value(&'a Output),
     Error(ToolError<'a>),
 }
 

@@ -3,10 +3,16 @@
 use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     process::Command,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
+};
 use aws_sdk_secretsmanager::{
     Client, Config,
     config::{BehaviorVersion, Credentials, Region},
@@ -58,6 +64,7 @@ impl Emulator {
             behind: self.url.clone(),
             asked: Mutex::default(),
             refusal: Mutex::default(),
+            loses: AtomicBool::default(),
         });
         let router = Router::new().fallback(pass).with_state(Arc::clone(&state));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -83,6 +90,7 @@ struct GateState {
     /// Action and body of each request.
     asked: Mutex<Vec<(String, Value)>>,
     refusal: Mutex<Option<(u16, Value)>>,
+    loses: AtomicBool,
 }
 
 impl Gate {
@@ -121,6 +129,40 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Passes the next request on and loses the answer to it.
+    pub(crate) fn lose_an_answer(&self) {
+        self.state.loses.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .endpoint_url(self.url())
+            .build();
+        aws_sdk_dynamodb::Client::from_conf(config)
+    }
+
+    /// Makes the table that calls are remembered in.
+    pub(crate) async fn make_table(&self, name: &str) {
+        let id = AttributeDefinition::builder()
+            .attribute_name("id")
+            .attribute_type(ScalarAttributeType::S);
+        let key = KeySchemaElement::builder()
+            .attribute_name("id")
+            .key_type(KeyType::Hash);
+        let table = self.dynamodb().create_table().table_name(name);
+        let table = table
+            .attribute_definitions(id.build().unwrap())
+            .key_schema(key.build().unwrap())
+            .billing_mode(BillingMode::PayPerRequest);
+        table.send().await.unwrap();
+        self.asked();
+    }
+}
+
 impl Drop for Gate {
     fn drop(&mut self) {
         self.server.abort();
@@ -151,7 +193,11 @@ async fn pass(State(gate): State<Arc<GateState>>, request: Request) -> Response 
     let sent = reqwest::Client::new()
         .request(parts.method, url)
         .headers(headers);
-    match sent.body(body).send().await {
+    let answered = sent.body(body).send().await;
+    if gate.loses.swap(false, Ordering::Relaxed) {
+        return Response::builder().status(500).body(Body::empty()).unwrap();
+    }
+    match answered {
         Ok(answer) => {
             let mut response = Response::builder().status(answer.status());
             if let Some(kind) = answer.headers().get("content-type") {

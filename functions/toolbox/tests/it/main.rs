@@ -5,6 +5,7 @@ mod choices;
 mod clients;
 mod conformance;
 mod events;
+mod idempotency;
 mod lambda;
 mod leaks;
 mod process;

@@ -7,8 +7,8 @@ use std::{
 };
 
 use lambda_tools::{
-    Auth, Context, Failure, Secret, Server, Tool, Toolkit,
-    secrets::{Read, Reading, SecretStore, Secrets, StoreError},
+    Auth, Context, Failure, Secret, Server, StoreError, Tool, Toolkit,
+    secrets::{Read, Reading, SecretStore, Secrets},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,0 +1,668 @@
+//! One call, one effect: the same table of cases in memory and on DynamoDB.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use lambda_tools::{
+    Auth, Context, Failure, Server, StoreError, Tool, Toolkit,
+    idempotency::{CallStore, Doing, DynamoDb, Idempotency, Record},
+    secrets::Secrets,
+    testing::Function,
+};
+use serde_json::{Value, json};
+
+use crate::aws::{Emulator, Gate};
+
+/// How often tools have had their effect.
+type Effects = Arc<AtomicUsize>;
+
+/// Tools that do as their input says.
+fn tools(effects: &Effects) -> Vec<Tool> {
+    let tool = |id: &'static str| {
+        let effects = Arc::clone(effects);
+        let act = move |input: Value, cx: Context| {
+            let effects = Arc::clone(&effects);
+            async move {
+                effects.fetch_add(1, Ordering::SeqCst);
+                let _ = cx;
+                match input["then"].as_str() {
+                    Some("fail") => Err(Failure::new("no").developer_message("d").prompt("p")),
+                    Some("retry") => Err(Failure::new("later").retry()),
+                    Some("panic") => panic!("as it was told"),
+                    Some("hang") => std::future::pending().await,
+                    Some("wait") => {
+                        tokio::time::sleep(Duration::from_millis(300)).await;
+                        Ok(json!("waited"))
+                    }
+                    Some("wait-retry") => {
+                        tokio::time::sleep(Duration::from_millis(200)).await;
+                        Err(Failure::new("later").retry())
+                    }
+                    _ => Ok(input["value"].clone()),
+                }
+            }
+        };
+        let tool = Tool::dynamic(id, "Acts.", json!({"type": "object"}), json!({}), act);
+        tool.timeout(Duration::from_millis(800))
+    };
+    vec![
+        tool("Act.Do@1.0.0"),
+        tool("Act.Do@2.0.0"),
+        tool("Act.Once@1.0.0").run_at_most_once(),
+        tool("Act.Again@1.0.0").idempotent(),
+        tool("Act.Secretly@1.0.0").secret("KEY"),
+    ]
+}
+
+/// A function with its effects.
+struct Fixture {
+    function: Function,
+    effects: Effects,
+}
+
+#[derive(Debug, PartialEq)]
+struct Answer {
+    status: u64,
+    is_replay: bool,
+    body: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    fn error(&self) -> Value {
+        let body = self.json();
+        assert_eq!(
+            (self.status, &body["success"]),
+            (200, &json!(false)),
+            "{body}"
+        );
+        body["error"].clone()
+    }
+}
+
+impl Fixture {
+    fn new(idempotency: &Idempotency) -> Self {
+        let effects = Effects::default();
+        Self::with(idempotency, &effects)
+    }
+
+    fn with(idempotency: &Idempotency, effects: &Effects) -> Self {
+        let server = Server::new(Toolkit::new(tools(effects)).unwrap());
+        let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
+        let server = server.auth(Auth::api_keys(["A", "B"])).secrets(keys);
+        Self {
+            function: Function::new(server.idempotency(idempotency.clone())),
+            effects: Arc::clone(effects),
+        }
+    }
+
+    async fn send(&self, key: &str, body: &Value) -> Answer {
+        let event = json!({
+            "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
+            "headers": {"oxp-api-key": key},
+            "requestContext": {"stage": "$default", "timeEpoch": 0,
+                               "http": {"method": "POST", "path": "/tools/call"}},
+            "body": body.to_string(), "isBase64Encoded": false,
+        });
+        let answer = self.function.invoke(&event.to_string()).await.unwrap();
+        Answer {
+            status: answer["statusCode"].as_u64().unwrap(),
+            is_replay: answer["headers"]["idempotent-replay"] == "true",
+            body: answer["body"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    async fn call(&self, tool: &str, call_id: &str, input: Value) -> Answer {
+        let body = json!({"tool_id": tool, "call_id": call_id, "input": input});
+        self.send("key-a", &body).await
+    }
+
+    fn effects(&self) -> usize {
+        self.effects.load(Ordering::SeqCst)
+    }
+}
+
+/// Both stores, each with what the other functions of a case share it by.
+struct Stores {
+    gate: Gate,
+    emulator: Emulator,
+}
+
+impl Stores {
+    async fn start() -> Self {
+        let emulator = Emulator::start().await;
+        let gate = emulator.gate().await;
+        gate.make_table("calls").await;
+        Self { gate, emulator }
+    }
+
+    fn dynamodb(&self) -> Idempotency {
+        Idempotency::in_store(DynamoDb::new("calls").client(self.gate.dynamodb()))
+    }
+
+    fn all(&self) -> [(&'static str, Idempotency); 2] {
+        [
+            ("memory", Idempotency::in_memory()),
+            ("dynamodb", self.dynamodb()),
+        ]
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_repeated_call_gets_the_outcome_byte_for_byte() {
+    let stores = Stores::start().await;
+    for (name, store) in stores.all() {
+        let fixture = Fixture::new(&store);
+        let values = [
+            json!(null),
+            json!(0),
+            json!(false),
+            json!(""),
+            json!([]),
+            json!({}),
+            json!(0.1 + 0.2),
+            json!({"b": 1, "a": ["é\u{0}\"", null]}),
+            json!("text ".repeat(300_000)),
+        ];
+        for (i, value) in values.iter().enumerate() {
+            let id = format!("value-{i}");
+            let input = json!({"value": value});
+            let first = fixture.call("Act.Do", &id, input.clone()).await;
+            assert_eq!(first.json()["value"], *value);
+            assert!(!first.is_replay);
+            for _ in 0..2 {
+                let again = fixture.call("Act.Do", &id, input.clone()).await;
+                assert!(again.is_replay, "{name}");
+                assert_eq!(again.body, first.body);
+            }
+            assert_eq!(fixture.effects(), i + 1, "{name}");
+        }
+        let first = fixture
+            .call("Act.Do", "fail", json!({"then": "fail"}))
+            .await;
+        let again = fixture
+            .call("Act.Do", "fail", json!({"then": "fail"}))
+            .await;
+        assert_eq!(again.body, first.body);
+        assert!(again.is_replay);
+        assert_eq!(again.error()["additional_prompt_content"], "p");
+        assert_eq!(fixture.effects(), values.len() + 1);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn what_came_to_nothing_runs_again() {
+    let stores = Stores::start().await;
+    for (name, store) in stores.all() {
+        let fixture = Fixture::new(&store);
+        let mut effects = 0;
+        for (tool, then, runs) in [
+            ("Act.Do", "retry", 3),
+            ("Act.Do", "panic", 3),
+            ("Act.Do", "hang", 3),
+            ("Act.Once", "retry", 3),
+            ("Act.Once", "panic", 1),
+            ("Act.Once", "hang", 1),
+        ] {
+            let id = format!("nothing-{tool}-{then}");
+            let mut answers = Vec::new();
+            for _ in 0..3 {
+                answers.push(fixture.call(tool, &id, json!({"then": then})).await);
+            }
+            effects += runs;
+            assert_eq!(fixture.effects(), effects, "{name} {tool} {then}");
+            let is_replay = runs == 1;
+            assert_eq!(answers[2].is_replay, is_replay, "{name} {tool} {then}");
+            let error = answers[2].error();
+            if is_replay {
+                assert_eq!(answers[2].body, answers[0].body);
+                assert_eq!(error["can_retry"], false, "{error}");
+                assert!(error["additional_prompt_content"].is_string(), "{error}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn who_does_not_take_part_runs_each_time() {
+    let stores = Stores::start().await;
+    for (name, store) in stores.all() {
+        let fixture = Fixture::new(&store);
+        for _ in 0..2 {
+            let answer = fixture.call("Act.Again", "again", json!({})).await;
+            assert!(!answer.is_replay);
+            let without_id = json!({"tool_id": "Act.Do", "input": {}});
+            assert!(!fixture.send("key-a", &without_id).await.is_replay);
+        }
+        assert_eq!(fixture.effects(), 4, "{name}");
+        // Neither a wrong input nor a missing requirement claims the id.
+        let wrong = json!({"tool_id": "Act.Do", "call_id": "wrong", "input": {}});
+        let unmet = json!({"tool_id": "Act.Secretly", "call_id": "unmet"});
+        assert_eq!(fixture.send("key-a", &unmet).await.status, 400);
+        assert_eq!(fixture.send("key-c", &wrong).await.status, 401);
+        let mut met = unmet;
+        met["context"] = json!({"secrets": [{"id": "KEY", "value": "v"}]});
+        assert_eq!(fixture.send("key-a", &met).await.status, 200);
+        assert_eq!(fixture.send("key-a", &wrong).await.status, 200);
+        assert_eq!(fixture.effects(), 6, "{name}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn the_same_id_for_something_else_is_refused() {
+    let stores = Stores::start().await;
+    for (name, store) in stores.all() {
+        let fixture = Fixture::new(&store);
+        let call = json!({"tool_id": "Act.Do", "call_id": "other", "input": {"value": 1},
+                          "context": {"user_id": "u"}});
+        let first = fixture.send("key-a", &call).await;
+        for (field, value) in [
+            ("input", json!({"value": 2})),
+            ("tool_id", json!("Act.Do@1.0.0")),
+            ("context", json!({"user_id": "v"})),
+            ("context", json!({})),
+        ] {
+            let mut other = call.clone();
+            other[field] = value;
+            let answer = fixture.send("key-a", &other).await;
+            assert_eq!(answer.status, 400, "{name} {field}");
+            assert_eq!(
+                answer.json()["message"],
+                "This call_id belongs to another call"
+            );
+        }
+        assert_eq!(fixture.effects(), 1);
+        let again = fixture.send("key-a", &call).await;
+        assert_eq!(
+            (again.is_replay, again.body),
+            (true, first.body),
+            "nothing is overwritten"
+        );
+        // Another caller and another tool have ids of their own.
+        let mut other_tool = call.clone();
+        other_tool["tool_id"] = json!("Act.Once");
+        assert!(!fixture.send("key-a", &other_tool).await.is_replay);
+        assert!(!fixture.send("key-b", &call).await.is_replay);
+        assert_eq!(fixture.effects(), 3, "{name}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn an_outcome_is_replayed_in_whichever_dialect_it_is_asked_for() {
+    let stores = Stores::start().await;
+    for (name, store) in stores.all() {
+        let fixture = Fixture::new(&store);
+        let call = json!({"tool_id": "Act.Do@2.0.0", "call_id": "dialect", "input": {"value": 1}});
+        let first = fixture.send("key-a", &call).await.json();
+        // The newest version is the same one.
+        let newest = json!({"tool_id": "Act.Do", "call_id": "dialect", "input": {"value": 1}});
+        for (schema, says) in [("otc://1.0", "otc://1.0"), ("urn:oxp:1.0", "urn:oxp:1.0")] {
+            let body = json!({"$schema": schema, "request": newest});
+            let answer = fixture.send("key-a", &body).await;
+            assert!(answer.is_replay, "{name} {schema}");
+            assert_eq!(answer.json(), json!({"$schema": says, "result": first}));
+        }
+        assert_eq!(fixture.effects(), 1);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn calls_are_forgotten_after_their_time() {
+    let stores = Stores::start().await;
+    for (name, store) in stores.all() {
+        let fixture = Fixture::new(&store.expire_after(Duration::from_mins(30)));
+        let call = async || fixture.call("Act.Do", "expiry", json!({})).await.is_replay;
+        assert!(!call().await);
+        fixture
+            .function
+            .advance(Duration::from_millis(30 * 60 * 1000 - 1));
+        assert!(call().await, "{name}");
+        fixture.function.advance(Duration::from_millis(1));
+        assert!(!call().await, "{name}");
+        assert!(call().await, "{name}");
+        assert_eq!(fixture.effects(), 2);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn two_at_once_run_once() {
+    let stores = Stores::start().await;
+    for (name, store) in stores.all() {
+        let fixture = Fixture::new(&store);
+        let wait = async || {
+            fixture
+                .call("Act.Do", "at-once", json!({"then": "wait"}))
+                .await
+        };
+        let (one, two, three) = tokio::join!(wait(), wait(), wait());
+        assert_eq!(fixture.effects(), 1, "{name}");
+        assert_eq!(one.json(), two.json());
+        assert_eq!(one.json(), three.json());
+        let replays = [&one, &two, &three]
+            .iter()
+            .filter(|it| it.is_replay)
+            .count();
+        assert_eq!(replays, 2, "{name}");
+
+        // One that does not come to anything makes room for the next.
+        let retry = async || {
+            fixture
+                .call("Act.Do", "room", json!({"then": "wait-retry"}))
+                .await
+        };
+        let (one, two) = tokio::join!(retry(), retry());
+        assert_eq!(fixture.effects(), 3, "{name}");
+        assert_eq!((one.is_replay, two.is_replay), (false, false));
+
+        // Nobody waits for ever.
+        let impatient = store.clone().wait_for(Duration::from_millis(100));
+        let impatient = Fixture::with(&impatient, &fixture.effects);
+        let late = async || {
+            impatient
+                .call("Act.Do", "late", json!({"then": "wait"}))
+                .await
+        };
+        let early = fixture.call("Act.Do", "late", json!({"then": "wait"}));
+        let (_, late) = tokio::join!(early, async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            late().await
+        });
+        let error = late.error();
+        assert_eq!(error["can_retry"], true);
+        assert_eq!(error["retry_after_ms"], 1000);
+        assert!(!late.is_replay);
+        assert_eq!(fixture.effects(), 4, "{name}");
+    }
+}
+
+/// Makes a call in a runtime that ends while the tool runs, as a process does.
+async fn call_and_die(store: &Idempotency, tool: &'static str, effects: &Effects) {
+    let (store, shared) = (store.clone(), Arc::clone(effects));
+    let before = effects.load(Ordering::SeqCst);
+    let dying = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let fixture = Fixture::with(&store, &shared);
+        runtime.block_on(async {
+            let call = fixture.call(tool, "died", json!({"then": "hang"}));
+            let is_running = async {
+                while shared.load(Ordering::SeqCst) == before {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            tokio::select! {
+                answer = call => panic!("answered: {answer:?}"),
+                () = is_running => {}
+            }
+        });
+        runtime.shutdown_background();
+    });
+    tokio::task::spawn_blocking(|| dying.join().unwrap())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn the_call_of_a_process_that_died_is_taken_over_after_its_deadline() {
+    let stores = Stores::start().await;
+    // The tool's time and two seconds of grace.
+    let deadline = Duration::from_millis(2800);
+    for (name, store) in stores.all() {
+        let store = store.wait_for(Duration::from_millis(50));
+        for tool in ["Act.Do", "Act.Once"] {
+            let effects = Effects::default();
+            call_and_die(&store, tool, &effects).await;
+            let fixture = Fixture::with(&store, &effects);
+            // Asks for the same, so it is the same call.
+            let call = async || fixture.call(tool, "died", json!({"then": "hang"})).await;
+            let error = call().await.error();
+            assert_eq!(error["message"], "This call is still running", "{name}");
+            fixture
+                .function
+                .advance(deadline.saturating_sub(Duration::from_millis(1)));
+            assert_eq!(call().await.error()["retry_after_ms"], 1000);
+            assert_eq!(fixture.effects(), 1, "{name}");
+
+            fixture.function.advance(Duration::from_millis(1));
+            let answer = call().await;
+            if tool == "Act.Do" {
+                assert_eq!(fixture.effects(), 2, "{name}");
+                assert_eq!(answer.error()["message"], "The tool did not finish in time");
+                continue;
+            }
+            assert_eq!(fixture.effects(), 1, "{name}");
+            assert!(answer.is_replay);
+            let error = answer.error();
+            assert_eq!(error["can_retry"], false);
+            assert!(
+                error["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("may have had its effect")
+            );
+            fixture.function.advance(Duration::from_hours(1));
+            call().await;
+            assert_eq!(fixture.effects(), 2, "{name}: forgotten");
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn an_outcome_too_large_to_keep_is_not_had_twice() {
+    let stores = Stores::start().await;
+    // Hexadecimal digits of a generator, which do not compress below half of their size.
+    let mut state: u64 = 1;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{:08x}", state >> 32)
+    };
+    let mut noise = |bytes: usize| (0..bytes / 8).map(|_| next()).collect::<String>();
+    for ((name, store), size) in stores.all().into_iter().zip([5_900_000, 1_000_000]) {
+        let fixture = Fixture::new(&store);
+        // Compressed, half of it is left: it fits into memory, and not into an item.
+        let input = json!({"value": noise(size)});
+        let first = fixture.call("Act.Do", "large", input.clone()).await;
+        assert_eq!(
+            first.json()["value"],
+            input["value"],
+            "{name}: the caller gets it"
+        );
+        let again = fixture.call("Act.Do", "large", input).await;
+        assert_eq!((again.is_replay, fixture.effects()), (true, 1), "{name}");
+        if name == "memory" {
+            assert_eq!(again.body, first.body);
+            continue;
+        }
+        let error = again.error();
+        assert_eq!(error["can_retry"], false);
+        assert!(
+            error["message"].as_str().unwrap().contains("has run"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_new_call_costs_two_writes_and_a_replay_one() {
+    let stores = Stores::start().await;
+    let gate = &stores.gate;
+    let fixture = Fixture::new(&stores.dynamodb());
+    let actions = || {
+        gate.asked()
+            .into_iter()
+            .map(|(it, _)| it)
+            .collect::<Vec<_>>()
+    };
+    fixture.call("Act.Do", "cost", json!({})).await;
+    assert_eq!(actions(), ["PutItem", "PutItem"]);
+    fixture.call("Act.Do", "cost", json!({})).await;
+    assert_eq!(actions(), ["PutItem"]);
+    fixture
+        .call("Act.Do", "cost-retry", json!({"then": "retry"}))
+        .await;
+    assert_eq!(actions(), ["PutItem", "DeleteItem"]);
+    fixture.call("Act.Again", "cost", json!({})).await;
+    assert_eq!(actions(), [""; 0]);
+    let scanned = gate
+        .dynamodb()
+        .scan()
+        .table_name("calls")
+        .send()
+        .await
+        .unwrap();
+    let item = &scanned.items()[0];
+    // The time of the replays, in seconds, and an hour.
+    assert_eq!(item["expires_at"].as_n().unwrap(), "1696510800");
+    let shown = format!("{:?}", item["id"]);
+    assert!(
+        !shown.contains("cost"),
+        "what callers choose is hashed: {shown}"
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_write_whose_answer_was_lost_counts_once() {
+    let stores = Stores::start().await;
+    let fixture = Fixture::new(&stores.dynamodb());
+    stores.gate.lose_an_answer();
+    let first = fixture.call("Act.Do", "lost", json!({"value": 1})).await;
+    assert_eq!(
+        first.json()["value"],
+        1,
+        "the claim is recognized as its own"
+    );
+    assert_eq!(stores.gate.asked().len(), 3);
+    let again = fixture.call("Act.Do", "lost", json!({"value": 1})).await;
+    assert_eq!((again.is_replay, fixture.effects()), (true, 1));
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn without_the_store_nothing_runs_unless_the_owner_wants_it() {
+    let mut stores = Stores::start().await;
+    let gate = &stores.gate;
+    let strict = Fixture::new(&stores.dynamodb());
+    let says = async |code: &str| {
+        gate.refuse(400, code, "");
+        let answer = strict.call("Act.Do", "down", json!({})).await;
+        assert_eq!(answer.status, 400);
+        let text = |name: &str| answer.json()[name].as_str().unwrap().to_owned();
+        assert_eq!(
+            text("message"),
+            "The tool server is temporarily unavailable"
+        );
+        text("developer_message")
+    };
+    for (code, what) in [
+        (
+            "AccessDeniedException",
+            "allow dynamodb:PutItem on the table 'calls'",
+        ),
+        ("ResourceNotFoundException", "there is no table 'calls'"),
+        ("ValidationException", "the partition key 'id'"),
+        ("ThrottlingException", "throttled"),
+        ("InternalServerError", "not available"),
+    ] {
+        let detail = says(code).await;
+        assert!(detail.contains(what), "{detail}");
+    }
+    assert_eq!(strict.effects(), 0);
+    // What needs no record needs no store.
+    assert_eq!(
+        strict.call("Act.Again", "down", json!({})).await.status,
+        200
+    );
+    gate.open();
+    stores.emulator.stop();
+    let answer = strict.call("Act.Do", "down", json!({})).await;
+    assert_eq!((answer.status, strict.effects()), (400, 1));
+    let lax = Fixture::new(&stores.dynamodb().run_without_store());
+    for _ in 0..2 {
+        assert_eq!(lax.call("Act.Do", "down", json!({})).await.status, 200);
+    }
+    assert_eq!(lax.effects(), 2);
+}
+
+/// A store that is there for claims, and for the rest when it is told so.
+struct Fragile {
+    inner: DynamoDb,
+    is_down: Arc<AtomicBool>,
+}
+
+impl CallStore for Fragile {
+    fn claim<'a>(
+        &'a self,
+        key: &'a str,
+        record: &'a Record,
+        now: SystemTime,
+    ) -> Doing<'a, Option<Record>> {
+        self.inner.claim(key, record, now)
+    }
+
+    fn finish<'a>(&'a self, key: &'a str, record: &'a Record) -> Doing<'a, bool> {
+        if self.is_down.load(Ordering::SeqCst) {
+            return Box::pin(std::future::pending());
+        }
+        self.inner.finish(key, record)
+    }
+
+    fn release<'a>(&'a self, key: &'a str, claim: &'a str) -> Doing<'a, ()> {
+        if self.is_down.load(Ordering::SeqCst) {
+            return Box::pin(async { Err(StoreError::unavailable("down")) });
+        }
+        self.inner.release(key, claim)
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn an_outcome_that_cannot_be_recorded_is_not_lost_to_this_process() {
+    let stores = Stores::start().await;
+    let is_down = Arc::new(AtomicBool::new(true));
+    let idempotency = Idempotency::in_store(Fragile {
+        inner: DynamoDb::new("calls").client(stores.gate.dynamodb()),
+        is_down: Arc::clone(&is_down),
+    });
+    let idempotency = idempotency.timeout(Duration::from_millis(200));
+    let fixture = Fixture::new(&idempotency);
+    let call = async |fixture: &Fixture| fixture.call("Act.Do", "unrecorded", json!({})).await;
+    let first = call(&fixture).await;
+    assert_eq!(first.json()["success"], true, "the caller gets it");
+    let again = call(&fixture).await;
+    assert_eq!((again.is_replay, &again.body), (true, &first.body));
+    // Past the deadline of the claim as well.
+    fixture.function.advance(Duration::from_mins(1));
+    assert!(call(&fixture).await.is_replay);
+    is_down.store(false, Ordering::SeqCst);
+    assert!(call(&fixture).await.is_replay);
+    // Now the store knows, and with it every other process.
+    let other = Fixture::new(&idempotency);
+    other.function.advance(Duration::from_mins(1));
+    let elsewhere = call(&other).await;
+    assert_eq!((elsewhere.is_replay, elsewhere.body), (true, first.body));
+    assert_eq!((fixture.effects(), other.effects()), (1, 0));
+}

@@ -1,0 +1,59 @@
+//! What AWS clients have in common: region, credentials and endpoint of the environment, and one
+//! HTTP client.
+//!
+//! Only the credentials that Lambda gives a function are known, and what
+//! `aws configure export-credentials --format env` prints. Each kind of provider more is code to
+//! load in every cold start.
+
+use std::{env, sync::LazyLock, time::Duration};
+
+use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
+use aws_smithy_http_client::{
+    Builder,
+    tls::{Provider, rustls_provider::CryptoMode},
+};
+use aws_smithy_runtime_api::client::{behavior_version::BehaviorVersion, http::SharedHttpClient};
+use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
+use aws_types::{SdkConfig, region::Region};
+
+use crate::StoreError;
+
+/// One for all services: reading the machine's certificates takes longer than the rest.
+static HTTP: LazyLock<SharedHttpClient> = LazyLock::new(|| {
+    let tls = Provider::Rustls(CryptoMode::AwsLc);
+    Builder::new().tls_provider(tls).build_https()
+});
+
+/// The configuration of a service's client. `service` is what its endpoint's variable ends with.
+pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let needed = |name: &str| {
+        let missing = || format!("the environment variable {name} is not set");
+        set(name).ok_or_else(|| StoreError::denied(missing()))
+    };
+    let region = set("AWS_REGION").or_else(|| set("AWS_DEFAULT_REGION"));
+    let region = region.map_or_else(|| needed("AWS_REGION"), Ok)?;
+    let credentials = Credentials::new(
+        needed("AWS_ACCESS_KEY_ID")?,
+        needed("AWS_SECRET_ACCESS_KEY")?,
+        set("AWS_SESSION_TOKEN"),
+        None,
+        "environment",
+    );
+    let endpoint = set(&format!("AWS_ENDPOINT_URL_{service}"));
+    let endpoint = endpoint.or_else(|| set("AWS_ENDPOINT_URL"));
+    // Two attempts fit into the time that a store has.
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_millis(1400))
+        .build();
+    let mut config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new(region))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .retry_config(RetryConfig::standard())
+        .timeout_config(timeouts)
+        .http_client(HTTP.clone());
+    config.set_endpoint_url(endpoint);
+    Ok(config.build())
+}

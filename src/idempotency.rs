@@ -1,0 +1,149 @@
+//! One call, one effect: `call_id` as an idempotency key.
+//!
+//! Clients try again by themselves, gateways give up after the tool has run, and platforms deliver
+//! twice. OXP 1.0, Call Tool, makes `call_id` the key by which a repeated call is recognized: it
+//! gets the outcome of the first one instead of a second effect.
+//!
+//! A call takes part if its `call_id` came from the client and its tool is not
+//! [`idempotent`](crate::Tool::idempotent) by itself. Before the tool runs, the call is claimed in
+//! the [store](CallStore) by one conditional write; afterwards the outcome is recorded with it, or
+//! the claim released:
+//!
+//! | what came of the call | what is kept | what the same call gets later |
+//! | --- | --- | --- |
+//! | a value | the outcome | the same outcome, byte for byte, with `Idempotent-Replay: true` |
+//! | a failure that may not be retried | the outcome | the same |
+//! | a failure with `can_retry`, a panic, a timeout | nothing | it runs |
+//! | the same of [`run_at_most_once`](crate::Tool::run_at_most_once) | after a panic or a timeout the failure | the failure, which may then not be retried |
+//! | the process died | the claim, until the call's deadline | it waits, then runs |
+//! | the same of `run_at_most_once` | the claim, until it expires | a failure that may not be retried |
+//! | an outcome too large for the store | that it ran | a failure that may not be retried |
+//! | it is still running | the claim | its outcome, or after a while a failure that may be retried |
+//!
+//! The key is made of who calls, the tool without its version, and `call_id`. The version, the input
+//! and the user belong to the call as well: with others the same key is a 400, and nothing runs.
+
+#[cfg(feature = "dynamodb")]
+mod dynamodb;
+mod fingerprint;
+mod memory;
+mod outcome;
+pub(crate) mod protection;
+mod record;
+mod store;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+#[cfg(feature = "dynamodb")]
+pub use dynamodb::DynamoDb;
+pub(crate) use fingerprint::{Identity, fingerprint_of};
+use memory::Memory;
+pub use record::{Record, State};
+pub use store::{CallStore, Doing};
+
+/// Where calls are remembered, and for how long.
+///
+/// ```
+/// use std::time::Duration;
+/// use lambda_tools::{Server, Toolkit, idempotency::Idempotency};
+///
+/// let remembered = Idempotency::in_memory().expire_after(Duration::from_hours(24));
+/// let server = Server::new(Toolkit::new([])?).idempotency(remembered);
+/// # Ok::<(), lambda_tools::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct Idempotency {
+    store: Option<Arc<dyn CallStore>>,
+    expire_after: Duration,
+    wait_for: Duration,
+    timeout: Duration,
+    runs_unprotected: bool,
+}
+
+/// Longer than any call is tried again; much more would not be a point in time.
+const LONGEST: Duration = Duration::from_hours(365 * 24);
+
+impl Idempotency {
+    /// In a store of one's own, or in [`DynamoDb`].
+    #[must_use]
+    pub fn in_store(store: impl CallStore + 'static) -> Self {
+        Self {
+            store: Some(Arc::new(store)),
+            ..Self::none()
+        }
+    }
+
+    /// Not at all: every call runs.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            store: None,
+            expire_after: Duration::from_hours(1),
+            wait_for: Duration::from_secs(5),
+            timeout: Duration::from_secs(3),
+            runs_unprotected: false,
+        }
+    }
+
+    /// In the memory of this process: for local use, and for functions that never have more than
+    /// one instance. At most 10,000 calls and 16 MiB of outcomes; the oldest finished ones go
+    /// first.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::in_store(Memory::default())
+    }
+
+    /// Sets how long a call is remembered: an hour, unless this says otherwise.
+    #[must_use]
+    pub fn expire_after(mut self, time: Duration) -> Self {
+        self.expire_after = time.min(LONGEST);
+        self
+    }
+
+    /// Sets how long a call waits for one with the same key that is still running: 5 seconds,
+    /// unless this says otherwise, and never longer than half of the time it has left.
+    #[must_use]
+    pub fn wait_for(mut self, time: Duration) -> Self {
+        self.wait_for = time.min(LONGEST);
+        self
+    }
+
+    /// Sets how long the store may take to answer: 3 seconds, unless this says otherwise.
+    #[must_use]
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.timeout = time.min(LONGEST);
+        self
+    }
+
+    /// Runs calls without protection, and says so in the log, while the store cannot be reached.
+    /// Without it they are refused, and nothing runs.
+    #[must_use]
+    pub fn run_without_store(mut self) -> Self {
+        self.runs_unprotected = true;
+        self
+    }
+}
+
+impl fmt::Debug for Idempotency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Idempotency")
+            .field("has_store", &self.store.is_some())
+            .field("expire_after", &self.expire_after)
+            .field("wait_for", &self.wait_for)
+            .field("timeout", &self.timeout)
+            .field("runs_unprotected", &self.runs_unprotected)
+            .finish()
+    }
+}
+
+/// What a tool says of running it twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// Running it again changes nothing: no record is needed.
+    Idempotent,
+    /// A repeated call gets the first one's outcome; what came to nothing runs again.
+    #[default]
+    Recorded,
+    /// Rather not at all than twice.
+    AtMostOnce,
+}

@@ -1,0 +1,248 @@
+//! Calls remembered in a table of DynamoDB, shared by all instances of a function.
+
+use std::{
+    collections::HashMap,
+    sync::OnceLock,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use aws_sdk_dynamodb::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::{delete_item::DeleteItemError, put_item::PutItemError},
+    primitives::Blob,
+    types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
+};
+
+use super::{CallStore, Doing, Record, State};
+use crate::{StoreError, aws};
+
+/// A table of DynamoDB, for [`Idempotency::in_store`](super::Idempotency::in_store).
+///
+/// ```
+/// use lambda_tools::idempotency::{DynamoDb, Idempotency};
+///
+/// let remembered = Idempotency::in_store(DynamoDb::new("calls"));
+/// ```
+///
+/// The table has the partition key `id`, a string, and no sort key. `expires_at` holds seconds
+/// since 1970: switch on time to live for it, so that DynamoDB deletes what has expired. Whether a
+/// record has expired is never left to that.
+///
+/// Region, credentials and endpoint are those of the environment, as for
+/// [`SecretsManager`](crate::secrets), with `AWS_ENDPOINT_URL_DYNAMODB` for an endpoint of its own.
+/// The role needs `dynamodb:PutItem` and `dynamodb:DeleteItem` on the table.
+#[derive(Debug)]
+pub struct DynamoDb {
+    table: String,
+    client: OnceLock<Client>,
+}
+
+/// An item may have 400 KB, names and all else included.
+const LARGEST_OUTCOME: usize = 400 * 1024 - 4096;
+
+type Item = HashMap<String, AttributeValue>;
+
+impl DynamoDb {
+    /// A table by its name or ARN.
+    #[must_use]
+    pub fn new(table: impl Into<String>) -> Self {
+        Self {
+            table: table.into(),
+            client: OnceLock::new(),
+        }
+    }
+
+    /// Sets the client, for a region, credentials or an endpoint of one's own.
+    #[must_use]
+    pub fn client(mut self, client: Client) -> Self {
+        self.client = OnceLock::from(client);
+        self
+    }
+
+    fn made(&self) -> Result<&Client, StoreError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let config = aws::config("DYNAMODB")?;
+        Ok(self.client.get_or_init(|| Client::new(&config)))
+    }
+
+    fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
+        let table = &self.table;
+        match error {
+            SdkError::TimeoutError(_) => StoreError::unavailable("DynamoDB does not answer"),
+            SdkError::DispatchFailure(_) => StoreError::unavailable("DynamoDB cannot be reached"),
+            SdkError::ServiceError(_) => match error.code().unwrap_or_default() {
+                "AccessDeniedException" => {
+                    StoreError::denied(format!("allow dynamodb:{action} on the table '{table}'"))
+                }
+                "ResourceNotFoundException" => {
+                    StoreError::denied(format!("there is no table '{table}' in DynamoDB"))
+                }
+                "ValidationException" => StoreError::denied(format!(
+                    "the table '{table}' has to have the partition key 'id', a string, and no other"
+                )),
+                "UnrecognizedClientException"
+                | "ExpiredTokenException"
+                | "InvalidSignatureException" => {
+                    StoreError::denied("AWS does not accept the credentials")
+                }
+                "ThrottlingException"
+                | "ProvisionedThroughputExceededException"
+                | "RequestLimitExceeded" => {
+                    StoreError::throttled("DynamoDB receives too many requests")
+                }
+                code => StoreError::unavailable(format!("DynamoDB failed ({code})")),
+            },
+            _ => StoreError::unavailable("DynamoDB gave an answer that cannot be read"),
+        }
+    }
+}
+
+impl CallStore for DynamoDb {
+    fn claim<'a>(
+        &'a self,
+        key: &'a str,
+        record: &'a Record,
+        now: SystemTime,
+    ) -> Doing<'a, Option<Record>> {
+        Box::pin(async move {
+            let request = self.made()?.put_item().table_name(&self.table);
+            let written = request
+                .set_item(Some(item_of(key, record)))
+                .condition_expression("attribute_not_exists(id) OR free_at <= :now")
+                .expression_attribute_values(":now", number(millis(now)))
+                // The record that stands in the way comes with the refusal, without a second
+                // request.
+                .return_values_on_condition_check_failure(
+                    ReturnValuesOnConditionCheckFailure::AllOld,
+                )
+                .send()
+                .await;
+            match written {
+                Ok(_) => Ok(None),
+                Err(error) => match error.as_service_error() {
+                    Some(PutItemError::ConditionalCheckFailedException(refused)) => {
+                        let held = refused.item().and_then(record_of);
+                        let unreadable = || {
+                            StoreError::undecodable(format!(
+                                "the table '{}' holds something else under this key",
+                                self.table
+                            ))
+                        };
+                        held.map(Some).ok_or_else(unreadable)
+                    }
+                    _ => Err(self.error_of(&error, "PutItem")),
+                },
+            }
+        })
+    }
+
+    fn finish<'a>(&'a self, key: &'a str, record: &'a Record) -> Doing<'a, bool> {
+        Box::pin(async move {
+            let request = self.made()?.put_item().table_name(&self.table);
+            let written = request
+                .set_item(Some(item_of(key, record)))
+                .condition_expression("claim = :claim")
+                .expression_attribute_values(":claim", text(&record.claim))
+                .send()
+                .await;
+            match written {
+                Ok(_) => Ok(true),
+                Err(error) => match error.as_service_error() {
+                    Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                    _ => Err(self.error_of(&error, "PutItem")),
+                },
+            }
+        })
+    }
+
+    fn release<'a>(&'a self, key: &'a str, claim: &'a str) -> Doing<'a, ()> {
+        Box::pin(async move {
+            let request = self.made()?.delete_item().table_name(&self.table);
+            let deleted = request
+                .key("id", text(key))
+                .condition_expression("claim = :claim")
+                .expression_attribute_values(":claim", text(claim))
+                .send()
+                .await;
+            match deleted {
+                Ok(_) => Ok(()),
+                Err(error) => match error.as_service_error() {
+                    Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(()),
+                    _ => Err(self.error_of(&error, "DeleteItem")),
+                },
+            }
+        })
+    }
+
+    fn largest_outcome(&self) -> usize {
+        LARGEST_OUTCOME
+    }
+
+    /// Opens the connection, and finds out whether the table is there.
+    fn warm_up(&self) -> Doing<'_, ()> {
+        self.release("no call", "no claim")
+    }
+}
+
+fn item_of(key: &str, record: &Record) -> Item {
+    let mut item = Item::from([
+        ("id".to_owned(), text(key)),
+        ("claim".to_owned(), text(&record.claim)),
+        ("fingerprint".to_owned(), text(&record.fingerprint)),
+        ("free_at".to_owned(), number(millis(record.free_at))),
+        // Time to live is in seconds; not a moment too early.
+        (
+            "expires_at".to_owned(),
+            number(millis(record.expires_at).div_ceil(1000)),
+        ),
+    ]);
+    match &record.state {
+        State::Running { until } => {
+            item.insert("until".to_owned(), number(millis(*until)));
+        }
+        State::Finished(outcome) => {
+            let outcome = AttributeValue::B(Blob::new(outcome.clone()));
+            item.insert("outcome".to_owned(), outcome);
+        }
+        State::Ran => {}
+    }
+    item
+}
+
+fn record_of(item: &Item) -> Option<Record> {
+    let text = |name: &str| item.get(name)?.as_s().ok().cloned();
+    let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
+    let time = |name: &str| number(name).and_then(|ms| after_1970(Duration::from_millis(ms)));
+    let outcome = item.get("outcome").and_then(|outcome| outcome.as_b().ok());
+    Some(Record {
+        claim: text("claim")?,
+        fingerprint: text("fingerprint")?,
+        state: match (outcome, time("until")) {
+            (Some(outcome), _) => State::Finished(outcome.clone().into_inner()),
+            (None, Some(until)) => State::Running { until },
+            (None, None) => State::Ran,
+        },
+        free_at: time("free_at")?,
+        expires_at: after_1970(Duration::from_secs(number("expires_at")?))?,
+    })
+}
+
+fn text(value: &str) -> AttributeValue {
+    AttributeValue::S(value.to_owned())
+}
+
+fn number(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn after_1970(time: Duration) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(time)
+}

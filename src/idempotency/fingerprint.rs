@@ -1,0 +1,188 @@
+//! Which call is the same call, and whether it asks for the same.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::{Caller, ToolId};
+
+/// By what a call is recognized.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// A hash of who calls, the tool without its version, and `call_id`.
+    pub(crate) key: String,
+    /// A hash of what is asked for.
+    pub(crate) fingerprint: String,
+}
+
+impl Identity {
+    pub(crate) fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
+        let mut key = Sha256::new();
+        let (kind, name) = match caller {
+            Caller::Anyone => ("anyone", None),
+            Caller::ApiKey { id } => ("key", Some(&**id)),
+            Caller::Jwt { subject } => ("jwt", subject.as_deref()),
+        };
+        part(&mut key, Some(kind));
+        part(&mut key, name);
+        part(&mut key, Some(tool.qualified()));
+        part(&mut key, Some(call_id));
+        let key = hex(key);
+        Self { key, fingerprint }
+    }
+}
+
+/// SHA-256 of the tool with its version, the user and the canonical JSON of the input.
+pub(crate) fn fingerprint_of(tool: &ToolId, user: Option<&str>, input: &Value) -> String {
+    let mut hash = Sha256::new();
+    part(&mut hash, Some(&tool.to_string()));
+    part(&mut hash, user);
+    canonical(&mut hash, input);
+    hex(hash)
+}
+
+/// One text among several, which cannot run into the next.
+fn part(hash: &mut Sha256, text: Option<&str>) {
+    match text {
+        None => hash.update([0]),
+        Some(text) => {
+            hash.update([1]);
+            hash.update(text.len().to_le_bytes());
+            hash.update(text);
+        }
+    }
+}
+
+/// The value as JSON without spaces, the fields of objects in the order of their names.
+///
+/// RFC 8785 would make doubles of all numbers, and two large integers the same.
+fn canonical(hash: &mut Sha256, value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_unstable_by_key(|(name, _)| *name);
+            hash.update(b"{");
+            for (name, value) in sorted {
+                scalar(hash, name);
+                hash.update(b":");
+                canonical(hash, value);
+                hash.update(b",");
+            }
+            hash.update(b"}");
+        }
+        Value::Array(items) => {
+            hash.update(b"[");
+            for item in items {
+                canonical(hash, item);
+                hash.update(b",");
+            }
+            hash.update(b"]");
+        }
+        other => scalar(hash, other),
+    }
+}
+
+fn scalar(hash: &mut Sha256, value: &impl serde::Serialize) {
+    serde_json::to_writer(Writer(hash), value).expect("JSON can be written as JSON");
+}
+
+struct Writer<'a>(&'a mut Sha256);
+
+impl std::io::Write for Writer<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn hex(hash: Sha256) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(64);
+    for byte in hash.finalize() {
+        write!(text, "{byte:02x}").expect("strings take everything");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn print(text: &str) -> String {
+        let input = serde_json::from_str(text).unwrap();
+        fingerprint_of(&"A.B@1.0.0".parse().unwrap(), None, &input)
+    }
+
+    #[test]
+    fn the_order_of_fields_and_spaces_do_not_matter() {
+        assert_eq!(
+            print(r#"{"a": 1, "b": {"c": [1, 2], "d": "x"}}"#),
+            print(r#"{"b":{"d":"x","c":[1,2]},"a":1}"#)
+        );
+        assert_eq!(print(r#"{"a": "é"}"#), print("{\"a\": \"\\u00e9\"}"));
+    }
+
+    #[test]
+    fn everything_else_does() {
+        let texts = [
+            "{}",
+            r#"{"a": null}"#,
+            r#"{"a": false}"#,
+            r#"{"a": 0}"#,
+            r#"{"a": ""}"#,
+            r#"{"a": []}"#,
+            r#"{"a": [[]]}"#,
+            r#"{"a": {}}"#,
+            r#"{"a": [1, 2]}"#,
+            r#"{"a": [2, 1]}"#,
+            r#"{"a": "1,2"}"#,
+            r#"{"a": 9007199254740992}"#,
+            r#"{"a": 9007199254740993}"#,
+            r#"{"a\":1,\"b": 1}"#,
+            r#"{"a": 1, "b": 1}"#,
+        ];
+        let prints: std::collections::HashSet<_> = texts.iter().map(|text| print(text)).collect();
+        assert_eq!(prints.len(), texts.len());
+    }
+
+    #[test]
+    fn version_and_user_belong_to_what_is_asked_for_and_caller_and_tool_to_the_key() {
+        let (one, two): (ToolId, ToolId) =
+            ("A.B@1.0.0".parse().unwrap(), "A.B@2.0.0".parse().unwrap());
+        let input = json!({});
+        assert_ne!(
+            fingerprint_of(&one, None, &input),
+            fingerprint_of(&two, None, &input)
+        );
+        assert_ne!(
+            fingerprint_of(&one, None, &input),
+            fingerprint_of(&one, Some(""), &input)
+        );
+        let key = |caller: &Caller, tool: &str, call_id: &str| {
+            let tool = tool.parse().unwrap();
+            Identity::new(caller, &tool, call_id, String::new()).key
+        };
+        let jwt = |subject: &str| Caller::Jwt {
+            subject: Some(subject.into()),
+        };
+        let nobody = Caller::Jwt { subject: None };
+        let api_key = Caller::ApiKey { id: "a".into() };
+        let keys = [
+            key(&Caller::Anyone, "A.B@1.0.0", "c"),
+            key(&Caller::Anyone, "A.C@1.0.0", "c"),
+            key(&Caller::Anyone, "A.B@1.0.0", "d"),
+            key(&jwt("a"), "A.B@1.0.0", "c"),
+            key(&jwt("b"), "A.B@1.0.0", "c"),
+            key(&nobody, "A.B@1.0.0", "c"),
+            key(&api_key, "A.B@1.0.0", "c"),
+        ];
+        let different: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len());
+        assert_eq!(keys[0], key(&Caller::Anyone, "A.B@2.0.0", "c"));
+        assert_eq!(keys[0].len(), 64);
+    }
+}

@@ -1,0 +1,180 @@
+//! An outcome as bytes, to be replayed byte for byte.
+//!
+//! The value is kept as the text that it was sent as: parsing it and writing it again could change
+//! the last digit of a float.
+
+use std::{
+    io::{Read, Write},
+    time::Duration,
+};
+
+use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{Failure, call::Output};
+
+/// From how many bytes on it pays to compress: stores count in kilobytes.
+const WORTH_IT: usize = 1024;
+
+/// More than an answer can have; what claims to be larger is damaged.
+const LARGEST: u64 = 64 << 20;
+
+/// What the first byte says of the rest.
+const PLAIN: u8 = 0;
+const DEFLATED: u8 = 1;
+
+#[derive(Deserialize, Serialize)]
+struct Kept {
+    /// How long the tool took, in microseconds, as finely as it is told.
+    us: u64,
+    result: KeptResult,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum KeptResult {
+    Value(Box<RawValue>),
+    Failure(KeptFailure),
+}
+
+/// A failure that may not be retried.
+#[derive(Deserialize, Serialize)]
+struct KeptFailure {
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    developer_message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+}
+
+/// How long a tool took, and what came of it.
+pub(super) type Ended = (Duration, Result<Output, Failure>);
+
+pub(super) fn encoded(duration: Duration, result: &Result<Output, Failure>) -> Vec<u8> {
+    let result = match result {
+        Ok(Output::Value(value)) => {
+            KeptResult::Value(to_raw_value(value).expect("JSON can be written as JSON"))
+        }
+        Ok(Output::Json(text)) => KeptResult::Value(text.clone()),
+        Err(failure) => KeptResult::Failure(kept(failure)),
+    };
+    let us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let text = serde_json::to_vec(&Kept { us, result }).expect("JSON can be written as JSON");
+    let mut bytes = vec![PLAIN];
+    if text.len() < WORTH_IT {
+        bytes.extend(text);
+        return bytes;
+    }
+    bytes[0] = DEFLATED;
+    let mut encoder = DeflateEncoder::new(bytes, Compression::fast());
+    let written = encoder.write_all(&text).and_then(|()| encoder.finish());
+    written.expect("vectors take everything")
+}
+
+/// None for what is damaged, or was written by a version that knows more.
+pub(super) fn decoded(bytes: &[u8]) -> Option<Ended> {
+    let (&form, rest) = bytes.split_first()?;
+    let mut inflated = Vec::new();
+    let text = match form {
+        PLAIN => rest,
+        DEFLATED => {
+            let mut decoder = DeflateDecoder::new(rest).take(LARGEST);
+            decoder.read_to_end(&mut inflated).ok()?;
+            &inflated
+        }
+        _ => return None,
+    };
+    let kept: Kept = serde_json::from_slice(text).ok()?;
+    let result = match kept.result {
+        KeptResult::Value(text) => Ok(Output::Json(text)),
+        KeptResult::Failure(kept) => Err(failure(kept)),
+    };
+    Some((Duration::from_micros(kept.us), result))
+}
+
+fn kept(failure: &Failure) -> KeptFailure {
+    let parts = failure.parts();
+    KeptFailure {
+        message: parts.message.clone(),
+        developer_message: parts.developer_message.clone(),
+        prompt: parts.additional_prompt_content.clone(),
+    }
+}
+
+fn failure(kept: KeptFailure) -> Failure {
+    let mut failure = Failure::new(kept.message);
+    if let Some(text) = kept.developer_message {
+        failure = failure.developer_message(text);
+    }
+    if let Some(text) = kept.prompt {
+        failure = failure.prompt(text);
+    }
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn replayed(value: &Value) -> String {
+        let result = Ok(Output::Value(value.clone()));
+        let (duration, result) = decoded(&encoded(Duration::from_micros(1500), &result)).unwrap();
+        assert_eq!(duration, Duration::from_micros(1500));
+        match result.unwrap() {
+            Output::Json(text) => text.get().to_owned(),
+            Output::Value(_) => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn every_value_comes_back_as_the_same_text() {
+        for value in [
+            json!(null),
+            json!(0),
+            json!(false),
+            json!(""),
+            json!([]),
+            json!({}),
+            json!(0.1 + 0.2),
+            json!(5e-324),
+            json!(u64::MAX),
+            json!({"b": [1, {"a": null}], "a": "é\u{0}\""}),
+            json!("x".repeat(100_000)),
+        ] {
+            assert_eq!(replayed(&value), value.to_string());
+        }
+    }
+
+    #[test]
+    fn large_values_are_compressed() {
+        let value = json!("text ".repeat(100_000));
+        let bytes = encoded(Duration::ZERO, &Ok(Output::Value(value)));
+        assert!(bytes.len() < 5_000, "{}", bytes.len());
+    }
+
+    #[test]
+    fn failures_come_back_whole() {
+        let failure = Failure::new("m").developer_message("d").prompt("p");
+        let bytes = encoded(Duration::ZERO, &Err(failure));
+        let (_, result) = decoded(&bytes).unwrap();
+        let failure = format!("{:?}", result.err().unwrap());
+        let same = format!("{:?}", Failure::new("m").developer_message("d").prompt("p"));
+        assert_eq!(failure, same);
+    }
+
+    #[test]
+    fn what_is_damaged_is_no_outcome() {
+        for bytes in [
+            &b""[..],
+            b"\0",
+            b"\0{",
+            b"\x01abc",
+            b"\x07{}",
+            b"\0{\"us\":1}",
+        ] {
+            assert!(decoded(bytes).is_none(), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Claiming calls, and recording what came of them.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use super::{
+    CallStore, Idempotency, Identity, Policy, Record, State,
+    outcome::{Ended, decoded, encoded},
+};
+use uuid::Uuid;
+
+use crate::{Failure, StoreError, call::Output, host::Host, rejection::Rejection};
+
+/// How long a tool may need to notice that it was stopped, and its outcome to be written, before
+/// another call runs it: where the platform does not stop the whole process by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How many outcomes are kept here that could not be written to the store.
+const MOST_UNRECORDED: usize = 1000;
+
+/// The calls of a server.
+pub(crate) struct Protection {
+    idempotency: Idempotency,
+    host: Host,
+    /// Outcomes that the store did not take: the same call may come again to this process, and
+    /// must not run again.
+    unrecorded: Mutex<HashMap<String, Record>>,
+}
+
+/// How far a call gets.
+pub(crate) enum Claimed {
+    /// It runs.
+    Run,
+    /// It runs, and what comes of it is recorded.
+    Recorded(Claim),
+    /// It has run, or runs elsewhere.
+    Known(Known),
+}
+
+/// The right to run a call.
+pub(crate) struct Claim {
+    key: String,
+    record: Record,
+    pub(crate) policy: Policy,
+    deadline: Option<SystemTime>,
+}
+
+/// What is known of a call without running it.
+pub(crate) struct Known {
+    pub(crate) duration: Duration,
+    pub(crate) result: Result<Output, Failure>,
+    /// Whether this is the outcome of an earlier call.
+    pub(crate) is_replay: bool,
+}
+
+/// How a tool's run ended, as far as it matters for a second one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It gave a value or a failure.
+    Returned,
+    /// It panicked or was stopped: how far it got is not known.
+    Stopped,
+}
+
+/// What a call may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// How long the tool may run from now on.
+    pub(crate) tool: Duration,
+    /// When the platform stops the process, if it does.
+    pub(crate) deadline: Option<SystemTime>,
+}
+
+impl Protection {
+    pub(crate) fn new(idempotency: Idempotency, host: Host) -> Self {
+        Self {
+            idempotency,
+            host,
+            unrecorded: Mutex::default(),
+        }
+    }
+
+    /// Whether calls are remembered at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.idempotency.store.is_some()
+    }
+
+    /// Gets the store ready, so that the first call does not wait for it.
+    pub(crate) async fn warm(&self) {
+        if let Some(store) = self.idempotency.store.as_deref()
+            && let Err(error) = self.bounded(store.warm_up()).await
+        {
+            tracing::warn!(%error, "the store of calls is not ready");
+        }
+    }
+
+    /// Claims a call, or finds out what came of it. Waits for one that runs elsewhere.
+    pub(crate) async fn claim(
+        &self,
+        identity: Identity,
+        policy: Policy,
+        limits: impl Fn() -> Limits,
+    ) -> Result<Claimed, Rejection> {
+        let Some(store) = self.idempotency.store.as_deref() else {
+            return Ok(Claimed::Run);
+        };
+        let begun = tokio::time::Instant::now();
+        let patience = self.idempotency.wait_for.min(limits().tool / 2);
+        let mut pause = Duration::from_millis(50);
+        loop {
+            let record = self.claim_of(&identity, policy, limits());
+            let held = match self.held(store, &identity.key, &record).await {
+                Ok(None) => {
+                    let key = identity.key;
+                    let deadline = limits().deadline;
+                    return Ok(Claimed::Recorded(Claim {
+                        key,
+                        record,
+                        policy,
+                        deadline,
+                    }));
+                }
+                Ok(Some(held)) => held,
+                Err(error) if self.idempotency.runs_unprotected => {
+                    tracing::error!(%error, "the call runs without protection from repetition");
+                    return Ok(Claimed::Run);
+                }
+                Err(error) => return Err(Rejection::Unprotected(error)),
+            };
+            if held.fingerprint != identity.fingerprint {
+                return Err(Rejection::CallIdReused);
+            }
+            if let Some(known) = self.known(&held) {
+                return Ok(Claimed::Known(known));
+            }
+            let left = patience.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(Claimed::Known(still_running(begun.elapsed())));
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+
+    fn claim_of(&self, identity: &Identity, policy: Policy, limits: Limits) -> Record {
+        let now = self.host.now();
+        let until = limits.deadline.unwrap_or(now + limits.tool + GRACE);
+        let expires_at = now + self.idempotency.expire_after;
+        Record {
+            // Not the host's ids, which a replay fixes: two claims must never look the same, and no
+            // answer shows them.
+            claim: Uuid::new_v4().to_string(),
+            fingerprint: identity.fingerprint.clone(),
+            state: State::Running { until },
+            free_at: match policy {
+                Policy::AtMostOnce => expires_at.max(until),
+                Policy::Recorded | Policy::Idempotent => until,
+            },
+            expires_at: expires_at.max(until),
+        }
+    }
+
+    /// Writes the claim; the record that stands against it, if any.
+    async fn held(
+        &self,
+        store: &dyn CallStore,
+        key: &str,
+        record: &Record,
+    ) -> Result<Option<Record>, StoreError> {
+        let now = self.host.now();
+        if let Some(unrecorded) = self.unrecorded(key, now) {
+            // The store may be there again; if not, this process still knows.
+            let _ = self.bounded(store.finish(key, &unrecorded)).await;
+            return Ok(Some(unrecorded));
+        }
+        let held = self.bounded(store.claim(key, record, now)).await?;
+        // This very write, sent twice because the answer to the first was lost.
+        Ok(held.filter(|held| held.claim != record.claim))
+    }
+
+    fn unrecorded(&self, key: &str, now: SystemTime) -> Option<Record> {
+        let mut all = self
+            .unrecorded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if all.get(key)?.free_at <= now {
+            return all.remove(key).and(None);
+        }
+        all.get(key).cloned()
+    }
+
+    /// What a record says of the call. None while it runs.
+    fn known(&self, held: &Record) -> Option<Known> {
+        let replay = |(duration, result): Ended| Known {
+            duration,
+            result,
+            is_replay: true,
+        };
+        match &held.state {
+            State::Running { until } if *until > self.host.now() => None,
+            State::Running { .. } => Some(replay((Duration::ZERO, Err(cut_off())))),
+            State::Finished(bytes) => {
+                let ended = decoded(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
+                Some(replay(ended))
+            }
+            State::Ran => Some(replay((Duration::ZERO, Err(not_kept())))),
+        }
+    }
+
+    /// Records what came of a call, or releases it so that it can run again.
+    ///
+    /// The caller gets the outcome whether or not that goes well.
+    pub(crate) async fn settle(
+        &self,
+        claim: Claim,
+        duration: Duration,
+        result: &Result<Output, Failure>,
+        ending: Ending,
+    ) {
+        let Some(store) = self.idempotency.store.as_deref() else {
+            return;
+        };
+        let Claim {
+            key,
+            record,
+            policy,
+            deadline,
+        } = claim;
+        let limit = self.time_to_settle(deadline);
+        if runs_again(policy, result, ending) {
+            if let Err(error) = within(limit, store.release(&key, &record.claim)).await {
+                tracing::warn!(%error, "a call is not released; it can run again after its time");
+            }
+            return;
+        }
+        let expires_at = self.host.now() + self.idempotency.expire_after;
+        let outcome = encoded(duration, result);
+        let record = Record {
+            state: if outcome.len() <= store.largest_outcome() {
+                State::Finished(outcome)
+            } else {
+                State::Ran
+            },
+            free_at: expires_at,
+            expires_at,
+            ..record
+        };
+        match within(limit, store.finish(&key, &record)).await {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!("a call took longer than its claim; it may have run twice"),
+            Err(error) => {
+                tracing::error!(%error, "an outcome is known to this process only");
+                self.keep(key, record);
+            }
+        }
+    }
+
+    fn keep(&self, key: String, record: Record) {
+        let now = self.host.now();
+        let mut all = self
+            .unrecorded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, record| record.free_at > now);
+        if all.len() < MOST_UNRECORDED {
+            all.insert(key, record);
+        }
+    }
+
+    /// The answer has to leave before the platform stops the process.
+    fn time_to_settle(&self, deadline: Option<SystemTime>) -> Duration {
+        const FOR_THE_ANSWER: Duration = Duration::from_millis(100);
+        let limit = self.idempotency.timeout;
+        let Some(deadline) = deadline else {
+            return limit;
+        };
+        let left = deadline.duration_since(self.host.now()).unwrap_or_default();
+        limit.min(left.saturating_sub(FOR_THE_ANSWER).max(FOR_THE_ANSWER))
+    }
+
+    async fn bounded<T>(
+        &self,
+        doing: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        within(self.idempotency.timeout, doing).await
+    }
+}
+
+async fn within<T>(
+    limit: Duration,
+    doing: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let done = tokio::time::timeout(limit, doing).await;
+    done.unwrap_or_else(|_| {
+        let ms = limit.as_millis();
+        Err(StoreError::unavailable(format!("no answer within {ms} ms")))
+    })
+}
+
+/// Whether a call whose tool ended like this may run again.
+fn runs_again(policy: Policy, result: &Result<Output, Failure>, ending: Ending) -> bool {
+    match (ending, result) {
+        (Ending::Stopped, _) => policy != Policy::AtMostOnce,
+        (Ending::Returned, Err(failure)) => failure.can_retry(),
+        (Ending::Returned, Ok(_)) => false,
+    }
+}
+
+fn still_running(waited: Duration) -> Known {
+    Known {
+        duration: waited,
+        result: Err(Failure::new("This call is still running")
+            .developer_message("A call with the same call_id has not ended yet.")
+            .retry_after(Duration::from_secs(1))),
+        is_replay: false,
+    }
+}
+
+fn cut_off() -> Failure {
+    Failure::new("This call was cut off, and may have had its effect")
+        .developer_message("The process that ran the tool ended before it could say what came of it.")
+        .prompt("Do not call the tool again without asking the user whether the first call did its work.")
+}
+
+fn not_kept() -> Failure {
+    Failure::new("This call has run, and its outcome can no longer be told")
+        .developer_message("The outcome was too large to be kept with the call_id.")
+        .prompt("Do not call the tool again for its effect; it has had it.")
+}

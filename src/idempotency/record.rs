@@ -1,0 +1,32 @@
+//! What is remembered of a call.
+
+use std::time::SystemTime;
+
+/// What a store holds under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Which call wrote it: a unique id. Only that call may change it.
+    pub claim: String,
+    /// What was called: a hash of the tool with its version, the input and the user.
+    pub fingerprint: String,
+    /// How far the call is.
+    pub state: State,
+    /// From then on another call may take its place.
+    pub free_at: SystemTime,
+    /// From then on it may be deleted. Never before `free_at`.
+    pub expires_at: SystemTime,
+}
+
+/// How far a call is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Its tool runs, or its process died. No tool runs after `until`.
+    Running {
+        /// The deadline of the call that claimed it.
+        until: SystemTime,
+    },
+    /// Its tool ran; this is the outcome, in a form of the library's own.
+    Finished(Vec<u8>),
+    /// Its tool ran; the outcome was too large to keep.
+    Ran,
+}
