@@ -8,12 +8,12 @@ mod caller;
 #[cfg(feature = "jwt")]
 mod jwt;
 
-use std::{sync::Arc, time::SystemTime};
-
-use crate::{
-    rejection::Rejection,
-    secrets::{Read, SecretCache},
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
 };
+
+use crate::{rejection::Rejection, secrets::SecretCache};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 use attempt::Attempt;
@@ -31,7 +31,7 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 /// ```
 /// use lambda_tools::{Auth, Server, Toolkit};
 ///
-/// let auth = Auth::api_keys(["PARTNER_KEY", "PARTNER_KEY_OF_TOMORROW"]);
+/// let auth = Auth::api_key_ids(["PARTNER_KEY", "PARTNER_KEY_OF_TOMORROW"]);
 /// let server = Server::new(Toolkit::new([])?).auth(auth);
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
@@ -56,9 +56,9 @@ impl Auth {
     /// the keys themselves. Several are valid at once, so that each caller can have one of its
     /// own and keys can be rotated. Without any nobody may call.
     #[must_use]
-    pub fn api_keys<I: AsRef<str>>(secrets: impl IntoIterator<Item = I>) -> Self {
+    pub fn api_key_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         let mut auth = Self::none();
-        auth.keys = Some(shared(secrets));
+        auth.keys = Some(shared(ids));
         auth
     }
 
@@ -71,9 +71,9 @@ impl Auth {
     /// [audiences](Self::audience). The `sub` claim is the caller's identity.
     #[cfg(feature = "jwt")]
     #[must_use]
-    pub fn jwt<I: AsRef<str>>(secrets: impl IntoIterator<Item = I>) -> Self {
+    pub fn jwt_secret_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         let mut auth = Self::none();
-        auth.jwt = Some(Jwt::new(shared(secrets)));
+        auth.jwt = Some(Jwt::new(shared(ids)));
         auth
     }
 
@@ -87,7 +87,8 @@ impl Auth {
         self
     }
 
-    /// Accepts what the other accepts as well.
+    /// Accepts the credentials that the other asks for as well. [`Auth::none`] asks for none, and
+    /// adds nothing.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         if let Some(keys) = other.keys {
@@ -133,6 +134,7 @@ impl Auth {
         headers: &HeaderMap,
         secrets: &Arc<SecretCache>,
         now: SystemTime,
+        left: Option<Duration>,
     ) -> Result<Caller, Rejection> {
         if self.is_open() {
             return Ok(Caller::Anyone);
@@ -140,22 +142,23 @@ impl Auth {
         let credentials = self
             .credentials_in(headers)
             .map_err(Rejection::Unauthenticated)?;
+        let ids: Vec<_> = self.secrets().collect();
+        let mut reads = secrets.read(&ids, left).await;
+        let of_jwt = reads.split_off(self.keys.as_ref().map_or(0, Vec::len));
         let mut attempt = Attempt::default();
-        if let Some(keys) = &self.keys {
-            let reads = read(keys, secrets).await;
-            if let Some(id) = attempt.key(credentials.value, keys, reads) {
-                return Ok(Caller::ApiKey { id });
-            }
+        if let Some(keys) = &self.keys
+            && let Some(id) = attempt.key(credentials.value, keys, reads)
+        {
+            return Ok(Caller::ApiKey { id });
         }
         #[cfg(feature = "jwt")]
-        if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer) {
-            let reads = read(&jwt.secrets, secrets).await;
-            if let Some(caller) = attempt.token(credentials.value, jwt, reads, now) {
-                return Ok(caller);
-            }
+        if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer)
+            && let Some(caller) = attempt.token(credentials.value, jwt, of_jwt, now)
+        {
+            return Ok(caller);
         }
         #[cfg(not(feature = "jwt"))]
-        let _ = (now, credentials.is_bearer);
+        let _ = (now, of_jwt, credentials.is_bearer);
         Err(attempt.rejection())
     }
 
@@ -186,11 +189,6 @@ struct Credentials<'a> {
 
 fn shared<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Vec<Arc<str>> {
     ids.into_iter().map(|id| Arc::from(id.as_ref())).collect()
-}
-
-async fn read(ids: &[Arc<str>], secrets: &Arc<SecretCache>) -> Vec<Read> {
-    let ids: Vec<_> = ids.iter().map(|id| &**id).collect();
-    secrets.read(&ids, None).await
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>, &'static str> {

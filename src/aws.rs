@@ -51,7 +51,7 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new(region))
         .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .retry_config(RetryConfig::standard())
+        .retry_config(RetryConfig::standard().with_max_attempts(2))
         .timeout_config(timeouts)
         .http_client(HTTP.clone());
     config.set_endpoint_url(endpoint);

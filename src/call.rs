@@ -12,14 +12,14 @@ use std::{
     collections::BTreeMap,
     panic::{self, AssertUnwindSafe},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use serde_json::Value;
 
 use crate::{
     Caller, Secret, Toolkit,
-    host::{Host, Invocation},
+    host::{Arrival, Host},
     id::Selector,
     idempotency::{Policy, fingerprint_of, protection::Protection},
     rejection::Rejection,
@@ -152,7 +152,7 @@ impl Valid {
         let found = call.gather(&entry, &around).await?;
         let Around {
             host,
-            invocation,
+            arrival,
             caller,
             secrets,
         } = around;
@@ -163,7 +163,7 @@ impl Valid {
             fingerprint,
             found,
             host,
-            invocation,
+            arrival,
             caller,
             secrets,
         })
@@ -173,16 +173,18 @@ impl Valid {
 /// What a call's surroundings add to it.
 pub(crate) struct Around {
     pub(crate) host: Host,
-    pub(crate) invocation: Invocation,
+    pub(crate) arrival: Arrival,
     pub(crate) caller: Caller,
     pub(crate) secrets: Arc<SecretCache>,
 }
 
-/// How long a call may take from `now` on.
-fn time_left(entry: &Entry, invocation: &Invocation, now: SystemTime) -> Duration {
+/// How long a call may still take: its tool's limit, counted from its arrival, and no longer than
+/// the platform waits.
+fn time_left(entry: &Entry, arrival: &Arrival, host: &Host) -> Duration {
     let limit = entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
-    let limit = limit.min(LONGEST_TIMEOUT);
-    let left = invocation.time_left(now);
+    let since = host.instant().saturating_duration_since(arrival.at);
+    let limit = limit.min(LONGEST_TIMEOUT).saturating_sub(since);
+    let left = arrival.invocation.time_left(host.now());
     left.map_or(limit, |left| left.min(limit))
 }
 
@@ -195,13 +197,13 @@ pub(crate) struct Ready {
     fingerprint: Option<String>,
     found: Found,
     host: Host,
-    invocation: Invocation,
+    arrival: Arrival,
     caller: Caller,
     secrets: Arc<SecretCache>,
 }
 
 impl Ready {
     fn time_left(&self) -> Duration {
-        time_left(&self.entry, &self.invocation, self.host.now())
+        time_left(&self.entry, &self.arrival, &self.host)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -36,6 +36,22 @@ pub(crate) struct Store {
     cache: Arc<SecretCache>,
     /// The ids of the secrets that came from it and were not refused yet.
     unrefused: Mutex<BTreeSet<String>>,
+    /// What was read again.
+    rotated: Mutex<Vec<Secret>>,
+}
+
+impl Inner {
+    pub(crate) fn confidential(&self) -> Vec<Secret> {
+        let rotated = self.store.as_ref().map(|store| {
+            let all = store.rotated.lock();
+            all.unwrap_or_else(PoisonError::into_inner).clone()
+        });
+        let given = self.secrets.values().chain(self.tokens.values());
+        given
+            .cloned()
+            .chain(rotated.into_iter().flatten())
+            .collect()
+    }
 }
 
 impl Store {
@@ -43,6 +59,7 @@ impl Store {
         (!ids.is_empty()).then(|| Self {
             cache: Arc::clone(cache),
             unrefused: Mutex::new(ids),
+            rotated: Mutex::default(),
         })
     }
 }
@@ -136,12 +153,20 @@ impl Context {
         if !is_first {
             return None;
         }
-        store.cache.reread(id, refused, self.remaining()).await
+        let rotated = store.cache.reread(id, refused, self.remaining()).await?;
+        let mut all = store.rotated.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(rotated.clone());
+        Some(rotated)
     }
 
     /// The values that may not leave in an error.
-    pub(crate) fn confidential(&self) -> impl Iterator<Item = &Secret> {
-        self.0.secrets.values().chain(self.0.tokens.values())
+    pub(crate) fn confidential(&self) -> Vec<Secret> {
+        self.0.confidential()
+    }
+
+    /// To look at from outside of the call.
+    pub(crate) fn watched(&self) -> Weak<Inner> {
+        Arc::downgrade(&self.0)
     }
 
     /// The time at which the call began. Use it instead of asking the clock, and recorded events

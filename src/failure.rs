@@ -113,7 +113,11 @@ impl Failure {
     /// The same without the call's secrets and tokens, which the error that it was made from may
     /// have quoted.
     pub(crate) fn without(mut self, context: &Context) -> Self {
-        let clean = |text: &mut String| *text = redacted(text, context.confidential());
+        let secrets = context.confidential();
+        if secrets.is_empty() {
+            return self;
+        }
+        let clean = |text: &mut String| *text = redacted(text, &secrets);
         let parts = &mut self.0;
         clean(&mut parts.message);
         parts.developer_message.as_mut().map(clean);

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use http::request::Parts;
+use http::Extensions;
 use uuid::Uuid;
 
 /// Where the time and new ids come from.
@@ -68,6 +68,13 @@ impl Host {
 /// synchronous invocation, in bytes.
 pub(crate) const LARGEST_PAYLOAD: usize = 6_291_556;
 
+/// When a request arrived, and when it has to be answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) at: Instant,
+    pub(crate) invocation: Invocation,
+}
+
 /// What is known of the invocation that a request came with. Travels in the request's extensions.
 #[derive(Clone, Debug)]
 pub(crate) struct Invocation {
@@ -87,8 +94,8 @@ impl Default for Invocation {
 }
 
 impl Invocation {
-    pub(crate) fn of(request: &Parts) -> Self {
-        request.extensions.get().cloned().unwrap_or_default()
+    pub(crate) fn of(request: &Extensions) -> Self {
+        request.get().cloned().unwrap_or_default()
     }
 
     /// How long the call may take from `now` on, so that its answer still leaves in time.

@@ -106,13 +106,14 @@ impl Server {
     }
 
     /// The whole HTTP surface as one tower service, for a host of one's own. What the program has
-    /// not chosen comes from the environment, as for [`serve`](crate::serve).
+    /// not chosen comes from the environment, as for [`serve`](crate::serve). Nothing is read or
+    /// connected ahead of the first call, and the panic hook is not set.
     ///
     /// # Errors
     /// A choice in the environment that is none, or that is missing on Lambda.
     pub fn into_router(mut self) -> Result<Router, Error> {
         serve::settings::apply(&mut self)?;
-        Ok(self.served_on(serve::REAL).0)
+        Ok(self.served_on(serve::REAL, serve::REAL).0)
     }
 
     pub(crate) fn toolkit(&self) -> &Toolkit {
@@ -146,10 +147,12 @@ impl Server {
     }
 
     /// The router, and what it can get ready before the first call.
-    pub(crate) fn served_on(self, host: Host) -> (Router, WarmUp) {
+    ///
+    /// `guard` is the host by whose clock credentials are checked and secrets kept.
+    pub(crate) fn served_on(self, host: Host, guard: Host) -> (Router, WarmUp) {
         let declared = self.declared_secrets();
         let secrets = self.secrets.unwrap_or_else(Secrets::none);
-        let secrets = SecretCache::new(secrets, declared, host.clone());
+        let secrets = SecretCache::new(secrets, declared, guard.clone());
         let idempotency = self.idempotency.unwrap_or_else(Idempotency::none);
         let is_recorded = |entry: &Arc<Entry>| entry.tool.policy != Policy::Idempotent;
         let remembers = self.toolkit.entries().iter().any(is_recorded);
@@ -163,6 +166,7 @@ impl Server {
             catalogue: wire::oxp::Catalogue::default(),
             protection,
             host,
+            guard,
             auth: self.auth.unwrap_or_default(),
             secrets: Arc::clone(&secrets),
             ready: self.ready,
@@ -188,6 +192,10 @@ pub(crate) struct WarmUp {
 }
 
 impl WarmUp {
+    pub(crate) fn secrets(&self) -> &Arc<SecretCache> {
+        &self.secrets
+    }
+
     /// Both at once. What is wrong is logged: it may be right by the time of a call.
     pub(crate) async fn run(self) {
         let protection = async {

@@ -99,7 +99,8 @@ impl Function {
     #[must_use]
     pub fn new(server: impl Into<Server>) -> Self {
         let moved = Arc::default();
-        let (router, _) = server.into().served_on(FIXED.movable(&moved));
+        let host = FIXED.movable(&moved);
+        let (router, _) = server.into().served_on(host.clone(), host);
         Self { router, moved }
     }
 

@@ -21,7 +21,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::{
     Auth, Caller, Toolkit,
     call::{Around, Call, Outcome},
-    host::{Host, Invocation, LARGEST_PAYLOAD},
+    host::{Arrival, Host, Invocation, LARGEST_PAYLOAD},
     idempotency::protection::Protection,
     rejection::Rejection,
     secrets::SecretCache,
@@ -32,6 +32,8 @@ pub(crate) struct App {
     pub(crate) toolkit: Toolkit,
     pub(crate) catalogue: oxp::Catalogue,
     pub(crate) host: Host,
+    /// By whose clock credentials are checked: never one that stands still for a recording.
+    pub(crate) guard: Host,
     pub(crate) auth: Auth,
     pub(crate) secrets: Arc<SecretCache>,
     pub(crate) protection: Arc<Protection>,
@@ -74,7 +76,7 @@ async fn call(State(app): Shared, request: Request) -> Response {
 pub(crate) struct Admitted {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    pub(crate) invocation: Invocation,
+    pub(crate) arrival: Arrival,
     pub(crate) caller: Caller,
 }
 
@@ -100,12 +102,15 @@ impl App {
 
     /// Authenticates a request, then reads its body.
     async fn admit(&self, request: Request) -> Result<Admitted, Rejection> {
-        let now = self.host.now();
-        let auth = self.auth.check(request.headers(), &self.secrets, now);
+        let now = self.guard.now();
+        let at = self.host.instant();
+        let invocation = Invocation::of(request.extensions());
+        let left = invocation.time_left(now);
+        let auth = self.auth.check(request.headers(), &self.secrets, now, left);
         let caller = auth.await?;
         let (parts, body) = read(request).await?;
         Ok(Admitted {
-            invocation: Invocation::of(&parts),
+            arrival: Arrival { at, invocation },
             headers: parts.headers,
             body,
             caller,
@@ -116,7 +121,7 @@ impl App {
     async fn perform(
         &self,
         call: Call,
-        invocation: Invocation,
+        arrival: Arrival,
         caller: Caller,
     ) -> Result<Outcome, Rejection> {
         if !self.is_ready() {
@@ -125,7 +130,7 @@ impl App {
         let valid = call.resolve(&self.toolkit)?.validate(&self.protection)?;
         let ready = valid.ready(Around {
             host: self.host.clone(),
-            invocation,
+            arrival,
             caller,
             secrets: Arc::clone(&self.secrets),
         });

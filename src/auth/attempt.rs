@@ -58,8 +58,10 @@ impl Attempt {
         let pairs = jwt.secrets.iter().zip(reads).filter_map(readable);
         match jwt.subject_of(given, pairs.collect(), now) {
             Ok(subject) => Some(Caller::Jwt { subject }),
-            Err(why) => {
-                self.why = Some(why);
+            Err(refusal) => {
+                self.why = Some(refusal.why);
+                // Nobody else's secret signed it.
+                self.is_undecided &= !refusal.is_signed;
                 None
             }
         }
@@ -73,7 +75,7 @@ impl Attempt {
                 "a secret that callers need is not in the store"
             ),
             Err(error) => {
-                self.is_undecided = true;
+                self.is_undecided |= error.is_temporary();
                 tracing::error!(secret = &**id, %error, "a secret that callers need cannot be read");
             }
         }

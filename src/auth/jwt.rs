@@ -28,6 +28,13 @@ pub(super) struct Jwt {
     pub(super) audiences: Vec<String>,
 }
 
+/// Why a token is not accepted.
+pub(super) struct Refusal {
+    pub(super) why: &'static str,
+    /// Whether one of the secrets signed it all the same.
+    pub(super) is_signed: bool,
+}
+
 #[derive(Deserialize)]
 struct Claims {
     exp: Option<f64>,
@@ -65,30 +72,37 @@ impl Jwt {
         token: &[u8],
         secrets: Vec<(&Arc<str>, Secret)>,
         now: SystemTime,
-    ) -> Result<Option<String>, &'static str> {
+    ) -> Result<Option<String>, Refusal> {
         let mut why = "no secret is there that signs JWTs";
         for (id, secret) in secrets {
-            if secret.expose().len() < SHORTEST_SECRET {
+            // What is pasted into a store often ends with a line feed.
+            let secret = secret.expose().trim_end_matches(['\r', '\n']);
+            if secret.len() < SHORTEST_SECRET {
                 tracing::error!(
                     secret = &**id,
                     "a secret that signs JWTs has less than 32 bytes"
                 );
                 continue;
             }
-            match Self::claims_of(token, &secret) {
-                Ok(claims) => return self.accepted(claims, now),
+            match Self::claims_of(token, secret) {
+                Ok(claims) => {
+                    let is_signed = true;
+                    let accepted = self.accepted(claims, now);
+                    return accepted.map_err(|why| Refusal { why, is_signed });
+                }
                 Err(text) => why = text,
             }
         }
-        Err(why)
+        let is_signed = false;
+        Err(Refusal { why, is_signed })
     }
 
-    fn claims_of(token: &[u8], secret: &Secret) -> Result<Claims, &'static str> {
+    fn claims_of(token: &[u8], secret: &str) -> Result<Claims, &'static str> {
         let mut only_signature = Validation::new(Algorithm::HS256);
         only_signature.required_spec_claims.clear();
         only_signature.validate_exp = false;
         only_signature.validate_aud = false;
-        let key = DecodingKey::from_secret(secret.expose().as_bytes());
+        let key = DecodingKey::from_secret(secret.as_bytes());
         let token: TokenData<Claims> =
             jsonwebtoken::decode(token, &key, &only_signature).map_err(|error| {
                 match error.kind() {

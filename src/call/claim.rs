@@ -25,10 +25,10 @@ impl Ready {
             None => Claimed::Run,
             Some(identity) => {
                 let (entry, host) = (Arc::clone(&self.entry), self.host.clone());
-                let invocation = self.invocation.clone();
+                let arrival = self.arrival.clone();
                 let limits = move || Limits {
-                    tool: time_left(&entry, &invocation, host.now()),
-                    deadline: invocation.deadline,
+                    tool: time_left(&entry, &arrival, &host),
+                    deadline: arrival.invocation.deadline,
                 };
                 let policy = self.entry.tool.policy;
                 protection.claim(identity, policy, limits).await?

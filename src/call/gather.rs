@@ -71,7 +71,7 @@ impl Call {
         if wanted.is_empty() {
             return;
         }
-        let left = time_left(entry, &around.invocation, around.host.now());
+        let left = time_left(entry, &around.arrival, &around.host);
         let reads = around.secrets.read(&wanted, Some(left)).await;
         for (id, read) in wanted.into_iter().zip(reads) {
             match read {

@@ -57,6 +57,10 @@ impl SecretCache {
         let Some(store) = &self.secrets.store else {
             return ids.iter().map(|_| Ok(None)).collect();
         };
+        if store.is_local() {
+            let ids = ids.iter().map(|&id| id.to_owned()).collect();
+            return asked(Arc::clone(store), ids, self.secrets.timeout).await;
+        }
         let known = self.known(store, ids);
         let limit = left.map_or(self.secrets.timeout, |left| {
             self.secrets.timeout.min(left / 2)
@@ -80,7 +84,8 @@ impl SecretCache {
     /// Reads everything that is declared, so that the first call finds it. What is wrong is
     /// logged: it may be right by the time of a call.
     pub(crate) async fn warm(self: &Arc<Self>) {
-        if self.secrets.store.is_none() || self.secrets.cache_for.is_zero() {
+        let is_local = |store: &Arc<dyn SecretStore>| store.is_local();
+        if !self.keeps() || self.secrets.store.as_ref().is_none_or(is_local) {
             return;
         }
         let ids: Vec<_> = self.declared.iter().map(String::as_str).collect();
@@ -96,6 +101,16 @@ impl SecretCache {
         }
     }
 
+    /// All declared secrets that the store has, with their ids.
+    pub(crate) async fn held(self: &Arc<Self>) -> Vec<(String, Secret)> {
+        let ids: Vec<_> = self.declared.iter().map(String::as_str).collect();
+        let reads = self.read(&ids, None).await.into_iter();
+        let pairs = self.declared.iter().cloned().zip(reads);
+        pairs
+            .filter_map(|(id, read)| Some((id, read.ok()??)))
+            .collect()
+    }
+
     /// Reads a secret again whose value was refused where it belongs. None where the store has no
     /// other one.
     pub(crate) async fn reread(
@@ -105,6 +120,10 @@ impl SecretCache {
         left: Duration,
     ) -> Option<Secret> {
         let store = self.secrets.store.as_ref()?;
+        if store.is_local() {
+            let value = self.read(&[id], None).await.remove(0).ok()??;
+            return (!value.is(refused)).then_some(value);
+        }
         let now = self.host.instant();
         let flight = {
             let mut entries = self.lock();
@@ -113,13 +132,21 @@ impl SecretCache {
                 // Another call has read it already.
                 return Some(newer.clone());
             }
-            let recently = |at: Instant| now.saturating_duration_since(at) < BRIEFLY;
+            let recently =
+                |at: Instant| self.keeps() && now.saturating_duration_since(at) < BRIEFLY;
             match &entry.flight {
                 Some(flight) => flight.clone(),
                 None if entry.reread_at.is_some_and(recently) => return None,
                 None => {
                     entry.reread_at = Some(now);
-                    self.start(&mut entries, store, vec![id.to_owned()])
+                    // What belongs together may have been rotated together.
+                    let mut ids = vec![id.to_owned()];
+                    self.fill(&mut ids, store, |other| {
+                        entries
+                            .get(other)
+                            .is_none_or(|entry| entry.flight.is_none())
+                    });
+                    self.start(&mut entries, store, ids)
                 }
             }
         };
@@ -143,21 +170,40 @@ impl SecretCache {
             }
         }
         if !wanted.is_empty() {
-            let size = store.batch_size().max(1);
-            let full = wanted.len().checked_next_multiple_of(size);
-            let room = full.unwrap_or(usize::MAX) - wanted.len();
-            let others = self
-                .declared
-                .iter()
-                .filter(|id| is_wanted(&entries, id) && !wanted.contains(id));
-            let others: Vec<_> = others.take(room).cloned().collect();
-            wanted.extend(others);
-            for batch in wanted.chunks(size) {
+            self.fill(&mut wanted, store, |id| is_wanted(&entries, id));
+            for batch in wanted.chunks(store.batch_size().max(1)) {
                 self.start(&mut entries, store, batch.to_vec());
             }
         }
-        let known = |id: &&str| entries[*id].known();
+        let known = |id: &&str| entries[*id].known(now);
         ids.iter().map(known).collect()
+    }
+
+    /// Adds other declared ids, as far as the request that is made anyway has room for them.
+    fn fill(
+        &self,
+        ids: &mut Vec<String>,
+        store: &Arc<dyn SecretStore>,
+        may: impl Fn(&str) -> bool,
+    ) {
+        if !self.keeps() {
+            return;
+        }
+        let full = ids
+            .len()
+            .checked_next_multiple_of(store.batch_size().max(1));
+        let room = full.unwrap_or(usize::MAX) - ids.len();
+        let others = self
+            .declared
+            .iter()
+            .filter(|id| may(id) && !ids.contains(id));
+        let others: Vec<_> = others.take(room).cloned().collect();
+        ids.extend(others);
+    }
+
+    /// Whether values are kept at all.
+    fn keeps(&self) -> bool {
+        !self.secrets.cache_for.is_zero()
     }
 
     /// Asks the store. A task of its own, so that a call that is cut off does not take what others
@@ -196,7 +242,9 @@ impl SecretCache {
             entry.flight = None;
             let held = Held::after(entry.held.take(), &id, read, &self.secrets, now);
             landed.insert(id, held.read.clone());
-            entry.held = (!self.secrets.cache_for.is_zero()).then_some(held);
+            // Where nothing is cached, a bad time and an absence are remembered all the same.
+            let is_value = matches!(held.read, Ok(Some(_)));
+            entry.held = (self.keeps() || !is_value).then_some(held);
         }
         landed
     }

@@ -32,6 +32,10 @@ impl SecretStore for Environment {
         Box::pin(std::future::ready(ids.iter().map(one).collect()))
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn place(&self, id: &str) -> String {
         match &self.file {
             None => format!("the environment variable '{id}'"),

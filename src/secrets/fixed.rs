@@ -13,6 +13,10 @@ impl SecretStore for Fixed {
         Box::pin(std::future::ready(ids.iter().map(one).collect()))
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn place(&self, _: &str) -> String {
         "the server's own list".to_owned()
     }

@@ -98,19 +98,32 @@ impl SecretsManager {
     async fn each(&self, prefix: &str, ids: &[String]) -> Result<Vec<Read>, StoreError> {
         let names = ids.iter().map(|id| format!("{prefix}{id}"));
         let names: Vec<String> = names.collect();
+        // One name that is none would make Secrets Manager refuse the others with it.
+        let wanted: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
         let mut found: HashMap<String, Read> = HashMap::new();
         let mut page = None;
         // An answer may be in parts, at most one for each secret.
-        for _ in 0..ids.len() {
+        for _ in 0..wanted.len() {
             let request = self.made()?.batch_get_secret_value();
-            let request = request.set_secret_id_list(Some(names.clone()));
-            let answer = request.set_next_token(page).send().await;
-            let answer = answer
-                .map_err(|error| refused(&error, "secretsmanager:BatchGetSecretValue", "*"))?;
+            let request = request.set_secret_id_list(Some(wanted.clone()));
+            let answer = match request.set_next_token(page).send().await {
+                Ok(answer) => answer,
+                Err(error) => {
+                    let error = refused(&error, "secretsmanager:BatchGetSecretValue", "*");
+                    for name in &wanted {
+                        let missing = || Err(error.clone());
+                        found.entry(name.clone()).or_insert_with(missing);
+                    }
+                    break;
+                }
+            };
             for value in answer.secret_values.unwrap_or_default() {
                 let (text, bytes) = (value.secret_string, value.secret_binary);
                 let name = value.name.unwrap_or_default();
                 let read = decoded(&name, text, bytes).map(Some);
+                if let Some(arn) = value.arn {
+                    found.insert(arn, read.clone());
+                }
                 found.insert(name, read);
             }
             for error in answer.errors.unwrap_or_default() {
@@ -125,12 +138,15 @@ impl SecretsManager {
                 break;
             }
         }
-        let absent = || {
-            Err(StoreError::unavailable(
+        let read = |name: &String| match found.remove(name) {
+            Some(read) => read,
+            None if is_name(name) => Err(StoreError::unavailable(
                 "Secrets Manager left it out of its answer",
-            ))
+            )),
+            None => Err(StoreError::undecodable(format!(
+                "'{name}' is not a name that a secret can have"
+            ))),
         };
-        let read = |name: &String| found.remove(name).unwrap_or_else(absent);
         Ok(names.iter().map(read).collect())
     }
 
@@ -246,6 +262,9 @@ fn refused<E: ProvideErrorMetadata>(
             let code = error.code().unwrap_or_default();
             error_of(code, error.message().unwrap_or_default(), action, resource)
         }
+        SdkError::ConstructionFailure(_) => StoreError::denied(
+            "AWS Secrets Manager cannot be asked; AWS_REGION and AWS_ENDPOINT_URL lead nowhere",
+        ),
         _ => StoreError::unavailable("AWS Secrets Manager gave an answer that cannot be read"),
     }
 }
@@ -275,6 +294,11 @@ fn error_of(code: &str, message: &str, action: &str, resource: &str) -> StoreErr
             StoreError::throttled("AWS Secrets Manager receives too many requests")
         }
         "" => StoreError::unavailable("AWS Secrets Manager failed"),
+        "InvalidParameterException" | "InvalidRequestException" | "ValidationException" => {
+            StoreError::undecodable(format!(
+                "AWS Secrets Manager does not take {resource} ({code})"
+            ))
+        }
         code => StoreError::unavailable(format!("AWS Secrets Manager failed ({code})")),
     }
 }
@@ -284,5 +308,16 @@ fn arn(region: &str, name: &str) -> String {
     if name.starts_with("arn:") {
         return name.to_owned();
     }
-    format!("arn:aws:secretsmanager:{region}:*:secret:{name}-??????")
+    let partition = match region.split('-').next() {
+        Some("cn") => "aws-cn",
+        Some("us") if region.starts_with("us-gov-") => "aws-us-gov",
+        _ => "aws",
+    };
+    format!("arn:{partition}:secretsmanager:{region}:*:secret:{name}-??????")
+}
+
+/// What Secrets Manager takes as the name of a secret, or as its ARN.
+fn is_name(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+=.@-:".contains(&byte);
+    (1..=2048).contains(&text.len()) && text.bytes().all(is_allowed)
 }

@@ -54,14 +54,15 @@ impl Secrets {
     /// From environment variables named like the secrets. They are read each time.
     #[must_use]
     pub fn environment() -> Self {
-        Self::from_store(Environment::new(None)).cache_for(Duration::ZERO)
+        Self::from_store(Environment::new(None))
     }
 
     /// As [`Secrets::environment`], and what is not set there from a file in dotenv's format
-    /// (`NAME=value`, a line each). The file may be missing.
+    /// (`NAME=value`, a line each). The file may be missing. A `$` in a value that is not in single
+    /// quotes stands for another variable there.
     #[must_use]
     pub fn environment_and_file(file: impl Into<PathBuf>) -> Self {
-        Self::from_store(Environment::new(Some(file.into()))).cache_for(Duration::ZERO)
+        Self::from_store(Environment::new(Some(file.into())))
     }
 
     /// From the program itself, for tests.
@@ -74,7 +75,8 @@ impl Secrets {
     }
 
     /// Sets how long a value is used before it is read again: 5 minutes, unless this says
-    /// otherwise. Zero reads it for every call.
+    /// otherwise. Zero reads it for every call; that there is none, or none that may be read, is
+    /// remembered for 10 seconds all the same, and a store that failed is left alone for one.
     #[must_use]
     pub fn cache_for(mut self, time: Duration) -> Self {
         self.cache_for = time.min(LONGEST);

@@ -31,6 +31,11 @@ pub trait SecretStore: Send + Sync {
     /// Where a secret is looked for, for messages: `the environment variable 'ID'`.
     fn place(&self, id: &str) -> String;
 
+    /// Whether reading costs nothing, as from the environment. Values are then not cached.
+    fn is_local(&self) -> bool {
+        false
+    }
+
     /// How many ids one request carries. What room a request has left is filled with other secrets
     /// that the tools declare, so that they need none of their own.
     fn batch_size(&self) -> usize {

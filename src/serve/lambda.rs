@@ -27,7 +27,7 @@ const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 /// Takes events from the runtime API until the platform ends the process.
 pub(super) async fn run(server: Server) -> Result<(), Error> {
     log::to_cloudwatch();
-    let (router, warm_up) = server.served_on(REAL);
+    let (router, warm_up) = server.served_on(REAL, REAL);
     // Before the first event is asked for, Lambda gives a function all the CPU it has, which is
     // when a connection costs least. The first call waits for it no longer than this.
     let warm = tokio::spawn(warm_up.run());

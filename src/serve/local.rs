@@ -1,6 +1,6 @@
 //! The local HTTP server: the same tools without AWS.
 
-use std::{env, fmt, future::Future, net::SocketAddr, time::Duration};
+use std::{env, fmt, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -24,11 +24,12 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     let address = listener.local_addr()?;
     let greeting = Greeting::of(&server, address);
     let (router, warm_up) = match env::var_os("RECORD_EVENTS") {
-        None => server.served_on(REAL),
+        None => server.served_on(REAL, REAL),
         // With the clock and ids that a replay has, or it could not give the same answer.
         Some(folder) => {
-            let (router, warm_up) = server.served_on(testing::FIXED);
-            (record::into(folder.into(), router)?, warm_up)
+            let (router, warm_up) = server.served_on(testing::FIXED, REAL);
+            let secrets = Arc::clone(warm_up.secrets());
+            (record::into(folder.into(), router, secrets)?, warm_up)
         }
     };
     tokio::spawn(warm_up.run());

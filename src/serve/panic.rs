@@ -4,7 +4,8 @@ use std::{backtrace::Backtrace, backtrace::BacktraceStatus, panic};
 
 use crate::call::confidential::without_secrets;
 
-/// Logs the panics of tools. All others go where they went before.
+/// Logs the panics of tools, and any other that would show a call's secret. The rest goes where it
+/// went before.
 pub(super) fn log() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

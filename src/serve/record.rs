@@ -28,7 +28,7 @@ use serde_json::{Map, Value, json};
 
 use redact::{replace_all, without_secrets};
 
-use crate::{host::LARGEST_PAYLOAD, testing::Expected, wire::oxp};
+use crate::{host::LARGEST_PAYLOAD, secrets::SecretCache, testing::Expected, wire::oxp};
 
 /// Headers that carry credentials.
 const CREDENTIALS: [&str; 5] = [
@@ -41,11 +41,16 @@ const CREDENTIALS: [&str; 5] = [
 
 struct Recorder {
     folder: PathBuf,
+    secrets: Arc<SecretCache>,
     last: AtomicUsize,
 }
 
 /// Writes what `router` serves into `folder`.
-pub(super) fn into(folder: PathBuf, router: Router) -> Result<Router, crate::Error> {
+pub(super) fn into(
+    folder: PathBuf,
+    router: Router,
+    secrets: Arc<SecretCache>,
+) -> Result<Router, crate::Error> {
     let named = |error| {
         format!(
             "RECORD_EVENTS: cannot write to '{}': {error}",
@@ -55,6 +60,7 @@ pub(super) fn into(folder: PathBuf, router: Router) -> Result<Router, crate::Err
     fs::create_dir_all(&folder).map_err(named)?;
     let recorder = Arc::new(Recorder {
         last: AtomicUsize::new(last_in(&folder)?),
+        secrets,
         folder,
     });
     Ok(router.layer(middleware::from_fn_with_state(recorder, record)))
@@ -85,7 +91,11 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     let (answer, answered) = next.run(request).await.into_parts();
     let answered = answered.collect().await.map(Collected::to_bytes);
     let answered = answered.unwrap_or_default();
-    if let Some((body, secrets)) = without_secrets(&body) {
+    if let Some((body, mut secrets)) = without_secrets(&body) {
+        let stored = recorder.secrets.held().await.into_iter();
+        secrets.extend(
+            stored.map(|(id, value)| (value.expose().to_owned(), format!("VALUE_OF_{id}"))),
+        );
         let mut expected = Expected::of(answer.status, &answer.headers, &answered);
         replace_all(&mut expected.body, &secrets);
         match recorder.write(&event_of(&parts, body.as_deref()), &expected, &parts) {
@@ -186,6 +196,37 @@ fn headers_of(headers: &HeaderMap) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_secret_from_the_store_is_not_recorded_either() {
+        use crate::{Context, Failure, Server, Tool, Toolkit, secrets::Secrets, testing::FIXED};
+        use lambda_http::tower::ServiceExt;
+
+        async fn tell(_: Value, cx: Context) -> Result<Value, Failure> {
+            Ok(json!(format!(
+                "https://{}@a.example",
+                cx.secret("KEY")?.expose()
+            )))
+        }
+
+        let folder = std::env::temp_dir().join(format!("stored-{}", std::process::id()));
+        let tool = Tool::dynamic("T.T@1.0.0", "d", json!({"type": "object"}), json!({}), tell);
+        let secrets = Secrets::fixed([("KEY", "marked-value")]);
+        let server = Server::new(Toolkit::new([tool.secret("KEY")]).unwrap()).secrets(secrets);
+        let (router, warm_up) = server.served_on(FIXED, FIXED);
+        let router = into(folder.clone(), router, Arc::clone(warm_up.secrets())).unwrap();
+        let request = Request::post("/tools/call").body(Body::from(r#"{"tool_id": "T.T"}"#));
+        let answer = router.oneshot(request.unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let expected = fs::read_to_string(folder.join("0001-post-tools-call.expected.json"));
+        fs::remove_dir_all(&folder).unwrap();
+        let expected = expected.unwrap();
+        assert!(
+            expected.contains("https://VALUE_OF_KEY@a.example"),
+            "{expected}"
+        );
+        assert!(!expected.contains("marked"), "{expected}");
+    }
 
     #[test]
     fn recording_goes_on_behind_what_is_there() {

@@ -73,7 +73,7 @@ fn chosen_auth(on_lambda: bool) -> Result<Auth, WrongChoice> {
         .try_fold(Auth::none(), |auth, kind| match kind {
             "api-key" => {
                 let ids = list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY")?;
-                Ok(auth.or(Auth::api_keys(ids)))
+                Ok(auth.or(Auth::api_key_ids(ids)))
             }
             "jwt" => Ok(auth.or(chosen_jwt()?)),
             "none" => Err(wrong("none leaves nothing to ask for".into())),
@@ -85,7 +85,7 @@ fn chosen_auth(on_lambda: bool) -> Result<Auth, WrongChoice> {
 fn chosen_jwt() -> Result<Auth, WrongChoice> {
     let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
     let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
-    Ok(audiences.fold(Auth::jwt(ids), Auth::audience))
+    Ok(audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience))
 }
 
 #[cfg(not(feature = "jwt"))]

@@ -46,38 +46,39 @@ pub(super) fn health(ready: bool) -> Response {
 
 /// `GET /tools`: the catalogue, in the form that the request asks for.
 pub(super) fn list(app: &App, admitted: &Admitted) -> Response {
+    let named = Named::of(&admitted.caller);
+    let caller = named.0.as_deref();
     let form = match request::form_of_list(&admitted.headers, &admitted.body) {
         Ok(form) => form,
         Err((dialect, rejection)) => return rejected_in(dialect, &rejection, None),
     };
-    match app.catalogue.get(form, &app.toolkit) {
-        Ok(body) if response::size_as_sent(body) > admitted.invocation.largest_answer => {
-            error_response(
-                StatusCode::BAD_REQUEST,
-                "The list of tools cannot be sent",
-                "The list of tools is larger than what lies in front of this function can send.",
-            )
+    let detail = match app.catalogue.get(form, &app.toolkit) {
+        Ok(body) => {
+            let largest = admitted.arrival.invocation.largest_answer;
+            if response::size_as_sent(body) <= largest {
+                tracing::info!(caller, "list");
+                return send(StatusCode::OK, body.clone().into());
+            }
+            "The list of tools is larger than what lies in front of this function can send."
         }
-        Ok(body) => send(StatusCode::OK, body.clone().into()),
-        Err(detail) => error_response(
-            StatusCode::BAD_REQUEST,
-            "The list of tools cannot be sent",
-            detail,
-        ),
-    }
+        Err(detail) => detail,
+    };
+    tracing::warn!(caller, why = detail, "list");
+    let message = "The list of tools cannot be sent";
+    error_response(StatusCode::BAD_REQUEST, message, detail)
 }
 
 /// `POST /tools/call`: runs one tool.
 pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
     let begun = app.host.instant();
     let decoded = request::decode(&admitted.headers, &admitted.body);
-    let (dialect, invocation) = (decoded.dialect, admitted.invocation);
-    let largest = invocation.largest_answer;
+    let (dialect, arrival) = (decoded.dialect, admitted.arrival);
+    let largest = arrival.invocation.largest_answer;
     let named = Named::of(&admitted.caller);
     let (asked_for, result) = match decoded.call {
         Ok(call) => {
             let asked_for = call.selector.clone();
-            let outcome = app.perform(call, invocation, admitted.caller).await;
+            let outcome = app.perform(call, arrival, admitted.caller).await;
             (Some(asked_for), outcome)
         }
         Err(rejection) => (None, Err(rejection)),

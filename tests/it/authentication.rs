@@ -43,7 +43,7 @@ async fn calls(auth: Option<Auth>, headers: &[(&str, &str)]) -> (u16, Value) {
 
 #[tokio::test]
 async fn a_key_is_taken_in_either_header_and_says_who_calls() {
-    let auth = || Some(Auth::api_keys(["ONE"]).or(Auth::api_keys(["TWO"])));
+    let auth = || Some(Auth::api_key_ids(["ONE"]).or(Auth::api_key_ids(["TWO"])));
     for (header, value, id) in [
         ("oxp-api-key", "one", "ONE"),
         ("oxp-api-key", "two", "TWO"),
@@ -76,7 +76,7 @@ async fn anything_else_is_refused() {
         &[("authorization", "Beareré one")],
         &[("oxp-api-key", "wrong"), ("authorization", "Bearer one")],
     ] {
-        let auth = Auth::api_keys(["ONE", "EMPTY", "BLANK", "NOWHERE"]);
+        let auth = Auth::api_key_ids(["ONE", "EMPTY", "BLANK", "NOWHERE"]);
         assert_eq!(
             calls(Some(auth), headers).await,
             (401, Value::Null),
@@ -88,7 +88,10 @@ async fn anything_else_is_refused() {
 #[tokio::test]
 async fn keys_that_are_not_there_let_nobody_in() {
     let none: [&str; 0] = [];
-    for auth in [Auth::api_keys(none), Auth::api_keys(["NOWHERE", "EMPTY"])] {
+    for auth in [
+        Auth::api_key_ids(none),
+        Auth::api_key_ids(["NOWHERE", "EMPTY"]),
+    ] {
         for headers in [
             &[("oxp-api-key", "")][..],
             &[("authorization", "Bearer ")],

@@ -41,8 +41,9 @@ impl Entry {
         self.flight.is_none() && self.held.as_ref().is_none_or(|held| held.due <= now)
     }
 
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self, now: Instant) -> Known {
         match (&self.flight, &self.held) {
+            (_, Some(held)) if held.due > now => Known::Read(held.read.clone()),
             (Some(flight), _) => Known::Flight(flight.clone()),
             (None, Some(held)) => Known::Read(held.read.clone()),
             (None, None) => unreachable!("what is not held was just asked for"),
@@ -71,7 +72,7 @@ impl Held {
                 good: Some((secret, now)),
             },
             Err(error) if error.is_temporary() => {
-                let due = now + ttl.min(PAUSE);
+                let due = now + PAUSE;
                 let good = before.filter(|held| held.good(secrets, now).is_some());
                 match good.and_then(|held| held.good) {
                     Some(good) => {
@@ -90,7 +91,7 @@ impl Held {
             // There is no value any longer, or none that may be used.
             read => Self {
                 read,
-                due: now + ttl.min(BRIEFLY),
+                due: now + BRIEFLY,
                 good: None,
             },
         }

@@ -295,6 +295,88 @@ async fn a_store_with_a_mistake_is_an_error_and_no_hang() {
     );
 }
 
+/// Answers once, and then never again.
+struct Silent(Mutex<bool>);
+
+impl SecretStore for Silent {
+    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+        if std::mem::replace(&mut *self.0.lock().unwrap(), true) {
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(async move { ids.iter().map(|id| there(&**id)).collect() })
+    }
+
+    fn place(&self, id: &str) -> String {
+        id.to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_has_become_silent_is_bridged_too() {
+    let secrets = Secrets::from_store(Silent(Mutex::default())).timeout(LITTLE * 5);
+    let cache = SecretCache::new(secrets, Vec::new(), host());
+    let read = async |left| cache.read(&["A"], left).await.remove(0);
+    assert!(read(None).await.is_ok());
+    wait(TTL);
+    // The call's time ends before the store's.
+    assert!(read(Some(LITTLE)).await.unwrap().is_some());
+    assert!(read(None).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn without_a_cache_absence_and_bad_times_are_remembered_all_the_same() {
+    let down = || Err(StoreError::unavailable("x"));
+    let says = in_turn([down(), Ok(None), there("one"), there("two"), there("three")]);
+    let fixture = Fixture::with(says, &["B".to_owned()], |it| it.cache_for(Duration::ZERO));
+    for (text, time) in [("the store is not available: x", PAUSE), ("none", BRIEFLY)] {
+        assert_eq!(fixture.says("A").await, text);
+        assert_eq!(fixture.says("A").await, text);
+        wait(time);
+    }
+    assert_eq!(
+        *fixture.requests.lock().unwrap(),
+        [1, 1],
+        "nothing else is read"
+    );
+    let left = Duration::from_secs(10);
+    for (refused, newer) in [("zero", "one"), ("one", "two"), ("two", "three")] {
+        let value = fixture
+            .cache
+            .reread("A", &Secret::from(refused), left)
+            .await;
+        assert_eq!(value.unwrap().expose(), newer);
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_is_still_good_does_not_wait_for_one_that_is_read_again() {
+    let secrets = Secrets::from_store(Silent(Mutex::default()));
+    let cache = SecretCache::new(secrets, Vec::new(), host());
+    let read = async || cache.read(&["A"], None).await.remove(0).unwrap().unwrap();
+    let value = read().await;
+    let again = tokio::time::timeout(LITTLE, cache.reread("A", &value, LITTLE * 10));
+    assert!(again.await.is_err(), "the store says nothing");
+    let read = tokio::time::timeout(LITTLE, read()).await;
+    assert!(read.unwrap().is(&value));
+}
+
+#[tokio::test]
+async fn what_was_rotated_together_is_read_together() {
+    let ids = ["SID".to_owned(), "TOKEN".to_owned()];
+    let mut version = 0;
+    let says = move |id: &str| {
+        version += 1;
+        there(format!("{id}-{}", (version + 1) / 2))
+    };
+    let fixture = Fixture::with(says, &ids, |secrets| secrets);
+    assert_eq!(fixture.says("SID").await, "SID-1");
+    let old = fixture.read("TOKEN").await.unwrap().unwrap();
+    let new = fixture.cache.reread("TOKEN", &old, TTL).await.unwrap();
+    assert_eq!(new.expose(), "TOKEN-2");
+    assert_eq!(fixture.says("SID").await, "SID-2");
+    assert_eq!(*fixture.requests.lock().unwrap(), [2, 2]);
+}
+
 #[tokio::test]
 async fn what_is_declared_is_there_before_the_first_call() {
     let ids = ["A".to_owned(), "B".to_owned()];

@@ -1,6 +1,9 @@
 //! The owner's choices in the environment of the compiled program.
 
-use std::process::{Command, Output};
+use std::{
+    process::{Command, Output},
+    time::SystemTime,
+};
 
 use serde_json::{Value, json};
 
@@ -134,4 +137,65 @@ async fn locally_everybody_may_call_and_a_line_says_so() {
     running.line_with("Everybody on this machine may call", 5);
     let url = line.split_once("on ").unwrap().1.to_owned();
     assert_eq!(status(&url, None).await, 200);
+}
+
+#[tokio::test]
+async fn tokens_are_taken_for_the_audiences_that_are_named() {
+    let secret = "jwt-secret-of-today-0123456789abcdef";
+    let claims = |audience: Option<&str>| {
+        let since = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let mut claims = json!({"sub": "user_123", "exp": since.as_secs() + 60});
+        if let Some(audience) = audience {
+            claims["aud"] = audience.into();
+        }
+        let key = jsonwebtoken::EncodingKey::from_secret(secret.as_bytes());
+        jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
+    };
+    for (audiences, audience, status) in [
+        ("", None, 200),
+        ("", Some("https://tools.example"), 401),
+        (
+            "https://a.example, https://tools.example",
+            Some("https://tools.example"),
+            200,
+        ),
+        ("https://a.example", Some("https://tools.example"), 401),
+        ("https://a.example", None, 200),
+    ] {
+        let mut command = toolbox();
+        command
+            .env("TOOLS_AUTH", "jwt")
+            .env("TOOLS_JWT_SECRET_IDS", "ANOTHER,SIGNS")
+            .env("TOOLS_JWT_AUDIENCES", audiences)
+            .env("SIGNS", format!("{secret}\n"));
+        let (running, url) = Running::serving(&mut command);
+        let request = reqwest::Client::new().get(format!("{url}/tools"));
+        let answer = request.bearer_auth(claims(audience)).send().await.unwrap();
+        assert_eq!(
+            answer.status().as_u16(),
+            status,
+            "{audiences:?} {audience:?}"
+        );
+        if status == 200 {
+            running.line_with("jwt user_123", 5);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_owner_can_turn_off_what_calls_bring() {
+    let call = json!({"tool_id": "SMS.Send", "input": {"to": "+15005550006", "message": "Hi"},
+                      "context": {"secrets": [{"id": "TWILIO_API_KEY", "value": "a:b:c"}]}});
+    for (choice, status) in [("yes", 200), ("no", 400)] {
+        let mut command = toolbox();
+        command
+            .env("TOOLS_SECRETS_FROM_CALLS", choice)
+            .env("TOOLS_SECRETS_FILE", "/nowhere");
+        let (_running, url) = Running::serving(&mut command);
+        let request = reqwest::Client::new().post(format!("{url}/tools/call"));
+        let answer = request.body(call.to_string()).send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{choice}");
+    }
 }

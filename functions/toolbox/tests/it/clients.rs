@@ -47,7 +47,7 @@ fn succeeded(output: &Output) -> String {
 async fn the_published_python_client_is_served() {
     let open = serve(Auth::none(), Secrets::none()).await;
     let key = Secrets::fixed([("KEY", "right")]);
-    let closed = serve(Auth::api_keys(["KEY"]), key).await;
+    let closed = serve(Auth::api_key_ids(["KEY"]), key).await;
     let python = installed("python");
     let script = repository("functions/toolbox/tests/oxp_client.py");
     let run = move || {
@@ -91,6 +91,8 @@ fn invoke_all(stub: &str) {
         .env("GMAIL_URL", stub)
         .env("TWILIO_URL", stub)
         .env("TOOLS_SECRETS", "none")
+        // The events share call_ids.
+        .env("TOOLS_IDEMPOTENCY", "none")
         .env("TOOLS_BASE_PATH", "/agents");
     let mut watch = Running::start(&mut watch);
     wait_for(&port);

@@ -97,7 +97,7 @@ impl Fixture {
     fn with(idempotency: &Idempotency, effects: &Effects) -> Self {
         let server = Server::new(Toolkit::new(tools(effects)).unwrap());
         let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
-        let server = server.auth(Auth::api_keys(["A", "B"])).secrets(keys);
+        let server = server.auth(Auth::api_key_ids(["A", "B"])).secrets(keys);
         Self {
             function: Function::new(server.idempotency(idempotency.clone())),
             effects: Arc::clone(effects),

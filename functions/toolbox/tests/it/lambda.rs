@@ -22,6 +22,13 @@ use crate::{
     support::{Running, repository, toolbox},
 };
 
+/// What Lambda tells a function of itself.
+pub(crate) const LAMBDA: [(&str, &str); 3] = [
+    ("AWS_LAMBDA_FUNCTION_NAME", "toolbox"),
+    ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+    ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"),
+];
+
 /// What the function reported for one event: whether it failed, the body, and whether the report
 /// was there before the deadline.
 pub(crate) type Report = (bool, Value, bool);
@@ -109,9 +116,7 @@ pub(crate) async fn invoke_on(
     let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     command
         .env("AWS_LAMBDA_RUNTIME_API", address)
-        .env("AWS_LAMBDA_FUNCTION_NAME", "toolbox")
-        .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
-        .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
+        .envs(LAMBDA)
         .env("RUST_BACKTRACE", "0")
         .env("TOOLS_AUTH", "none")
         .envs(environment.iter().copied());

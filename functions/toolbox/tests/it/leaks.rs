@@ -7,10 +7,17 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, SystemTime},
 };
 
-use lambda_tools::{Context, Failure, Tool, Toolkit, serve};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use lambda_tools::{
+    Context, Failure, Secret, Server, Tool, Toolkit,
+    secrets::{Reading, SecretStore, Secrets},
+    serve,
+    testing::Function,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -48,30 +55,89 @@ fn marked_events() -> Vec<Value> {
 
 fn marked(path: &Path) -> Value {
     let mut event: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    if let Some(headers) = event["headers"].as_object_mut() {
-        for (name, value) in headers {
-            let text = value.as_str().unwrap_or_default();
-            match name.as_str() {
-                // What is no JWT becomes a key: the right one, if it was right.
-                "authorization" | "oxp-api-key" if text.matches('.').count() < 2 => {
-                    let right = text.replace("key-of-today", KEY);
-                    let wrong = format!("{text} wrong-{MARK}");
-                    let key = if right.contains(KEY) { right } else { wrong };
-                    *value = key.into();
+    for headers in ["headers", "multiValueHeaders"] {
+        for (name, value) in event[headers].as_object_mut().into_iter().flatten() {
+            match value {
+                Value::String(text) => *text = marked_header(name, text),
+                Value::Array(texts) => {
+                    for text in texts {
+                        *text = marked_header(name, text.as_str().unwrap()).into();
+                    }
                 }
-                // The signature is what makes a token one.
-                "authorization" => *value = format!("{text}{MARK}").into(),
                 _ => {}
             }
         }
     }
-    if let Some(text) = event["body"].as_str()
-        && let Ok(mut body) = serde_json::from_str::<Value>(text)
-    {
-        mark_context(&mut body);
-        event["body"] = body.to_string().into();
+    if event[&"headers"].is_null() {
+        event.as_object_mut().map(|event| event.remove("headers"));
+    }
+    if event["multiValueHeaders"].is_null() {
+        event
+            .as_object_mut()
+            .map(|event| event.remove("multiValueHeaders"));
+    }
+    let is_base64 = event["isBase64Encoded"] == true;
+    if let Some(text) = event["body"].as_str() {
+        let decoded = STANDARD.decode(text).ok().filter(|_| is_base64);
+        let text = decoded.map_or(text.to_owned(), |it| {
+            String::from_utf8_lossy(&it).into_owned()
+        });
+        if let Ok(mut body) = serde_json::from_str::<Value>(&text) {
+            mark_context(&mut body);
+            let text = body.to_string();
+            let encoded = if is_base64 {
+                STANDARD.encode(text)
+            } else {
+                text
+            };
+            event["body"] = encoded.into();
+        }
+    } else {
+        event.as_object_mut().map(|event| event.remove("body"));
     }
     event
+}
+
+fn marked_header(name: &str, text: &str) -> String {
+    let is_jwt = text.matches('.').count() >= 2;
+    match name.to_lowercase().as_str() {
+        // The signature is what makes a token one.
+        "authorization" if is_jwt => format!("{text}{MARK}"),
+        // What is no JWT becomes a key: the right one, if it was right.
+        "authorization" | "oxp-api-key" => {
+            let right = text.replace("key-of-today", KEY);
+            let wrong = format!("{text} wrong-{MARK}");
+            if right.contains(KEY) { right } else { wrong }
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Events that Lambda would not hand over, and one with a token that is accepted.
+fn special_events() -> Vec<Value> {
+    let mut events = Vec::new();
+    let secret = format!("AC1:{MARK}-0123456789:+1");
+    for body in [
+        json!({"tool_id": "SMS.Send", "secrets": [{"id": "TWILIO_API_KEY", "value": secret}]}),
+        json!({"tool_id": "SMS.Send", "context": {"secrets": {"TWILIO_API_KEY": secret}}}),
+        json!({"tool_id": "SMS.Send", "context": {"secrets": [secret]}}),
+        json!({"tool_id": "SMS.Send", "context": {"secrets": [{"id": secret, "value": 7}]}}),
+        json!({"tool_id": "SMS.Send", "input": {"to": secret, "message": secret, "key": secret}}),
+    ] {
+        let mut event = event("calculator/add.header-form");
+        event["body"] = body.to_string().into();
+        events.push(event);
+    }
+    let mut broken = event("calculator/add.header-form");
+    broken["body"] = format!("{{\"tool_id\": \"SMS.Send\", \"{secret}").into();
+    let mut queried = event("calculator/add.header-form");
+    queried["rawQueryString"] = format!("key={secret}").into();
+    let mut signed = event("secrets/stored/sms.header-form");
+    signed["headers"]["authorization"] = format!("Bearer {}", token(JWT)).into();
+    let mut keyed = event("secrets/stored/sms.header-form");
+    keyed["headers"]["oxp-api-key"] = KEY.into();
+    events.extend([broken, queried, signed, keyed]);
+    events
 }
 
 fn mark_context(body: &mut Value) {
@@ -110,6 +176,16 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
+}
+
+/// A token that is valid for a minute.
+pub(crate) fn token(secret: &str) -> String {
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let claims = json!({"sub": "user_123", "exp": since.as_secs() + 60});
+    let key = jsonwebtoken::EncodingKey::from_secret(secret.as_bytes());
+    jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
 }
 
 /// Runs a function on events; everything that it says has to be free of marks.
@@ -168,7 +244,8 @@ async fn no_event_brings_a_secret_to_light() {
     fs::write(&file.0, lines).unwrap();
     let broken = Scratch::new("no-dotenv");
     fs::write(&broken.0, MARK).unwrap();
-    let events = marked_events();
+    let mut events = marked_events();
+    events.extend(special_events());
     let (url, aws) = (stub.url(), gate.url());
     let always = [
         ("TWILIO_URL", &*url),
@@ -212,7 +289,13 @@ async fn no_event_brings_a_secret_to_light() {
         ),
     ] {
         let environment = [&always[..], &environment].concat();
-        search(what, toolbox(), &events, &environment).await;
+        let printed = search(what, toolbox(), &events, &environment).await;
+        // The secrets were read, where they are to be found.
+        let is_sent = |line: &String| line.contains("SMS.Send@0.1.2") && line.contains("success");
+        let sent = printed.iter().filter(|line| is_sent(line)).count();
+        assert_eq!(sent > 0, ["open", "keys", "aws"].contains(&what), "{what}");
+        let by_token = printed.iter().any(|line| line.contains("jwt user_123"));
+        assert_eq!(by_token, ["keys", "aws"].contains(&what), "{what}");
     }
     gate.refuse(400, "AccessDeniedException", "not authorized");
     let denied = [("TOOLS_AUTH", "none"), ("TOOLS_SECRETS", "secrets-manager")];
@@ -246,6 +329,20 @@ fn careless() -> Vec<Tool> {
                 let answer = std::fs::read_to_string(text());
                 Ok(answer.map_err(|_| text()).expect("an answer"))
             }
+            "task" => {
+                let text = text();
+                let task = tokio::spawn(async move { panic!("in a task: {text}") });
+                Ok(task
+                    .await
+                    .map_or_else(|_| "ended".into(), |()| "went on".into()))
+            }
+            "thread" => {
+                let text = text();
+                let thread = tokio::task::spawn_blocking(move || panic!("in a thread: {text}"));
+                Ok(thread
+                    .await
+                    .map_or_else(|_| "ended".into(), |()| "went on".into()))
+            }
             "question-mark" => Err(std::io::Error::other(text()))?,
             "message" => Err(Failure::new(text())
                 .prompt(text())
@@ -276,7 +373,9 @@ async fn a_careless_tool_brings_no_secret_to_light() {
     let ways = [
         "debug",
         "panic",
-        "unwrap",
+        "expect",
+        "task",
+        "thread",
         "question-mark",
         "message",
         "log",
@@ -306,8 +405,54 @@ async fn a_careless_tool_brings_no_secret_to_light() {
         .env("CARELESS", "1");
     let environment = [("TOOLS_AUTH", "none"), ("KEY", "stored-Xmark-0123456789")];
     let printed = search("careless", function, &events, &environment).await;
-    let logged = |text: &str| printed.iter().filter(|line| line.contains(text)).count();
-    // Three ways to panic, each with a secret from the call and from the environment.
-    assert_eq!(logged("a tool panicked"), 6);
-    assert!(logged("[secret]") >= 4);
+    // Five ways to panic, each with a secret from the call and from the environment.
+    let panics: Vec<_> = printed
+        .iter()
+        .filter(|line| line.contains("a tool panicked"))
+        .collect();
+    assert_eq!(panics.len(), 10);
+    for panic in panics {
+        let shows_type_only = panic.contains("Secret(…)");
+        assert!(panic.contains("[secret]") || shows_type_only, "{panic}");
+    }
+}
+
+/// A store whose value was changed after it was first read.
+struct Rotated(AtomicUsize);
+
+impl SecretStore for Rotated {
+    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+        let read = self.0.fetch_add(1, Ordering::Relaxed);
+        let one = move |_: &String| Ok(Some(Secret::from(format!("{MARK}-0123456789-{read}"))));
+        Box::pin(async move { ids.iter().map(one).collect() })
+    }
+
+    fn place(&self, _: &str) -> String {
+        String::new()
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_secret_is_taken_out_as_well() {
+    /// Shows what it got.
+    #[derive(Deserialize, JsonSchema)]
+    struct Show {}
+
+    async fn show(_: Show, cx: Context) -> Result<(), Failure> {
+        let first = cx.secret("KEY")?.expose().to_owned();
+        let rotated = cx.secret_refused("KEY").await.expect("another one");
+        assert_ne!(rotated.expose(), first);
+        Err(Failure::new("no").developer_message(format!("{first} and {}", rotated.expose())))
+    }
+
+    let tool = Tool::new("Careless.Show@1.0.0", show).secret("KEY");
+    let secrets = Secrets::from_store(Rotated(AtomicUsize::default()));
+    let function = Function::new(Server::new(Toolkit::new([tool]).unwrap()).secrets(secrets));
+    let mut event = event("calculator/add.header-form");
+    event["body"] = json!({"tool_id": "Careless.Show"}).to_string().into();
+    let answer = function.answer(&event.to_string()).await.unwrap();
+    assert_eq!(
+        answer.body["error"]["developer_message"],
+        "[secret] and [secret]"
+    );
 }

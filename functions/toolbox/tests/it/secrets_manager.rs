@@ -18,9 +18,11 @@ use tower::ServiceExt;
 
 use crate::{
     aws::{Emulator, Gate},
-    lambda::{event, invoke},
+    lambda::{LAMBDA, event, invoke, invoke_on},
+    leaks::token,
     servers::TWILIO_KEY,
     stub::Stub,
+    support::{Running, toolbox},
 };
 
 async fn put(client: &Client, name: &str, value: &str) {
@@ -366,8 +368,11 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_there() {
     let with_key = |name: &str| (event(name), Some(Duration::from_secs(20)));
     let mut sms = event("secrets/stored/sms.header-form");
     sms["headers"]["oxp-api-key"] = "key-of-today".into();
+    let mut signed = event("jwt/valid");
+    signed["headers"]["authorization"] = format!("Bearer {}", token(jwt)).into();
     let events = [
         (sms, Some(Duration::from_secs(20))),
+        (signed, Some(Duration::from_secs(20))),
         with_key("authentication/bearer"),
         with_key("authentication/wrong-key"),
         // Expired long ago by the clock of this machine.
@@ -381,31 +386,93 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_there() {
         ("TOOLS_AUTH", "api-key, jwt"),
         ("TOOLS_SECRETS", "secrets-manager"),
         ("TOOLS_SECRETS_PREFIX", "prod/"),
-        ("TWILIO_URL", &stub.url()),
+        ("TWILIO_URL", &*stub.url()),
     ];
     let reports = invoke(&events, &environment).await;
     let statuses = reports
         .iter()
         .map(|(_, answer, _)| answer["statusCode"].clone());
-    assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 401, 401]);
+    assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 200, 401, 401]);
     let body: Value = serde_json::from_str(reports[0].1["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["value"]["status"], "sent", "{body}");
-    assert_eq!(
-        actions(&gate),
-        ["BatchGetSecretValue"],
-        "all at once, before the first event"
-    );
+    assert_eq!(actions(&gate), ["BatchGetSecretValue"], "all at once");
+
+    // Nothing that hands out events is there, and the secrets are read all the same.
+    let mut command = toolbox();
+    command
+        .envs(environment)
+        .envs(LAMBDA)
+        .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9");
+    let _running = Running::start(&mut command);
+    let ends = Instant::now() + Duration::from_secs(10);
+    let mut asked = Vec::new();
+    while asked.is_empty() {
+        assert!(
+            Instant::now() < ends,
+            "nothing is read before the first event"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        asked = actions(&gate);
+    }
+    assert_eq!(asked, ["BatchGetSecretValue"]);
+}
+
+/// Not a test by itself: a function none of whose tools has secrets, run by the next test.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "is started by the test below"]
+async fn calculator_function() {
+    if std::env::var_os("CALCULATOR").is_some() {
+        let toolkit = Toolkit::new(toolbox::calculator::tools()).unwrap();
+        lambda_tools::serve(toolkit).await.unwrap();
+    }
 }
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn a_store_that_nobody_needs_is_not_asked() {
+async fn stores_that_nobody_needs_are_not_asked() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
-    let secrets = Secrets::from_store(SecretsManager::new().client(gate.secrets_manager()));
-    let tools = toolbox::calculator::tools();
-    let router = router(tools, secrets);
-    let add = json!({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}});
-    assert_eq!(call(&router, &add).await.1["value"], 3);
+    let mut function = std::process::Command::new(std::env::current_exe().unwrap());
+    function
+        .args(["--exact", "secrets_manager::calculator_function"])
+        .args(["--ignored", "--nocapture"])
+        .env("CALCULATOR", "1");
+    let environment = [
+        ("AWS_ENDPOINT_URL", &*gate.url()),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("TOOLS_AUTH", "none"),
+        ("TOOLS_SECRETS", "secrets-manager"),
+        ("TOOLS_IDEMPOTENCY", "dynamodb"),
+        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
+    ];
+    let events = [(event("calculator/add.header-form"), None)];
+    let (reports, _) = invoke_on(&mut function, &events, &environment).await;
+    assert_eq!(reports[0].1["statusCode"], 200);
     assert_eq!(actions(&gate), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_store_that_hangs_does_not_cost_the_answer() {
+    // Takes connections and says nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let environment = [
+        ("AWS_ENDPOINT_URL", &*url),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("TOOLS_SECRETS", "secrets-manager"),
+    ];
+    let short = Some(Duration::from_millis(900));
+    let with_key = (event("authentication/key"), short);
+    let sms = (event("secrets/stored/sms.header-form"), short);
+    for (auth, asks) in [("none", sms), ("api-key", with_key)] {
+        let environment = [&environment[..], &[("TOOLS_AUTH", auth)]].concat();
+        let (_, answer, is_in_time) = invoke(&[asks], &environment).await.remove(0);
+        assert!(is_in_time, "{auth}");
+        assert_eq!(answer["statusCode"], 400, "{answer}");
+        assert_eq!(answer["headers"]["retry-after"], "1", "{answer}");
+    }
 }

@@ -28,9 +28,9 @@ const KEYS: [(&str, &str); 4] = [
 /// The server for a folder of `events`, or for one below it.
 pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
     let mut tools = toolbox::tools(stub.endpoints());
-    let keys = || Auth::api_keys(["KEY_OF_TODAY", "KEY_OF_TOMORROW"]);
+    let keys = || Auth::api_key_ids(["KEY_OF_TODAY", "KEY_OF_TOMORROW"]);
     let jwt = || {
-        Auth::jwt(["JWT_OF_TODAY", "JWT_OF_TOMORROW"])
+        Auth::jwt_secret_ids(["JWT_OF_TODAY", "JWT_OF_TOMORROW"])
             .audience("https://tools.example")
             .audience("https://other.example")
     };

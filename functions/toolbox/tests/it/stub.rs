@@ -177,7 +177,10 @@ async fn send(State(asked): State<Asked>, Path(sid): Path<String>, request: Requ
     asked.lock().unwrap().push(format!("POST {sid} {body}"));
     // AC00000000000000000000000000000000:auth-token
     let known = "Basic QUMwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDphdXRoLXRva2Vu";
-    if authorized.is_none_or(|value| value != known) {
+    // AC00000000000000000000000000000000:token-Xmark-01234567
+    let marked =
+        "Basic QUMwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDp0b2tlbi1YbWFyay0wMTIzNDU2Nw==";
+    if authorized.is_none_or(|value| value != known && value != marked) {
         let body = json!({"code": 20003, "message": "Authenticate", "status": 401});
         return json_answer(401, &body);
     }
