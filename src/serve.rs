@@ -42,8 +42,13 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | `TOOLS_SECRETS_FILE` | a file in dotenv's format beside the environment | `.env`, none on Lambda |
 /// | `TOOLS_SECRETS_PREFIX` | what stands before a secret's id in its name in Secrets Manager | |
 /// | `TOOLS_SECRETS_JSON` | name or ARN of one JSON secret with all of them | |
-/// | `TOOLS_SECRETS_CACHE_SECONDS` | how long values are used before they are read again | 300, in the environment 0 |
+/// | `TOOLS_SECRETS_CACHE_SECONDS` | how long values from elsewhere than the environment are used before they are read again | 300 |
 /// | `TOOLS_SECRETS_FROM_CALLS` | `no` ignores the secrets that calls bring | `yes` |
+/// | `TOOLS_IDEMPOTENCY` | where calls are remembered: `memory`, `dynamodb` (cargo feature of that name) or `none`, as [`Server::idempotency`] | `memory` |
+/// | `TOOLS_IDEMPOTENCY_TABLE` | the table in DynamoDB | |
+/// | `TOOLS_IDEMPOTENCY_SECONDS` | how long calls are remembered | 3600 |
+/// | `TOOLS_IDEMPOTENCY_WAIT_SECONDS` | how long a call waits for the same one that is still running | 5 |
+/// | `TOOLS_IDEMPOTENCY_REQUIRED` | `no` runs calls without protection while the store cannot be reached | `yes` |
 /// | `TOOLS_BASE_PATH` | as [`Server::base_path`] | |
 /// | `HOST`, `PORT` | where the local server listens; port 0 takes a free one | `127.0.0.1`, `9000` |
 /// | `ALLOWED_HOSTS` | names, comma-separated, under which a local server on a loopback address may be called besides `localhost` | |
@@ -52,8 +57,9 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | `AWS_LAMBDA_LOG_FORMAT` | `JSON` for JSON lines on Lambda | text |
 ///
 /// What the program itself chooses stands; the `TOOLS_` variables fill in what it leaves open.
-/// With a store that is cached, all secrets that tools declare are read during initialisation; what
-/// cannot be read then is logged and tried again by the calls that need it.
+/// Secrets from elsewhere than the environment are read during initialisation, all that tools
+/// declare, and a table for calls is connected to; what does not go well then is logged and tried
+/// again by the calls that need it.
 ///
 /// A panic in a tool is logged without the call's secrets; the panic hook that the program has set
 /// goes on handling all others.

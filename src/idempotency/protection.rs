@@ -199,9 +199,13 @@ impl Protection {
             result,
             is_replay: true,
         };
+        let now = self.host.now();
         match &held.state {
-            State::Running { until } if *until > self.host.now() => None,
-            State::Running { .. } => Some(replay((Duration::ZERO, Err(cut_off())))),
+            // Over by now, and not yet free: such a call is not to run again.
+            State::Running { until } if *until <= now && now < held.free_at => {
+                Some(replay((Duration::ZERO, Err(cut_off()))))
+            }
+            State::Running { .. } => None,
             State::Finished(bytes) => {
                 let ended = decoded(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
                 Some(replay(ended))
@@ -329,4 +333,67 @@ fn not_kept() -> Failure {
     Failure::new("This call has run, and its outcome can no longer be told")
         .developer_message("The outcome was too large to be kept with the call_id.")
         .prompt("Do not call the tool again for its effect; it has had it.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::FIXED;
+
+    async fn claims(protection: &Protection, left: Option<Duration>) -> bool {
+        let identity = Identity {
+            key: "key".into(),
+            fingerprint: "print".into(),
+        };
+        let limits = || Limits {
+            tool: Duration::from_millis(20),
+            deadline: left.map(|left| FIXED.now() + left),
+        };
+        let claimed = protection.claim(identity, Policy::Recorded, limits).await;
+        matches!(claimed.ok().unwrap(), Claimed::Recorded(_))
+    }
+
+    #[tokio::test]
+    async fn a_call_without_time_left_is_over_and_not_of_unknown_length() {
+        for (left, second) in [
+            (Some(Duration::ZERO), true),
+            (Some(Duration::from_millis(1)), false),
+            (None, false),
+        ] {
+            let protection = Protection::new(Idempotency::in_memory(), FIXED);
+            assert!(claims(&protection, left).await);
+            // Nobody settles the first one: its process has died.
+            assert_eq!(claims(&protection, left).await, second, "{left:?}");
+        }
+    }
+
+    #[test]
+    fn a_claim_that_has_just_become_free_is_not_cut_off() {
+        let protection = Protection::new(Idempotency::in_memory(), FIXED);
+        let now = FIXED.now();
+        let later = now + Duration::from_secs(1);
+        for (until, free_at, is_known) in
+            [(later, later, false), (now, now, false), (now, later, true)]
+        {
+            let held = Record {
+                claim: String::new(),
+                fingerprint: String::new(),
+                state: State::Running { until },
+                free_at,
+                expires_at: later,
+            };
+            assert_eq!(protection.known(&held).is_some(), is_known);
+        }
+    }
+
+    #[tokio::test]
+    async fn settling_ends_before_the_platform_does() {
+        let protection = Protection::new(Idempotency::in_memory(), FIXED);
+        for (left, limit) in [(50, 100), (250, 150), (60_000, 3000)] {
+            let deadline = FIXED.now() + Duration::from_millis(left);
+            let settling = protection.time_to_settle(Some(deadline));
+            assert_eq!(settling, Duration::from_millis(limit), "{left}");
+        }
+        assert_eq!(protection.time_to_settle(None), Duration::from_secs(3));
+    }
 }

@@ -53,6 +53,10 @@ impl Emulator {
         Self { running, url }
     }
 
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     pub(crate) fn stop(&mut self) {
         self.running.signal("KILL");
         assert!(self.running.has_ended_within(10));

@@ -137,6 +137,7 @@ fn events() -> Vec<PathBuf> {
         .filter(|folder| {
             let others = [
                 "authentication",
+                "idempotency",
                 "jwt",
                 "key-or-jwt",
                 "secrets",
@@ -223,6 +224,7 @@ fn the_template_becomes_resources() {
     let said = succeeded(&output.unwrap());
     for resource in [
         "AWS::ApiGatewayV2::Api",
+        "AWS::DynamoDB::Table",
         "AWS::Lambda::Function",
         "AWS::Lambda::Url",
     ] {

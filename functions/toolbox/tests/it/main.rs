@@ -11,6 +11,7 @@ mod leaks;
 mod process;
 mod secrets_manager;
 mod servers;
+mod stress;
 mod stub;
 mod support;
 mod third_party;

@@ -8,6 +8,7 @@ use std::{
 
 use lambda_tools::{
     Auth, Context, Failure, Secret, Server, StoreError, Tool, Toolkit,
+    idempotency::Idempotency,
     secrets::{Read, Reading, SecretStore, Secrets},
 };
 use schemars::JsonSchema;
@@ -54,6 +55,7 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
             ),
             ("KEY_OF_TOMORROW", there("key-of-tomorrow")),
         ]))),
+        "idempotency" => server.idempotency(Idempotency::in_memory()),
         "stored" => server.secrets(twilio(there(TWILIO_KEY))),
         "only-from-store" => server.secrets(twilio(there(TWILIO_KEY)).only_from_store()),
         "absent" => server.secrets(Secrets::from_store(Says::of([]))),

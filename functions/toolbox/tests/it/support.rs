@@ -94,9 +94,12 @@ impl Running {
 
     /// Whether the process ends by itself within `seconds`, and with which code.
     pub(crate) fn ends_within(&mut self, seconds: u64) -> Option<i32> {
-        for _ in 0..seconds * 50 {
+        for _ in 0..=seconds * 50 {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
+            }
+            if seconds == 0 {
+                break;
             }
             std::thread::sleep(Duration::from_millis(20));
         }

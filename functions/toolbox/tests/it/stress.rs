@@ -1,0 +1,283 @@
+//! Many calls with few ids, on several processes that are killed while they run them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs::{self, OpenOptions},
+    hash::{BuildHasher, RandomState},
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use lambda_tools::{
+    Auth, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, serve,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    aws::Emulator,
+    support::{Running, installed, repository},
+};
+
+/// How many processes are killed at most, so that the test ends.
+const KILLS: usize = 6;
+
+/// Something else each time.
+fn chance(percent: u64) -> bool {
+    RandomState::new().hash_one(()) % 100 < percent
+}
+
+/// Appends a line in one write: processes share the file.
+fn append(file: &Path, line: &str) {
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(file)
+        .unwrap();
+    file.write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+fn lines(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Ends this process as nobody expects it.
+fn kill(folder: &Path) {
+    if lines(&folder.join("killed")).len() < KILLS {
+        let id = std::process::id().to_string();
+        append(&folder.join("killed"), &id);
+        Command::new("kill").args(["-KILL", &id]).status().unwrap();
+        std::thread::sleep(Duration::from_secs(10));
+    }
+}
+
+/// Not a test by itself: the processes of the test below.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "is started by the test below"]
+async fn effects_function() {
+    let Some(folder) = std::env::var_os("EFFECTS") else {
+        return;
+    };
+    let folder = PathBuf::from(folder);
+    let tool = |id: &'static str| {
+        let folder = folder.clone();
+        let act = move |_: Value, cx: Context| {
+            let folder = folder.clone();
+            async move {
+                let may_die = cx.call_id().starts_with("deadly");
+                if chance(20) {
+                    return Err(Failure::new("not now").retry_after(Duration::from_millis(50)));
+                }
+                if may_die && chance(30) {
+                    kill(&folder);
+                }
+                let line = format!("{} {}", cx.call_id(), std::process::id());
+                append(&folder.join("effects"), &line);
+                if may_die && chance(30) {
+                    kill(&folder);
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Ok(json!(cx.call_id()))
+            }
+        };
+        let tool = Tool::dynamic(id, "Acts.", json!({"type": "object"}), json!({}), act);
+        tool.timeout(Duration::from_secs(1))
+    };
+    let tools = [
+        tool("Effect.Do@1.0.0"),
+        tool("Effect.Once@1.0.0").run_at_most_once(),
+    ];
+    serve(Toolkit::new(tools).unwrap()).await.unwrap();
+}
+
+/// A process that is replaced when it was killed.
+struct Slot {
+    running: Running,
+    url: String,
+    id: u32,
+}
+
+impl Slot {
+    fn start(folder: &Path, emulator: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args([
+                "--exact",
+                "stress::effects_function",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("EFFECTS", folder)
+            .env("PORT", "0")
+            .env("TOOLS_AUTH", "none")
+            .env("TOOLS_IDEMPOTENCY", "dynamodb")
+            .env("TOOLS_IDEMPOTENCY_TABLE", "calls")
+            .env("AWS_ENDPOINT_URL", emulator)
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env_remove("AWS_LAMBDA_RUNTIME_API");
+        let running = Running::start(&mut command);
+        let line = running.line_with("Serving tools on", 20);
+        let url = line.split_once("on ").unwrap().1.to_owned();
+        let id = running.child.id();
+        Self { running, url, id }
+    }
+}
+
+type Slots = Arc<Mutex<Vec<Slot>>>;
+
+fn url_of(slots: &Slots, folder: &Path, emulator: &str) -> String {
+    let mut slots = slots.lock().unwrap();
+    let count = slots.len() as u64;
+    let place = usize::try_from(RandomState::new().hash_one(()) % count).unwrap();
+    let slot = &mut slots[place];
+    if slot.running.has_ended_within(0) {
+        *slot = Slot::start(folder, emulator);
+    }
+    slot.url.clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs moto; run tests/all"]
+async fn two_hundred_calls_with_twenty_ids_have_twenty_effects() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    gate.make_table("calls").await;
+    let folder = std::env::temp_dir().join(format!("effects-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let start = || Slot::start(&folder, emulator.url());
+    let slots: Slots = Arc::new(Mutex::new(vec![start(), start(), start()]));
+
+    let mut calls: Vec<(u64, String)> = (0..200)
+        .map(|i| {
+            let kind = ["deadly-do", "do", "deadly-once", "once"][i % 4];
+            (RandomState::new().hash_one(i), format!("{kind}-{}", i % 20))
+        })
+        .collect();
+    calls.sort();
+    let mut tasks = tokio::task::JoinSet::new();
+    for (_, id) in calls {
+        let (slots, folder) = (Arc::clone(&slots), folder.clone());
+        let emulator = emulator.url().to_owned();
+        tasks.spawn(async move {
+            let tool = if id.contains("once") {
+                "Effect.Once"
+            } else {
+                "Effect.Do"
+            };
+            let body = json!({"tool_id": tool, "call_id": id}).to_string();
+            for _ in 0..200 {
+                let url = url_of(&slots, &folder, &emulator);
+                let request = reqwest::Client::new().post(format!("{url}/tools/call"));
+                // A process that was killed answers nothing.
+                if let Ok(answer) = request.body(body.clone()).send().await
+                    && let Ok(answer) = answer.json::<Value>().await
+                {
+                    assert!(answer["success"].is_boolean(), "{answer}");
+                    if answer["error"]["can_retry"] != true {
+                        return (id, answer);
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            panic!("{id} does not come to an end");
+        });
+    }
+    let answers = tasks.join_all().await;
+    let killed: BTreeSet<_> = lines(&folder.join("killed")).into_iter().collect();
+    let mut effects: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in lines(&folder.join("effects")) {
+        let (id, process) = line.split_once(' ').unwrap();
+        effects
+            .entry(id.to_owned())
+            .or_default()
+            .push(process.to_owned());
+    }
+    let ids: BTreeSet<_> = slots.lock().unwrap().iter().map(|slot| slot.id).collect();
+    drop(slots);
+    fs::remove_dir_all(&folder).unwrap();
+
+    assert!(killed.len() >= 2, "{} processes were killed", killed.len());
+    assert_eq!(ids.len(), 3);
+    let mut outcomes: HashMap<String, Value> = HashMap::new();
+    for (id, answer) in answers {
+        let outcome = (answer["value"].clone(), answer["error"].clone());
+        let first = outcomes.entry(id.clone()).or_insert_with(|| json!(outcome));
+        assert_eq!(
+            *first,
+            json!(outcome),
+            "{id}: all calls get the same outcome"
+        );
+        let had = effects.get(&id).map_or(&[][..], Vec::as_slice);
+        let lived = had
+            .iter()
+            .filter(|process| !killed.contains(*process))
+            .count();
+        if id.contains("once") {
+            assert!(had.len() <= 1, "{id}: {had:?}");
+            if answer["success"] == false {
+                let message = answer["error"]["message"].as_str().unwrap();
+                assert!(message.contains("was cut off"), "{answer}");
+                assert!(lived == 0, "{id}: {had:?}");
+            }
+        } else {
+            assert_eq!(answer["value"], id.as_str(), "{answer} {had:?} {killed:?}");
+            assert!(lived <= 1, "{id}: {had:?}");
+            assert!(!had.is_empty(), "{id}");
+            if lived == had.len() {
+                assert_eq!(had.len(), 1, "{id}: {had:?}");
+            }
+        }
+    }
+    assert_eq!(outcomes.len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the Python client oxp; run tests/all"]
+async fn the_published_client_that_loses_patience_has_one_effect() {
+    let effects = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&effects);
+    let slow = move |_: Value, _: Context| {
+        let counted = Arc::clone(&counted);
+        async move {
+            counted.fetch_add(1, Ordering::SeqCst);
+            // Longer than the client waits.
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            Ok::<_, Failure>(json!("done"))
+        }
+    };
+    let object = json!({"type": "object"});
+    let tool = Tool::dynamic("Effect.Slow@1.0.0", "Acts.", object, json!({}), slow);
+    let server = Server::new(Toolkit::new([tool]).unwrap()).auth(Auth::none());
+    let router = server
+        .idempotency(Idempotency::in_memory())
+        .into_router()
+        .unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let run = move || {
+        Command::new(installed("python"))
+            .arg(repository("functions/toolbox/tests/oxp_retries.py"))
+            .arg(url)
+            .output()
+    };
+    let output = tokio::task::spawn_blocking(run).await.unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // How often it asked, and what it got in the end.
+    assert_eq!(said, "2 done\n");
+    assert_eq!(effects.load(Ordering::SeqCst), 1);
+}
