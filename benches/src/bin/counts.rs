@@ -28,8 +28,9 @@ async fn add(input: Add) -> Result<f64, Failure> {
 }
 
 fn toolkit() -> Toolkit {
-    let tool = |i| Tool::new(format!("Calculator.Add{i}@1.0.0"), add);
-    Toolkit::new((1..=100).map(tool)).expect("right definitions")
+    let tool = |i| Tool::new(format!("Calculator.Add{i}@1.0.0"), add).idempotent();
+    let recorded = Tool::new("Calculator.Recorded@1.0.0", add);
+    Toolkit::new((1..100).map(tool).chain([recorded])).expect("right definitions")
 }
 
 /// Sends one body through the router; everything but the event around it.
@@ -46,10 +47,11 @@ async fn rounds(stage: &str, count: usize) {
     let call = |tool: &str, a| {
         json!({"tool_id": tool, "call_id": "c", "input": {"a": a, "b": 5}}).to_string()
     };
-    let (unknown, wrong, right) = (
+    let (unknown, wrong, right, recorded) = (
         call("No.Such", json!(10)),
         call("Calculator.Add1", json!("ten")),
         call("Calculator.Add1", json!(10)),
+        call("Calculator.Recorded", json!(10)),
     );
     let function = Function::new(toolkit());
     let event = json!({
@@ -59,7 +61,7 @@ async fn rounds(stage: &str, count: usize) {
         "body": right, "isBase64Encoded": false,
     })
     .to_string();
-    for _ in 0..count {
+    for round in 0..count {
         match stage {
             "start" => {
                 let _ = black_box(Server::new(toolkit()).into_router());
@@ -67,6 +69,13 @@ async fn rounds(stage: &str, count: usize) {
             "decode" => send(&router, &unknown, StatusCode::BAD_REQUEST).await,
             "validate" => send(&router, &wrong, StatusCode::UNPROCESSABLE_ENTITY).await,
             "call" => send(&router, &right, StatusCode::OK).await,
+            // Claimed and recorded in memory, then the same one again.
+            "recorded" => {
+                let id = format!("call-{round}");
+                let body = recorded.replace("\"c\"", &format!("\"{id}\""));
+                send(&router, &body, StatusCode::OK).await;
+            }
+            "replay" => send(&router, &recorded, StatusCode::OK).await,
             "event" => {
                 black_box(function.invoke(&event).await.expect("an answer"));
             }
