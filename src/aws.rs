@@ -47,11 +47,14 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_millis(1400))
         .build();
+    let retries = RetryConfig::standard()
+        .with_max_attempts(2)
+        .with_initial_backoff(Duration::from_millis(50));
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new(region))
         .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .retry_config(RetryConfig::standard().with_max_attempts(2))
+        .retry_config(retries)
         .timeout_config(timeouts)
         .http_client(HTTP.clone());
     config.set_endpoint_url(endpoint);

@@ -1,4 +1,4 @@
-//! A call on its way: `Call` → `Resolved` → `Valid` → `Ready` → `Admitted` → `Outcome`.
+//! A call on its way: `Call` → `Resolved` → `Valid` → `Ready` → `Outcome`.
 //!
 //! Each stage consumes the one before it, so that leaving one out does not compile: nothing that
 //! was not validated can run, nothing that lacks a secret can start.

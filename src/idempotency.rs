@@ -19,6 +19,11 @@
 //! | the same of `run_at_most_once` | the claim, until it expires | a failure that may not be retried |
 //! | an outcome too large for the store | that it ran | a failure that may not be retried |
 //! | it is still running | the claim | its outcome, or after a while a failure that may be retried |
+//! | an outcome while the store is down | the outcome, in this process, until the store takes it | here the outcome; elsewhere it runs after the deadline |
+//!
+//! A call whose client has left goes on, so that its outcome can be had. A tool that is stopped
+//! ends at its next `await`; one that blocks its thread keeps its claim until the deadline, and what
+//! it has handed to `spawn_blocking` or to a task of its own goes on unseen.
 //!
 //! The key is made of who calls, the tool without its version, and `call_id`. The version, the input
 //! and the user belong to the call as well: with others the same key is a 400, and nothing runs.

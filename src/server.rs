@@ -159,7 +159,8 @@ impl Server {
         let protection = Arc::new(Protection::new(idempotency, host.clone()));
         let warm_up = WarmUp {
             secrets: Arc::clone(&secrets),
-            protection: remembers.then(|| Arc::clone(&protection)),
+            protection: Arc::clone(&protection),
+            remembers,
         };
         let app = App {
             toolkit: self.toolkit,
@@ -188,7 +189,9 @@ impl Server {
 /// What can be got ready before the first call.
 pub(crate) struct WarmUp {
     secrets: Arc<SecretCache>,
-    protection: Option<Arc<Protection>>,
+    protection: Arc<Protection>,
+    /// Whether there are calls to remember.
+    remembers: bool,
 }
 
 impl WarmUp {
@@ -196,11 +199,15 @@ impl WarmUp {
         &self.secrets
     }
 
+    pub(crate) fn protection(&self) -> Arc<Protection> {
+        Arc::clone(&self.protection)
+    }
+
     /// Both at once. What is wrong is logged: it may be right by the time of a call.
     pub(crate) async fn run(self) {
         let protection = async {
-            if let Some(protection) = &self.protection {
-                protection.warm().await;
+            if self.remembers {
+                self.protection.warm().await;
             }
         };
         tokio::join!(self.secrets.warm(), protection);

@@ -250,6 +250,13 @@ impl Difference {
                 compare(&format!("header {name}"), value, &answered);
             }
         }
+        // These change what an answer means; one that is not expected is a difference.
+        let telling = |name: &str| !["content-type", "oxp-version"].contains(&name);
+        for (name, value) in &answer.headers {
+            if telling(name) && !expected.headers.contains_key(name) {
+                compare(&format!("header {name}"), &"(absent)", value);
+            }
+        }
         if expected.body != answer.body {
             compare("body", &expected.body, &answer.body);
         }

@@ -134,7 +134,6 @@ impl App {
             caller,
             secrets: Arc::clone(&self.secrets),
         });
-        let admitted = ready.await?.claim(&self.protection).await?;
-        Ok(admitted.run().await)
+        ready.await?.run_once(&self.protection).await
     }
 }

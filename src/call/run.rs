@@ -35,13 +35,15 @@ pub(crate) enum Output {
 }
 
 impl Outcome {
-    /// The task that ran the call ended without an outcome: the runtime is stopping.
+    /// The task that ran the call ended without an outcome, because of an error in this library or
+    /// because the runtime stops. Nobody knows how far the tool got.
     pub(super) fn lost(tool: String, call_id: String) -> Self {
         Self {
             tool,
             call_id,
             duration: Duration::ZERO,
-            result: Err(Failure::new("The tool server is stopping").retry()),
+            result: Err(Failure::new("The tool server lost this call")
+                .prompt("The tool may have had its effect; ask the user before calling it again.")),
             is_replay: false,
         }
     }
@@ -49,7 +51,7 @@ impl Outcome {
 
 impl Ready {
     /// Runs the tool inside its time limit and behind a barrier for panics.
-    pub(super) async fn run(self, policy: Policy) -> (Outcome, Ending) {
+    pub(super) async fn run(self) -> (Outcome, Ending) {
         let limit = self.time_left();
         let started = self.host.instant();
         let call_id = self.call.call_id.clone();
@@ -64,19 +66,25 @@ impl Ready {
             secrets,
             ..
         } = self;
-        let context = found.context(call, call_id.clone(), caller, &secrets, &host, limit);
-        let running = confidential::scope(context.clone(), prepared(context.clone()));
-        let task = Cancelled(tokio::spawn(running.in_current_span()));
-        let (result, ending) = bounded(task, limit, policy).await;
+        let policy = entry.tool.policy;
+        let (result, ending) = if limit.is_zero() {
+            // It would be stopped before it has begun, or after.
+            (Err(out_of_time(limit).retry()), Ending::NotStarted)
+        } else {
+            let context = found.context(call, call_id.clone(), caller, &secrets, &host, limit);
+            let running = confidential::scope(context.clone(), prepared(context.clone()));
+            let task = Cancelled(tokio::spawn(running.in_current_span()));
+            let (result, ending) = bounded(task, limit, policy).await;
+            (result.map_err(|failure| failure.without(&context)), ending)
+        };
         let duration = host.instant().saturating_duration_since(started);
-        let result = result
-            .map_err(|failure| failure.without(&context))
-            .and_then(|value| conforming(&entry, value));
         let outcome = Outcome {
             tool: entry.id.to_string(),
             call_id,
             duration,
-            result: result.map(Output::Value),
+            result: result
+                .and_then(|value| conforming(&entry, value))
+                .map(Output::Value),
             is_replay: false,
         };
         (outcome, ending)
@@ -100,30 +108,47 @@ async fn bounded(
     limit: Duration,
     policy: Policy,
 ) -> (Result<Value, Failure>, Ending) {
-    let stopped = |failure: Failure| {
-        let failure = match policy {
-            Policy::AtMostOnce => failure.prompt(
-                "The tool may have had its effect; do not call it again without asking the user.",
-            ),
-            _ => failure,
-        };
-        (Err(failure), Ending::Stopped)
-    };
     match tokio::time::timeout(limit, &mut task.0).await {
         Ok(Ok(result)) => (result, Ending::Returned),
-        Ok(Err(_)) => stopped(
-            Failure::new("The tool stopped because of an error in it")
-                .developer_message("The tool panicked; the log says where."),
-        ),
+        Ok(Err(_)) => {
+            let failure = Failure::new("The tool stopped because of an error in it")
+                .developer_message("The tool panicked; the log says where.");
+            (Err(stopped(failure, policy)), Ending::Stopped)
+        }
         Err(_) => {
-            let failure = Failure::new("The tool did not finish in time").developer_message(
-                format!("The tool was stopped after {} ms.", limit.as_millis()),
-            );
-            stopped(match policy {
+            task.0.abort();
+            // A tool that blocks its thread goes on, whatever is asked of it.
+            let ended = tokio::time::timeout(TO_STOP, &mut task.0).await.is_ok();
+            let failure = out_of_time(limit);
+            let failure = match policy {
                 Policy::AtMostOnce => failure,
                 _ => failure.retry(),
-            })
+            };
+            let ending = if ended {
+                Ending::Stopped
+            } else {
+                Ending::Unstoppable
+            };
+            (Err(stopped(failure, policy)), ending)
         }
+    }
+}
+
+/// How long a tool may take to notice that it is stopped.
+const TO_STOP: Duration = Duration::from_millis(50);
+
+fn out_of_time(limit: Duration) -> Failure {
+    let ms = limit.as_millis();
+    Failure::new("The tool did not finish in time")
+        .developer_message(format!("The tool was stopped after {ms} ms."))
+}
+
+fn stopped(failure: Failure, policy: Policy) -> Failure {
+    match policy {
+        Policy::AtMostOnce => failure.prompt(
+            "The tool may have had its effect; do not call it again without asking the user.",
+        ),
+        _ => failure,
     }
 }
 

@@ -58,6 +58,8 @@ impl CallStore for Memory {
         let number = calls.number_of(key, &record.claim);
         if let Some(number) = number {
             calls.put(key, number, record);
+            // Records are finished in the time of their claim; what is over by now is not known.
+            calls.make_room(SystemTime::UNIX_EPOCH);
         }
         Box::pin(ready(Ok(number.is_some())))
     }
@@ -90,21 +92,21 @@ impl Calls {
 
     fn put(&mut self, key: &str, number: u64, record: &Record) {
         self.take(key);
-        self.bytes += size_of(record);
+        self.bytes += record.size();
         let record = record.clone();
         self.records.insert(key.to_owned(), Held { number, record });
     }
 
     fn take(&mut self, key: &str) {
         if let Some(held) = self.records.remove(key) {
-            self.bytes -= size_of(&held.record);
+            self.bytes -= held.record.size();
         }
     }
 
     /// Forgets what is oldest, but no call that runs: that would let it run twice.
     fn make_room(&mut self, now: SystemTime) {
         let mut running = Vec::new();
-        while self.order.len() + running.len() > MOST_CALLS || self.bytes > MOST_BYTES {
+        while self.records.len() > MOST_CALLS || self.bytes > MOST_BYTES {
             let Some((number, key)) = self.order.pop_front() else {
                 break;
             };
@@ -118,18 +120,18 @@ impl Calls {
         for entry in running.into_iter().rev() {
             self.order.push_front(entry);
         }
+        // Released calls leave their place in the order behind.
+        if self.order.len() > 2 * MOST_CALLS {
+            let records = &self.records;
+            let is_held =
+                |number, key: &String| records.get(key).is_some_and(|held| held.number == number);
+            self.order.retain(|(number, key)| is_held(*number, key));
+        }
     }
 }
 
 fn is_running(record: &Record, now: SystemTime) -> bool {
     matches!(record.state, State::Running { .. }) && record.free_at > now
-}
-
-fn size_of(record: &Record) -> usize {
-    match &record.state {
-        State::Finished(outcome) => outcome.len(),
-        State::Running { .. } | State::Ran => 0,
-    }
 }
 
 #[cfg(test)]
@@ -168,6 +170,21 @@ mod tests {
         assert!(!claims(&memory, "0").await, "still runs");
         assert!(claims(&memory, "1").await, "was the oldest finished one");
         assert!(!claims(&memory, "3").await);
+    }
+
+    #[tokio::test]
+    async fn calls_that_came_to_nothing_push_nothing_out() {
+        let memory = Memory::default();
+        assert!(claims(&memory, "first").await);
+        let first = record("first", State::Ran);
+        memory.finish("first", &first).await.unwrap();
+        for i in 0..3 * MOST_CALLS {
+            let key = i.to_string();
+            assert!(claims(&memory, &key).await);
+            memory.release(&key, &key).await.unwrap();
+        }
+        assert!(!claims(&memory, "first").await);
+        assert!(memory.lock().order.len() <= 2 * MOST_CALLS + 1);
     }
 
     #[tokio::test]

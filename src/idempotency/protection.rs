@@ -2,24 +2,30 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
     time::{Duration, SystemTime},
 };
 
 use super::{
-    CallStore, Idempotency, Identity, Policy, Record, State,
+    CallStore, Doing, Idempotency, Identity, Policy, Record, State,
     outcome::{Ended, decoded, encoded},
 };
 use uuid::Uuid;
 
 use crate::{Failure, StoreError, call::Output, host::Host, rejection::Rejection};
 
-/// How long a tool may need to notice that it was stopped, and its outcome to be written, before
-/// another call runs it: where the platform does not stop the whole process by itself.
-const GRACE: Duration = Duration::from_secs(2);
+/// How much longer than its tool and the store may take a call is nobody else's, where the platform
+/// does not stop the whole process by itself.
+const GRACE: Duration = Duration::from_secs(1);
 
-/// How many outcomes are kept here that could not be written to the store.
+/// How much is kept here that could not be written to the store.
 const MOST_UNRECORDED: usize = 1000;
+const MOST_UNRECORDED_BYTES: usize = 8 << 20;
 
 /// The calls of a server.
 pub(crate) struct Protection {
@@ -28,6 +34,16 @@ pub(crate) struct Protection {
     /// Outcomes that the store did not take: the same call may come again to this process, and
     /// must not run again.
     unrecorded: Mutex<HashMap<String, Record>>,
+    /// How many calls run whose outcome is to be recorded.
+    running: AtomicUsize,
+}
+
+struct RunningCall(Arc<Protection>);
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// How far a call gets.
@@ -63,6 +79,10 @@ pub(crate) enum Ending {
     Returned,
     /// It panicked or was stopped: how far it got is not known.
     Stopped,
+    /// It was to be stopped, and did not stop.
+    Unstoppable,
+    /// There was no time to begin.
+    NotStarted,
 }
 
 /// What a call may take.
@@ -80,6 +100,20 @@ impl Protection {
             idempotency,
             host,
             unrecorded: Mutex::default(),
+            running: AtomicUsize::new(0),
+        }
+    }
+
+    /// Notes that a call runs, until what is returned is dropped.
+    pub(crate) fn running(self: &Arc<Self>) -> impl Drop + Send + use<> {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        RunningCall(Arc::clone(self))
+    }
+
+    /// Waits until no call runs whose outcome is to be recorded.
+    pub(crate) async fn idle(&self) {
+        while self.running.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
@@ -91,7 +125,7 @@ impl Protection {
     /// Gets the store ready, so that the first call does not wait for it.
     pub(crate) async fn warm(&self) {
         if let Some(store) = self.idempotency.store.as_deref()
-            && let Err(error) = self.bounded(store.warm_up()).await
+            && let Err(error) = within(self.idempotency.timeout, store.warm_up()).await
         {
             tracing::warn!(%error, "the store of calls is not ready");
         }
@@ -104,18 +138,21 @@ impl Protection {
         policy: Policy,
         limits: impl Fn() -> Limits,
     ) -> Result<Claimed, Rejection> {
-        let Some(store) = self.idempotency.store.as_deref() else {
+        let Some(store) = &self.idempotency.store else {
             return Ok(Claimed::Run);
         };
         let begun = tokio::time::Instant::now();
         let patience = self.idempotency.wait_for.min(limits().tool / 2);
+        let mut runs_elsewhere = false;
         let mut pause = Duration::from_millis(50);
         loop {
-            let record = self.claim_of(&identity, policy, limits());
-            let held = match self.held(store, &identity.key, &record).await {
+            let (limits, now) = (limits(), self.host.now());
+            let record = self.claim_of(&identity, policy, limits, now);
+            let limit = self.idempotency.timeout.min(limits.tool / 2);
+            let held = match self.held(store, &identity.key, &record, now, limit).await {
                 Ok(None) => {
                     let key = identity.key;
-                    let deadline = limits().deadline;
+                    let deadline = limits.deadline;
                     return Ok(Claimed::Recorded(Claim {
                         key,
                         record,
@@ -124,11 +161,18 @@ impl Protection {
                     }));
                 }
                 Ok(Some(held)) => held,
-                Err(error) if self.idempotency.runs_unprotected => {
-                    tracing::error!(%error, "the call runs without protection from repetition");
-                    return Ok(Claimed::Run);
+                // It is known to run elsewhere, whatever the store says now.
+                Err(_) if runs_elsewhere => {
+                    return Ok(Claimed::Known(still_running(begun.elapsed())));
                 }
-                Err(error) => return Err(Rejection::Unprotected(error)),
+                Err(error) => {
+                    self.give_up(store, identity.key, record);
+                    if self.idempotency.runs_unprotected && error.is_temporary() {
+                        tracing::error!(%error, "the call runs without protection from repetition");
+                        return Ok(Claimed::Run);
+                    }
+                    return Err(Rejection::Unprotected(error));
+                }
             };
             if held.fingerprint != identity.fingerprint {
                 return Err(Rejection::CallIdReused);
@@ -136,6 +180,7 @@ impl Protection {
             if let Some(known) = self.known(&held) {
                 return Ok(Claimed::Known(known));
             }
+            runs_elsewhere = true;
             let left = patience.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 return Ok(Claimed::Known(still_running(begun.elapsed())));
@@ -145,9 +190,15 @@ impl Protection {
         }
     }
 
-    fn claim_of(&self, identity: &Identity, policy: Policy, limits: Limits) -> Record {
-        let now = self.host.now();
-        let until = limits.deadline.unwrap_or(now + limits.tool + GRACE);
+    fn claim_of(
+        &self,
+        identity: &Identity,
+        policy: Policy,
+        limits: Limits,
+        now: SystemTime,
+    ) -> Record {
+        let to_settle = self.idempotency.timeout + GRACE;
+        let until = limits.deadline.unwrap_or(now + limits.tool + to_settle);
         let expires_at = now + self.idempotency.expire_after;
         Record {
             // Not the host's ids, which a replay fixes: two claims must never look the same, and no
@@ -166,30 +217,52 @@ impl Protection {
     /// Writes the claim; the record that stands against it, if any.
     async fn held(
         &self,
-        store: &dyn CallStore,
+        store: &Arc<dyn CallStore>,
         key: &str,
         record: &Record,
+        now: SystemTime,
+        limit: Duration,
     ) -> Result<Option<Record>, StoreError> {
-        let now = self.host.now();
         if let Some(unrecorded) = self.unrecorded(key, now) {
             // The store may be there again; if not, this process still knows.
-            let _ = self.bounded(store.finish(key, &unrecorded)).await;
+            match within(limit, store.finish(key, &unrecorded)).await {
+                Ok(true) => drop(self.forget(key)),
+                // Another process has run it since.
+                Ok(false) => {
+                    self.forget(key);
+                    return Box::pin(self.held(store, key, record, now, limit)).await;
+                }
+                Err(_) => {}
+            }
             return Ok(Some(unrecorded));
         }
-        let held = self.bounded(store.claim(key, record, now)).await?;
+        let held = within(limit, store.claim(key, record, now)).await?;
         // This very write, sent twice because the answer to the first was lost.
         Ok(held.filter(|held| held.claim != record.claim))
     }
 
+    /// Takes back a claim that may have been written although the store did not say so.
+    fn give_up(&self, store: &Arc<dyn CallStore>, key: String, record: Record) {
+        let (store, limit) = (Arc::clone(store), self.idempotency.timeout);
+        tokio::spawn(async move {
+            // If that fails too, the claim ends by itself.
+            let _ = within(limit, store.release(&key, &record.claim)).await;
+        });
+    }
+
     fn unrecorded(&self, key: &str, now: SystemTime) -> Option<Record> {
-        let mut all = self
-            .unrecorded
+        let all = self.all_unrecorded();
+        all.get(key).filter(|record| record.free_at > now).cloned()
+    }
+
+    fn forget(&self, key: &str) -> Option<Record> {
+        self.all_unrecorded().remove(key)
+    }
+
+    fn all_unrecorded(&self) -> MutexGuard<'_, HashMap<String, Record>> {
+        self.unrecorded
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if all.get(key)?.free_at <= now {
-            return all.remove(key).and(None);
-        }
-        all.get(key).cloned()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a record says of the call. None while it runs.
@@ -224,7 +297,7 @@ impl Protection {
         result: &Result<Output, Failure>,
         ending: Ending,
     ) {
-        let Some(store) = self.idempotency.store.as_deref() else {
+        let Some(store) = &self.idempotency.store else {
             return;
         };
         let Claim {
@@ -234,47 +307,95 @@ impl Protection {
             deadline,
         } = claim;
         let limit = self.time_to_settle(deadline);
-        if runs_again(policy, result, ending) {
-            if let Err(error) = within(limit, store.release(&key, &record.claim)).await {
-                tracing::warn!(%error, "a call is not released; it can run again after its time");
+        match afterwards(policy, result, ending) {
+            // Whether it has its effect is not decided yet.
+            Afterwards::Wait => {}
+            Afterwards::Release => {
+                if let Err(error) = within(limit, store.release(&key, &record.claim)).await {
+                    tracing::warn!(%error, "a call is not released; it can run again after its time");
+                }
             }
-            return;
-        }
-        let expires_at = self.host.now() + self.idempotency.expire_after;
-        let outcome = encoded(duration, result);
-        let record = Record {
-            state: if outcome.len() <= store.largest_outcome() {
-                State::Finished(outcome)
-            } else {
-                State::Ran
-            },
-            free_at: expires_at,
-            expires_at,
-            ..record
-        };
-        match within(limit, store.finish(&key, &record)).await {
-            Ok(true) => {}
-            Ok(false) => tracing::warn!("a call took longer than its claim; it may have run twice"),
-            Err(error) => {
-                tracing::error!(%error, "an outcome is known to this process only");
-                self.keep(key, record);
+            Afterwards::Record => {
+                let expires_at = self.host.now() + self.idempotency.expire_after;
+                let outcome = encoded(duration, result);
+                let record = Record {
+                    state: if outcome.len() <= store.largest_outcome() {
+                        State::Finished(outcome)
+                    } else {
+                        State::Ran
+                    },
+                    free_at: expires_at,
+                    expires_at,
+                    ..record
+                };
+                self.record(store, key, record, limit).await;
             }
         }
     }
 
-    fn keep(&self, key: String, record: Record) {
+    /// Writes a record, again and again until its time is up.
+    async fn record(
+        &self,
+        store: &Arc<dyn CallStore>,
+        key: String,
+        mut record: Record,
+        limit: Duration,
+    ) {
+        let ends = tokio::time::Instant::now() + limit;
+        loop {
+            let left = ends.saturating_duration_since(tokio::time::Instant::now());
+            let error = match within(left, store.finish(&key, &record)).await {
+                Ok(true) => return self.catch_up(store, left).await,
+                Ok(false) => {
+                    tracing::warn!("a call took longer than its claim; it may have run twice");
+                    return;
+                }
+                Err(error) => error,
+            };
+            // The store does not take this one, and may take that it ran.
+            if !error.is_temporary() && matches!(record.state, State::Finished(_)) {
+                tracing::error!(%error, "an outcome cannot be kept");
+                record.state = State::Ran;
+                continue;
+            }
+            if left.is_zero() || !error.is_temporary() {
+                tracing::error!(%error, "an outcome is known to this process only");
+                return self.keep(key, record);
+            }
+            tokio::time::sleep(Duration::from_millis(100).min(left)).await;
+        }
+    }
+
+    /// Writes what could not be written before, now that the store is there.
+    async fn catch_up(&self, store: &Arc<dyn CallStore>, left: Duration) {
+        let ends = tokio::time::Instant::now() + left;
+        let all: Vec<_> = self.all_unrecorded().clone().into_iter().collect();
+        for (key, record) in all {
+            let left = ends.saturating_duration_since(tokio::time::Instant::now());
+            if within(left, store.finish(&key, &record)).await.is_err() {
+                return;
+            }
+            self.forget(&key);
+        }
+    }
+
+    fn keep(&self, key: String, mut record: Record) {
         let now = self.host.now();
-        let mut all = self
-            .unrecorded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all_unrecorded();
         all.retain(|_, record| record.free_at > now);
+        let bytes: usize = all.values().map(Record::size).sum();
+        if bytes + record.size() > MOST_UNRECORDED_BYTES {
+            record.state = State::Ran;
+        }
         if all.len() < MOST_UNRECORDED {
             all.insert(key, record);
+        } else {
+            tracing::error!("too many outcomes are not recorded; one is forgotten");
         }
     }
 
-    /// The answer has to leave before the platform stops the process.
+    /// The answer has to leave before the platform stops the process. Never nothing: what is lost
+    /// with the record is more than the answer.
     fn time_to_settle(&self, deadline: Option<SystemTime>) -> Duration {
         const FOR_THE_ANSWER: Duration = Duration::from_millis(100);
         let limit = self.idempotency.timeout;
@@ -284,32 +405,39 @@ impl Protection {
         let left = deadline.duration_since(self.host.now()).unwrap_or_default();
         limit.min(left.saturating_sub(FOR_THE_ANSWER).max(FOR_THE_ANSWER))
     }
-
-    async fn bounded<T>(
-        &self,
-        doing: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        within(self.idempotency.timeout, doing).await
-    }
 }
 
-async fn within<T>(
-    limit: Duration,
-    doing: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    let done = tokio::time::timeout(limit, doing).await;
+/// The store's own code may panic or never return.
+async fn within<T>(limit: Duration, doing: Doing<'_, T>) -> Result<T, StoreError> {
+    let mut doing = doing;
+    let caught = std::future::poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(context)));
+        polled.unwrap_or_else(|_| {
+            let text = "the store stopped because of an error in it";
+            Poll::Ready(Err(StoreError::unavailable(text)))
+        })
+    });
+    let done = tokio::time::timeout(limit, caught).await;
     done.unwrap_or_else(|_| {
         let ms = limit.as_millis();
         Err(StoreError::unavailable(format!("no answer within {ms} ms")))
     })
 }
 
-/// Whether a call whose tool ended like this may run again.
-fn runs_again(policy: Policy, result: &Result<Output, Failure>, ending: Ending) -> bool {
-    match (ending, result) {
-        (Ending::Stopped, _) => policy != Policy::AtMostOnce,
-        (Ending::Returned, Err(failure)) => failure.can_retry(),
-        (Ending::Returned, Ok(_)) => false,
+/// What happens to a claim after its call.
+enum Afterwards {
+    Record,
+    Release,
+    Wait,
+}
+
+fn afterwards(policy: Policy, result: &Result<Output, Failure>, ending: Ending) -> Afterwards {
+    match (ending, policy, result) {
+        (Ending::Stopped | Ending::Unstoppable, Policy::AtMostOnce, _) => Afterwards::Record,
+        (Ending::NotStarted | Ending::Stopped, ..) => Afterwards::Release,
+        (Ending::Unstoppable, ..) => Afterwards::Wait,
+        (Ending::Returned, _, Err(failure)) if failure.can_retry() => Afterwards::Release,
+        (Ending::Returned, ..) => Afterwards::Record,
     }
 }
 
@@ -331,7 +459,7 @@ fn cut_off() -> Failure {
 
 fn not_kept() -> Failure {
     Failure::new("This call has run, and its outcome can no longer be told")
-        .developer_message("The outcome was too large to be kept with the call_id.")
+        .developer_message("The outcome was too large to be kept, or can no longer be read.")
         .prompt("Do not call the tool again for its effect; it has had it.")
 }
 
@@ -387,9 +515,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn settling_ends_before_the_platform_does() {
+    async fn settling_has_the_time_that_the_platform_leaves() {
         let protection = Protection::new(Idempotency::in_memory(), FIXED);
-        for (left, limit) in [(50, 100), (250, 150), (60_000, 3000)] {
+        for (left, limit) in [(50, 100), (250, 150), (1000, 900), (60_000, 3000)] {
             let deadline = FIXED.now() + Duration::from_millis(left);
             let settling = protection.time_to_settle(Some(deadline));
             assert_eq!(settling, Duration::from_millis(limit), "{left}");

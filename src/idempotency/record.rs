@@ -17,12 +17,21 @@ pub struct Record {
     pub expires_at: SystemTime,
 }
 
+impl Record {
+    pub(super) fn size(&self) -> usize {
+        match &self.state {
+            State::Finished(outcome) => outcome.len(),
+            State::Running { .. } | State::Ran => 0,
+        }
+    }
+}
+
 /// How far a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Its tool runs, or its process died. No tool runs after `until`.
+    /// Its tool runs, or its process died.
     Running {
-        /// The deadline of the call that claimed it.
+        /// The deadline of the call that claimed it, after which it is over.
         until: SystemTime,
     },
     /// Its tool ran; this is the outcome, in a form of the library's own.

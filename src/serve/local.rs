@@ -12,7 +12,7 @@ use http::{HeaderMap, Uri, header};
 use tokio::net::TcpListener;
 
 use super::{Error, REAL, log, record, sample};
-use crate::{Server, testing, wire::oxp};
+use crate::{Server, idempotency::Idempotency, testing, wire::oxp};
 
 /// How long calls may still take after the process was asked to stop.
 const LAST_CALLS: Duration = Duration::from_secs(5);
@@ -27,11 +27,14 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
         None => server.served_on(REAL, REAL),
         // With the clock and ids that a replay has, or it could not give the same answer.
         Some(folder) => {
+            // A replay remembers no calls either.
+            let server = server.idempotency(Idempotency::none());
             let (router, warm_up) = server.served_on(testing::FIXED, REAL);
             let secrets = Arc::clone(warm_up.secrets());
             (record::into(folder.into(), router, secrets)?, warm_up)
         }
     };
+    let protection = warm_up.protection();
     tokio::spawn(warm_up.run());
     let router = if address.ip().is_loopback() {
         guarded(router)
@@ -45,8 +48,14 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
         signal.await;
         let _ = stopping.send(());
     });
+    // Calls go on whose callers have left, if their outcome is to be recorded.
+    let ended = async {
+        server.await?;
+        protection.idle().await;
+        Ok::<(), Error>(())
+    };
     tokio::select! {
-        result = server => result?,
+        result = ended => result?,
         () = late(stopped) => tracing::warn!("stopped while calls were still running"),
     }
     println!("Stopped.");

@@ -65,6 +65,13 @@ impl Held {
         now: Instant,
     ) -> Self {
         let ttl = secrets.cache_for;
+        // It was read along with another, and need not have been.
+        if let (Err(_), Some(held)) = (&read, &before)
+            && held.due > now
+            && let Some(before) = before
+        {
+            return before;
+        }
         match read {
             Ok(Some(secret)) => Self {
                 read: Ok(Some(secret.clone())),

@@ -136,7 +136,8 @@ impl Request {
         let tool_id = tool_id.ok_or_else(|| wrong(&format!("{path}tool_id"), "is missing"))?;
         Ok(Self {
             tool_id,
-            call_id: body.text("call_id")?,
+            // What some clients send for what they have not set.
+            call_id: body.text("call_id")?.filter(|id| !id.is_empty()),
             trace_id: body.text("trace_id")?,
             input: input(&mut body)?,
             given: given(&mut body)?,

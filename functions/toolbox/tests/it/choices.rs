@@ -43,7 +43,23 @@ fn on_lambda_a_function_without_a_choice_does_not_start() {
 #[test]
 fn a_choice_that_cannot_be_understood_ends_the_start() {
     for (choices, says) in [
-        (&[("TOOLS_AUTH", "api-keys")][..], "there is no 'api-keys'"),
+        (
+            &[("TOOLS_IDEMPOTENCY", "redis")][..],
+            "has to be memory, dynamodb or none",
+        ),
+        (
+            &[("TOOLS_IDEMPOTENCY", "dynamodb")],
+            "needs the name of a table in TOOLS_IDEMPOTENCY_TABLE",
+        ),
+        (
+            &[("TOOLS_IDEMPOTENCY_SECONDS", "1h")],
+            "has to be a number of seconds",
+        ),
+        (
+            &[("TOOLS_IDEMPOTENCY_REQUIRED", "maybe")],
+            "has to be yes or no",
+        ),
+        (&[("TOOLS_AUTH", "api-keys")], "there is no 'api-keys'"),
         (
             &[("TOOLS_AUTH", "none,jwt")],
             "none leaves nothing to ask for",

@@ -259,6 +259,7 @@ async fn no_event_brings_a_secret_to_light() {
     ];
     let file = file.0.to_str().unwrap();
     let broken = broken.0.to_str().unwrap();
+    gate.make_table("calls").await;
     for (what, environment) in [
         (
             "open",
@@ -280,6 +281,15 @@ async fn no_event_brings_a_secret_to_light() {
             ],
         ),
         (
+            "remembered",
+            vec![
+                ("TOOLS_AUTH", "none"),
+                ("TWILIO_API_KEY", TWILIO),
+                ("TOOLS_IDEMPOTENCY", "dynamodb"),
+                ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
+            ],
+        ),
+        (
             "aws-json",
             vec![
                 ("TOOLS_AUTH", "none"),
@@ -293,9 +303,23 @@ async fn no_event_brings_a_secret_to_light() {
         // The secrets were read, where they are to be found.
         let is_sent = |line: &String| line.contains("SMS.Send@0.1.2") && line.contains("success");
         let sent = printed.iter().filter(|line| is_sent(line)).count();
-        assert_eq!(sent > 0, ["open", "keys", "aws"].contains(&what), "{what}");
+        assert_eq!(
+            sent > 0,
+            ["open", "remembered", "keys", "aws"].contains(&what),
+            "{what}"
+        );
         let by_token = printed.iter().any(|line| line.contains("jwt user_123"));
         assert_eq!(by_token, ["keys", "aws"].contains(&what), "{what}");
+    }
+    let table = gate.dynamodb().scan().table_name("calls");
+    let table = table.send().await.unwrap();
+    assert!(table.count() > 0);
+    for item in table.items() {
+        let outcome = item
+            .get("outcome")
+            .map(|it| it.as_b().unwrap().as_ref().to_vec());
+        let outcome = String::from_utf8_lossy(&outcome.unwrap_or_default()).into_owned();
+        assert_unmarked("the table", [outcome, format!("{item:?}")]);
     }
     gate.refuse(400, "AccessDeniedException", "not authorized");
     let denied = [("TOOLS_AUTH", "none"), ("TOOLS_SECRETS", "secrets-manager")];

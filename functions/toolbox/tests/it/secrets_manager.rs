@@ -464,12 +464,19 @@ async fn a_store_that_hangs_does_not_cost_the_answer() {
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
         ("TOOLS_SECRETS", "secrets-manager"),
+        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
     ];
     let short = Some(Duration::from_millis(900));
     let with_key = (event("authentication/key"), short);
     let sms = (event("secrets/stored/sms.header-form"), short);
-    for (auth, asks) in [("none", sms), ("api-key", with_key)] {
-        let environment = [&environment[..], &[("TOOLS_AUTH", auth)]].concat();
+    let ring = (event("doorbell/ring.header-form"), short);
+    for (auth, calls, asks) in [
+        ("none", "none", sms),
+        ("api-key", "none", with_key),
+        ("none", "dynamodb", ring),
+    ] {
+        let choices = [("TOOLS_AUTH", auth), ("TOOLS_IDEMPOTENCY", calls)];
+        let environment = [&environment[..], &choices].concat();
         let (_, answer, is_in_time) = invoke(&[asks], &environment).await.remove(0);
         assert!(is_in_time, "{auth}");
         assert_eq!(answer["statusCode"], 400, "{answer}");

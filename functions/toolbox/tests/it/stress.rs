@@ -52,6 +52,7 @@ fn kill(folder: &Path) {
     if lines(&folder.join("killed")).len() < KILLS {
         let id = std::process::id().to_string();
         append(&folder.join("killed"), &id);
+        append(&folder.join("effects"), &format!("killed {id}"));
         Command::new("kill").args(["-KILL", &id]).status().unwrap();
         std::thread::sleep(Duration::from_secs(10));
     }
@@ -74,12 +75,14 @@ async fn effects_function() {
                 if chance(20) {
                     return Err(Failure::new("not now").retry_after(Duration::from_millis(50)));
                 }
+                // At least two, however the dice fall.
+                let is_early = || lines(&folder.join("killed")).len() < 2;
                 if may_die && chance(30) {
                     kill(&folder);
                 }
                 let line = format!("{} {}", cx.call_id(), std::process::id());
                 append(&folder.join("effects"), &line);
-                if may_die && chance(30) {
+                if may_die && (is_early() || chance(30)) {
                     kill(&folder);
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -87,7 +90,7 @@ async fn effects_function() {
             }
         };
         let tool = Tool::dynamic(id, "Acts.", json!({"type": "object"}), json!({}), act);
-        tool.timeout(Duration::from_secs(1))
+        tool.timeout(Duration::from_secs(3))
     };
     let tools = [
         tool("Effect.Do@1.0.0"),
@@ -100,7 +103,6 @@ async fn effects_function() {
 struct Slot {
     running: Running,
     url: String,
-    id: u32,
 }
 
 impl Slot {
@@ -126,8 +128,7 @@ impl Slot {
         let running = Running::start(&mut command);
         let line = running.line_with("Serving tools on", 20);
         let url = line.split_once("on ").unwrap().1.to_owned();
-        let id = running.child.id();
-        Self { running, url, id }
+        Self { running, url }
     }
 }
 
@@ -174,15 +175,15 @@ async fn two_hundred_calls_with_twenty_ids_have_twenty_effects() {
                 "Effect.Do"
             };
             let body = json!({"tool_id": tool, "call_id": id}).to_string();
-            for _ in 0..200 {
+            for _ in 0..400 {
                 let url = url_of(&slots, &folder, &emulator);
                 let request = reqwest::Client::new().post(format!("{url}/tools/call"));
                 // A process that was killed answers nothing.
                 if let Ok(answer) = request.body(body.clone()).send().await
                     && let Ok(answer) = answer.json::<Value>().await
                 {
-                    assert!(answer["success"].is_boolean(), "{answer}");
-                    if answer["error"]["can_retry"] != true {
+                    // A 400 says that the store is not there at the moment.
+                    if answer["success"].is_boolean() && answer["error"]["can_retry"] != true {
                         return (id, answer);
                     }
                 }
@@ -192,21 +193,29 @@ async fn two_hundred_calls_with_twenty_ids_have_twenty_effects() {
         });
     }
     let answers = tasks.join_all().await;
-    let killed: BTreeSet<_> = lines(&folder.join("killed")).into_iter().collect();
+    // For each id, who had the effect, and whether that process had been killed by the next one.
+    let mut killed = BTreeSet::new();
     let mut effects: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in lines(&folder.join("effects")) {
         let (id, process) = line.split_once(' ').unwrap();
-        effects
-            .entry(id.to_owned())
-            .or_default()
-            .push(process.to_owned());
+        if id == "killed" {
+            killed.insert(process.to_owned());
+            continue;
+        }
+        let had = effects.entry(id.to_owned()).or_default();
+        if let Some(before) = had.last() {
+            assert!(!id.contains("once"), "{id} ran twice");
+            assert!(
+                killed.contains(before),
+                "{id} ran twice, and {before} lived"
+            );
+        }
+        had.push(process.to_owned());
     }
-    let ids: BTreeSet<_> = slots.lock().unwrap().iter().map(|slot| slot.id).collect();
     drop(slots);
     fs::remove_dir_all(&folder).unwrap();
 
     assert!(killed.len() >= 2, "{} processes were killed", killed.len());
-    assert_eq!(ids.len(), 3);
     let mut outcomes: HashMap<String, Value> = HashMap::new();
     for (id, answer) in answers {
         let outcome = (answer["value"].clone(), answer["error"].clone());
@@ -216,25 +225,15 @@ async fn two_hundred_calls_with_twenty_ids_have_twenty_effects() {
             json!(outcome),
             "{id}: all calls get the same outcome"
         );
-        let had = effects.get(&id).map_or(&[][..], Vec::as_slice);
-        let lived = had
-            .iter()
-            .filter(|process| !killed.contains(*process))
-            .count();
-        if id.contains("once") {
-            assert!(had.len() <= 1, "{id}: {had:?}");
-            if answer["success"] == false {
-                let message = answer["error"]["message"].as_str().unwrap();
-                assert!(message.contains("was cut off"), "{answer}");
-                assert!(lived == 0, "{id}: {had:?}");
-            }
+        if answer["success"] == true {
+            assert_eq!(answer["value"], id.as_str());
+            assert!(effects.contains_key(&id), "{id}");
         } else {
-            assert_eq!(answer["value"], id.as_str(), "{answer} {had:?} {killed:?}");
-            assert!(lived <= 1, "{id}: {had:?}");
-            assert!(!had.is_empty(), "{id}");
-            if lived == had.len() {
-                assert_eq!(had.len(), 1, "{id}: {had:?}");
-            }
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(
+                id.contains("once") && message.contains("was cut off"),
+                "{answer}"
+            );
         }
     }
     assert_eq!(outcomes.len(), 20);
