@@ -90,5 +90,5 @@ async fn main() -> Result<(), lambda_tools::Error> {
     ];
     // One tool is one tool.
     let few = few.into_iter().take(if tools == Some(1) { 1 } else { 5 });
-    serve(Toolkit::new(few.chain(many))?).await
+    serve(Toolkit::new(few.chain(many).map(Tool::idempotent))?).await
 }
