@@ -1,31 +1,26 @@
-//! Claiming calls, and recording what came of them.
+//! Claiming calls, so that each runs once.
+
+mod known;
+mod settle;
 
 use std::{
     collections::HashMap,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    task::Poll,
     time::{Duration, SystemTime},
 };
 
-use super::{
-    CallStore, Doing, Idempotency, Identity, Policy, Record, State,
-    outcome::{Ended, decoded, encoded},
-};
 use uuid::Uuid;
 
+use super::{CallStore, Idempotency, Identity, Policy, Record, State, store::within};
 use crate::{Failure, StoreError, call::Output, host::Host, rejection::Rejection};
+use known::still_running;
 
 /// How much longer than its tool and the store may take a call is nobody else's, where the platform
 /// does not stop the whole process by itself.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// How much is kept here that could not be written to the store.
-const MOST_UNRECORDED: usize = 1000;
-const MOST_UNRECORDED_BYTES: usize = 8 << 20;
 
 /// The calls of a server.
 pub(crate) struct Protection {
@@ -163,6 +158,7 @@ impl Protection {
                 Ok(Some(held)) => held,
                 // It is known to run elsewhere, whatever the store says now.
                 Err(_) if runs_elsewhere => {
+                    self.give_up(store, identity.key, record);
                     return Ok(Claimed::Known(still_running(begun.elapsed())));
                 }
                 Err(error) => {
@@ -249,218 +245,6 @@ impl Protection {
             let _ = within(limit, store.release(&key, &record.claim)).await;
         });
     }
-
-    fn unrecorded(&self, key: &str, now: SystemTime) -> Option<Record> {
-        let all = self.all_unrecorded();
-        all.get(key).filter(|record| record.free_at > now).cloned()
-    }
-
-    fn forget(&self, key: &str) -> Option<Record> {
-        self.all_unrecorded().remove(key)
-    }
-
-    fn all_unrecorded(&self) -> MutexGuard<'_, HashMap<String, Record>> {
-        self.unrecorded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What a record says of the call. None while it runs.
-    fn known(&self, held: &Record) -> Option<Known> {
-        let replay = |(duration, result): Ended| Known {
-            duration,
-            result,
-            is_replay: true,
-        };
-        let now = self.host.now();
-        match &held.state {
-            // Over by now, and not yet free: such a call is not to run again.
-            State::Running { until } if *until <= now && now < held.free_at => {
-                Some(replay((Duration::ZERO, Err(cut_off()))))
-            }
-            State::Running { .. } => None,
-            State::Finished(bytes) => {
-                let ended = decoded(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
-                Some(replay(ended))
-            }
-            State::Ran => Some(replay((Duration::ZERO, Err(not_kept())))),
-        }
-    }
-
-    /// Records what came of a call, or releases it so that it can run again.
-    ///
-    /// The caller gets the outcome whether or not that goes well.
-    pub(crate) async fn settle(
-        &self,
-        claim: Claim,
-        duration: Duration,
-        result: &Result<Output, Failure>,
-        ending: Ending,
-    ) {
-        let Some(store) = &self.idempotency.store else {
-            return;
-        };
-        let Claim {
-            key,
-            record,
-            policy,
-            deadline,
-        } = claim;
-        let limit = self.time_to_settle(deadline);
-        match afterwards(policy, result, ending) {
-            // Whether it has its effect is not decided yet.
-            Afterwards::Wait => {}
-            Afterwards::Release => {
-                if let Err(error) = within(limit, store.release(&key, &record.claim)).await {
-                    tracing::warn!(%error, "a call is not released; it can run again after its time");
-                }
-            }
-            Afterwards::Record => {
-                let expires_at = self.host.now() + self.idempotency.expire_after;
-                let outcome = encoded(duration, result);
-                let record = Record {
-                    state: if outcome.len() <= store.largest_outcome() {
-                        State::Finished(outcome)
-                    } else {
-                        State::Ran
-                    },
-                    free_at: expires_at,
-                    expires_at,
-                    ..record
-                };
-                self.record(store, key, record, limit).await;
-            }
-        }
-    }
-
-    /// Writes a record, again and again until its time is up.
-    async fn record(
-        &self,
-        store: &Arc<dyn CallStore>,
-        key: String,
-        mut record: Record,
-        limit: Duration,
-    ) {
-        let ends = tokio::time::Instant::now() + limit;
-        loop {
-            let left = ends.saturating_duration_since(tokio::time::Instant::now());
-            let error = match within(left, store.finish(&key, &record)).await {
-                Ok(true) => return self.catch_up(store, left).await,
-                Ok(false) => {
-                    tracing::warn!("a call took longer than its claim; it may have run twice");
-                    return;
-                }
-                Err(error) => error,
-            };
-            // The store does not take this one, and may take that it ran.
-            if !error.is_temporary() && matches!(record.state, State::Finished(_)) {
-                tracing::error!(%error, "an outcome cannot be kept");
-                record.state = State::Ran;
-                continue;
-            }
-            if left.is_zero() || !error.is_temporary() {
-                tracing::error!(%error, "an outcome is known to this process only");
-                return self.keep(key, record);
-            }
-            tokio::time::sleep(Duration::from_millis(100).min(left)).await;
-        }
-    }
-
-    /// Writes what could not be written before, now that the store is there.
-    async fn catch_up(&self, store: &Arc<dyn CallStore>, left: Duration) {
-        let ends = tokio::time::Instant::now() + left;
-        let all: Vec<_> = self.all_unrecorded().clone().into_iter().collect();
-        for (key, record) in all {
-            let left = ends.saturating_duration_since(tokio::time::Instant::now());
-            if within(left, store.finish(&key, &record)).await.is_err() {
-                return;
-            }
-            self.forget(&key);
-        }
-    }
-
-    fn keep(&self, key: String, mut record: Record) {
-        let now = self.host.now();
-        let mut all = self.all_unrecorded();
-        all.retain(|_, record| record.free_at > now);
-        let bytes: usize = all.values().map(Record::size).sum();
-        if bytes + record.size() > MOST_UNRECORDED_BYTES {
-            record.state = State::Ran;
-        }
-        if all.len() < MOST_UNRECORDED {
-            all.insert(key, record);
-        } else {
-            tracing::error!("too many outcomes are not recorded; one is forgotten");
-        }
-    }
-
-    /// The answer has to leave before the platform stops the process. Never nothing: what is lost
-    /// with the record is more than the answer.
-    fn time_to_settle(&self, deadline: Option<SystemTime>) -> Duration {
-        const FOR_THE_ANSWER: Duration = Duration::from_millis(100);
-        let limit = self.idempotency.timeout;
-        let Some(deadline) = deadline else {
-            return limit;
-        };
-        let left = deadline.duration_since(self.host.now()).unwrap_or_default();
-        limit.min(left.saturating_sub(FOR_THE_ANSWER).max(FOR_THE_ANSWER))
-    }
-}
-
-/// The store's own code may panic or never return.
-async fn within<T>(limit: Duration, doing: Doing<'_, T>) -> Result<T, StoreError> {
-    let mut doing = doing;
-    let caught = std::future::poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(context)));
-        polled.unwrap_or_else(|_| {
-            let text = "the store stopped because of an error in it";
-            Poll::Ready(Err(StoreError::unavailable(text)))
-        })
-    });
-    let done = tokio::time::timeout(limit, caught).await;
-    done.unwrap_or_else(|_| {
-        let ms = limit.as_millis();
-        Err(StoreError::unavailable(format!("no answer within {ms} ms")))
-    })
-}
-
-/// What happens to a claim after its call.
-enum Afterwards {
-    Record,
-    Release,
-    Wait,
-}
-
-fn afterwards(policy: Policy, result: &Result<Output, Failure>, ending: Ending) -> Afterwards {
-    match (ending, policy, result) {
-        (Ending::Stopped | Ending::Unstoppable, Policy::AtMostOnce, _) => Afterwards::Record,
-        (Ending::NotStarted | Ending::Stopped, ..) => Afterwards::Release,
-        (Ending::Unstoppable, ..) => Afterwards::Wait,
-        (Ending::Returned, _, Err(failure)) if failure.can_retry() => Afterwards::Release,
-        (Ending::Returned, ..) => Afterwards::Record,
-    }
-}
-
-fn still_running(waited: Duration) -> Known {
-    Known {
-        duration: waited,
-        result: Err(Failure::new("This call is still running")
-            .developer_message("A call with the same call_id has not ended yet.")
-            .retry_after(Duration::from_secs(1))),
-        is_replay: false,
-    }
-}
-
-fn cut_off() -> Failure {
-    Failure::new("This call was cut off, and may have had its effect")
-        .developer_message("The process that ran the tool ended before it could say what came of it.")
-        .prompt("Do not call the tool again without asking the user whether the first call did its work.")
-}
-
-fn not_kept() -> Failure {
-    Failure::new("This call has run, and its outcome can no longer be told")
-        .developer_message("The outcome was too large to be kept, or can no longer be read.")
-        .prompt("Do not call the tool again for its effect; it has had it.")
 }
 
 #[cfg(test)]

@@ -1,0 +1,58 @@
+//! What is known of a call that is not to run.
+
+use std::time::Duration;
+
+use super::{Known, Protection};
+use crate::{
+    Failure,
+    idempotency::{
+        Record, State,
+        outcome::{Ended, decoded},
+    },
+};
+
+impl Protection {
+    /// What a record says of the call. None while it runs.
+    pub(super) fn known(&self, held: &Record) -> Option<Known> {
+        let replay = |(duration, result): Ended| Known {
+            duration,
+            result,
+            is_replay: true,
+        };
+        let now = self.host.now();
+        match &held.state {
+            // Over by now, and not yet free: such a call is not to run again.
+            State::Running { until } if *until <= now && now < held.free_at => {
+                Some(replay((Duration::ZERO, Err(cut_off()))))
+            }
+            State::Running { .. } => None,
+            State::Finished(bytes) => {
+                let ended = decoded(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
+                Some(replay(ended))
+            }
+            State::Ran => Some(replay((Duration::ZERO, Err(not_kept())))),
+        }
+    }
+}
+
+pub(super) fn still_running(waited: Duration) -> Known {
+    Known {
+        duration: waited,
+        result: Err(Failure::new("This call is still running")
+            .developer_message("A call with the same call_id has not ended yet.")
+            .retry_after(Duration::from_secs(1))),
+        is_replay: false,
+    }
+}
+
+fn cut_off() -> Failure {
+    Failure::new("This call was cut off, and may have had its effect")
+        .developer_message("The process that ran the tool ended before it could say what came of it.")
+        .prompt("Do not call the tool again without asking the user whether the first call did its work.")
+}
+
+fn not_kept() -> Failure {
+    Failure::new("This call has run, and its outcome can no longer be told")
+        .developer_message("The outcome was too large to be kept, or can no longer be read.")
+        .prompt("Do not call the tool again for its effect; it has had it.")
+}
