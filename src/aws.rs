@@ -49,7 +49,8 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
         .build();
     let retries = RetryConfig::standard()
         .with_max_attempts(2)
-        .with_initial_backoff(Duration::from_millis(50));
+        .with_initial_backoff(Duration::from_millis(50))
+        .with_max_backoff(Duration::from_millis(200));
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new(region))

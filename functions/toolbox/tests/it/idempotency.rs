@@ -58,7 +58,7 @@ fn tools(effects: &Effects) -> Vec<Tool> {
             "then": {"type": "string", "description": "What happens."},
             "value": {"description": "What comes of it."}}});
         let tool = Tool::dynamic(id, "Acts.", input, json!({}), act);
-        tool.timeout(Duration::from_secs(3))
+        tool.timeout(Duration::from_secs(10))
     };
     vec![
         tool("Act.Do@1.0.0"),
