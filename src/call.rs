@@ -25,7 +25,7 @@ use crate::{
     rejection::Rejection,
     secrets::SecretCache,
     tool::Prepared,
-    toolkit::{Entry, NotFound},
+    toolkit::{Chosen, Entry, NotFound},
 };
 
 use gather::Found;
@@ -59,12 +59,9 @@ pub(crate) struct Given {
 
 impl Call {
     /// Finds the tool.
-    pub(crate) fn resolve(self, toolkit: &Toolkit) -> Result<Resolved, Rejection> {
+    pub(crate) fn resolve(self, toolkit: &Arc<Toolkit>) -> Result<Resolved, Rejection> {
         match toolkit.resolve(&self.selector) {
-            Ok(entry) => Ok(Resolved {
-                call: self,
-                entry: Arc::clone(entry),
-            }),
+            Ok(entry) => Ok(Resolved { call: self, entry }),
             Err(not_found) => Err(self.unresolved(not_found)),
         }
     }
@@ -85,7 +82,7 @@ impl Call {
 /// A call whose tool is known.
 pub(crate) struct Resolved {
     call: Call,
-    entry: Arc<Entry>,
+    entry: Chosen,
 }
 
 impl Resolved {
@@ -93,7 +90,7 @@ impl Resolved {
     ///
     /// The types that do it are the tool's, and may panic like the tool itself.
     pub(crate) fn validate(self, protection: &Protection) -> Result<Valid, Rejection> {
-        let tool = Arc::clone(&self.entry);
+        let tool = self.entry.clone();
         let validated = AssertUnwindSafe(|| self.validated(protection));
         panic::catch_unwind(validated).unwrap_or_else(|_| {
             Err(Rejection::Misdefined {
@@ -135,7 +132,7 @@ impl Resolved {
 /// A call whose input is right.
 pub(crate) struct Valid {
     call: Call,
-    entry: Arc<Entry>,
+    entry: Chosen,
     prepared: Prepared,
     fingerprint: Option<String>,
 }
@@ -191,7 +188,7 @@ fn time_left(entry: &Entry, arrival: &Arrival, host: &Host) -> Duration {
 /// A call that has all its tool needs.
 pub(crate) struct Ready {
     call: Call,
-    entry: Arc<Entry>,
+    entry: Chosen,
     prepared: Prepared,
     /// A hash of what is asked for, where that matters.
     fingerprint: Option<String>,

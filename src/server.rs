@@ -154,7 +154,7 @@ impl Server {
         let secrets = self.secrets.unwrap_or_else(Secrets::none);
         let secrets = SecretCache::new(secrets, declared, guard.clone());
         let idempotency = self.idempotency.unwrap_or_else(Idempotency::none);
-        let is_recorded = |entry: &Arc<Entry>| entry.tool.policy != Policy::Idempotent;
+        let is_recorded = |entry: &Entry| entry.tool.policy != Policy::Idempotent;
         let remembers = self.toolkit.entries().iter().any(is_recorded);
         let protection = Arc::new(Protection::new(idempotency, host.clone()));
         let warm_up = WarmUp {
@@ -163,7 +163,7 @@ impl Server {
             remembers,
         };
         let app = App {
-            toolkit: self.toolkit,
+            toolkit: Arc::new(self.toolkit),
             catalogue: wire::oxp::Catalogue::default(),
             protection,
             host,

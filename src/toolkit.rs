@@ -5,7 +5,7 @@
 
 mod check;
 
-use std::{cmp::Ordering, collections::HashMap, fmt, sync::Arc};
+use std::{cmp::Ordering, collections::HashMap, fmt, ops::Deref, sync::Arc};
 
 use semver::Version;
 
@@ -33,7 +33,7 @@ use check::{mistakes_in, problem};
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 pub struct Toolkit {
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Entry>,
     /// For each entry, the next older version of the same tool.
     older: Vec<Option<usize>>,
     /// The newest version of each `Toolkit.Tool`.
@@ -43,6 +43,21 @@ pub struct Toolkit {
 pub(crate) struct Entry {
     pub(crate) id: ToolId,
     pub(crate) tool: Tool,
+}
+
+/// An entry, and the toolkit that it is in: a call outlives the request that it came with.
+#[derive(Clone)]
+pub(crate) struct Chosen {
+    toolkit: Arc<Toolkit>,
+    place: usize,
+}
+
+impl Deref for Chosen {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.toolkit.entries[self.place]
+    }
 }
 
 /// Why a selector selects no tool.
@@ -106,41 +121,42 @@ impl Toolkit {
     /// The tools as `GET /tools` describes them, in the order in which they were given.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        let definition = |entry: &Arc<Entry>| ToolDefinition::of(&entry.id, &entry.tool);
+        let definition = |entry: &Entry| ToolDefinition::of(&entry.id, &entry.tool);
         self.entries.iter().map(definition).collect()
     }
 
-    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// OXP 1.0, Tool Version Resolution.
-    pub(crate) fn resolve(&self, selector: &Selector) -> Result<&Arc<Entry>, NotFound> {
-        let Some(newest) = self.newest.get(&selector.qualified) else {
+    pub(crate) fn resolve(self: &Arc<Self>, selector: &Selector) -> Result<Chosen, NotFound> {
+        let Some(&newest) = self.newest.get(&selector.qualified) else {
             let closest = self.closest(&selector.qualified);
             return Err(NotFound::Tool { closest });
         };
-        let Some(version) = &selector.version else {
-            return Ok(&self.entries[*newest]);
+        let chosen = |place| Chosen {
+            toolkit: Arc::clone(self),
+            place,
         };
-        let found = self
-            .versions(*newest)
-            .find(|entry| entry.id.version() == version);
-        found.ok_or_else(|| {
-            let versions = self
-                .versions(*newest)
-                .map(|entry| entry.id.version().clone());
-            let mut available: Vec<_> = versions.collect();
+        let Some(version) = &selector.version else {
+            return Ok(chosen(newest));
+        };
+        let version_at = |place: usize| self.entries[place].id.version();
+        let mut versions = self.versions(newest);
+        let found = versions.find(|place| version_at(*place) == version);
+        found.map(chosen).ok_or_else(|| {
+            let versions = self.versions(newest);
+            let mut available: Vec<_> = versions.map(|it| version_at(it).clone()).collect();
             available.reverse();
             let version = version.clone();
             NotFound::Version { version, available }
         })
     }
 
-    /// An entry and its older versions.
-    fn versions(&self, newest: usize) -> impl Iterator<Item = &Arc<Entry>> {
-        let places = std::iter::successors(Some(newest), |newer| self.older[*newer]);
-        places.map(|place| &self.entries[place])
+    /// The places of an entry and its older versions.
+    fn versions(&self, newest: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(newest), |newer| self.older[*newer])
     }
 
     fn closest(&self, qualified: &str) -> Option<String> {
@@ -180,7 +196,7 @@ impl Toolkit {
                 self.newest.insert(id.shared(), place);
             }
         }
-        self.entries.push(Arc::new(Entry { id, tool }));
+        self.entries.push(Entry { id, tool });
         self.older.push(older);
     }
 }

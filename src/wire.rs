@@ -29,7 +29,7 @@ use crate::{
 
 /// What every operation needs.
 pub(crate) struct App {
-    pub(crate) toolkit: Toolkit,
+    pub(crate) toolkit: Arc<Toolkit>,
     pub(crate) catalogue: oxp::Catalogue,
     pub(crate) host: Host,
     /// By whose clock credentials are checked: never one that stands still for a recording.

@@ -38,7 +38,7 @@ impl Ready {
         identity: Identity,
         protection: &Protection,
     ) -> Result<Outcome, Rejection> {
-        let (entry, host) = (Arc::clone(&self.entry), self.host.clone());
+        let (entry, host) = (self.entry.clone(), self.host.clone());
         let arrival = self.arrival.clone();
         let limits = move || Limits {
             tool: time_left(&entry, &arrival, &host),

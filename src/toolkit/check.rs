@@ -1,6 +1,6 @@
 //! What can be wrong with definitions.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use super::{Entry, Toolkit};
 use crate::{
@@ -15,7 +15,7 @@ impl Toolkit {
         // `A.B` is called `A_B`, which no other id becomes, unless a name was given or an id has
         // underscores of its own. Few do, and only those are kept beside each other.
         let is_special =
-            |entry: &&Arc<Entry>| entry.tool.name.is_some() || entry.id.qualified().contains('_');
+            |entry: &&Entry| entry.tool.name.is_some() || entry.id.qualified().contains('_');
         let mut owners: HashMap<String, &Entry> = HashMap::new();
         for entry in self.entries.iter().filter(is_special) {
             let name = name_of(&entry.id, &entry.tool);
