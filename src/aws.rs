@@ -12,8 +12,12 @@ use aws_smithy_http_client::{
     Builder,
     tls::{Provider, rustls_provider::CryptoMode},
 };
-use aws_smithy_runtime_api::client::{behavior_version::BehaviorVersion, http::SharedHttpClient};
-use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
+use aws_smithy_runtime_api::client::{
+    behavior_version::BehaviorVersion, http::SharedHttpClient, result::SdkError,
+};
+use aws_smithy_types::{
+    error::metadata::ProvideErrorMetadata, retry::RetryConfig, timeout::TimeoutConfig,
+};
 use aws_types::{SdkConfig, region::Region};
 
 use crate::StoreError;
@@ -60,4 +64,51 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
         .http_client(HTTP.clone());
     config.set_endpoint_url(endpoint);
     Ok(config.build())
+}
+
+/// What an error of a service means. `own` knows the codes that mean something to this service
+/// alone.
+pub(crate) fn error_of<E: ProvideErrorMetadata, R>(
+    service: &str,
+    error: &SdkError<E, R>,
+    own: impl FnOnce(&str, &str) -> Option<StoreError>,
+) -> StoreError {
+    match error {
+        SdkError::TimeoutError(_) => StoreError::unavailable(format!("{service} does not answer")),
+        SdkError::DispatchFailure(_) => {
+            StoreError::unavailable(format!("{service} cannot be reached"))
+        }
+        SdkError::ConstructionFailure(_) => StoreError::denied(format!(
+            "{service} cannot be asked; AWS_REGION and AWS_ENDPOINT_URL lead nowhere"
+        )),
+        SdkError::ServiceError(error) => {
+            let code = error.err().code().unwrap_or_default();
+            let message = error.err().message().unwrap_or_default();
+            own(code, message).unwrap_or_else(|| error_of_code(service, code))
+        }
+        _ => StoreError::unavailable(format!("{service} gave an answer that cannot be read")),
+    }
+}
+
+/// What a code means that all services use.
+pub(crate) fn error_of_code(service: &str, code: &str) -> StoreError {
+    match code {
+        "UnrecognizedClientException"
+        | "ExpiredTokenException"
+        | "InvalidSignatureException"
+        | "IncompleteSignature"
+        | "InvalidClientTokenId"
+        | "MissingAuthenticationToken" => {
+            StoreError::denied(format!("AWS does not accept the credentials ({code})"))
+        }
+        "ThrottlingException"
+        | "Throttling"
+        | "TooManyRequestsException"
+        | "RequestLimitExceeded"
+        | "ProvisionedThroughputExceededException" => {
+            StoreError::throttled(format!("{service} receives too many requests"))
+        }
+        "" => StoreError::unavailable(format!("{service} failed")),
+        code => StoreError::unavailable(format!("{service} failed ({code})")),
+    }
 }

@@ -70,33 +70,20 @@ impl DynamoDb {
 
     fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
         let table = &self.table;
-        match error {
-            SdkError::TimeoutError(_) => StoreError::unavailable("DynamoDB does not answer"),
-            SdkError::DispatchFailure(_) => StoreError::unavailable("DynamoDB cannot be reached"),
-            SdkError::ServiceError(_) => match error.code().unwrap_or_default() {
+        let own = |code: &str, _: &str| {
+            Some(StoreError::denied(match code {
                 "AccessDeniedException" => {
-                    StoreError::denied(format!("allow dynamodb:{action} on the table '{table}'"))
+                    format!("allow dynamodb:{action} on the table '{table}'")
                 }
-                "ResourceNotFoundException" => {
-                    StoreError::denied(format!("there is no table '{table}' in DynamoDB"))
-                }
-                "ValidationException" => StoreError::denied(format!(
-                    "the table '{table}' has to have the partition key 'id', a string, and no other"
-                )),
-                "UnrecognizedClientException"
-                | "ExpiredTokenException"
-                | "InvalidSignatureException" => {
-                    StoreError::denied("AWS does not accept the credentials")
-                }
-                "ThrottlingException"
-                | "ProvisionedThroughputExceededException"
-                | "RequestLimitExceeded" => {
-                    StoreError::throttled("DynamoDB receives too many requests")
-                }
-                code => StoreError::unavailable(format!("DynamoDB failed ({code})")),
-            },
-            _ => StoreError::unavailable("DynamoDB gave an answer that cannot be read"),
-        }
+                "ResourceNotFoundException" => format!("there is no table '{table}' in DynamoDB"),
+                "ValidationException" => format!(
+                    "the table '{table}' has to have the partition key 'id', a string, and no \
+                     other, and a record no more than 400 KB"
+                ),
+                _ => return None,
+            }))
+        };
+        aws::error_of("DynamoDB", error, own)
     }
 }
 

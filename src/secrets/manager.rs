@@ -3,17 +3,16 @@
 //! The client is made when a secret is first read, so that a function none of whose tools needs
 //! one pays nothing.
 
+mod refusal;
+
 use std::{collections::HashMap, sync::OnceLock};
 
-use aws_sdk_secretsmanager::{
-    Client,
-    error::{ProvideErrorMetadata, SdkError},
-    primitives::Blob,
-};
+use aws_sdk_secretsmanager::{Client, error::ProvideErrorMetadata, primitives::Blob};
 use serde_json::Value;
 
 use super::{Read, Reading, SecretStore};
 use crate::{Secret, StoreError, aws};
+use refusal::{arn, is_absent, is_name, refused, unreadable};
 
 /// Secrets in AWS Secrets Manager, for [`Secrets::from_store`](super::Secrets::from_store).
 ///
@@ -223,101 +222,4 @@ fn decoded(name: &str, text: Option<String>, bytes: Option<Blob>) -> Result<Secr
             "the secret '{name}' holds bytes that are not UTF-8; store them as base64 text"
         ))
     })
-}
-
-/// Not there, or on its way out: marked for deletion, or without a current version.
-fn is_absent(code: &str) -> bool {
-    matches!(
-        code,
-        "ResourceNotFoundException" | "InvalidRequestException"
-    )
-}
-
-/// What Secrets Manager says of one secret among several.
-fn unreadable(name: &str, code: &str, message: &str, region: &str) -> Read {
-    if is_absent(code) {
-        return Ok(None);
-    }
-    let resource = arn(region, name);
-    Err(error_of(
-        code,
-        message,
-        "secretsmanager:GetSecretValue",
-        &resource,
-    ))
-}
-
-/// A request that did not succeed.
-fn refused<E: ProvideErrorMetadata>(
-    error: &SdkError<E>,
-    action: &str,
-    resource: &str,
-) -> StoreError {
-    match error {
-        SdkError::TimeoutError(_) => StoreError::unavailable("AWS Secrets Manager does not answer"),
-        SdkError::DispatchFailure(_) => {
-            StoreError::unavailable("AWS Secrets Manager cannot be reached")
-        }
-        SdkError::ServiceError(_) => {
-            let code = error.code().unwrap_or_default();
-            error_of(code, error.message().unwrap_or_default(), action, resource)
-        }
-        SdkError::ConstructionFailure(_) => StoreError::denied(
-            "AWS Secrets Manager cannot be asked; AWS_REGION and AWS_ENDPOINT_URL lead nowhere",
-        ),
-        _ => StoreError::unavailable("AWS Secrets Manager gave an answer that cannot be read"),
-    }
-}
-
-fn error_of(code: &str, message: &str, action: &str, resource: &str) -> StoreError {
-    match code {
-        // Keys of one's own have permissions of their own.
-        "AccessDeniedException" if message.contains("KMS") => StoreError::denied(format!(
-            "allow kms:Decrypt on the KMS key with which {resource} is encrypted"
-        )),
-        "AccessDeniedException" => StoreError::denied(format!("allow {action} on {resource}")),
-        "UnrecognizedClientException"
-        | "ExpiredTokenException"
-        | "InvalidSignatureException"
-        | "IncompleteSignature"
-        | "InvalidClientTokenId"
-        | "MissingAuthenticationToken" => {
-            StoreError::denied(format!("AWS does not accept the credentials ({code})"))
-        }
-        "DecryptionFailure" => {
-            StoreError::undecodable(format!("{resource} cannot be decrypted with its KMS key"))
-        }
-        "ThrottlingException"
-        | "Throttling"
-        | "TooManyRequestsException"
-        | "RequestLimitExceeded" => {
-            StoreError::throttled("AWS Secrets Manager receives too many requests")
-        }
-        "" => StoreError::unavailable("AWS Secrets Manager failed"),
-        "InvalidParameterException" | "InvalidRequestException" | "ValidationException" => {
-            StoreError::undecodable(format!(
-                "AWS Secrets Manager does not take {resource} ({code})"
-            ))
-        }
-        code => StoreError::unavailable(format!("AWS Secrets Manager failed ({code})")),
-    }
-}
-
-/// What a policy has to name: Secrets Manager puts six characters behind a name.
-fn arn(region: &str, name: &str) -> String {
-    if name.starts_with("arn:") {
-        return name.to_owned();
-    }
-    let partition = match region.split('-').next() {
-        Some("cn") => "aws-cn",
-        Some("us") if region.starts_with("us-gov-") => "aws-us-gov",
-        _ => "aws",
-    };
-    format!("arn:{partition}:secretsmanager:{region}:*:secret:{name}-??????")
-}
-
-/// What Secrets Manager takes as the name of a secret, or as its ARN.
-fn is_name(text: &str) -> bool {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+=.@-:".contains(&byte);
-    (1..=2048).contains(&text.len()) && text.bytes().all(is_allowed)
 }
