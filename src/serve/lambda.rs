@@ -30,8 +30,8 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     let (router, warm_up) = server.served_on(REAL, REAL);
     // Before the first event is asked for, Lambda gives a function all the CPU it has, which is
     // when a connection costs least. The first call waits for it no longer than this.
-    let warm = tokio::spawn(warm_up.run());
-    let _ = tokio::time::timeout(LONGEST_WARM_UP, warm).await;
+    // Not a task of its own: most have nothing to get ready, and would wait for another thread.
+    let _ = tokio::time::timeout(LONGEST_WARM_UP, warm_up.run()).await;
     let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         let router = router.clone();
         async move {
