@@ -34,10 +34,10 @@ use crate::{
 /// ```
 pub struct Server {
     toolkit: Toolkit,
-    base_path: Option<String>,
-    auth: Option<Auth>,
-    secrets: Option<Secrets>,
-    idempotency: Option<Idempotency>,
+    pub(crate) base_path: Option<String>,
+    pub(crate) auth: Option<Auth>,
+    pub(crate) secrets: Option<Secrets>,
+    pub(crate) idempotency: Option<Idempotency>,
     ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -118,16 +118,6 @@ impl Server {
 
     pub(crate) fn toolkit(&self) -> &Toolkit {
         &self.toolkit
-    }
-
-    /// What the program itself has not chosen.
-    pub(crate) fn choices(&mut self) -> Choices<'_> {
-        Choices {
-            base_path: &mut self.base_path,
-            auth: &mut self.auth,
-            secrets: &mut self.secrets,
-            idempotency: &mut self.idempotency,
-        }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -212,14 +202,6 @@ impl WarmUp {
         };
         tokio::join!(self.secrets.warm(), protection);
     }
-}
-
-/// The choices that the environment makes where the program makes none.
-pub(crate) struct Choices<'a> {
-    pub(crate) base_path: &'a mut Option<String>,
-    pub(crate) auth: &'a mut Option<Auth>,
-    pub(crate) secrets: &'a mut Option<Secrets>,
-    pub(crate) idempotency: &'a mut Option<Idempotency>,
 }
 
 /// Takes the base path off, where there is something behind it.

@@ -1,6 +1,13 @@
 //! What stores say besides what they hold.
 
-use std::fmt;
+use std::{
+    fmt,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::Poll,
+    time::Duration,
+};
 
 /// Why a store does not do what it was asked. Its text names what to do about it, and no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +45,11 @@ impl StoreError {
         Self::new(Kind::Undecodable, detail)
     }
 
+    pub(crate) fn no_answer(limit: Duration) -> Self {
+        let ms = limit.as_millis();
+        Self::unavailable(format!("no answer within {ms} ms"))
+    }
+
     fn new(kind: Kind, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         Self { kind, detail }
@@ -63,3 +75,20 @@ impl fmt::Display for StoreError {
 }
 
 impl std::error::Error for StoreError {}
+
+/// What a store does, within a time: its own code may panic or never return.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    mut doing: Pin<Box<dyn Future<Output = T> + Send + '_>>,
+) -> Result<T, StoreError> {
+    let caught = std::future::poll_fn(|context| {
+        match catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Ok),
+            Err(_) => Poll::Ready(Err(StoreError::unavailable(
+                "the store stopped because of an error in it",
+            ))),
+        }
+    });
+    let done = tokio::time::timeout(limit, caught).await;
+    done.unwrap_or_else(|_| Err(StoreError::no_answer(limit)))
+}

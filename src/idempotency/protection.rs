@@ -14,8 +14,10 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{CallStore, Idempotency, Identity, Policy, Record, State, store::within};
-use crate::{Failure, StoreError, call::Output, host::Host, rejection::Rejection};
+use super::{CallStore, Idempotency, Identity, Policy, Record, State};
+use crate::{
+    Failure, StoreError, call::Output, host::Host, rejection::Rejection, store_error::within,
+};
 use known::still_running;
 
 /// How much longer than its tool and the store may take a call is nobody else's, where the platform
@@ -33,7 +35,8 @@ pub(crate) struct Protection {
     running: AtomicUsize,
 }
 
-struct RunningCall(Arc<Protection>);
+/// A call that runs, for as long as this is there.
+pub(crate) struct RunningCall(Arc<Protection>);
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
@@ -100,7 +103,7 @@ impl Protection {
     }
 
     /// Notes that a call runs, until what is returned is dropped.
-    pub(crate) fn running(self: &Arc<Self>) -> impl Drop + Send + use<> {
+    pub(crate) fn running(self: &Arc<Self>) -> RunningCall {
         self.running.fetch_add(1, Ordering::SeqCst);
         RunningCall(Arc::clone(self))
     }
@@ -120,7 +123,9 @@ impl Protection {
     /// Gets the store ready, so that the first call does not wait for it.
     pub(crate) async fn warm(&self) {
         if let Some(store) = self.idempotency.store.as_deref()
-            && let Err(error) = within(self.idempotency.timeout, store.warm_up()).await
+            && let Err(error) = within(self.idempotency.timeout, store.warm_up())
+                .await
+                .flatten()
         {
             tracing::warn!(%error, "the store of calls is not ready");
         }
@@ -221,7 +226,10 @@ impl Protection {
     ) -> Result<Option<Record>, StoreError> {
         if let Some(unrecorded) = self.unrecorded(key, now) {
             // The store may be there again; if not, this process still knows.
-            match within(limit, store.finish(key, &unrecorded)).await {
+            match within(limit, store.finish(key, &unrecorded))
+                .await
+                .flatten()
+            {
                 Ok(true) => drop(self.forget(key)),
                 // Another process has run it since.
                 Ok(false) => {
@@ -232,7 +240,9 @@ impl Protection {
             }
             return Ok(Some(unrecorded));
         }
-        let held = within(limit, store.claim(key, record, now)).await?;
+        let held = within(limit, store.claim(key, record, now))
+            .await
+            .flatten()?;
         // This very write, sent twice because the answer to the first was lost.
         Ok(held.filter(|held| held.claim != record.claim))
     }
@@ -242,7 +252,9 @@ impl Protection {
         let (store, limit) = (Arc::clone(store), self.idempotency.timeout);
         tokio::spawn(async move {
             // If that fails too, the claim ends by itself.
-            let _ = within(limit, store.release(&key, &record.claim)).await;
+            let _ = within(limit, store.release(&key, &record.claim))
+                .await
+                .flatten();
         });
     }
 }

@@ -1,12 +1,6 @@
 //! The interface of a store of calls: three operations, each one conditional write.
 
-use std::{
-    future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
-    task::Poll,
-    time::{Duration, SystemTime},
-};
+use std::{future::Future, pin::Pin, time::SystemTime};
 
 use super::Record;
 use crate::StoreError;
@@ -48,20 +42,3 @@ pub trait CallStore: Send + Sync {
 
 /// What the operations of [`CallStore`] return.
 pub type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-
-/// The store's own code may panic or never return.
-pub(super) async fn within<T>(limit: Duration, doing: Doing<'_, T>) -> Result<T, StoreError> {
-    let mut doing = doing;
-    let caught = std::future::poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(context)));
-        polled.unwrap_or_else(|_| {
-            let text = "the store stopped because of an error in it";
-            Poll::Ready(Err(StoreError::unavailable(text)))
-        })
-    });
-    let done = tokio::time::timeout(limit, caught).await;
-    done.unwrap_or_else(|_| {
-        let ms = limit.as_millis();
-        Err(StoreError::unavailable(format!("no answer within {ms} ms")))
-    })
-}

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use super::{Read, SecretStore, Secrets};
 use crate::{Secret, StoreError, host::Host};
 use entry::{BRIEFLY, Entry, Held, Known};
-use flight::{Flight, asked, landed, no_answer};
+use flight::{Flight, asked, landed};
 
 /// A store with its cache.
 pub(crate) struct SecretCache {
@@ -58,8 +58,8 @@ impl SecretCache {
             return ids.iter().map(|_| Ok(None)).collect();
         };
         if store.is_local() {
-            let ids = ids.iter().map(|&id| id.to_owned()).collect();
-            return asked(Arc::clone(store), ids, self.secrets.timeout).await;
+            let ids: Vec<_> = ids.iter().map(|&id| id.to_owned()).collect();
+            return asked(&**store, &ids, self.secrets.timeout).await;
         }
         let known = self.known(store, ids);
         let limit = left.map_or(self.secrets.timeout, |left| {
@@ -220,7 +220,7 @@ impl SecretCache {
         }
         let (cache, store) = (Arc::clone(self), Arc::clone(store));
         tokio::spawn(async move {
-            let reads = asked(store, ids.clone(), cache.secrets.timeout).await;
+            let reads = asked(&*store, &ids, cache.secrets.timeout).await;
             land.send_replace(Some(Arc::new(cache.land(ids, reads))));
         });
         flight
@@ -262,7 +262,7 @@ impl SecretCache {
                 );
                 Ok(Some(secret.clone()))
             }
-            None => Err(no_answer(limit)),
+            None => Err(StoreError::no_answer(limit)),
         }
     }
 

@@ -6,28 +6,22 @@
 use std::{env, fmt, path::PathBuf, time::Duration};
 
 use super::Error;
-use crate::{Auth, Server, idempotency::Idempotency, secrets::Secrets, server::Choices};
+use crate::{Auth, Server, idempotency::Idempotency, secrets::Secrets};
 
 /// Fills in what `server` has not chosen.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     let on_lambda = env::var_os("AWS_LAMBDA_RUNTIME_API").is_some();
-    let Choices {
-        base_path,
-        auth,
-        secrets,
-        idempotency,
-    } = server.choices();
-    if base_path.is_none() {
-        *base_path = set("TOOLS_BASE_PATH")?;
+    if server.base_path.is_none() {
+        server.base_path = set("TOOLS_BASE_PATH")?;
     }
-    if auth.is_none() {
-        *auth = Some(chosen_auth(on_lambda)?);
+    if server.auth.is_none() {
+        server.auth = Some(chosen_auth(on_lambda)?);
     }
-    if secrets.is_none() {
-        *secrets = Some(chosen_secrets(on_lambda)?);
+    if server.secrets.is_none() {
+        server.secrets = Some(chosen_secrets(on_lambda)?);
     }
-    if idempotency.is_none() {
-        *idempotency = Some(chosen_idempotency()?);
+    if server.idempotency.is_none() {
+        server.idempotency = Some(chosen_idempotency()?);
     }
     Ok(())
 }

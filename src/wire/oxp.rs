@@ -70,7 +70,7 @@ pub(super) fn list(app: &App, admitted: &Admitted) -> Response {
 
 /// `POST /tools/call`: runs one tool.
 pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
-    let begun = app.host.instant();
+    let begun = admitted.arrival.at;
     let decoded = request::decode(&admitted.headers, &admitted.body);
     let (dialect, arrival) = (decoded.dialect, admitted.arrival);
     let largest = arrival.invocation.largest_answer;

@@ -10,7 +10,8 @@ use super::{Claim, Ending, Protection};
 use crate::{
     Failure,
     call::Output,
-    idempotency::{CallStore, Policy, Record, State, outcome::encoded, store::within},
+    idempotency::{CallStore, Policy, Record, State, outcome::encoded},
+    store_error::within,
 };
 
 /// How much is kept here that could not be written to the store.
@@ -42,7 +43,10 @@ impl Protection {
             // Whether it has its effect is not decided yet.
             Afterwards::Wait => {}
             Afterwards::Release => {
-                if let Err(error) = within(limit, store.release(&key, &record.claim)).await {
+                if let Err(error) = within(limit, store.release(&key, &record.claim))
+                    .await
+                    .flatten()
+                {
                     tracing::warn!(%error, "a call is not released; it can run again after its time");
                 }
             }
@@ -75,7 +79,7 @@ impl Protection {
         let ends = tokio::time::Instant::now() + limit;
         loop {
             let left = ends.saturating_duration_since(tokio::time::Instant::now());
-            let error = match within(left, store.finish(&key, &record)).await {
+            let error = match within(left, store.finish(&key, &record)).await.flatten() {
                 Ok(true) => return self.catch_up(store, left).await,
                 Ok(false) => {
                     tracing::warn!("a call took longer than its claim; it may have run twice");
@@ -103,7 +107,11 @@ impl Protection {
         let all: Vec<_> = self.all_unrecorded().clone().into_iter().collect();
         for (key, record) in all {
             let left = ends.saturating_duration_since(tokio::time::Instant::now());
-            if within(left, store.finish(&key, &record)).await.is_err() {
+            if within(left, store.finish(&key, &record))
+                .await
+                .flatten()
+                .is_err()
+            {
                 return;
             }
             self.forget(&key);

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use crate::{
     StoreError,
     secrets::{Read, SecretStore},
+    store_error::within,
 };
 
 /// A request under way, and what came of it.
@@ -20,30 +21,8 @@ pub(super) async fn landed(mut flight: Flight, id: &str) -> Read {
     read.cloned().unwrap_or_else(|| Err(lost()))
 }
 
-/// The store's own code may panic or never return.
-pub(super) async fn asked(
-    store: Arc<dyn SecretStore>,
-    ids: Vec<String>,
-    limit: Duration,
-) -> Vec<Read> {
-    let all = |count: usize, error: StoreError| vec![Err(error); count];
-    let count = ids.len();
-    let asking = tokio::spawn(async move { store.read(&ids).await });
-    let stop = asking.abort_handle();
-    match tokio::time::timeout(limit, asking).await {
-        Ok(Ok(reads)) => reads,
-        Ok(Err(_)) => all(
-            count,
-            StoreError::unavailable("the store stopped because of an error in it"),
-        ),
-        Err(_) => {
-            stop.abort();
-            all(count, no_answer(limit))
-        }
-    }
-}
-
-pub(super) fn no_answer(limit: Duration) -> StoreError {
-    let ms = limit.as_millis();
-    StoreError::unavailable(format!("no answer within {ms} ms"))
+/// Asks the store, whatever comes of it.
+pub(super) async fn asked(store: &dyn SecretStore, ids: &[String], limit: Duration) -> Vec<Read> {
+    let reads = within(limit, store.read(ids)).await;
+    reads.unwrap_or_else(|error| vec![Err(error); ids.len()])
 }
