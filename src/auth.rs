@@ -87,6 +87,18 @@ impl Auth {
         self
     }
 
+    /// Takes the `sub` claim of a JWT for the user on whose behalf it calls: tools get it as
+    /// [`Context::user_id`](crate::Context::user_id). A call that names another user is refused. A
+    /// token without `sub` may name any, as API keys may.
+    #[cfg(feature = "jwt")]
+    #[must_use]
+    pub fn subject_is_user(mut self) -> Self {
+        if let Some(jwt) = &mut self.jwt {
+            jwt.subject_is_user = true;
+        }
+        self
+    }
+
     /// Accepts the credentials that the other asks for as well. [`Auth::none`] asks for none, and
     /// adds nothing.
     #[must_use]
@@ -107,6 +119,21 @@ impl Auth {
     /// Whether everybody may call.
     pub(crate) fn is_open(&self) -> bool {
         self.keys.is_none() && !self.has_jwt()
+    }
+
+    /// The user that the credentials stand for.
+    #[cfg(feature = "jwt")]
+    pub(crate) fn user_of<'a>(&self, caller: &'a Caller) -> Option<&'a str> {
+        match caller {
+            Caller::Jwt { subject } if self.jwt.as_ref()?.subject_is_user => subject.as_deref(),
+            _ => None,
+        }
+    }
+
+    #[cfg(not(feature = "jwt"))]
+    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
+    pub(crate) fn user_of<'a>(&self, _: &'a Caller) -> Option<&'a str> {
+        None
     }
 
     /// The ids of all secrets that it reads.

@@ -58,6 +58,21 @@ pub(crate) struct Given {
 }
 
 impl Call {
+    /// Holds the call to the user that its credentials stand for.
+    pub(crate) fn is_for(&mut self, user: Option<&str>) -> Result<(), Rejection> {
+        match (&self.given.user_id, user) {
+            (None, Some(user)) => self.given.user_id = Some(user.to_owned()),
+            (Some(named), Some(user)) if named != user => {
+                return Err(Rejection::malformed(
+                    "The credentials do not allow calls for this user",
+                    "'context.user_id' is not the JWT's sub claim.",
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Finds the tool.
     pub(crate) fn resolve(self, toolkit: &Arc<Toolkit>) -> Result<Resolved, Rejection> {
         match toolkit.resolve(&self.selector) {

@@ -38,6 +38,7 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | `TOOLS_API_KEY_IDS` | ids of the secrets that are API keys, comma-separated | `TOOLS_API_KEY` |
 /// | `TOOLS_JWT_SECRET_IDS` | ids of the secrets that sign JWTs, comma-separated | `TOOLS_JWT_SECRET` |
 /// | `TOOLS_JWT_AUDIENCES` | audiences that JWTs may be meant for, comma-separated | |
+/// | `TOOLS_JWT_SUBJECT_IS_USER` | `yes` takes a JWT's `sub` for the call's user, as [`Auth::subject_is_user`](crate::Auth::subject_is_user) | `no` |
 /// | `TOOLS_SECRETS` | where secrets come from: `environment`, `secrets-manager` (cargo feature of that name) or `none`, as [`Server::secrets`] | `environment` |
 /// | `TOOLS_SECRETS_FILE` | a file in dotenv's format beside the environment | `.env`, none on Lambda |
 /// | `TOOLS_SECRETS_PREFIX` | what stands before a secret's id in its name in Secrets Manager | |

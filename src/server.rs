@@ -16,7 +16,10 @@ use crate::{
     secrets::{SecretCache, Secrets},
     serve,
     toolkit::Entry,
-    wire::{self, App},
+    wire::{
+        self, App,
+        opentool::{About, Document},
+    },
 };
 
 /// A toolkit with the choices of its owner.
@@ -38,6 +41,8 @@ pub struct Server {
     pub(crate) auth: Option<Auth>,
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
+    opentool: bool,
+    about: About,
     ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -52,6 +57,8 @@ impl Server {
             auth: None,
             secrets: None,
             idempotency: None,
+            opentool: true,
+            about: About::default(),
             ready: None,
             with: Vec::new(),
         }
@@ -90,6 +97,33 @@ impl Server {
         self
     }
 
+    /// Does not serve OpenTool: there is nothing below `/opentool`.
+    #[must_use]
+    pub fn without_opentool(mut self) -> Self {
+        self.opentool = false;
+        self
+    }
+
+    /// Says what is served, for OpenTool's `/opentool/load` (`info`) and `/opentool/version`: a title,
+    /// a description, and the version of the whole, `x.y.z`. Without it `Tools`, `Tools for AI
+    /// agents.`, `1.0.0`.
+    ///
+    /// A version that is none ends the start, as wrong choices in the environment do.
+    #[must_use]
+    pub fn about(
+        mut self,
+        title: impl Into<String>,
+        description: impl Into<String>,
+        version: impl Into<String>,
+    ) -> Self {
+        self.about = About {
+            title: title.into(),
+            description: description.into(),
+            version: version.into(),
+        };
+        self
+    }
+
     /// Asks `ready` whether calls can be taken. While it says no, `/health` answers 503 and calls
     /// are refused with a 400. OXP 1.0, `GET /health`.
     #[must_use]
@@ -118,6 +152,10 @@ impl Server {
 
     pub(crate) fn toolkit(&self) -> &Toolkit {
         &self.toolkit
+    }
+
+    pub(crate) fn version(&self) -> &str {
+        &self.about.version
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -155,6 +193,7 @@ impl Server {
         let app = App {
             toolkit: Arc::new(self.toolkit),
             catalogue: wire::oxp::Catalogue::default(),
+            opentool: self.opentool.then(|| Document::new(self.about)),
             protection,
             host,
             guard,

@@ -160,17 +160,18 @@ impl Toolkit {
     }
 
     fn closest(&self, qualified: &str) -> Option<String> {
-        // Comparing is quadratic in the length, which the caller chooses, and a wrong id must not
-        // cost more than a right one.
-        if qualified.len() > 128 || self.newest.len() > 1000 {
-            return None;
-        }
-        let likeness = |name: &str| likeness_of_ids(qualified, name);
-        let rated = self.newest.keys().map(|name| (likeness(name), name));
-        rated
-            .filter(|(likeness, _)| *likeness >= 0.6)
-            .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
-            .map(|(_, name)| name.to_string())
+        let known = self.newest.keys().map(|name| &**name);
+        closest_of(qualified, known, self.newest.len(), '.')
+    }
+
+    /// The newest version of each tool, in the order in which they were given.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &Entry> {
+        let is_newest =
+            |place: usize, entry: &Entry| self.newest.get(entry.id.qualified()) == Some(&place);
+        let entries = self.entries.iter().enumerate();
+        entries
+            .filter(move |(place, entry)| is_newest(*place, entry))
+            .map(|(_, entry)| entry)
     }
 
     fn add(&mut self, id: ToolId, tool: Tool, problems: &mut Vec<String>) {
@@ -201,8 +202,28 @@ impl Toolkit {
     }
 }
 
+/// The one of `count` known names that was probably meant. The separator is what stands between
+/// toolkit and tool.
+pub(crate) fn closest_of<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    count: usize,
+    separator: char,
+) -> Option<String> {
+    // Comparing is quadratic in the length, which the caller chooses, and a wrong id must not
+    // cost more than a right one.
+    if name.len() > 128 || count > 1000 {
+        return None;
+    }
+    let rated = known.map(|known| (likeness_of_halves(name, known, separator), known));
+    rated
+        .filter(|(likeness, _)| *likeness >= 0.6)
+        .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
+        .map(|(_, known)| known.to_owned())
+}
+
 /// As like as the less alike of their halves: tools of one toolkit are not alike for that.
-fn likeness_of_ids(one: &str, other: &str) -> f64 {
+fn likeness_of_halves(one: &str, other: &str, separator: char) -> f64 {
     let likeness = |one: &str, other: &str| {
         let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
         // Half as long is never alike.
@@ -211,7 +232,7 @@ fn likeness_of_ids(one: &str, other: &str) -> f64 {
         }
         strsim::normalized_damerau_levenshtein(one, other)
     };
-    match (one.split_once('.'), other.split_once('.')) {
+    match (one.split_once(separator), other.split_once(separator)) {
         (Some(one), Some(other)) => likeness(one.0, other.0).min(likeness(one.1, other.1)),
         _ => 0.0,
     }

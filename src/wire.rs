@@ -3,6 +3,8 @@
 //! The HTTP surface is one [`Router`], so that it can be layered, merged with routes of one's own
 //! and tested without a socket. Only this module and its children know status codes.
 
+mod log;
+pub(crate) mod opentool;
 pub(crate) mod oxp;
 
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
-use http::{HeaderMap, request::Parts};
+use http::{HeaderMap, HeaderName, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::{
@@ -27,10 +29,15 @@ use crate::{
     secrets::SecretCache,
 };
 
+/// Says that an answer is an earlier one's.
+const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+
 /// What every operation needs.
 pub(crate) struct App {
     pub(crate) toolkit: Arc<Toolkit>,
     pub(crate) catalogue: oxp::Catalogue,
+    /// Where OpenTool is served.
+    pub(crate) opentool: Option<opentool::Document>,
     pub(crate) host: Host,
     /// By whose clock credentials are checked: never one that stands still for a recording.
     pub(crate) guard: Host,
@@ -42,13 +49,21 @@ pub(crate) struct App {
 
 type Shared = State<Arc<App>>;
 
-/// OXP 1.0: `/health`, `/tools`, `/tools/call`. The specification's examples post to `/call`.
+/// OXP 1.0: `/health`, `/tools`, `/tools/call`; the specification's examples post to `/call`.
+/// OpenTool: `/opentool/version`, `/opentool/load`, `/opentool/call`.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    Router::new()
+    let mut router = Router::new()
         .route("/health", get(health))
         .route("/tools", get(tools))
         .route("/tools/call", post(call))
-        .route("/call", post(call))
+        .route("/call", post(call));
+    if app.opentool.is_some() {
+        router = router
+            .route("/opentool/version", get(opentool_version))
+            .route("/opentool/load", get(opentool_load))
+            .route("/opentool/call", post(opentool_call));
+    }
+    router
         .fallback(async || oxp::not_found())
         .method_not_allowed_fallback(async || oxp::method_not_allowed())
         .with_state(app)
@@ -69,6 +84,27 @@ async fn call(State(app): Shared, request: Request) -> Response {
     match app.admit(request).await {
         Ok(admitted) => oxp::call(&app, admitted).await,
         Err(rejection) => oxp::rejected(&rejection),
+    }
+}
+
+async fn opentool_version(State(app): Shared, request: Request) -> Response {
+    match app.admitted_to_opentool(request).await {
+        Ok((document, _)) => opentool::version(document),
+        Err(response) => response,
+    }
+}
+
+async fn opentool_load(State(app): Shared, request: Request) -> Response {
+    match app.admitted_to_opentool(request).await {
+        Ok((document, admitted)) => opentool::load(&app, document, &admitted),
+        Err(response) => response,
+    }
+}
+
+async fn opentool_call(State(app): Shared, request: Request) -> Response {
+    match app.admitted_to_opentool(request).await {
+        Ok((document, admitted)) => opentool::call(&app, document, admitted).await,
+        Err(response) => response,
     }
 }
 
@@ -117,13 +153,25 @@ impl App {
         })
     }
 
+    async fn admitted_to_opentool(
+        &self,
+        request: Request,
+    ) -> Result<(&opentool::Document, Admitted), Response> {
+        let Some(document) = &self.opentool else {
+            return Err(oxp::not_found());
+        };
+        let admitted = self.admit(request).await.map_err(opentool::rejected)?;
+        Ok((document, admitted))
+    }
+
     /// Takes a call through all its stages.
     async fn perform(
         &self,
-        call: Call,
+        mut call: Call,
         arrival: Arrival,
         caller: Caller,
     ) -> Result<Outcome, Rejection> {
+        call.is_for(self.auth.user_of(&caller))?;
         if !self.is_ready() {
             return Err(Rejection::Unavailable);
         }

@@ -26,6 +26,7 @@ pub(super) struct Jwt {
     /// The ids of the secrets that sign.
     pub(super) secrets: Vec<Arc<str>>,
     pub(super) audiences: Vec<String>,
+    pub(super) subject_is_user: bool,
 }
 
 /// Why a token is not accepted.
@@ -58,12 +59,14 @@ impl Jwt {
         Self {
             secrets,
             audiences: Vec::new(),
+            subject_is_user: false,
         }
     }
 
     pub(super) fn merge(&mut self, other: Self) {
         self.secrets.extend(other.secrets);
         self.audiences.extend(other.audiences);
+        self.subject_is_user |= other.subject_is_user;
     }
 
     /// The subject of a token that is valid, or why it is not.

@@ -34,6 +34,22 @@ pub(crate) enum Output {
     Json(Box<RawValue>),
 }
 
+impl Output {
+    pub(crate) fn is_null(&self) -> bool {
+        match self {
+            Self::Value(value) => value.is_null(),
+            Self::Json(json) => json.get() == "null",
+        }
+    }
+
+    pub(crate) fn is_object(&self) -> bool {
+        match self {
+            Self::Value(value) => value.is_object(),
+            Self::Json(json) => json.get().starts_with('{'),
+        }
+    }
+}
+
 impl Outcome {
     /// The task that ran the call ended without an outcome, because of an error in this library or
     /// because the runtime stops. Nobody knows how far the tool got.

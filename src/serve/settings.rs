@@ -23,7 +23,19 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     if server.idempotency.is_none() {
         server.idempotency = Some(chosen_idempotency()?);
     }
+    check_version(server.version())?;
     Ok(())
+}
+
+/// OpenTool, `GET /version`: `x.y.z`.
+fn check_version(version: &str) -> Result<(), WrongChoice> {
+    let parsed = version.parse::<semver::Version>();
+    if parsed.is_ok_and(|it| it.pre.is_empty() && it.build.is_empty()) {
+        return Ok(());
+    }
+    Err(WrongChoice(format!(
+        "Server::about has the version '{version}', and it has to be x.y.z, such as 1.0.0"
+    )))
 }
 
 /// A choice that cannot be carried out, with what to do about it.
@@ -79,7 +91,11 @@ fn chosen_auth(on_lambda: bool) -> Result<Auth, WrongChoice> {
 fn chosen_jwt() -> Result<Auth, WrongChoice> {
     let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
     let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
-    Ok(audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience))
+    let auth = audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience);
+    Ok(match yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")? {
+        None | Some(false) => auth,
+        Some(true) => auth.subject_is_user(),
+    })
 }
 
 #[cfg(not(feature = "jwt"))]

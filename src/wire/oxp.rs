@@ -9,8 +9,6 @@ mod error;
 mod request;
 mod response;
 
-use std::time::Duration;
-
 use axum::response::Response;
 use http::{
     HeaderName, HeaderValue, StatusCode,
@@ -18,16 +16,20 @@ use http::{
 };
 use serde::Serialize;
 
-use super::{Admitted, App};
-use crate::{Caller, call::Outcome, id::Selector, rejection::Rejection};
+use super::{
+    Admitted, App, REPLAY,
+    log::{self, Named, Refused},
+};
+use crate::rejection::Rejection;
 
 pub(crate) use catalogue::Catalogue;
 use dialect::Dialect;
 use error::{ErrorBody, status_of};
 
+pub(super) use error::{clipped, detail_of};
+pub(super) use response::milliseconds;
 pub(crate) use response::size_as_sent;
 
-const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// `GET /health`: 200 when ready to take calls, 503 when not.
@@ -85,7 +87,7 @@ pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
     };
     match result {
         Ok(outcome) => {
-            log_outcome(&outcome, &named);
+            log::outcome(&outcome, &named);
             let is_replay = outcome.is_replay;
             let body = response::outcome(dialect, outcome, largest);
             let mut response = send(StatusCode::OK, body.into());
@@ -107,75 +109,15 @@ pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
     }
 }
 
-/// The caller, for the log, where it is known.
-struct Named(Option<String>);
-
-impl Named {
-    fn of(caller: &Caller) -> Self {
-        Self(match caller {
-            Caller::Anyone => None,
-            named => Some(named.to_string()),
-        })
-    }
-}
-
-/// A call that did not reach its tool, for the log.
-struct Refused {
-    asked_for: Option<Selector>,
-    after: Duration,
-    named: Named,
-}
-
-fn log_outcome(outcome: &Outcome, named: &Named) {
-    let ms = response::milliseconds(outcome.duration).as_f64();
-    let (tool, call_id) = (outcome.tool.as_str(), outcome.call_id.as_str());
-    let caller = named.0.as_deref();
-    let replayed = outcome.is_replay.then_some(true);
-    match &outcome.result {
-        Ok(_) => tracing::info!(
-            tool,
-            ms,
-            outcome = "success",
-            call_id,
-            caller,
-            replayed,
-            "call"
-        ),
-        Err(failure) => {
-            let why = failure.parts().developer_message.as_deref();
-            let why = why.unwrap_or_else(|| failure.message());
-            tracing::warn!(
-                tool,
-                ms,
-                outcome = "failure",
-                call_id,
-                caller,
-                replayed,
-                why,
-                "call"
-            );
-        }
-    }
-}
-
 /// A rejection before the dialect is known: flat, without `$schema`.
 pub(super) fn rejected(rejection: &Rejection) -> Response {
     rejected_in(Dialect::Header, rejection, None)
 }
 
 fn rejected_in(dialect: Dialect, rejection: &Rejection, call: Option<&Refused>) -> Response {
-    let body = ErrorBody::of(rejection);
-    let why = match rejection {
-        Rejection::Unauthenticated(why) => (*why).to_owned(),
-        _ => body.detail(),
-    };
-    let tool = call.and_then(|call| call.asked_for.as_ref().map(ToString::to_string));
-    let ms = call.and_then(|call| response::milliseconds(call.after).as_f64());
-    let caller = call.and_then(|call| call.named.0.as_deref());
-    let reason = rejection.reason();
-    tracing::warn!(tool, ms, outcome = "rejection", reason, caller, why, "call");
+    log::rejection(rejection, call);
     let status = status_of(rejection);
-    let mut response = json(status, &body.in_dialect(dialect));
+    let mut response = json(status, &ErrorBody::of(rejection).in_dialect(dialect));
     if status == StatusCode::UNAUTHORIZED {
         let scheme = HeaderValue::from_static("Bearer");
         response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
@@ -194,7 +136,8 @@ pub(super) fn not_found() -> Response {
     error_response(
         StatusCode::NOT_FOUND,
         "There is nothing at this path",
-        "This server has GET /health, GET /tools and POST /tools/call.",
+        "OXP has GET /health, GET /tools and POST /tools/call; OpenTool, where it is on, GET \
+         /opentool/version, GET /opentool/load and POST /opentool/call.",
     )
 }
 

@@ -10,7 +10,7 @@ pub mod system;
 
 use std::{env, sync::Arc, sync::LazyLock, time::Duration};
 
-use lambda_tools::Tool;
+use lambda_tools::{BuildError, Server, Tool, Toolkit};
 
 /// All tools of the toolbox.
 #[must_use]
@@ -22,6 +22,17 @@ pub fn tools(endpoints: Endpoints) -> Vec<Tool> {
     tools.extend(gmail::tools(Arc::clone(&endpoints)));
     tools.extend(sms::tools(endpoints));
     tools
+}
+
+/// A server of these tools that says what the toolbox is.
+///
+/// # Errors
+/// Mistakes in the definitions of tools.
+pub fn server(tools: Vec<Tool>) -> Result<Server, BuildError> {
+    let about = "The five tools of the specifications: a calculator, a doorbell, the time, Gmail \
+                 and Twilio's text messages.";
+    let server = Server::new(Toolkit::new(tools)?);
+    Ok(server.about("Toolbox", about, env!("CARGO_PKG_VERSION")))
 }
 
 /// Where the APIs of others are. Tests point them at servers of their own.

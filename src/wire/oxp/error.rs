@@ -124,12 +124,16 @@ impl<'a> ErrorBody<'a> {
             ..self
         }
     }
+}
 
-    /// What a log should say. Parameters are the caller's own affair.
-    pub(super) fn detail(&self) -> String {
-        let text = self.developer_message.as_ref().unwrap_or(&self.message);
-        text.clone()
-    }
+/// What a log should say of a rejection. Parameters are the caller's own affair.
+pub(crate) fn detail_of(rejection: &Rejection) -> String {
+    let ErrorBody {
+        message,
+        developer_message,
+        ..
+    } = ErrorBody::of(rejection);
+    developer_message.unwrap_or(message)
 }
 
 fn unknown_tool(qualified: &str, closest: Option<&str>) -> ErrorBody<'static> {
@@ -163,7 +167,7 @@ fn not_found(qualified: &str) -> String {
 }
 
 /// An id has a grammar, but no length that would end.
-fn clipped(qualified: &str) -> String {
+pub(crate) fn clipped(qualified: &str) -> String {
     const LONGEST: usize = 128;
     match qualified.get(..LONGEST) {
         Some(beginning) if qualified.len() > LONGEST => format!("{beginning}…"),

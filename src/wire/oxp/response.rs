@@ -100,7 +100,7 @@ fn error_of(failure: &Failure) -> ToolError<'_> {
 }
 
 /// Milliseconds to the microsecond; whole ones without a fraction.
-pub(super) fn milliseconds(duration: Duration) -> Number {
+pub(crate) fn milliseconds(duration: Duration) -> Number {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     if micros % 1000 == 0 {
         return Number::from(micros / 1000);

@@ -140,6 +140,10 @@ fn events() -> Vec<PathBuf> {
                 "idempotency",
                 "jwt",
                 "key-or-jwt",
+                "opentool-idempotency",
+                "opentool-key",
+                "opentool-off",
+                "opentool-user",
                 "secrets",
                 "undecided",
             ];

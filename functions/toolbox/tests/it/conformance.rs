@@ -80,6 +80,10 @@ fn pairs() -> Vec<Pair> {
     pairs
 }
 
+fn is_oxp(pair: &Pair) -> bool {
+    pair.expected["headers"].get("oxp-version").is_some()
+}
+
 /// Method and operation of an event, stage and base path taken off.
 fn operation(event: &Value) -> Option<(String, &'static str)> {
     let http = &event["requestContext"]["http"];
@@ -105,7 +109,7 @@ fn document_of(expected: &Value) -> &'static str {
 #[test]
 fn every_expected_body_fits_the_published_document() {
     let mut checked = BTreeSet::new();
-    for pair in pairs() {
+    for pair in pairs().into_iter().filter(is_oxp) {
         let status = pair.expected["status"].to_string();
         let name = document_of(&pair.expected);
         // The documents describe the body of a server error at one place only, which holds for
@@ -299,4 +303,121 @@ fn published_definitions_do_not_change() {
         );
     }
     assert!(known.is_empty(), "definitions without a tool: {known:?}");
+}
+
+/// OpenTool's format as far as it can be said in JSON Schema: one type, no unknown fields, choices
+/// of that type.
+fn opentool_document() -> Validator {
+    let is_a = |kind: &str| {
+        json!({
+            "if": {"properties": {"type": {"const": kind}}},
+            "then": {"properties": {"enum": {"items": {"type": kind}}}},
+        })
+    };
+    let text = || json!({"type": "string"});
+    let described = |schema: Value| {
+        json!({
+            "type": "object", "additionalProperties": false,
+            "required": ["name", "description", "schema"],
+            "properties": {"name": text(), "description": text(), "schema": schema,
+                "required": {"type": "boolean"}},
+        })
+    };
+    let reference = json!({"$ref": "#/$defs/schema"});
+    let kinds = ["boolean", "integer", "number", "string", "array", "object"];
+    jsonschema::draft202012::new(&json!({
+        "type": "object", "additionalProperties": false,
+        "required": ["opentool", "info", "functions"],
+        "properties": {
+            "opentool": {"const": "1.0.0"},
+            "info": {
+                "type": "object", "additionalProperties": false,
+                "required": ["title", "description", "version"],
+                "properties": {"title": text(), "description": text(),
+                    "version": {"pattern": r"^\d+\.\d+\.\d+$", "type": "string"}},
+            },
+            "functions": {"type": "array", "minItems": 1, "items": {
+                "type": "object", "additionalProperties": false,
+                "required": ["name", "description", "parameters", "return"],
+                "properties": {
+                    "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"},
+                    "description": {"type": "string", "minLength": 1},
+                    "parameters": {"type": "array", "items": described(reference.clone())},
+                    "return": described(reference.clone()),
+                },
+            }},
+        },
+        "$defs": {"schema": {
+            "type": "object", "additionalProperties": false, "required": ["type"],
+            "properties": {
+                "type": {"type": "string", "enum": kinds},
+                "description": text(),
+                "properties": {"type": "object", "additionalProperties": reference.clone()},
+                "items": reference,
+                "enum": {"type": "array", "minItems": 1},
+                "required": {"type": "array", "items": text()},
+            },
+            "allOf": kinds.map(is_a),
+        }},
+    }))
+    .unwrap()
+}
+
+#[test]
+fn the_opentool_document_obeys_its_format() {
+    let validator = opentool_document();
+    let loaded = read(&repository("events/opentool/load.expected.json"));
+    let document = &loaded["body"];
+    if let Err(error) = validator.validate(document) {
+        panic!("{error} at {}", error.instance_path());
+    }
+    let functions = document["functions"].as_array().unwrap();
+    assert_eq!(
+        functions.len(),
+        5,
+        "one for each tool, whatever its versions"
+    );
+    let wrong = |pointer: &str, value: Value| {
+        let mut document = document.clone();
+        *document.pointer_mut(pointer).unwrap() = value;
+        assert!(!validator.is_valid(&document), "{pointer}");
+    };
+    let schema = "/functions/0/parameters/0/schema";
+    wrong(schema, json!({"type": ["number", "null"]}));
+    wrong(schema, json!({"type": "number", "minimum": 1}));
+    wrong(schema, json!({"type": "number", "enum": ["1"]}));
+    wrong(schema, json!({"$ref": "#/schemas/Number"}));
+    wrong("/functions/0/name", json!("Calculator.Add"));
+}
+
+/// Every answer of `/opentool/call` has the protocol's four fields, and no others.
+#[test]
+fn opentool_answers_have_one_shape() {
+    let shape = jsonschema::draft202012::new(&json!({
+        "type": "object", "additionalProperties": false,
+        "required": ["jsonrpc", "result", "error", "id"],
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "result": {"type": "object"},
+            "id": {"type": ["string", "number"]},
+            "error": {"type": ["object", "null"], "additionalProperties": false,
+                "required": ["code", "message"], "properties": {
+                    "code": {"type": "integer"}, "message": {"type": "string", "minLength": 1}}},
+        },
+    }))
+    .unwrap();
+    let is_call = |pair: &Pair| {
+        let path = pair.event["rawPath"].as_str().unwrap_or_default();
+        path.ends_with("/opentool/call") && !is_oxp(pair)
+    };
+    let mut checked = 0;
+    for pair in pairs().into_iter().filter(is_call) {
+        let body = &pair.expected["body"];
+        assert!(shape.is_valid(body), "{}: {body}", pair.name);
+        if !body["error"].is_null() {
+            assert_eq!(body["result"], json!({}), "{}", pair.name);
+        }
+        checked += 1;
+    }
+    assert!(checked > 40, "{checked}");
 }

@@ -9,6 +9,7 @@ mod idempotency;
 mod lambda;
 mod leaks;
 mod process;
+mod protocols;
 mod secrets_manager;
 mod servers;
 mod stress;

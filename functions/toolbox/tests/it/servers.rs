@@ -7,7 +7,7 @@ use std::{
 };
 
 use lambda_tools::{
-    Auth, Context, Failure, Secret, Server, StoreError, Tool, Toolkit,
+    Auth, Context, Failure, Secret, Server, StoreError, Tool,
     idempotency::Idempotency,
     secrets::{Read, Reading, SecretStore, Secrets},
 };
@@ -43,9 +43,12 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
     if below_secrets {
         tools.extend(reports());
     }
-    let server = Server::new(Toolkit::new(tools).unwrap()).base_path("/agents");
+    if name == "opentool-user" {
+        tools.push(whoami());
+    }
+    let server = toolbox::server(tools).unwrap().base_path("/agents");
     match name {
-        "authentication" => server.auth(keys()).secrets(all),
+        "authentication" | "opentool-key" => server.auth(keys()).secrets(all),
         "jwt" => server.auth(jwt()).secrets(all),
         "key-or-jwt" => server.auth(keys().or(jwt())).secrets(all),
         "undecided" => server.auth(keys()).secrets(Secrets::from_store(Says::of([
@@ -55,7 +58,9 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
             ),
             ("KEY_OF_TOMORROW", there("key-of-tomorrow")),
         ]))),
-        "idempotency" => server.idempotency(Idempotency::in_memory()),
+        "opentool-off" => server.without_opentool(),
+        "opentool-user" => server.auth(keys().or(jwt()).subject_is_user()).secrets(all),
+        "idempotency" | "opentool-idempotency" => server.idempotency(Idempotency::in_memory()),
         "stored" => server.secrets(twilio(there(TWILIO_KEY))),
         "only-from-store" => server.secrets(twilio(there(TWILIO_KEY)).only_from_store()),
         "absent" => server.secrets(Secrets::from_store(Says::of([]))),
@@ -121,6 +126,19 @@ impl SecretStore for Rotated {
     fn place(&self, id: &str) -> String {
         format!("the store, as '{id}'")
     }
+}
+
+/// A tool that says for whom it runs.
+fn whoami() -> Tool {
+    /// Says who the user is.
+    #[derive(Deserialize, JsonSchema)]
+    struct Whoami {}
+
+    async fn whoami(_: Whoami, cx: Context) -> Result<String, Failure> {
+        Ok(cx.user_id().unwrap_or_default().to_owned())
+    }
+
+    Tool::new("Whoami.Get@1.0.0", whoami).user_id()
 }
 
 /// Tools with several secrets.

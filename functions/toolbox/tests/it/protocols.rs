@@ -1,0 +1,159 @@
+//! One call through every protocol: the same thing happens, said in each one's words.
+
+use std::collections::BTreeSet;
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::Request,
+};
+use serde_json::{Value, json};
+use toolbox::Endpoints;
+use tower::ServiceExt;
+
+/// What came of a call, whichever protocol said it.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Value(Value),
+    /// The parameters that are wrong.
+    Invalid(BTreeSet<String>),
+    Unknown(String),
+    Failed(String),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Protocol {
+    OxpHeader,
+    OxpSchema,
+    Otc,
+    OpenTool,
+}
+
+impl Protocol {
+    const ALL: [Self; 4] = [Self::OxpHeader, Self::OxpSchema, Self::Otc, Self::OpenTool];
+
+    fn request(self, (toolkit, tool): (&str, &str), input: &Value) -> Request<Body> {
+        let call = json!({"tool_id": format!("{toolkit}.{tool}"), "input": input});
+        let envelope = |schema: &str| json!({"$schema": schema, "request": call});
+        let (path, body) = match self {
+            Self::OxpHeader => ("/tools/call", call),
+            Self::OxpSchema => ("/tools/call", envelope("urn:oxp:1.0")),
+            Self::Otc => ("/tools/call", envelope("otc://1.0")),
+            Self::OpenTool => {
+                let method = format!("{toolkit}_{tool}");
+                let body =
+                    json!({"jsonrpc": "2.0", "method": method, "params": input, "id": "call-1"});
+                ("/opentool/call", body)
+            }
+        };
+        let request = Request::post(path).header("content-type", "application/json");
+        request.body(Body::from(body.to_string())).unwrap()
+    }
+
+    fn answer(self, status: u16, body: &Value) -> Answer {
+        if matches!(self, Self::OpenTool) {
+            return of_opentool(status, body);
+        }
+        let schema = match self {
+            Self::OxpSchema => json!("urn:oxp:1.0"),
+            Self::Otc => json!("otc://1.0"),
+            _ => Value::Null,
+        };
+        assert_eq!(body["$schema"], schema, "{self:?}: {body}");
+        let result = match (self, status) {
+            (Self::OxpSchema | Self::Otc, 200) => &body["result"],
+            _ => body,
+        };
+        let message = |body: &Value| body["message"].as_str().unwrap().to_owned();
+        match status {
+            200 if result["success"] == true => Answer::Value(result["value"].clone()),
+            200 => Answer::Failed(message(&result["error"])),
+            422 => {
+                let errors = body["parameter_errors"].as_object().unwrap();
+                Answer::Invalid(errors.keys().cloned().collect())
+            }
+            400 => Answer::Unknown(message(body)),
+            other => panic!("{self:?}: {other} {body}"),
+        }
+    }
+}
+
+fn of_opentool(status: u16, body: &Value) -> Answer {
+    assert_eq!(
+        (status, &body["jsonrpc"], &body["id"]),
+        (200, &json!("2.0"), &json!("call-1"))
+    );
+    let error = &body["error"];
+    if error.is_null() {
+        return Answer::Value(body["result"]["value"].clone());
+    }
+    assert_eq!(body["result"], json!({}));
+    let message = error["message"].as_str().unwrap();
+    match error["code"].as_i64().unwrap() {
+        500 => Answer::Failed(message.split(" (").next().unwrap().to_owned()),
+        -32601 => Answer::Unknown(message.split(';').next().unwrap().to_owned()),
+        -32602 => {
+            let (_, errors) = message.split_once(": ").unwrap();
+            let names = errors
+                .split("; ")
+                .filter_map(|error| error.split_once(": "));
+            Answer::Invalid(names.map(|(name, _)| name.to_owned()).collect())
+        }
+        other => panic!("{other} {message}"),
+    }
+}
+
+#[tokio::test]
+async fn every_protocol_says_the_same() {
+    let server = toolbox::server(toolbox::tools(Endpoints::default())).unwrap();
+    let router = server.into_router().unwrap();
+    let invalid = |names: [&str; 2]| Answer::Invalid(names.map(str::to_owned).into());
+    for (tool, input, expected) in [
+        (
+            ("Calculator", "Add"),
+            json!({"a": 10, "b": 5}),
+            Answer::Value(json!(15)),
+        ),
+        (
+            ("Calculator", "Add"),
+            json!({"a": 0.5, "b": 1}),
+            Answer::Value(json!(1.5)),
+        ),
+        (
+            ("Calculator", "Add"),
+            json!({"a": "ten"}),
+            invalid(["a", "b"]),
+        ),
+        (
+            ("Calculator", "Ad"),
+            json!({}),
+            Answer::Unknown("Tool 'Calculator_Ad' was not found".to_owned()),
+        ),
+        (
+            ("Calculator", "Add"),
+            json!({"a": 9e15, "b": 9e15}),
+            Answer::Failed("The sum cannot be represented exactly".to_owned()),
+        ),
+        (
+            ("Doorbell", "Ring"),
+            json!({"doorbell_id": "doorbell42"}),
+            Answer::Value(Value::Null),
+        ),
+    ] {
+        for protocol in Protocol::ALL {
+            let (status, body) = ask(&router, protocol.request(tool, &input)).await;
+            assert_eq!(
+                protocol.answer(status, &body),
+                expected,
+                "{protocol:?}: {body}"
+            );
+        }
+    }
+}
+
+async fn ask(router: &Router, request: Request<Body>) -> (u16, Value) {
+    let response = router.clone().oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = to_bytes(response.into_body(), 1_000_000).await.unwrap();
+    (status, serde_json::from_slice(&body).unwrap())
+}

@@ -1,0 +1,126 @@
+//! OpenTool 1.0.0: JSON-RPC 2.0 over HTTP, below `/opentool`.
+//!
+//! The protocol says less than OXP: a call has a function's name and arguments, an answer a result
+//! or a message. The tools, the checks and the order of them are the same; what cannot be expressed
+//! goes into texts. Reference: OpenTool, Client and Server, parts 1 to 3.
+
+mod document;
+mod error;
+mod request;
+mod response;
+mod schema;
+
+use axum::response::Response;
+use http::{
+    HeaderValue, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use serde::Serialize;
+
+use super::{
+    Admitted, App, REPLAY,
+    log::{self, Named, Refused},
+    oxp,
+};
+use crate::rejection::Rejection;
+pub(crate) use document::{About, Document};
+use error::Refusal;
+use request::Decoded;
+
+/// `GET /opentool/version`: the version of what is served.
+pub(super) fn version(document: &Document) -> Response {
+    #[derive(Serialize)]
+    struct Version<'a> {
+        version: &'a str,
+    }
+    let version = &document.about.version;
+    json(StatusCode::OK, &Version { version })
+}
+
+/// `GET /opentool/load`: what there is to call.
+pub(super) fn load(app: &App, document: &Document, admitted: &Admitted) -> Response {
+    let named = Named::of(&admitted.caller);
+    let caller = named.0.as_deref();
+    let detail = match document.get(&app.toolkit) {
+        Ok(body) if oxp::size_as_sent(body) <= admitted.arrival.invocation.largest_answer => {
+            tracing::info!(caller, "load");
+            return send(StatusCode::OK, body.clone().into());
+        }
+        Ok(_) => "The document is larger than what lies in front of this function can send.",
+        Err(detail) => detail,
+    };
+    tracing::warn!(caller, why = detail, "load");
+    let refusal = Refusal::internal(detail);
+    send(refusal.status, response::refused(&refusal, None).into())
+}
+
+/// `POST /opentool/call`: runs the newest version of one tool.
+pub(super) async fn call(app: &App, document: &Document, admitted: Admitted) -> Response {
+    let begun = admitted.arrival.at;
+    let Decoded { id, call } = request::decode(&admitted.body, document, &app.toolkit);
+    let arrival = admitted.arrival;
+    let largest = arrival.invocation.largest_answer;
+    let named = Named::of(&admitted.caller);
+    let (asked_for, result) = match call {
+        Ok(call) => {
+            let asked_for = call.selector.clone();
+            let outcome = app.perform(call, arrival, admitted.caller).await;
+            (Some(asked_for), outcome.map_err(Refusal::of))
+        }
+        Err(refusal) => (None, Err(refusal)),
+    };
+    match result {
+        Ok(outcome) => {
+            log::outcome(&outcome, &named);
+            let is_replay = outcome.is_replay;
+            let body = response::outcome(outcome, id.as_deref(), largest);
+            let mut response = send(StatusCode::OK, body.into());
+            if is_replay {
+                let headers = response.headers_mut();
+                headers.insert(REPLAY, HeaderValue::from_static("true"));
+            }
+            response
+        }
+        Err(refusal) => {
+            let after = app.host.instant().saturating_duration_since(begun);
+            let call = Refused {
+                asked_for,
+                after,
+                named,
+            };
+            log::rejection(&refusal.rejection, Some(&call));
+            refused(&refusal, id.as_deref())
+        }
+    }
+}
+
+/// A request that was not let in, or whose body did not arrive.
+pub(super) fn rejected(rejection: Rejection) -> Response {
+    log::rejection(&rejection, None);
+    refused(&Refusal::of(rejection), None)
+}
+
+fn refused(refusal: &Refusal, id: Option<&request::Id>) -> Response {
+    let mut response = send(refusal.status, response::refused(refusal, id).into());
+    let headers = response.headers_mut();
+    if refusal.status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if refusal.rejection.is_temporary() {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    let body = serde_json::to_vec(body).expect("our own bodies have string keys only");
+    send(status, body.into())
+}
+
+fn send(status: StatusCode, body: axum::body::Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,145 @@
+//! Decoding of JSON-RPC requests.
+//!
+//! What can be read of a wrong request is read, above all its id, so that the answer finds its
+//! call.
+
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde_json::{Value, error::Category, value::RawValue};
+
+use super::{
+    document::Document,
+    error::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Refusal},
+};
+use crate::{
+    Toolkit,
+    call::{Call, Given},
+    id::Selector,
+    rejection::Rejection,
+};
+
+/// An id as it came: a JSON string or number.
+pub(super) type Id = RawValue;
+
+/// A request as far as it could be read.
+pub(super) struct Decoded {
+    pub(super) id: Option<Box<Id>>,
+    pub(super) call: Result<Call, Refusal>,
+}
+
+impl Decoded {
+    fn refused(id: Option<Box<Id>>, code: i32, detail: impl Into<String>) -> Self {
+        let call = Err(Refusal::malformed(code, detail));
+        Self { id, call }
+    }
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    jsonrpc: Option<Value>,
+    method: Option<Value>,
+    params: Option<Value>,
+    /// Raw, because a number has to be echoed digit by digit.
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+}
+
+/// Tells `null` from a field that is not there.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(deserializer).map(Some)
+}
+
+/// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
+/// method, params.
+pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Decoded {
+    let request = match request_in(body) {
+        Ok(request) => request,
+        Err((code, detail)) => return Decoded::refused(None, code, detail),
+    };
+    let (id, call_id) = match request.id.map(|id| (id, id_in(id))) {
+        None => {
+            let detail = "The request has no id: notifications are not supported.";
+            return Decoded::refused(None, INVALID_REQUEST, detail);
+        }
+        Some((_, None)) => {
+            let detail = "'id' must be a string or a number.";
+            return Decoded::refused(None, INVALID_REQUEST, detail);
+        }
+        Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
+    };
+    // The published TypeScript client says 2.0.0.
+    if !matches!(request.jsonrpc, Some(Value::String(ref it)) if it == "2.0" || it == "2.0.0") {
+        return Decoded::refused(id, INVALID_REQUEST, "'jsonrpc' must be \"2.0\".");
+    }
+    let Some(Value::String(method)) = request.method else {
+        let detail = "'method' must be a string: the name of a function.";
+        return Decoded::refused(id, INVALID_REQUEST, detail);
+    };
+    let input = match request.params {
+        None => Value::Object(serde_json::Map::new()),
+        Some(params @ Value::Object(_)) => params,
+        Some(Value::Array(_)) => {
+            let mut refusal =
+                Refusal::malformed(INVALID_PARAMS, "'params' must be an object: name by name.");
+            refusal.status = http::StatusCode::OK;
+            let call = Err(refusal);
+            return Decoded { id, call };
+        }
+        Some(_) => return Decoded::refused(id, INVALID_REQUEST, "'params' must be an object."),
+    };
+    let call = selector_of(&method, document, toolkit).map(|selector| Call {
+        selector,
+        // What some clients send for what they have not set.
+        call_id: Some(call_id).filter(|id| !id.is_empty()),
+        trace_id: None,
+        input,
+        given: Given::default(),
+    });
+    Decoded { id, call }
+}
+
+fn request_in(body: &[u8]) -> Result<Request<'_>, (i32, String)> {
+    let body = body.trim_ascii();
+    if body.is_empty() {
+        return Err((PARSE_ERROR, "The body is empty.".into()));
+    }
+    let no_json = |error| (PARSE_ERROR, format!("The body is not valid JSON: {error}"));
+    let is_object = body.starts_with(b"{");
+    if !is_object {
+        serde_json::from_slice::<IgnoredAny>(body).map_err(no_json)?;
+        let detail = if body.starts_with(b"[") {
+            "Batches are not supported: send one request at a time."
+        } else {
+            "The body must be a JSON object."
+        };
+        return Err((INVALID_REQUEST, detail.into()));
+    }
+    serde_json::from_slice(body).map_err(|error| match error.classify() {
+        Category::Data => (
+            INVALID_REQUEST,
+            format!("The request cannot be read: {error}"),
+        ),
+        _ => no_json(error),
+    })
+}
+
+/// The text of an id, by which a repeated call is known.
+fn id_in(id: &RawValue) -> Option<String> {
+    match serde_json::from_str(id.get()).ok()? {
+        Value::String(text) => Some(text),
+        Value::Number(_) => Some(id.get().to_owned()),
+        _ => None,
+    }
+}
+
+fn selector_of(method: &str, document: &Document, toolkit: &Toolkit) -> Result<Selector, Refusal> {
+    match document.tool_of(method, toolkit) {
+        Some(qualified) => Ok(Selector {
+            qualified,
+            version: None,
+        }),
+        None => Err(Refusal::of(Rejection::UnknownTool {
+            closest: document.closest(method, toolkit),
+            qualified: method.into(),
+        })),
+    }
+}
