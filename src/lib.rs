@@ -36,6 +36,8 @@ mod auth;
 mod aws;
 mod build_error;
 mod call;
+#[cfg(feature = "client")]
+pub mod client;
 mod context;
 mod definition;
 mod failure;

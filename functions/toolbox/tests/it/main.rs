@@ -2,6 +2,7 @@
 
 mod aws;
 mod choices;
+mod client;
 mod clients;
 mod conformance;
 mod events;

@@ -1,0 +1,31 @@
+//! The example of an agent, run as a program.
+
+use std::{path::Path, process::Command};
+
+use crate::support::{Running, repository, toolbox};
+
+#[test]
+fn the_example_runs_what_a_model_has_asked_for() {
+    // Examples lie beside the binaries.
+    let binaries = Path::new(env!("CARGO_BIN_EXE_toolbox")).parent().unwrap();
+    let agent = binaries.join("examples/agent");
+    assert!(
+        agent.exists(),
+        "the example is not built; run cargo test --workspace, which does it"
+    );
+    let (_running, url) = Running::serving(&mut toolbox());
+    let output = Command::new(agent).arg(&url).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{error}");
+    for line in [
+        "7 tools, 5 of them the newest versions",
+        "OpenAI: Calculator_Add({\"a\":10,\"b\":5}) = 15",
+        "Anthropic: Calculator_Add({\"a\":\"ten\"}) = Some input parameters are invalid (a: Must be a number; b: Is required)",
+        "Anthropic: Doorbell_Ring({\"doorbell_id\":\"doorbell42\"}) = null",
+    ] {
+        assert!(said.contains(line), "{line} is not in\n{said}");
+    }
+    let source = std::fs::read_to_string(repository("examples/agent.rs")).unwrap();
+    assert!(source.lines().count() < 80);
+}

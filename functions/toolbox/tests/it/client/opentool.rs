@@ -1,0 +1,213 @@
+//! The OpenTool client against the compiled program, and its five errors.
+
+use lambda_tools::client::{
+    Jwt,
+    opentool::{Client, Error, FunctionCall, ToolReturn},
+};
+use serde_json::{Value, json};
+
+use super::{JSON, Played};
+use crate::support::{Running, toolbox};
+
+fn call(name: &str, arguments: Value) -> FunctionCall {
+    let Value::Object(arguments) = arguments else {
+        panic!("{arguments}")
+    };
+    FunctionCall::new("call-1", name, arguments)
+}
+
+#[tokio::test]
+async fn version_load_and_call() {
+    let (_running, url) = Running::serving(&mut toolbox());
+    for url in [
+        url.clone(),
+        format!("{url}/"),
+        format!("{url}/opentool"),
+        format!("{url}/opentool/"),
+    ] {
+        let client = Client::new(&url).unwrap();
+        assert_eq!(client.version().await.unwrap().version, "0.1.0");
+    }
+    let client = Client::new(&url).unwrap();
+    let document = client.load().await.unwrap().unwrap();
+    assert_eq!(document.info.title, "Toolbox");
+    let names: Vec<_> = document
+        .functions
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    assert_eq!(names[..2], ["Calculator_Add", "Doorbell_Ring"]);
+    assert_eq!(document.functions[0].parameters[0].schema.kind, "number");
+    let add = call("Calculator_Add", json!({"a": 10, "b": 5}));
+    let returned = client.call(&add).await.unwrap();
+    assert_eq!(
+        json!(returned),
+        json!({"id": "call-1", "result": {"value": 15}})
+    );
+    let error = client
+        .call(&call("Calculator_Add", json!({"a": 1})))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::Call { code: Some(-32602), message } if message.contains("b: Is required"))
+    );
+    let error = client.call(&call("No_Such", json!({}))).await.unwrap_err();
+    assert!(matches!(
+        &error,
+        Error::Call {
+            code: Some(-32601),
+            ..
+        }
+    ));
+    let error = client
+        .call(&call("Doorbell_Ring", json!({"doorbell_id": "x"})))
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        &error,
+        Error::Call {
+            code: Some(500),
+            ..
+        }
+    ));
+    assert_eq!(error.to_json(), json!({"message": error.message()}));
+}
+
+#[tokio::test]
+async fn keys_and_tokens_are_shown() {
+    const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
+    let (_running, url) = Running::serving(
+        toolbox()
+            .env("TOOLS_AUTH", "api-key,jwt")
+            .env("TOOLS_JWT_SECRET", SECRET)
+            .env("TOOLS_API_KEY", "key-of-the-client"),
+    );
+    let client = || Client::new(&url).unwrap();
+    let right = [
+        client().api_key("key-of-the-client"),
+        client().jwt(Jwt::signed_with(SECRET)),
+    ];
+    for client in right {
+        assert!(client.version().await.is_ok() && client.load().await.is_ok());
+        let add = call("Calculator_Add", json!({"a": 10, "b": 5}));
+        assert_eq!(client.call(&add).await.unwrap().result["value"], 15);
+    }
+    for client in [client(), client().api_key("another-key")] {
+        assert_eq!(client.version().await, Err(Error::Unauthorized));
+        assert_eq!(client.load().await, Err(Error::Unauthorized));
+        assert_eq!(
+            client.call(&call("Calculator_Add", json!({}))).await,
+            Err(Error::Unauthorized)
+        );
+    }
+    assert!(!format!("{:?}", client().api_key("marked-key")).contains("marked"));
+}
+
+#[tokio::test]
+async fn the_five_errors_have_their_codes_messages_and_json() {
+    let ask = async |played: &Played| {
+        let client = Client::new(&played.url()).unwrap();
+        client.call(&call("Add", json!({}))).await.unwrap_err()
+    };
+    let nowhere = Client::new("http://127.0.0.1:1").unwrap();
+    let running = "Please check OpenTool Server is RUNNING or NOT";
+    for (error, code, message) in [
+        (
+            ask(&Played::saying(200, JSON, "null").await).await,
+            200,
+            "Response is null",
+        ),
+        (
+            ask(&Played::saying(200, JSON, r#"{"id": "call-1", "error": null}"#).await).await,
+            200,
+            "Response is null",
+        ),
+        (
+            ask(&Played::saying(502, JSON, "").await).await,
+            502,
+            "Response is null",
+        ),
+        (
+            ask(&Played::saying(500, JSON, r#"{"result": {}, "error": null}"#).await).await,
+            500,
+            "Error is null",
+        ),
+        (
+            ask(&Played::saying(401, JSON, "{}").await).await,
+            401,
+            "Please check API Key is VALID or NOT",
+        ),
+        (
+            ask(&Played::saying(404, JSON, "{}").await).await,
+            404,
+            running,
+        ),
+        (
+            nowhere.call(&call("Add", json!({}))).await.unwrap_err(),
+            404,
+            running,
+        ),
+    ] {
+        assert_eq!(error.to_json(), json!({"code": code, "message": message}));
+        assert_eq!(error.to_string(), message);
+    }
+    let refused = r#"{"jsonrpc": "2.0", "result": {}, "error": {"code": 500, "message": "No."}, "id": "call-1"}"#;
+    for status in [200, 400, 500] {
+        let error = ask(&Played::saying(status, JSON, refused).await).await;
+        assert_eq!(
+            error,
+            Error::Call {
+                code: Some(500),
+                message: "No.".into()
+            }
+        );
+        assert_eq!(error.to_json(), json!({"message": "No."}));
+    }
+    for wrong in [
+        r#"{"jsonrpc": "2.0", "result": {}, "error": null, "id": "call-2"}"#,
+        r#"{"jsonrpc": "2.0", "result": 5, "error": null, "id": "call-1"}"#,
+        r#"{"jsonrpc": "2.0", "resu"#,
+    ] {
+        let error = ask(&Played::saying(200, JSON, wrong).await).await;
+        assert!(
+            matches!(error, Error::Call { code: None, .. }),
+            "{wrong}: {error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_a_document_has_none() {
+    for nothing in ["{}", "null", ""] {
+        let played = Played::saying(200, JSON, nothing).await;
+        let client = Client::new(&played.url()).unwrap();
+        assert_eq!(client.load().await, Ok(None), "{nothing:?}");
+    }
+    let referring = r##"{"opentool": "1.0.0", "info": {"title": "T", "version": "1.0.0"},
+        "server": {"url": "http://example.org"}, "schemas": {"A": {"type": "string"}},
+        "functions": [{"name": "f", "description": "F.", "parameters": [
+            {"name": "p", "description": "P.", "schema": {"$ref": "#/schemas/A"}, "required": true}]}]}"##;
+    let played = Played::saying(200, JSON, referring).await;
+    let document = Client::new(&played.url())
+        .unwrap()
+        .load()
+        .await
+        .unwrap()
+        .unwrap();
+    let reference = document.functions[0].parameters[0]
+        .schema
+        .reference
+        .as_deref();
+    assert_eq!(reference, Some("#/schemas/A"));
+    assert_eq!(document.schemas["A"].kind, "string");
+}
+
+#[test]
+fn the_types_have_the_form_of_the_text() {
+    let json = json!({"id": "1", "name": "Calculator_Add", "arguments": {"a": 1}});
+    let read: FunctionCall = serde_json::from_value(json.clone()).unwrap();
+    assert_eq!(json!(read), json);
+    let json = json!({"id": "1", "result": {"value": 1}});
+    let read: ToolReturn = serde_json::from_value(json.clone()).unwrap();
+    assert_eq!(json!(read), json);
+}

@@ -1,0 +1,228 @@
+//! The OXP client against the compiled program.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use lambda_tools::client::{
+    Error, Jwt,
+    oxp::{Call, Client, Dialect, Outcome},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::support::{Running, toolbox};
+
+const DIALECTS: [Dialect; 3] = [Dialect::Header, Dialect::Schema, Dialect::Otc];
+const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
+
+fn once(url: &str) -> Client {
+    Client::new(url).unwrap().attempts(1)
+}
+
+#[tokio::test]
+async fn every_kind_of_answer_comes_back_as_data_in_every_dialect() {
+    let (_running, url) = Running::serving(toolbox().env("TOOLS_SECRETS", "none"));
+    for dialect in DIALECTS {
+        let client = once(&url).dialect(dialect);
+        assert!(client.health().await.unwrap());
+
+        let tools = client.tools().await.unwrap();
+        assert_eq!(tools.len(), 7, "{dialect:?}");
+        assert_eq!(tools[0].id, "Calculator.Add@1.0.0");
+        assert_eq!(tools[0].input_schema["properties"]["a"]["type"], "number");
+        let gmail = tools
+            .iter()
+            .find(|it| it.name == "Gmail_GetEmails")
+            .unwrap();
+        assert!(gmail.requirements.user_id && gmail.requirements.authorization[0].id == "google");
+
+        let id = format!("id-{dialect:?}");
+        let call = Call::new("Calculator.Add@1").input(json!({"a": 10, "b": 5}));
+        let reply = client.call(&call.call_id(&id).trace_id("t")).await.unwrap();
+        assert_eq!(
+            (reply.call_id, reply.is_replay, reply.attempts),
+            (id, false, 1)
+        );
+        assert!(reply.duration.is_some_and(|it| it < Duration::from_secs(5)));
+        assert_eq!(reply.outcome.value(), Some(json!(15)));
+
+        let ring = |id: &str| Call::new("Doorbell.Ring").input(json!({"doorbell_id": id}));
+        let outcome = client.call(&ring("doorbell1")).await.unwrap().outcome;
+        let Outcome::Failed(failed) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(failed.message, "Doorbell ID not found");
+        assert!(failed.can_retry && failed.developer_message.is_some());
+        assert_eq!(failed.retry_after, Some(Duration::from_millis(500)));
+        let prompt = failed.additional_prompt_content.unwrap();
+        assert_eq!(prompt, "ids: doorbell42,doorbell84");
+
+        let wrong = Call::new("Calculator.Add").input(json!({"a": "ten"}));
+        let outcome = client.call(&wrong).await.unwrap().outcome;
+        let Outcome::InvalidInput {
+            parameter_errors, ..
+        } = &outcome
+        else {
+            panic!("{outcome:?}")
+        };
+        let expected = [("a", "Must be a number"), ("b", "Is required")];
+        let expected = expected.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!(*parameter_errors, BTreeMap::from(expected));
+        assert!(outcome.message().contains("b: Is required"));
+
+        let outcome = client.call(&Call::new("No.Such")).await.unwrap().outcome;
+        assert!(matches!(&outcome, Outcome::Refused(it) if it.message.contains("No_Such")));
+
+        let outcome = client
+            .call(&Call::new("Gmail.GetEmails"))
+            .await
+            .unwrap()
+            .outcome;
+        let Outcome::Missing(missing) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(missing.user_id && missing.secrets.is_empty());
+
+        let sms = json!({"to": "+15005550006", "message": "Hello"});
+        let outcome = client
+            .call(&Call::new("SMS.Send").input(sms))
+            .await
+            .unwrap()
+            .outcome;
+        assert!(matches!(&outcome, Outcome::Missing(it) if it.secrets == ["TWILIO_API_KEY"]));
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_repeated_after_the_time_it_names() {
+    let (_running, url) = Running::serving(&mut toolbox());
+    let client = Client::new(&url).unwrap().attempts(2);
+    let call = Call::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell1"}));
+    let begun = std::time::Instant::now();
+    let reply = client.call(&call).await.unwrap();
+    assert_eq!(reply.attempts, 2);
+    assert!(begun.elapsed() >= Duration::from_millis(500));
+    assert!(matches!(reply.outcome, Outcome::Failed(_)));
+}
+
+#[tokio::test]
+async fn a_call_with_the_same_id_is_a_replay() {
+    let (_running, url) = Running::serving(&mut toolbox());
+    let client = once(&url);
+    let ring = Call::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell42"}));
+    let ring = ring.call_id("ring-1");
+    assert!(!client.call(&ring).await.unwrap().is_replay);
+    assert!(client.call(&ring).await.unwrap().is_replay);
+}
+
+#[tokio::test]
+async fn a_typed_call_gives_a_value_or_says_why_not() {
+    #[derive(Deserialize)]
+    struct Now {
+        timestamp: String,
+    }
+    let (_running, url) = Running::serving(&mut toolbox());
+    let client = once(&url);
+    let sum: f64 = client
+        .run("Calculator.Add", &json!({"a": 1, "b": 0.5}))
+        .await
+        .unwrap();
+    assert!((sum - 1.5).abs() < f64::EPSILON);
+    let now: Now = client.run("System.GetTimestamp", &json!({})).await.unwrap();
+    assert!(now.timestamp.contains('T'));
+    let error = client
+        .run::<f64>("Calculator.Add", &json!({"a": 1}))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("b: Is required"), "{error}");
+    let error = client
+        .run::<bool>("Calculator.Add", &json!({"a": 1, "b": 2}))
+        .await;
+    assert!(matches!(error, Err(Error::Unreadable(_))));
+}
+
+#[tokio::test]
+async fn keys_and_tokens_are_shown() {
+    let (_running, url) = Running::serving(
+        toolbox()
+            .env("TOOLS_AUTH", "api-key,jwt")
+            .env("TOOLS_JWT_AUDIENCES", "https://tools.example")
+            .env("TOOLS_JWT_SUBJECT_IS_USER", "yes")
+            .env("TOOLS_JWT_SECRET", SECRET)
+            .env("TOOLS_API_KEY", "key-of-the-client"),
+    );
+    let jwt = || {
+        Jwt::signed_with(SECRET)
+            .subject("user-1")
+            .audience("https://tools.example")
+    };
+    let right = [
+        once(&url).api_key("key-of-the-client"),
+        once(&url).jwt(jwt()),
+    ];
+    for client in right {
+        assert_eq!(client.tools().await.unwrap().len(), 7);
+    }
+    let wrong = [
+        once(&url),
+        once(&url).api_key("another-key"),
+        once(&url).jwt(Jwt::signed_with("another-secret-0123456789abcdef012345")),
+        once(&url).jwt(jwt().audience("https://other.example")),
+    ];
+    for client in wrong {
+        assert!(client.health().await.unwrap(), "/health is open");
+        let error = client.tools().await.unwrap_err();
+        assert!(matches!(error, Error::Unauthorized { .. }), "{error}");
+        let error = client.call(&Call::new("Calculator.Add")).await.unwrap_err();
+        assert!(matches!(error, Error::Unauthorized { .. }), "{error}");
+    }
+    let client = once(&url).jwt(jwt());
+    let call = Call::new("Gmail.GetEmails").user_id("user-2");
+    let outcome = client.call(&call).await.unwrap().outcome;
+    assert!(matches!(&outcome, Outcome::Refused(it) if it.message.contains("this user")));
+    // The token's subject is the user; only the token of Google's is missing.
+    let outcome = client
+        .call(&Call::new("Gmail.GetEmails"))
+        .await
+        .unwrap()
+        .outcome;
+    assert!(
+        matches!(&outcome, Outcome::Missing(it) if !it.user_id),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_is_said() {
+    for url in [
+        "tools.example",
+        "ftp://tools.example",
+        "http://a:b@tools.example",
+        "http://t/?q",
+    ] {
+        assert!(matches!(Client::new(url), Err(Error::Setup(_))), "{url}");
+    }
+    let client = once("http://127.0.0.1:1").jwt(Jwt::signed_with("short"));
+    assert!(matches!(client.tools().await, Err(Error::Setup(_))));
+    let client = once("http://127.0.0.1:1").api_key("line\nfeed");
+    assert!(matches!(client.tools().await, Err(Error::Setup(_))));
+    assert!(matches!(
+        once("http://127.0.0.1:1").health().await,
+        Err(Error::Unreachable(_))
+    ));
+}
+
+#[test]
+fn credentials_are_not_printed() {
+    let jwt = Jwt::signed_with("marked-secret-0123456789abcdef0123456789");
+    let call = Call::new("SMS.Send")
+        .secret("KEY", "marked-value")
+        .token("google", "marked-token");
+    let printed = format!(
+        "{:?} {:?} {call:?} {jwt:?}",
+        once("http://tools.example").api_key("marked-key"),
+        once("http://tools.example").jwt(jwt.clone()),
+    );
+    assert!(!printed.contains("marked"), "{printed}");
+    let error = Client::new("http://user:marked@tools.example").unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("marked"));
+}

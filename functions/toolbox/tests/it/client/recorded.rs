@@ -1,0 +1,52 @@
+//! What the clients say, recorded by the local server and replayed as events.
+
+use lambda_tools::{
+    client::{
+        opentool::{self, FunctionCall},
+        oxp::{Call, Client, Dialect},
+    },
+    secrets::Secrets,
+    testing,
+};
+use serde_json::json;
+use toolbox::Endpoints;
+
+use crate::support::{Running, toolbox};
+
+#[tokio::test]
+async fn what_the_clients_say_can_be_replayed() {
+    let folder = std::env::temp_dir().join(format!("clients-{}", std::process::id()));
+    let (running, url) = Running::serving(
+        toolbox()
+            .env("RECORD_EVENTS", &folder)
+            .env("TOOLS_SECRETS", "none")
+            .env("TOOLS_IDEMPOTENCY", "none"),
+    );
+    for dialect in [Dialect::Header, Dialect::Schema, Dialect::Otc] {
+        let client = Client::new(&url).unwrap().attempts(1).dialect(dialect);
+        client.health().await.unwrap();
+        client.tools().await.unwrap();
+        for (tool, input) in [
+            ("Calculator.Add@1.0.0", json!({"a": 10, "b": 5})),
+            ("Calculator.Add", json!({"a": "ten"})),
+            ("Doorbell.Ring", json!({"doorbell_id": "doorbell1"})),
+            ("No.Such", json!({})),
+        ] {
+            client.call(&Call::new(tool).input(input)).await.unwrap();
+        }
+    }
+    let client = opentool::Client::new(&url).unwrap();
+    client.version().await.unwrap();
+    client.load().await.unwrap();
+    let arguments = json!({"a": 10, "b": 5}).as_object().unwrap().clone();
+    for name in ["Calculator_Add", "No_Such"] {
+        let call = FunctionCall::new("call-1", name, arguments.clone());
+        let _ = client.call(&call).await;
+    }
+    drop(running);
+    let recorded = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(recorded, 2 * (3 * 6 + 4), "each with its expected answer");
+    let server = toolbox::server(toolbox::tools(Endpoints::default())).unwrap();
+    testing::replay(&folder, server.secrets(Secrets::none())).await;
+    std::fs::remove_dir_all(&folder).unwrap();
+}

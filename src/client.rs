@@ -1,0 +1,31 @@
+//! Clients: calling the tools of any OXP, Open Tool Calling or OpenTool server.
+//!
+//! With the cargo feature `client`; nothing of it is in a function that does not ask for it. Both
+//! clients time out, limit what they read, follow no redirect, and never print their credentials.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), lambda_tools::client::Error> {
+//! use lambda_tools::client::oxp::{Call, Client, Outcome};
+//! use serde_json::json;
+//!
+//! let client = Client::new("https://tools.example")?.api_key("key-of-mine");
+//! let call = Call::new("Calculator.Add").input(json!({"a": 10, "b": 5}));
+//! match client.call(&call).await?.outcome {
+//!     Outcome::Value(value) => println!("{value}"),
+//!     Outcome::Failed(failed) => println!("{}", failed.message),
+//!     other => println!("{other:?}"),
+//! }
+//! let sum: f64 = client.run("Calculator.Add", &json!({"a": 10, "b": 5})).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod credentials;
+mod error;
+mod http;
+pub mod opentool;
+pub mod oxp;
+mod retry;
+
+pub use credentials::Jwt;
+pub use error::Error;

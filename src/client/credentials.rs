@@ -1,0 +1,119 @@
+//! What a client shows of itself.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
+use jsonwebtoken::{EncodingKey, Header, crypto::aws_lc};
+use serde::Serialize;
+
+use super::Error;
+use crate::Secret;
+
+/// OXP 1.0, Server Authentication, advises at most this for a token's life.
+const LONGEST_LIFE: Duration = Duration::from_mins(15);
+/// RFC 7518, 3.2: as long as the hash at least.
+const SHORTEST_SECRET: usize = 32;
+
+/// Tokens that a client makes for itself: signed with HS256, new for every request, valid for
+/// minutes.
+///
+/// ```
+/// use lambda_tools::client::Jwt;
+///
+/// let tokens = Jwt::signed_with("a-secret-of-32-bytes-or-more-.....").subject("user-1");
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Jwt {
+    secret: Secret,
+    subject: Option<String>,
+    audience: Option<String>,
+    life: Duration,
+}
+
+#[derive(Serialize)]
+struct Claims<'a> {
+    iat: u64,
+    exp: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sub: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aud: Option<&'a str>,
+}
+
+impl Jwt {
+    /// Tokens signed with this secret, which has at least 32 bytes, and valid for 5 minutes.
+    pub fn signed_with(secret: impl Into<Secret>) -> Self {
+        // Where the program has chosen a provider, its choice stands.
+        let _ = aws_lc::DEFAULT_PROVIDER.install_default();
+        Self {
+            secret: secret.into(),
+            subject: None,
+            audience: None,
+            life: Duration::from_mins(5),
+        }
+    }
+
+    /// Sets the `sub` claim: who calls.
+    pub fn subject(mut self, subject: impl Into<String>) -> Self {
+        self.subject = Some(subject.into());
+        self
+    }
+
+    /// Sets the `aud` claim: which server the token is for.
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audience = Some(audience.into());
+        self
+    }
+
+    /// Sets how long a token is valid: a second to 15 minutes.
+    pub fn valid_for(mut self, life: Duration) -> Self {
+        self.life = life.clamp(Duration::from_secs(1), LONGEST_LIFE);
+        self
+    }
+
+    fn token(&self) -> Result<String, Error> {
+        let secret = self.secret.expose().as_bytes();
+        if secret.len() < SHORTEST_SECRET {
+            let text = "the secret that signs JWTs has less than 32 bytes";
+            return Err(Error::Setup(text.to_owned()));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let iat = now.unwrap_or_default().as_secs();
+        let claims = Claims {
+            iat,
+            exp: iat + self.life.as_secs(),
+            sub: self.subject.as_deref(),
+            aud: self.audience.as_deref(),
+        };
+        let key = EncodingKey::from_secret(secret);
+        jsonwebtoken::encode(&Header::default(), &claims, &key)
+            .map_err(|error| Error::Setup(format!("a JWT cannot be signed: {error}")))
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) enum Credentials {
+    #[default]
+    None,
+    /// In this header, or as a bearer token.
+    ApiKey(Secret, Option<HeaderName>),
+    Jwt(Jwt),
+}
+
+impl Credentials {
+    /// The header that shows them.
+    pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, Error> {
+        let bearer = |token: &str| (AUTHORIZATION, format!("Bearer {token}"));
+        let (name, value) = match self {
+            Self::None => return Ok(None),
+            Self::ApiKey(key, Some(name)) => (name.clone(), key.expose().to_owned()),
+            Self::ApiKey(key, None) => bearer(key.expose()),
+            Self::Jwt(jwt) => bearer(&jwt.token()?),
+        };
+        let wrong = |_| Error::Setup("the API key has characters that no header can carry".into());
+        let mut value = HeaderValue::try_from(value).map_err(wrong)?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
+    }
+}

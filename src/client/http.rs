@@ -1,0 +1,194 @@
+//! Requests, with a limit to everything: time, bytes, redirects.
+
+use std::{error::Error as _, fmt, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
+use reqwest::{Url, redirect::Policy};
+use serde_json::Value;
+
+use super::{Error, credentials::Credentials};
+
+/// What a client reads of one answer at most, unless told otherwise: more than Lambda can send.
+const LARGEST: usize = 16 * 1024 * 1024;
+
+/// A server, and how to speak to it.
+#[derive(Clone)]
+pub(super) struct Http {
+    client: reqwest::Client,
+    base: Url,
+    pub(super) credentials: Credentials,
+    pub(super) largest: usize,
+}
+
+/// An answer, whole.
+pub(super) struct Received {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Http {
+    pub(super) fn new(base: &str) -> Result<Self, Error> {
+        let setup = |text: String| Error::Setup(text);
+        let base: Url = base
+            .parse()
+            .map_err(|error| setup(format!("the base URL is none: {error}")))?;
+        let is_http = matches!(base.scheme(), "http" | "https") && base.has_host();
+        if !is_http || base.query().is_some() || base.fragment().is_some() {
+            let text = "the base URL has to be http:// or https://, without query and fragment";
+            return Err(setup(text.into()));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            let text = "the base URL has credentials in it; give them with api_key or jwt";
+            return Err(setup(text.into()));
+        }
+        let client = reqwest::Client::builder()
+            // A POST would become a GET, and credentials would go to whoever is named.
+            .redirect(Policy::none())
+            .connect_timeout(Duration::from_secs(10))
+            .build()
+            .map_err(|error| setup(text_of(error)))?;
+        Ok(Self {
+            client,
+            base,
+            credentials: Credentials::None,
+            largest: LARGEST,
+        })
+    }
+
+    /// The base URL with this path behind it.
+    pub(super) fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        let path = format!("{}/{path}", self.base.path().trim_end_matches('/'));
+        url.set_path(&path);
+        url
+    }
+
+    pub(super) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    pub(super) async fn get(
+        &self,
+        url: Url,
+        headers: HeaderMap,
+        timeout: Duration,
+    ) -> Result<Received, Error> {
+        self.send(Method::GET, url, headers, Bytes::new(), timeout)
+            .await
+    }
+
+    pub(super) async fn post(
+        &self,
+        url: Url,
+        headers: HeaderMap,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Received, Error> {
+        self.send(Method::POST, url, headers, body, timeout).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Received, Error> {
+        // Credentials are for this server, whatever URL it names.
+        let is_own = url.origin() == self.base.origin();
+        let has_body = method == Method::POST;
+        let mut request = self
+            .client
+            .request(method, url)
+            .headers(headers)
+            .header("accept", "application/json")
+            .timeout(timeout);
+        if has_body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        if let (true, Some((name, value))) = (is_own, self.credentials.header()?) {
+            request = request.header(name, value);
+        }
+        let unreachable = |error| Error::Unreachable(text_of(error));
+        let mut response = request.send().await.map_err(unreachable)?;
+        let limit = self.largest;
+        let said = response.content_length().unwrap_or_default();
+        if usize::try_from(said).map_or(true, |said| said > limit) {
+            return Err(Error::TooLarge { limit });
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if body.len() + chunk.len() > limit {
+                return Err(Error::TooLarge { limit });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Received {
+            status: response.status(),
+            headers: std::mem::take(response.headers_mut()),
+            body: body.into(),
+        })
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("base", &self.base.as_str())
+            .field("credentials", &self.credentials)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Received {
+    /// The body as JSON.
+    pub(super) fn json(&self) -> Result<Value, Error> {
+        let kind = self.headers.get(CONTENT_TYPE).map(|it| it.to_str());
+        if let Some(kind) = kind {
+            let kind = kind.unwrap_or_default();
+            let essence = kind.split(';').next().unwrap_or_default().trim();
+            if !essence.ends_with("/json") && !essence.ends_with("+json") {
+                return Err(Error::Unreadable(format!("it is '{essence}', not JSON")));
+            }
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Error::Unreadable(format!("it is not valid JSON: {error}")))
+    }
+
+    /// Whether there is nothing in it, or `null`.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.body.trim_ascii(), b"" | b"null")
+    }
+
+    /// What a body says in `message`, else what its status means.
+    pub(super) fn message(&self) -> String {
+        let body = self.json().unwrap_or_default();
+        if let Some(message) = body["message"].as_str() {
+            return message.to_owned();
+        }
+        if self.status.is_redirection() {
+            return "it redirects, which is not followed".to_owned();
+        }
+        let reason = self.status.canonical_reason();
+        reason.unwrap_or("no message").to_owned()
+    }
+}
+
+/// An error with its causes, without the URL, which may be confidential.
+fn text_of(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = if error.is_timeout() {
+        "no answer in time".to_owned()
+    } else {
+        error.to_string()
+    };
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,253 @@
+//! A client for OpenTool 1.0.0, as part 4 of its text describes one.
+//!
+//! Its answers are the text's types, its errors the five of part 6. It asks once: the protocol does
+//! not say which servers recognize a repeated call.
+
+mod document;
+mod error;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Jwt,
+    credentials::Credentials,
+    http::{Http, Received},
+};
+use crate::Secret;
+
+pub use document::{Function, Info, OpenTool, Parameter, Return, Schema, ServerUrl};
+pub use error::Error;
+
+/// A client of one server.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), lambda_tools::client::opentool::Error> {
+/// use lambda_tools::client::opentool::{Client, FunctionCall};
+/// use serde_json::json;
+///
+/// let client = Client::new("https://tools.example")?.api_key("key-of-mine");
+/// let arguments = json!({"a": 10, "b": 5});
+/// let call = FunctionCall::new("call-1", "Calculator_Add", arguments.as_object().unwrap().clone());
+/// println!("{:?}", client.call(&call).await?.result);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Client {
+    http: Http,
+    timeout: Duration,
+}
+
+/// The version of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Version {
+    /// `x.y.z`.
+    pub version: String,
+}
+
+/// A call of a function.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FunctionCall {
+    /// The unique id of the call, which its answer has as well.
+    pub id: String,
+    /// The function's name, such as `Calculator_Add`.
+    pub name: String,
+    /// The arguments by name.
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+}
+
+impl FunctionCall {
+    /// A call with this id. Servers may take the same id for the same call.
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        arguments: Map<String, Value>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            arguments,
+        }
+    }
+}
+
+/// What a function gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolReturn {
+    /// The id of the call.
+    pub id: String,
+    /// The result.
+    pub result: Map<String, Value>,
+}
+
+impl Client {
+    /// A client for the server at this URL, such as `https://tools.example`; `/opentool` is added
+    /// unless it is there.
+    ///
+    /// # Errors
+    /// A URL that is none, or that has credentials in it.
+    pub fn new(base_url: &str) -> Result<Self, Error> {
+        let base = base_url.trim_end_matches('/');
+        let base = base.strip_suffix("/opentool").unwrap_or(base);
+        let http = Http::new(&format!("{base}/opentool"));
+        Ok(Self {
+            http: http.map_err(Error::of)?,
+            timeout: Duration::from_secs(30),
+        })
+    }
+
+    /// Shows an API key, as `Authorization: Bearer`.
+    #[must_use]
+    pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
+        self.http.credentials = Credentials::ApiKey(key.into(), None);
+        self
+    }
+
+    /// Shows tokens that it signs itself.
+    #[must_use]
+    pub fn jwt(mut self, jwt: Jwt) -> Self {
+        self.http.credentials = Credentials::Jwt(jwt);
+        self
+    }
+
+    /// Sets how long an answer may take: 30 seconds unless this says otherwise.
+    #[must_use]
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.timeout = time;
+        self
+    }
+
+    /// Sets how many bytes of an answer are read at most, 16 MiB otherwise.
+    #[must_use]
+    pub fn largest_answer(mut self, bytes: usize) -> Self {
+        self.http.largest = bytes;
+        self
+    }
+
+    /// `GET /version`: the server's version.
+    ///
+    /// # Errors
+    /// One of the five.
+    pub async fn version(&self) -> Result<Version, Error> {
+        let received = self.get("version").await?;
+        let code = i64::from(received.status.as_u16());
+        if received.is_empty() {
+            return Err(Error::ResponseNull { code });
+        }
+        decoded(received.json().map_err(Error::of)?)
+    }
+
+    /// `POST /call`: calls a function.
+    ///
+    /// # Errors
+    /// One of the five; what the server says went wrong is [`Error::Call`].
+    pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, Error> {
+        let body = json!({
+            "jsonrpc": "2.0",
+            "method": call.name,
+            "params": call.arguments,
+            "id": call.id,
+        });
+        let body = Bytes::from(body.to_string());
+        let url = self.http.url("call");
+        let sent = self.http.post(url, HeaderMap::new(), body, self.timeout);
+        let received = sent.await.map_err(Error::of)?;
+        returned(&received, &call.id)
+    }
+
+    /// `GET /load`: what there is to call; `None` where the server does not say.
+    ///
+    /// # Errors
+    /// One of the five.
+    pub async fn load(&self) -> Result<Option<OpenTool>, Error> {
+        let received = self.get("load").await?;
+        if received.is_empty() {
+            return Ok(None);
+        }
+        let document = received.json().map_err(Error::of)?;
+        if document == json!({}) {
+            return Ok(None);
+        }
+        decoded(document).map(Some)
+    }
+
+    async fn get(&self, path: &str) -> Result<Received, Error> {
+        let url = self.http.url(path);
+        let sent = self.http.get(url, HeaderMap::new(), self.timeout);
+        let received = sent.await.map_err(Error::of)?;
+        match received.status {
+            StatusCode::OK => Ok(received),
+            _ => Err(refused(&received)),
+        }
+    }
+}
+
+fn decoded<T: for<'de> Deserialize<'de>>(value: Value) -> Result<T, Error> {
+    serde_json::from_value(value)
+        .map_err(|error| Error::call(None, format!("The answer cannot be read: {error}")))
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    result: Option<Value>,
+    error: Option<RpcError>,
+    #[serde(default)]
+    id: Value,
+}
+
+#[derive(Deserialize)]
+struct RpcError {
+    #[serde(default)]
+    code: i64,
+    message: String,
+}
+
+fn returned(received: &Received, id: &str) -> Result<ToolReturn, Error> {
+    if received.status != StatusCode::OK {
+        return Err(refused(received));
+    }
+    let code = i64::from(received.status.as_u16());
+    if received.is_empty() {
+        return Err(Error::ResponseNull { code });
+    }
+    let answer: Answer = decoded(received.json().map_err(Error::of)?)?;
+    match (answer.error, answer.result) {
+        (Some(error), _) => Err(Error::call(Some(error.code), error.message)),
+        (None, None) => Err(Error::ResponseNull { code }),
+        (None, Some(Value::Object(result))) if answer.id == id => Ok(ToolReturn {
+            id: id.to_owned(),
+            result,
+        }),
+        (None, Some(Value::Object(_))) => {
+            let text = "The answer has the id of another call.";
+            Err(Error::call(None, text))
+        }
+        (None, Some(_)) => Err(Error::call(None, "The result is no JSON object.")),
+    }
+}
+
+/// An answer that is not a 200.
+fn refused(received: &Received) -> Error {
+    let code = i64::from(received.status.as_u16());
+    match received.status {
+        StatusCode::UNAUTHORIZED => return Error::Unauthorized,
+        StatusCode::NOT_FOUND => return Error::NoAccess { cause: None },
+        _ => {}
+    }
+    let body = received.json().unwrap_or_default();
+    match serde_json::from_value::<RpcError>(body["error"].clone()) {
+        Ok(error) => Error::call(Some(error.code), error.message),
+        Err(_) if received.is_empty() => Error::ResponseNull { code },
+        Err(_) => Error::ErrorNull { code },
+    }
+}

@@ -1,0 +1,140 @@
+//! A call, written in one of the dialects.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::Secret;
+
+/// How calls are written: all three say the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// OXP 1.0, header form: `OXP-Version: 1.0`, bodies bare.
+    #[default]
+    Header,
+    /// OXP 1.0, `$schema` form: `"$schema": "urn:oxp:1.0"`, calls in `request`.
+    Schema,
+    /// Open Tool Calling 1.0: `"$schema": "otc://1.0"`, calls in `request`.
+    Otc,
+}
+
+/// A call of a tool.
+///
+/// ```
+/// use lambda_tools::client::oxp::Call;
+/// use serde_json::json;
+///
+/// let call = Call::new("Gmail.GetEmails@1.2.0")
+///     .input(json!({"query": "is:unread"}))
+///     .user_id("user-1")
+///     .token("google", "ya29.token");
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Call {
+    tool_id: String,
+    call_id: Option<String>,
+    trace_id: Option<String>,
+    input: Value,
+    user_id: Option<String>,
+    tokens: BTreeMap<String, Secret>,
+    secrets: BTreeMap<String, Secret>,
+}
+
+impl Call {
+    /// A call of `Toolkit.Tool`, `Toolkit.Tool@1` or `Toolkit.Tool@1.0.0`, with an empty input.
+    pub fn new(tool_id: impl Into<String>) -> Self {
+        Self {
+            tool_id: tool_id.into(),
+            call_id: None,
+            trace_id: None,
+            input: Value::Object(Map::new()),
+            user_id: None,
+            tokens: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+        }
+    }
+
+    /// Sets the input: a JSON object.
+    pub fn input(mut self, input: impl Into<Value>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// Sets the id by which a repeated call is known, a new UUID otherwise. Give one of your own
+    /// to repeat a call after this program was stopped.
+    pub fn call_id(mut self, id: impl Into<String>) -> Self {
+        self.call_id = Some(id.into());
+        self
+    }
+
+    /// Sets the id of the trace that the call belongs to.
+    pub fn trace_id(mut self, id: impl Into<String>) -> Self {
+        self.trace_id = Some(id.into());
+        self
+    }
+
+    /// Sets the user on whose behalf the tool runs.
+    pub fn user_id(mut self, id: impl Into<String>) -> Self {
+        self.user_id = Some(id.into());
+        self
+    }
+
+    /// Adds the user's token of a provider, such as `google`.
+    pub fn token(mut self, provider: impl Into<String>, token: impl Into<Secret>) -> Self {
+        self.tokens.insert(provider.into(), token.into());
+        self
+    }
+
+    /// Adds a secret.
+    pub fn secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
+        self.secrets.insert(id.into(), value.into());
+        self
+    }
+
+    pub(super) fn id(&self) -> String {
+        let given = self.call_id.clone();
+        given.unwrap_or_else(|| Uuid::new_v4().to_string())
+    }
+
+    pub(super) fn written(&self, call_id: &str, dialect: Dialect) -> Vec<u8> {
+        let mut request = json!({
+            "tool_id": self.tool_id,
+            "call_id": call_id,
+            "input": self.input,
+        });
+        if let Some(trace_id) = &self.trace_id {
+            request["trace_id"] = json!(trace_id);
+        }
+        let context = self.context();
+        if !context.is_empty() {
+            request["context"] = Value::Object(context);
+        }
+        let body = match dialect {
+            Dialect::Header => request,
+            Dialect::Schema => json!({"$schema": "urn:oxp:1.0", "request": request}),
+            Dialect::Otc => json!({"$schema": "otc://1.0", "request": request}),
+        };
+        body.to_string().into_bytes()
+    }
+
+    fn context(&self) -> Map<String, Value> {
+        let listed = |secrets: &BTreeMap<String, Secret>, name: &str| {
+            let one = |(id, value): (&String, &Secret)| json!({"id": id, name: value.expose()});
+            secrets.iter().map(one).collect::<Vec<_>>()
+        };
+        let mut context = Map::new();
+        if let Some(user_id) = &self.user_id {
+            context.insert("user_id".into(), json!(user_id));
+        }
+        if !self.tokens.is_empty() {
+            context.insert("authorization".into(), json!(listed(&self.tokens, "token")));
+        }
+        if !self.secrets.is_empty() {
+            context.insert("secrets".into(), json!(listed(&self.secrets, "value")));
+        }
+        context
+    }
+}

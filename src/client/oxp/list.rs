@@ -1,0 +1,62 @@
+//! Decoding of the list of tools, whichever form it has.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{Requirements, ToolDefinition, client::Error};
+
+#[derive(Deserialize)]
+struct List {
+    items: Option<Vec<Definition>>,
+    tools: Option<Vec<Definition>>,
+}
+
+#[derive(Deserialize)]
+struct Definition {
+    id: String,
+    name: String,
+    description: String,
+    version: String,
+    #[serde(default)]
+    input_schema: Value,
+    #[serde(default)]
+    output_schema: Value,
+    #[serde(default)]
+    requirements: Option<Requirements>,
+}
+
+/// OXP's `items` or OTC's `tools`; a server that sends both says the same in both.
+pub(super) fn tools_in(body: Value) -> Result<Vec<ToolDefinition>, Error> {
+    let unreadable = |text: String| Error::Unreadable(text);
+    let list: List = serde_json::from_value(body)
+        .map_err(|error| unreadable(format!("it is no list of tools: {error}")))?;
+    let definitions = list.items.or(list.tools);
+    let definitions =
+        definitions.ok_or_else(|| unreadable("it has neither 'items' nor 'tools'".to_owned()))?;
+    Ok(definitions.into_iter().map(ToolDefinition::from).collect())
+}
+
+impl From<Definition> for ToolDefinition {
+    fn from(definition: Definition) -> Self {
+        Self {
+            id: definition.id,
+            name: definition.name,
+            description: definition.description,
+            version: definition.version,
+            input_schema: bare(definition.input_schema),
+            output_schema: definition.output_schema,
+            requirements: definition.requirements.unwrap_or_default(),
+        }
+    }
+}
+
+/// `{"parameters": …}` is no keyword of JSON Schema, but what two of the dialects wrap it in.
+fn bare(mut schema: Value) -> Value {
+    match schema.as_object_mut() {
+        Some(object) if object.len() == 1 => match object.get_mut("parameters") {
+            Some(parameters) => parameters.take(),
+            None => schema,
+        },
+        _ => schema,
+    }
+}
