@@ -1,7 +1,7 @@
 //! Tools for AI agents: plain async Rust functions, deployed as one AWS Lambda function.
 //!
-//! Every agent that speaks OXP (Open eXecution Protocol) 1.0 or Open Tool Calling 1.0 can discover
-//! and call them.
+//! Every agent that speaks OXP (Open eXecution Protocol) 1.0, Open Tool Calling 1.0 or OpenTool 1.0
+//! can discover and call them.
 //!
 //! ```no_run
 //! use lambda_tools::{Failure, Tool, Toolkit, serve};
@@ -29,7 +29,7 @@
 //!
 //! Six names carry most tools: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
 //! [`serve`]. [`testing`] replays recorded events, [`Auth`] says who may call, [`secrets`] where
-//! secrets come from.
+//! secrets come from. [`protocols`] has a table of what each protocol can say.
 
 mod auth;
 #[cfg(any(feature = "dynamodb", feature = "secrets-manager"))]
@@ -46,6 +46,8 @@ mod host;
 mod id;
 pub mod idempotency;
 mod output;
+#[doc = include_str!("../docs/protocols.md")]
+pub mod protocols {}
 mod rejection;
 mod requirement;
 mod schema;
@@ -76,7 +78,7 @@ pub use store_error::StoreError;
 pub use tool::Tool;
 pub use toolkit::Toolkit;
 
-/// The code in README.md compiles, but for the test in it.
-#[cfg(doctest)]
+/// The code in README.md compiles, but for the test in it. It shows clients as well.
+#[cfg(all(doctest, feature = "client"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
