@@ -9,6 +9,7 @@ use lambda_tools::{
     ToolDefinition,
     client::oxp::{Call, Client, Outcome},
 };
+use semver::Version;
 use serde_json::{Value, json};
 
 /// What chat completions take as `tools` at `OpenAI`.
@@ -44,8 +45,9 @@ fn wishes_of(answer: &Value) -> Vec<(String, Value, String)> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1);
     let client = Client::new(url.as_deref().unwrap_or("http://127.0.0.1:9000"))?;
-    let tools = client.tools().await?;
-    // Models call tools by name, which means the newest version: the last one listed here.
+    let mut tools = client.tools().await?;
+    // Models call tools by name, which means the newest version.
+    tools.sort_by_cached_key(|tool| Version::parse(&tool.version).ok());
     let newest = tools.iter().map(|tool| (tool.name.as_str(), tool));
     let newest: BTreeMap<_, _> = newest.collect();
     println!(

@@ -88,8 +88,8 @@ impl Auth {
     }
 
     /// Takes the `sub` claim of a JWT for the user on whose behalf it calls: tools get it as
-    /// [`Context::user_id`](crate::Context::user_id). A call that names another user is refused. A
-    /// token without `sub` may name any, as API keys may.
+    /// [`Context::user_id`](crate::Context::user_id). A call that names another user is refused, and
+    /// one with a token without `sub` that names any. Callers with API keys may name any.
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn subject_is_user(mut self) -> Self {
@@ -121,19 +121,23 @@ impl Auth {
         self.keys.is_none() && !self.has_jwt()
     }
 
-    /// The user that the credentials stand for.
+    /// For whom the caller may call.
     #[cfg(feature = "jwt")]
-    pub(crate) fn user_of<'a>(&self, caller: &'a Caller) -> Option<&'a str> {
+    pub(crate) fn users_of<'a>(&self, caller: &'a Caller) -> Users<'a> {
+        let is_bound = self.jwt.as_ref().is_some_and(|jwt| jwt.subject_is_user);
         match caller {
-            Caller::Jwt { subject } if self.jwt.as_ref()?.subject_is_user => subject.as_deref(),
-            _ => None,
+            Caller::Jwt { subject } if is_bound => {
+                let subject = subject.as_deref().filter(|subject| !subject.is_empty());
+                subject.map_or(Users::None, Users::Only)
+            }
+            _ => Users::Any,
         }
     }
 
     #[cfg(not(feature = "jwt"))]
     #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    pub(crate) fn user_of<'a>(&self, _: &'a Caller) -> Option<&'a str> {
-        None
+    pub(crate) fn users_of<'a>(&self, _: &'a Caller) -> Users<'a> {
+        Users::Any
     }
 
     /// The ids of all secrets that it reads.
@@ -207,6 +211,22 @@ impl Auth {
             _ => Err("the Authorization header is no bearer token"),
         }
     }
+}
+
+/// The users on whose behalf a caller may call.
+#[derive(Clone, Copy)]
+pub(crate) enum Users<'a> {
+    Any,
+    #[cfg_attr(
+        not(feature = "jwt"),
+        expect(dead_code, reason = "only JWTs name users")
+    )]
+    Only(&'a str),
+    #[cfg_attr(
+        not(feature = "jwt"),
+        expect(dead_code, reason = "only JWTs name users")
+    )]
+    None,
 }
 
 struct Credentials<'a> {

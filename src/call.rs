@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::{
     Caller, Secret, Toolkit,
+    auth::Users,
     host::{Arrival, Host},
     id::Selector,
     idempotency::{Policy, fingerprint_of, protection::Protection},
@@ -58,19 +59,22 @@ pub(crate) struct Given {
 }
 
 impl Call {
-    /// Holds the call to the user that its credentials stand for.
-    pub(crate) fn is_for(&mut self, user: Option<&str>) -> Result<(), Rejection> {
-        match (&self.given.user_id, user) {
-            (None, Some(user)) => self.given.user_id = Some(user.to_owned()),
-            (Some(named), Some(user)) if named != user => {
-                return Err(Rejection::malformed(
-                    "The credentials do not allow calls for this user",
-                    "'context.user_id' is not the JWT's sub claim.",
-                ));
+    /// Holds the call to the users for whom its caller may call.
+    pub(crate) fn is_for(&mut self, users: Users<'_>) -> Result<(), Rejection> {
+        let named = self.given.user_id.as_deref();
+        let detail = match (users, named) {
+            (Users::Only(user), None) => {
+                self.given.user_id = Some(user.to_owned());
+                return Ok(());
             }
-            _ => {}
-        }
-        Ok(())
+            (Users::Only(user), Some(named)) if named != user => {
+                "'context.user_id' is not the JWT's sub claim."
+            }
+            (Users::None, Some(_)) => "'context.user_id' needs a JWT with that sub claim.",
+            _ => return Ok(()),
+        };
+        let message = "The credentials do not allow calls for this user";
+        Err(Rejection::malformed(message, detail))
     }
 
     /// Finds the tool.

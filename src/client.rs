@@ -15,7 +15,7 @@
 //!     Outcome::Failed(failed) => println!("{}", failed.message),
 //!     other => println!("{other:?}"),
 //! }
-//! let sum: f64 = client.run("Calculator.Add", &json!({"a": 10, "b": 5})).await?;
+//! let sum: f64 = client.run(&call).await?;
 //! # Ok(())
 //! # }
 //! ```

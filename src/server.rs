@@ -144,7 +144,8 @@ impl Server {
     /// connected ahead of the first call, and the panic hook is not set.
     ///
     /// # Errors
-    /// A choice in the environment that is none, or that is missing on Lambda.
+    /// A choice in the environment that is none, or that is missing on Lambda; a
+    /// [version](Self::about) that is none.
     pub fn into_router(mut self) -> Result<Router, Error> {
         serve::settings::apply(&mut self)?;
         Ok(self.served_on(serve::REAL, serve::REAL).0)

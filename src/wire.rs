@@ -17,7 +17,7 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, request::Parts};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::{
@@ -63,8 +63,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             .route("/opentool/load", get(opentool_load))
             .route("/opentool/call", post(opentool_call));
     }
+    let has_opentool = app.opentool.is_some();
     router
-        .fallback(async || oxp::not_found())
+        .fallback(async move || oxp::not_found(has_opentool))
         .method_not_allowed_fallback(async || oxp::method_not_allowed())
         .with_state(app)
 }
@@ -106,6 +107,14 @@ async fn opentool_call(State(app): Shared, request: Request) -> Response {
         Ok((document, admitted)) => opentool::call(&app, document, admitted).await,
         Err(response) => response,
     }
+}
+
+fn json_response(status: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
 }
 
 /// A request of somebody who may call, read.
@@ -158,7 +167,7 @@ impl App {
         request: Request,
     ) -> Result<(&opentool::Document, Admitted), Response> {
         let Some(document) = &self.opentool else {
-            return Err(oxp::not_found());
+            return Err(oxp::not_found(false));
         };
         let admitted = self.admit(request).await.map_err(opentool::rejected)?;
         Ok((document, admitted))
@@ -171,7 +180,7 @@ impl App {
         arrival: Arrival,
         caller: Caller,
     ) -> Result<Outcome, Rejection> {
-        call.is_for(self.auth.user_of(&caller))?;
+        call.is_for(self.auth.users_of(&caller))?;
         if !self.is_ready() {
             return Err(Rejection::Unavailable);
         }

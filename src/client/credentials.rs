@@ -73,7 +73,9 @@ impl Jwt {
     }
 
     fn token(&self) -> Result<String, Error> {
-        let secret = self.secret.expose().as_bytes();
+        // What is pasted into a store often ends with a line feed; servers ignore it as well.
+        let secret = self.secret.expose().trim_end_matches(['\r', '\n']);
+        let secret = secret.as_bytes();
         if secret.len() < SHORTEST_SECRET {
             let text = "the secret that signs JWTs has less than 32 bytes";
             return Err(Error::Setup(text.to_owned()));
@@ -107,13 +109,47 @@ impl Credentials {
         let bearer = |token: &str| (AUTHORIZATION, format!("Bearer {token}"));
         let (name, value) = match self {
             Self::None => return Ok(None),
-            Self::ApiKey(key, Some(name)) => (name.clone(), key.expose().to_owned()),
-            Self::ApiKey(key, None) => bearer(key.expose()),
+            Self::ApiKey(key, Some(name)) => (name.clone(), key.expose().trim().to_owned()),
+            Self::ApiKey(key, None) => bearer(key.expose().trim()),
             Self::Jwt(jwt) => bearer(&jwt.token()?),
         };
         let wrong = |_| Error::Setup("the API key has characters that no header can carry".into());
         let mut value = HeaderValue::try_from(value).map_err(wrong)?;
         value.set_sensitive(true);
         Ok(Some((name, value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn claims_of(jwt: &Jwt) -> Value {
+        let token = jwt.token().unwrap();
+        let claims = token.split('.').nth(1).unwrap();
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap();
+        serde_json::from_slice(&claims).unwrap()
+    }
+
+    #[test]
+    fn tokens_live_for_minutes_and_say_no_more_than_they_were_told() {
+        let jwt = || Jwt::signed_with("a-secret-of-32-bytes-or-more-0123\n");
+        let life =
+            |claims: &Value| claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap();
+        let plain = claims_of(&jwt());
+        assert_eq!((life(&plain), plain.as_object().unwrap().len()), (300, 2));
+        let full = claims_of(
+            &jwt()
+                .subject("s")
+                .audience("a")
+                .valid_for(Duration::from_hours(9)),
+        );
+        assert_eq!(
+            (&full["sub"], &full["aud"], life(&full)),
+            (&json!("s"), &json!("a"), 900)
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::{error::Error as _, fmt, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
 use reqwest::{Url, redirect::Policy};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Error, credentials::Credentials};
@@ -55,6 +56,16 @@ impl Http {
             credentials: Credentials::None,
             largest: LARGEST,
         })
+    }
+
+    /// The same below a path, unless the base URL has it already.
+    pub(super) fn below(mut self, segment: &str) -> Self {
+        let path = self.base.path().trim_end_matches('/');
+        if path.rsplit('/').next() != Some(segment) {
+            let path = format!("{path}/{segment}");
+            self.base.set_path(&path);
+        }
+        self
     }
 
     /// The base URL with this path behind it.
@@ -158,6 +169,11 @@ impl Received {
             .map_err(|error| Error::Unreadable(format!("it is not valid JSON: {error}")))
     }
 
+    /// The body as this type.
+    pub(super) fn decoded<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        decoded(self.json()?)
+    }
+
     /// Whether there is nothing in it, or `null`.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self.body.trim_ascii(), b"" | b"null")
@@ -167,7 +183,7 @@ impl Received {
     pub(super) fn message(&self) -> String {
         let body = self.json().unwrap_or_default();
         if let Some(message) = body["message"].as_str() {
-            return message.to_owned();
+            return clipped(message);
         }
         if self.status.is_redirection() {
             return "it redirects, which is not followed".to_owned();
@@ -175,6 +191,23 @@ impl Received {
         let reason = self.status.canonical_reason();
         reason.unwrap_or("no message").to_owned()
     }
+}
+
+/// A value as this type.
+pub(super) fn decoded<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
+    serde_json::from_value(value).map_err(|error| {
+        let text = format!("it is not what it should be: {error}");
+        Error::Unreadable(clipped(&text))
+    })
+}
+
+/// As much of a text of the server's as an error should repeat.
+fn clipped(text: &str) -> String {
+    const LONGEST: usize = 500;
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(LONGEST)])
 }
 
 /// An error with its causes, without the URL, which may be confidential.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Jwt,
     credentials::Credentials,
-    http::{Http, Received},
+    http::{Http, Received, decoded},
 };
 use crate::Secret;
 
@@ -97,11 +97,8 @@ impl Client {
     /// # Errors
     /// A URL that is none, or that has credentials in it.
     pub fn new(base_url: &str) -> Result<Self, Error> {
-        let base = base_url.trim_end_matches('/');
-        let base = base.strip_suffix("/opentool").unwrap_or(base);
-        let http = Http::new(&format!("{base}/opentool"));
         Ok(Self {
-            http: http.map_err(Error::of)?,
+            http: Http::new(base_url).map_err(Error::of)?.below("opentool"),
             timeout: Duration::from_secs(30),
         })
     }
@@ -144,7 +141,7 @@ impl Client {
         if received.is_empty() {
             return Err(Error::ResponseNull { code });
         }
-        decoded(received.json().map_err(Error::of)?)
+        received.decoded().map_err(Error::of)
     }
 
     /// `POST /call`: calls a function.
@@ -178,7 +175,7 @@ impl Client {
         if document == json!({}) {
             return Ok(None);
         }
-        decoded(document).map(Some)
+        decoded(document).map(Some).map_err(Error::of)
     }
 
     async fn get(&self, path: &str) -> Result<Received, Error> {
@@ -192,11 +189,6 @@ impl Client {
     }
 }
 
-fn decoded<T: for<'de> Deserialize<'de>>(value: Value) -> Result<T, Error> {
-    serde_json::from_value(value)
-        .map_err(|error| Error::call(None, format!("The answer cannot be read: {error}")))
-}
-
 #[derive(Deserialize)]
 struct Answer {
     result: Option<Value>,
@@ -207,9 +199,15 @@ struct Answer {
 
 #[derive(Deserialize)]
 struct RpcError {
-    #[serde(default)]
-    code: i64,
-    message: String,
+    code: Option<i64>,
+    message: Option<String>,
+}
+
+impl RpcError {
+    fn said(self) -> Error {
+        let message = self.message.unwrap_or_else(|| "The call failed".to_owned());
+        Error::call(self.code, message)
+    }
 }
 
 fn returned(received: &Received, id: &str) -> Result<ToolReturn, Error> {
@@ -220,9 +218,9 @@ fn returned(received: &Received, id: &str) -> Result<ToolReturn, Error> {
     if received.is_empty() {
         return Err(Error::ResponseNull { code });
     }
-    let answer: Answer = decoded(received.json().map_err(Error::of)?)?;
+    let answer: Answer = received.decoded().map_err(Error::of)?;
     match (answer.error, answer.result) {
-        (Some(error), _) => Err(Error::call(Some(error.code), error.message)),
+        (Some(error), _) => Err(error.said()),
         (None, None) => Err(Error::ResponseNull { code }),
         (None, Some(Value::Object(result))) if answer.id == id => Ok(ToolReturn {
             id: id.to_owned(),
@@ -246,7 +244,7 @@ fn refused(received: &Received) -> Error {
     }
     let body = received.json().unwrap_or_default();
     match serde_json::from_value::<RpcError>(body["error"].clone()) {
-        Ok(error) => Error::call(Some(error.code), error.message),
+        Ok(error) => error.said(),
         Err(_) if received.is_empty() => Error::ResponseNull { code },
         Err(_) => Error::ErrorNull { code },
     }

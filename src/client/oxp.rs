@@ -8,16 +8,16 @@ mod challenge;
 mod list;
 mod reply;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header::RETRY_AFTER};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use super::{
     Error, Jwt,
     credentials::Credentials,
-    http::{Http, Received},
+    http::{Http, Received, decoded},
     retry::{Advice, Effort, Patience},
 };
 use crate::{Secret, ToolDefinition};
@@ -190,18 +190,11 @@ impl Client {
     /// Runs one tool for its value.
     ///
     /// # Errors
-    /// As [`call`](Self::call), and [`Error::NoValue`] for everything that is none; an input
-    /// that is no JSON object; a value that is no `V`.
-    pub async fn run<V: DeserializeOwned>(
-        &self,
-        tool_id: &str,
-        input: &impl Serialize,
-    ) -> Result<V, Error> {
-        let input = serde_json::to_value(input)
-            .map_err(|error| Error::Setup(format!("the input is no JSON: {error}")))?;
-        match self.call(&Call::new(tool_id).input(input)).await?.outcome {
-            Outcome::Value(value) => serde_json::from_value(value)
-                .map_err(|error| Error::Unreadable(format!("the value is another type: {error}"))),
+    /// As [`call`](Self::call), [`Error::NoValue`] for everything that is none, and
+    /// [`Error::Unreadable`] for a value that is no `V`.
+    pub async fn run<V: DeserializeOwned>(&self, call: &Call) -> Result<V, Error> {
+        match self.call(call).await?.outcome {
+            Outcome::Value(value) => decoded(value),
             other => Err(Error::NoValue(Box::new(other))),
         }
     }
@@ -236,8 +229,17 @@ fn advice_on(received: &Result<Received, Error>) -> Advice {
         return Advice::Done;
     }
     let after = received.headers.get(RETRY_AFTER);
-    let seconds = after.and_then(|it| it.to_str().ok()?.trim().parse().ok());
-    Advice::Again(seconds.map(Duration::from_secs))
+    Advice::Again(after.and_then(|it| time_in(it.to_str().ok()?.trim(), SystemTime::now())))
+}
+
+/// RFC 9110, 10.2.3: seconds, or a date.
+fn time_in(after: &str, now: SystemTime) -> Option<Duration> {
+    if !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More than there are: later than any deadline.
+        return Some(after.parse().map_or(Duration::MAX, Duration::from_secs));
+    }
+    let date = httpdate::parse_http_date(after).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
 }
 
 fn status_error(received: &Received) -> Error {
@@ -245,5 +247,29 @@ fn status_error(received: &Received) -> Error {
     match received.status.as_u16() {
         401 => Error::Unauthorized { message },
         status => Error::Status { status, message },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_say_when_to_come_back() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (text, expected) in [
+            ("7", Some(Duration::from_secs(7))),
+            ("99999999999999999999", Some(Duration::MAX)),
+            (
+                "Sun, 06 Nov 1994 08:49:47 GMT",
+                Some(Duration::from_secs(10)),
+            ),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(Duration::ZERO)),
+            ("soon", None),
+            ("", None),
+            ("-1", None),
+        ] {
+            assert_eq!(time_in(text, now), expected, "{text}");
+        }
     }
 }

@@ -65,7 +65,12 @@ impl Effort {
         let Advice::Again(after) = advice else {
             return false;
         };
-        let wait = after.unwrap_or_else(|| backoff(self.attempts, fastrand::f64()));
+        let chance = fastrand::f64();
+        let wait = match after {
+            // A little later than the server says: others were told the same.
+            Some(after) => after.saturating_add(FIRST_WAIT.mul_f64(chance).min(after / 10)),
+            None => backoff(self.attempts, chance),
+        };
         if self.attempts >= self.patience.attempts || wait >= self.left() {
             return false;
         }

@@ -13,12 +13,12 @@ mod schema;
 use axum::response::Response;
 use http::{
     HeaderValue, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
 
 use super::{
-    Admitted, App, REPLAY,
+    Admitted, App, REPLAY, json_response as send,
     log::{self, Named, Refused},
     oxp,
 };
@@ -115,12 +115,4 @@ fn refused(refusal: &Refusal, id: Option<&request::Id>) -> Response {
 fn json(status: StatusCode, body: &impl Serialize) -> Response {
     let body = serde_json::to_vec(body).expect("our own bodies have string keys only");
     send(status, body.into())
-}
-
-fn send(status: StatusCode, body: axum::body::Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }

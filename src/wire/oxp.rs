@@ -12,7 +12,7 @@ mod response;
 use axum::response::Response;
 use http::{
     HeaderName, HeaderValue, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub(crate) use catalogue::Catalogue;
 use dialect::Dialect;
 use error::{ErrorBody, status_of};
 
-pub(super) use error::{clipped, detail_of};
+pub(super) use error::{UNAVAILABLE, clipped, detail_of};
 pub(super) use response::milliseconds;
 pub(crate) use response::size_as_sent;
 
@@ -132,12 +132,17 @@ fn rejected_in(dialect: Dialect, rejection: &Rejection, call: Option<&Refused>) 
 }
 
 /// Any other path.
-pub(super) fn not_found() -> Response {
+pub(super) fn not_found(has_opentool: bool) -> Response {
+    let detail = if has_opentool {
+        "This server has GET /health, GET /tools and POST /tools/call, and for OpenTool GET \
+         /opentool/version, GET /opentool/load and POST /opentool/call."
+    } else {
+        "This server has GET /health, GET /tools and POST /tools/call."
+    };
     error_response(
         StatusCode::NOT_FOUND,
         "There is nothing at this path",
-        "OXP has GET /health, GET /tools and POST /tools/call; OpenTool, where it is on, GET \
-         /opentool/version, GET /opentool/load and POST /opentool/call.",
+        detail,
     )
 }
 
@@ -187,10 +192,8 @@ fn json(status: StatusCode, body: &impl Serialize) -> Response {
 
 /// Every OXP answer says which version of the protocol it follows.
 fn send(status: StatusCode, body: axum::body::Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
+    let mut response = super::json_response(status, body);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(dialect::VERSION_HEADER, HeaderValue::from_static("1.0"));
     response
 }

@@ -228,6 +228,18 @@ proptest! {
     }
 
     #[test]
+    fn every_call_of_a_function_is_answered(params in near_call(), id in near_call()) {
+        let call = json!({"jsonrpc": "2.0", "method": "T_Free", "params": params, "id": id});
+        let body = call.to_string();
+        let event = &events("POST", "/opentool/call", &Map::new(), body.as_bytes(), false)[0];
+        let answer = blocking(FUNCTION.answer(&event.to_string())).unwrap();
+        prop_assert!([200, 400].contains(&answer.status), "{answer:?}");
+        prop_assert_eq!(&answer.body["jsonrpc"], "2.0");
+        let id = if id.is_string() || id.is_number() { id } else { json!("") };
+        prop_assert_eq!(&answer.body["id"], &id);
+    }
+
+    #[test]
     fn every_event_is_answered_or_refused_in_words(
         event in prop_oneof![json_value(), near_call()],
         text in ".{0,80}",

@@ -1,9 +1,10 @@
 //! The OpenTool document: what a server has to call.
 
-use std::collections::BTreeMap;
-
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::requirement::null_is_default;
 
 /// An OpenTool document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,11 +18,15 @@ pub struct OpenTool {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerUrl>,
     /// What there is to call.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub functions: Vec<Function>,
     /// Schemas that others refer to, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub schemas: BTreeMap<String, Schema>,
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "IndexMap::is_empty"
+    )]
+    pub schemas: IndexMap<String, Schema>,
 }
 
 /// What a server says of itself.
@@ -31,7 +36,7 @@ pub struct Info {
     /// Its name.
     pub title: String,
     /// What it is for.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
     /// `x.y.z`.
     pub version: String,
@@ -55,10 +60,10 @@ pub struct Function {
     /// Its name, by which it is called.
     pub name: String,
     /// What it does.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
     /// What it takes.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub parameters: Vec<Parameter>,
     /// What it gives.
     #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
@@ -77,7 +82,7 @@ pub struct Parameter {
     /// What it looks like.
     pub schema: Schema,
     /// Whether a call must have it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub required: bool,
 }
 
@@ -99,22 +104,40 @@ pub struct Return {
 #[non_exhaustive]
 pub struct Schema {
     /// `boolean`, `integer`, `number`, `string`, `array` or `object`; empty beside a reference.
-    #[serde(rename = "type", default, skip_serializing_if = "String::is_empty")]
+    #[serde(
+        rename = "type",
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub kind: String,
     /// What it means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// An object's properties.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub properties: BTreeMap<String, Schema>,
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "IndexMap::is_empty"
+    )]
+    pub properties: IndexMap<String, Schema>,
     /// What stands in an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<Schema>>,
     /// The values there are.
-    #[serde(rename = "enum", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "enum",
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub values: Vec<Value>,
     /// The properties that have to be there.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub required: Vec<String>,
     /// `#/schemas/NAME`: the schema stands in the document's `schemas`.
     #[serde(rename = "$ref", skip_serializing_if = "Option::is_none")]

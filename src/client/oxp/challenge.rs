@@ -3,13 +3,15 @@
 //! OXP 1.0, Authorization Challenges: the user follows `url` once, `check_url` tells when that is
 //! done, then the same call succeeds.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use serde::Deserialize;
 
-use super::{Client, status_error};
-use crate::client::Error;
+use super::{Client, advice_on, status_error};
+use crate::client::{Error, http::Received, retry::Advice};
+
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// What the user has to allow, and where.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -36,8 +38,8 @@ pub enum Decision {
 }
 
 impl Client {
-    /// Asks until the user has answered a challenge. The server's credentials go to `check_url`
-    /// only if it is on the same server.
+    /// Asks until the user has answered a challenge. `check_url` is asked wherever it is, as the
+    /// specification has it; the credentials go along only if it is on the same server.
     ///
     /// # Errors
     /// No decision in time, a `check_url` that is none, an answer that is none.
@@ -49,27 +51,36 @@ impl Client {
             return Err(Error::Setup("the challenge has no URL to ask at".into()));
         };
         let begun = Instant::now();
+        let every = self.poll_every.max(SHORTEST_WAIT);
         loop {
-            let timeout = self.patience.timeout;
-            match self.http.get(url.clone(), HeaderMap::new(), timeout).await {
-                Ok(received) if received.status.is_success() => {
-                    match received.json()?["status"].as_str() {
-                        Some("completed") => return Ok(Decision::Completed),
-                        Some("failed") => return Ok(Decision::Failed),
-                        Some("pending") => {}
-                        _ => return Err(Error::Unreadable("it has no known 'status'".into())),
-                    }
-                }
-                // It may be back before the user is.
-                Ok(received) if received.status.is_server_error() => {}
-                Err(Error::Unreachable(_)) => {}
-                Ok(received) => return Err(status_error(&received)),
-                Err(error) => return Err(error),
-            }
-            if begun.elapsed() + self.poll_every >= self.challenge_for {
+            let left = self.challenge_for.saturating_sub(begun.elapsed());
+            if left.is_zero() {
                 return Err(Error::StillPending);
             }
-            tokio::time::sleep(self.poll_every).await;
+            let timeout = self.patience.timeout.min(left);
+            let received = self.http.get(url.clone(), HeaderMap::new(), timeout).await;
+            let after = match advice_on(&received) {
+                // It may be back before the user is.
+                Advice::Again(after) => after,
+                Advice::Done => match decision_in(&received?)? {
+                    Some(decision) => return Ok(decision),
+                    None => None,
+                },
+            };
+            let left = self.challenge_for.saturating_sub(begun.elapsed());
+            tokio::time::sleep(every.max(after.unwrap_or_default()).min(left)).await;
         }
+    }
+}
+
+fn decision_in(received: &Received) -> Result<Option<Decision>, Error> {
+    if !received.status.is_success() {
+        return Err(status_error(received));
+    }
+    match received.json()?["status"].as_str() {
+        Some("completed") => Ok(Some(Decision::Completed)),
+        Some("failed") => Ok(Some(Decision::Failed)),
+        Some("pending") => Ok(None),
+        _ => Err(Error::Unreadable("it has no known 'status'".into())),
     }
 }

@@ -8,7 +8,11 @@ use serde_json::{Map, Value};
 
 use super::{Challenge, status_error};
 use crate::{
-    client::{Error, http::Received, retry::Advice},
+    client::{
+        Error,
+        http::{Received, decoded},
+        retry::Advice,
+    },
     requirement::null_is_default,
 };
 
@@ -214,7 +218,7 @@ struct ServerError {
 #[derive(Deserialize)]
 struct ValidationError {
     message: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     parameter_errors: BTreeMap<String, String>,
 }
 
@@ -245,11 +249,6 @@ impl MissingRequirements {
     }
 }
 
-fn decoded<T: for<'de> Deserialize<'de>>(value: Value) -> Result<T, Error> {
-    let unreadable = |error| Error::Unreadable(format!("it is not what it should be: {error}"));
-    serde_json::from_value(value).map_err(unreadable)
-}
-
 fn failed(error: Object) -> Result<Outcome, Error> {
     let error: ToolError = decoded(Value::Object(error))?;
     // Some servers report here what the specification reports in a 400.
@@ -257,8 +256,17 @@ fn failed(error: Object) -> Result<Outcome, Error> {
         let missing = missing.said(error.message, error.developer_message);
         return Ok(Outcome::Missing(missing));
     }
-    let retry_after = error.retry_after_ms;
-    let retry_after = retry_after.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
+    let too_long = |ms: f64| {
+        if ms > 0.0 {
+            Duration::MAX
+        } else {
+            Duration::ZERO
+        }
+    };
+    let retry_after = error.retry_after_ms.map(|ms| {
+        let time = Duration::try_from_secs_f64(ms / 1000.0);
+        time.unwrap_or_else(|_| too_long(ms))
+    });
     Ok(Outcome::Failed(Failed {
         message: error.message,
         developer_message: error.developer_message,
@@ -269,7 +277,10 @@ fn failed(error: Object) -> Result<Outcome, Error> {
 }
 
 fn refused(received: &Received) -> Result<Outcome, Error> {
-    let error: ServerError = decoded(received.json()?)?;
+    // Something in between may answer in words of its own.
+    let Ok(error) = received.decoded::<ServerError>() else {
+        return Err(status_error(received));
+    };
     Ok(match error.missing_requirements {
         Some(missing) => Outcome::Missing(missing.said(error.message, error.developer_message)),
         None => Outcome::Refused(Refused {
@@ -280,7 +291,9 @@ fn refused(received: &Received) -> Result<Outcome, Error> {
 }
 
 fn invalid(received: &Received) -> Result<Outcome, Error> {
-    let error: ValidationError = decoded(received.json()?)?;
+    let Ok(error) = received.decoded::<ValidationError>() else {
+        return Err(status_error(received));
+    };
     Ok(Outcome::InvalidInput {
         message: error.message,
         parameter_errors: error.parameter_errors,

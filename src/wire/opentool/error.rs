@@ -83,14 +83,15 @@ impl Refusal {
     }
 
     pub(super) fn message(&self) -> String {
-        const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
         match &self.rejection {
             // The text that the specification gives to its clients.
             Rejection::Unauthenticated(_) => "Please check API Key is VALID or NOT".to_owned(),
             Rejection::Malformed { detail, .. } => detail.clone(),
             Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
             Rejection::InvalidInput(errors) => invalid_params(errors),
-            Rejection::Missing(_) if self.rejection.is_temporary() => UNAVAILABLE.to_owned(),
+            Rejection::Missing(_) if self.rejection.is_temporary() => {
+                super::oxp::UNAVAILABLE.to_owned()
+            }
             Rejection::Missing(missing) => missing_requirements(missing),
             Rejection::Misdefined { .. } => {
                 "This tool cannot be called because of a mistake in its definition".to_owned()
@@ -99,7 +100,7 @@ impl Refusal {
                 asked for other arguments. Nothing was run; a new call needs a new id."
                 .to_owned(),
             Rejection::Undecided | Rejection::Unprotected(_) | Rejection::Unavailable => {
-                UNAVAILABLE.to_owned()
+                super::oxp::UNAVAILABLE.to_owned()
             }
             // What only OXP's calls can name.
             other @ (Rejection::UnsupportedVersion
@@ -119,11 +120,18 @@ fn unknown(name: &str, closest: Option<&str>) -> String {
 
 /// Every bad parameter, not only the first.
 fn invalid_params(errors: &ParameterErrors) -> String {
+    /// As many as a model should read; names are as long as the caller likes.
+    const LONGEST: usize = 8000;
     let errors: Vec<_> = errors
         .iter()
         .map(|(path, error)| format!("{path}: {error}"))
         .collect();
-    format!("Some input parameters are invalid: {}", errors.join("; "))
+    let mut text = format!("Some input parameters are invalid: {}", errors.join("; "));
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push('…');
+    }
+    text
 }
 
 /// The calls of this protocol cannot bring what is missing; the server's owner has to.
@@ -134,13 +142,11 @@ fn missing_requirements(missing: &Missing) -> String {
     if missing.requirements.user_id {
         which.push("a user id".to_owned());
     }
-    let secrets = missing.requirements.secrets.iter().zip(&missing.places);
-    which.extend(secrets.map(|(it, place)| match place {
-        Some(place) => format!("the secret '{}' in {place}", it.id),
-        None => format!("the secret '{}'", it.id),
-    }));
+    // Where it should be, and why it cannot be read, is for the log: this text is for the model.
+    let secrets = missing.requirements.secrets.iter();
+    which.extend(secrets.map(|it| format!("the secret '{}'", it.id)));
     let unreadable = missing.unreadable.iter();
-    which.extend(unreadable.map(|(id, error)| format!("the secret '{id}' ({error})")));
+    which.extend(unreadable.map(|(id, _)| format!("the secret '{id}', which cannot be read")));
     let mut text = format!("{} needs {}.", missing.tool, which.join(" and "));
     if missing.requirements.user_id || !missing.requirements.authorization.is_empty() {
         text.push_str(" OpenTool's calls cannot bring a user id or tokens.");

@@ -53,7 +53,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Decoded {
     let request = match request_in(body) {
         Ok(request) => request,
-        Err((code, detail)) => return Decoded::refused(None, code, detail),
+        Err((code, detail)) => return Decoded::refused(id_somewhere_in(body), code, detail),
     };
     let (id, call_id) = match request.id.map(|id| (id, id_in(id))) {
         None => {
@@ -61,7 +61,7 @@ pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Dec
             return Decoded::refused(None, INVALID_REQUEST, detail);
         }
         Some((_, None)) => {
-            let detail = "'id' must be a string or a number.";
+            let detail = "'id' must be a string or a number of at most 256 characters.";
             return Decoded::refused(None, INVALID_REQUEST, detail);
         }
         Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
@@ -122,8 +122,20 @@ fn request_in(body: &[u8]) -> Result<Request<'_>, (i32, String)> {
     })
 }
 
-/// The text of an id, by which a repeated call is known.
+/// The id of a request that cannot be read: one that has a field twice, for example.
+fn id_somewhere_in(body: &[u8]) -> Option<Box<Id>> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let id = RawValue::from_string(body.get("id")?.to_string()).ok()?;
+    id_in(&id).is_some().then_some(id)
+}
+
+/// The text of an id, by which a repeated call is known. It comes back in the answer, which must
+/// not become too large to send.
 fn id_in(id: &RawValue) -> Option<String> {
+    const LONGEST: usize = 256;
+    if id.get().len() > LONGEST {
+        return None;
+    }
     match serde_json::from_str(id.get()).ok()? {
         Value::String(text) => Some(text),
         Value::Number(_) => Some(id.get().to_owned()),

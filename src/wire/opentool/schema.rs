@@ -3,16 +3,20 @@
 //! One type of six, `description`, `properties`, `items`, `enum` and `required`: published clients
 //! refuse more. What is lost is said in the description, which is what models read.
 
+mod kind;
 mod rules;
 mod union;
+mod variant;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
+use kind::{fits, kind_of, kinds_of};
+
 type Object = Map<String, Value>;
 
 /// A schema of OpenTool's.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Reduced {
     #[serde(rename = "type")]
     kind: &'static str,
@@ -34,9 +38,9 @@ pub(super) struct Reduced {
     rules: Vec<String>,
     #[serde(skip)]
     may_be_null: bool,
-    /// Whether values of another type than `kind` fit as well, `null` aside.
+    /// All types of values that fit, `null` aside.
     #[serde(skip)]
-    may_be_another: bool,
+    kinds: Vec<&'static str>,
 }
 
 /// A parameter of a function.
@@ -83,22 +87,20 @@ impl Reduced {
         }
     }
 
-    pub(super) fn is_object(&self) -> bool {
-        self.kind == "object"
-    }
-
     /// As what `result` is: the object that a tool gives, or one around any other value.
     pub(super) fn into_result(mut self) -> Self {
-        if self.is_object() && !self.may_be_another {
+        let may_be_object = self.kinds.contains(&"object");
+        let is_object = may_be_object && self.kinds.len() == 1;
+        if is_object {
             if self.may_be_null {
                 // `null` becomes an empty object.
                 self.required.clear();
             }
             return self;
         }
-        let is_required = !self.may_be_null && !(self.may_be_another);
+        let is_required = !self.may_be_null && !may_be_object;
         let mut description = self.description.clone();
-        if self.may_be_another {
+        if may_be_object {
             let rule = "A value that is an object is the result itself, without `value`.";
             self.rules = vec![rule.to_owned()];
             self.append_rules(&mut description);
@@ -138,7 +140,7 @@ impl Reduced {
             required: Vec::new(),
             rules: Vec::new(),
             may_be_null: false,
-            may_be_another: false,
+            kinds: vec![kind],
         }
     }
 
@@ -146,17 +148,17 @@ impl Reduced {
         Self {
             rules: vec!["Any JSON value.".to_owned()],
             may_be_null: true,
-            may_be_another: true,
+            kinds: kind::ALL.to_vec(),
             ..Self::bare("object")
         }
     }
 
     fn of_object(schema: &Object) -> Self {
-        let is_of_no_kind = union::kinds_of(schema).is_empty();
+        let only_null = kinds_of(schema) == ["null"];
         let mut reduced = match kind_of(schema) {
             Some(kind) => Self::bare(kind),
-            None if is_of_no_kind && union::forms_of(schema).is_none() => Self::anything(),
-            None => Self::bare("object"),
+            None if only_null || union::forms_of(schema).is_some() => Self::bare("object"),
+            None => Self::anything(),
         };
         if let Some(Value::String(text)) = schema.get("description") {
             reduced.description.clone_from(text);
@@ -168,7 +170,26 @@ impl Reduced {
         reduced.take_parts(schema);
         reduced.take_forms(schema);
         reduced.rules.extend(rules::of(schema));
+        reduced.keep_known_names();
         reduced
+    }
+
+    /// `required` may name what `properties` does not describe.
+    fn keep_known_names(&mut self) {
+        let properties = self.properties.as_deref().unwrap_or_default();
+        let is_known = |name: &String| properties.iter().any(|(known, _)| known == name);
+        let mut names: Vec<String> = Vec::new();
+        for name in std::mem::take(&mut self.required) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let (known, others): (Vec<_>, Vec<_>) = names.into_iter().partition(is_known);
+        self.required = known;
+        if !others.is_empty() {
+            self.rules
+                .push(format!("Must have {}.", others.join(" and ")));
+        }
     }
 
     fn take_properties(&mut self, schema: &Object) {
@@ -200,89 +221,35 @@ impl Reduced {
         let Some(values) = constant.or(listed.map(Vec::as_slice)) else {
             return;
         };
-        let is_scalar = !matches!(self.kind, "object" | "array");
-        let fits = |value: &&Value| is_scalar && fits(value, self.kind);
-        self.values = values.iter().filter(fits).cloned().collect();
-        let others: Vec<_> = values.iter().filter(|it| !fits(it)).collect();
+        let is_said = self.may_be_null;
+        self.may_be_null |= values.contains(&Value::Null);
+        let others = self.choose(values);
+        let others = others.iter().filter(|value| !(is_said && value.is_null()));
+        let others: Vec<_> = others.map(ToString::to_string).collect();
         if others.is_empty() {
             return;
         }
-        let others: Vec<_> = others.iter().map(ToString::to_string).collect();
-        let also = if self.values.is_empty() { "" } else { "also " };
-        self.rules
-            .push(format!("May {also}be {}.", others.join(" or ")));
+        let may = match (constant, self.values.is_empty()) {
+            (Some(_), _) => "Must be",
+            (None, true) => "Must be one of:",
+            (None, false) => "May also be",
+        };
+        self.rules.push(format!("{may} {}.", others.join(" or ")));
     }
-}
 
-/// The type that is written; `None` where there is none, or only `null`.
-fn kind_of(schema: &Object) -> Option<&'static str> {
-    let named = union::kinds_of(schema).into_iter().find(|it| *it != "null");
-    let by_value = || {
-        let listed = schema.get("enum").and_then(Value::as_array);
-        let mut values = schema
-            .get("const")
-            .into_iter()
-            .chain(listed.into_iter().flatten());
-        values.find_map(kind_of_value)
-    };
-    let by_keyword = || {
-        const KEYWORDS: [(&str, &[&str]); 4] = [
-            (
-                "object",
-                &[
-                    "properties",
-                    "additionalProperties",
-                    "patternProperties",
-                    "required",
-                ],
-            ),
-            ("array", &["items", "prefixItems", "minItems", "maxItems"]),
-            ("string", &["pattern", "minLength", "maxLength", "format"]),
-            (
-                "number",
-                &[
-                    "minimum",
-                    "maximum",
-                    "exclusiveMinimum",
-                    "exclusiveMaximum",
-                    "multipleOf",
-                ],
-            ),
-        ];
-        let has = |names: &[&str]| names.iter().any(|name| schema.contains_key(*name));
-        KEYWORDS
-            .into_iter()
-            .find(|(_, names)| has(names))
-            .map(|(kind, _)| kind)
-    };
-    let by_part = || {
-        let parts = schema
-            .get("allOf")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let forms = union::forms_of(schema).into_iter().flatten();
-        let mut kinds = parts.chain(forms).filter_map(|it| kind_of(it.as_object()?));
-        kinds.next()
-    };
-    named.or_else(by_value).or_else(by_keyword).or_else(by_part)
-}
-
-fn kind_of_value(value: &Value) -> Option<&'static str> {
-    Some(match value {
-        Value::Null => return None,
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    })
-}
-
-fn fits(value: &Value, kind: &str) -> bool {
-    let of_value = kind_of_value(value);
-    of_value == Some(kind) || (of_value, kind) == (Some("integer"), "number")
+    /// Adds the values that fit the type, each once; returns the others.
+    fn choose<'a>(&mut self, values: &'a [Value]) -> Vec<&'a Value> {
+        let is_scalar = !matches!(self.kind, "object" | "array");
+        let mut others = Vec::new();
+        for value in values {
+            if !(is_scalar && fits(value, self.kind)) {
+                others.push(value);
+            } else if !self.values.contains(value) {
+                self.values.push(value.clone());
+            }
+        }
+        others
+    }
 }
 
 fn names_in(names: Option<&Value>) -> Vec<String> {

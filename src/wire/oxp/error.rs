@@ -13,7 +13,7 @@ use crate::{
     schema::ParameterErrors,
 };
 
-const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
+pub(crate) const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
 
 /// The status of a rejection.
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
@@ -166,13 +166,14 @@ fn not_found(qualified: &str) -> String {
     format!("Tool '{name}' was not found")
 }
 
-/// An id has a grammar, but no length that would end.
+/// Neither ids nor names of functions have a length that would end.
 pub(crate) fn clipped(qualified: &str) -> String {
     const LONGEST: usize = 128;
-    match qualified.get(..LONGEST) {
-        Some(beginning) if qualified.len() > LONGEST => format!("{beginning}…"),
-        _ => qualified.to_owned(),
+    if qualified.len() <= LONGEST {
+        return qualified.to_owned();
     }
+    let end = qualified.floor_char_boundary(LONGEST);
+    format!("{}…", &qualified[..end])
 }
 
 fn missing_requirements(missing: &Missing) -> ErrorBody<'_> {
@@ -221,5 +222,19 @@ fn missing_requirements(missing: &Missing) -> ErrorBody<'_> {
             secrets: &requirements.secrets,
         }),
         ..ErrorBody::plain(message, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clipped;
+
+    #[test]
+    fn what_is_too_long_is_clipped_between_characters() {
+        assert_eq!(clipped("T.Tool"), "T.Tool");
+        for text in ["a".repeat(200), format!("a{}", "é".repeat(200))] {
+            let clipped = clipped(&text);
+            assert!(clipped.len() <= 131 && clipped.ends_with('…'), "{clipped}");
+        }
     }
 }

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use toolbox::Endpoints;
 use tower::ServiceExt;
 
+use crate::support::repository;
+
 /// What came of a call, whichever protocol said it.
 #[derive(Debug, PartialEq)]
 enum Answer {
@@ -149,6 +151,95 @@ async fn every_protocol_says_the_same() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn an_id_comes_back_as_it_came() {
+    let server = toolbox::server(toolbox::tools(Endpoints::default())).unwrap();
+    let router = server.into_router().unwrap();
+    let longest = format!("\"{}\"", "x".repeat(254));
+    for id in [
+        "1.50",
+        "1e2",
+        "-0",
+        "123456789012345678901234567890",
+        r#""\u0041""#,
+        "\"\"",
+        &longest,
+    ] {
+        for call in [
+            format!(r#"{{"jsonrpc": "2.0", "method": "System_GetTimestamp", "id": {id} }}"#),
+            format!(r#"{{"jsonrpc": "2.0", "method": "No_Such", "id": {id} }}"#),
+            format!(r#"{{"jsonrpc": "1.0", "method": "No_Such", "id": {id} }}"#),
+        ] {
+            let request = Request::post("/opentool/call")
+                .body(Body::from(call))
+                .unwrap();
+            let response = router.clone().oneshot(request).await.unwrap();
+            let body = to_bytes(response.into_body(), 10_000).await.unwrap();
+            let body = String::from_utf8(body.to_vec()).unwrap();
+            assert!(body.ends_with(&format!(r#","id":{id}}}"#)), "{body}");
+        }
+    }
+    let too_long = format!("\"{}\"", "x".repeat(255));
+    let call =
+        format!(r#"{{"jsonrpc": "2.0", "method": "System_GetTimestamp", "id": {too_long} }}"#);
+    let request = Request::post("/opentool/call")
+        .body(Body::from(call))
+        .unwrap();
+    let (status, body) = ask(&router, request).await;
+    assert_eq!((status, &body["id"]), (400, &json!("")));
+}
+
+#[tokio::test]
+async fn a_server_without_tools_has_no_document() {
+    let server = toolbox::server(Vec::new()).unwrap();
+    let router = server.into_router().unwrap();
+    let load = || Request::get("/opentool/load").body(Body::empty()).unwrap();
+    assert_eq!(ask(&router, load()).await, (200, json!({})));
+}
+
+#[test]
+fn a_version_that_is_none_ends_the_start() {
+    for (version, is_one) in [
+        ("1.0.0", true),
+        ("1.0", false),
+        ("v1.0.0", false),
+        ("1.0.0-rc1", false),
+    ] {
+        let server = toolbox::server(Vec::new())
+            .unwrap()
+            .about("T", "D", version);
+        let error = server
+            .into_router()
+            .map(drop)
+            .map_err(|error| error.to_string());
+        assert_eq!(error.is_ok(), is_one, "{version}: {error:?}");
+        assert!(error.err().is_none_or(|text| text.contains("x.y.z")));
+    }
+}
+
+#[test]
+fn clients_are_no_part_of_the_function() {
+    let output = std::process::Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--package",
+            "toolbox",
+            "--edges",
+            "normal,features",
+        ])
+        .current_dir(repository(""))
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        tree.contains(r#"lambda_tools feature "jwt""#),
+        "{tree}{error}"
+    );
+    assert!(!tree.contains(r#"lambda_tools feature "client""#), "{tree}");
 }
 
 async fn ask(router: &Router, request: Request<Body>) -> (u16, Value) {

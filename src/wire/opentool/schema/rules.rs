@@ -5,12 +5,11 @@ use serde_json::Value;
 use super::Object;
 
 /// What is said elsewhere, or says nothing to a caller.
-const SILENT: [&str; 21] = [
+const SILENT: [&str; 18] = [
     "$comment",
     "$id",
     "$schema",
     "allOf",
-    "anyOf",
     "const",
     "description",
     "enum",
@@ -20,14 +19,12 @@ const SILENT: [&str; 21] = [
     "required",
     "title",
     "type",
-    "unevaluatedProperties",
     "writeOnly",
     // Beside `if` and `contains`, with which they are said.
     "else",
     "then",
     "maxContains",
     "minContains",
-    "contentEncoding",
 ];
 
 pub(super) fn of(schema: &Object) -> Vec<String> {
@@ -59,7 +56,11 @@ fn rule_of(keyword: &str, value: &Value, schema: &Object) -> Option<String> {
             let examples: Vec<_> = examples.iter().map(Value::to_string).collect();
             format!("Examples: {}.", examples.join(", "))
         }
-        ("additionalProperties", Value::Bool(false)) | ("items", Value::Object(_)) => return None,
+        ("additionalProperties" | "unevaluatedProperties", Value::Bool(false))
+        | ("items", Value::Object(_)) => return None,
+        // Told form by form, but for a second union beside the first.
+        ("anyOf", _) if !schema.contains_key("oneOf") => return None,
+        ("contentEncoding", Value::String(encoding)) => format!("Encoded as {encoding}."),
         ("additionalProperties", Value::Bool(true)) => "May have other properties.".to_owned(),
         ("additionalProperties", other) => {
             format!("Any other property: {}.", text_of(other))

@@ -61,6 +61,7 @@ fn what_the_format_knows_stays() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_it_does_not_know_is_said() {
     for (schema, expected) in [
         (
@@ -95,7 +96,7 @@ fn what_it_does_not_know_is_said() {
         ),
         (
             json!({"const": {"a": 1}}),
-            json!({"type": "object", "description": "May be {\"a\":1}."}),
+            json!({"type": "object", "description": "Must be {\"a\":1}."}),
         ),
         (
             json!({"enum": ["a", 1, null]}),
@@ -135,6 +136,39 @@ fn what_it_does_not_know_is_said() {
                 "required": ["a"], "description": "Must have at least 1 properties."}),
         ),
         (
+            json!({"enum": [[1], [2]]}),
+            json!({"type": "array", "description": "Must be one of: [1] or [2]."}),
+        ),
+        (
+            json!({"type": ["string", "null"], "enum": ["a", null]}),
+            json!({"type": "string", "enum": ["a"], "description": "May also be null."}),
+        ),
+        (
+            json!({"type": ["string", "integer"], "oneOf": [{"enum": [1]}, {"enum": ["a"]}]}),
+            json!({"type": "string", "enum": ["a"],
+                "description": "May also be integer. May also be: {\"enum\":[1]}."}),
+        ),
+        (
+            json!({"type": "string", "enum": ["a"], "oneOf": [{"const": "a"}]}),
+            json!({"type": "string", "enum": ["a"]}),
+        ),
+        (
+            json!({"type": "string", "contentEncoding": "base64"}),
+            json!({"type": "string", "description": "Encoded as base64."}),
+        ),
+        (
+            json!({"type": "object", "required": ["x"], "properties": {"a": {"type": "string"}}}),
+            json!({"type": "object", "properties": {"a": {"type": "string"}},
+                "description": "Must have x."}),
+        ),
+        (
+            json!({"allOf": [
+                {"type": "object", "properties": {"a": {"type": "string"}}},
+                {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}}]}),
+            json!({"type": "object", "properties": {"a": {"type": "string",
+                "description": "At the same time: {\"type\":\"string\",\"enum\":[\"x\"]}."}}}),
+        ),
+        (
             json!(true),
             json!({"type": "object", "description": "Any JSON value."}),
         ),
@@ -168,6 +202,44 @@ fn variants_become_one_object_with_the_properties_of_all() {
             "description": "Has one of these forms: {kind: \"circle\", radius} (Round); \
                 {kind: \"square\", width, name?}."})
     );
+}
+
+#[test]
+fn what_variants_hold_under_one_name_is_not_lost() {
+    let variant = |tag: &str, content: Value| {
+        json!({"type": "object", "required": ["t", "c"], "properties": {
+            "t": {"type": "string", "const": tag}, "c": content}})
+    };
+    let object = |name: &str| json!({"type": "object", "properties": {name: {"type": "integer"}}, "required": [name]});
+    let schema = json!({"oneOf": [variant("A", object("a")), variant("B", object("b"))]});
+    let content = &reduced(&schema)["properties"]["c"];
+    assert_eq!(
+        *content,
+        json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}})
+    );
+    let schema = json!({"oneOf": [
+        variant("A", json!({"type": "integer"})), variant("B", object("b")),
+        variant("C", json!({"type": "array", "items": {"type": "string"}}))]});
+    let content = &reduced(&schema)["properties"]["c"];
+    let text = content["description"].as_str().unwrap();
+    assert_eq!(content["type"], "integer");
+    assert!(
+        text.contains("\"b\"") && text.contains("\"items\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn unions_in_unions_keep_all_their_types() {
+    let number_or_object = json!({"anyOf": [{"type": "object"}, {"type": "number"}]});
+    let result = |schema: &Value| Reduced::of(schema).into_result();
+    let mixed = result(&json!({"anyOf": [number_or_object, {"type": "null"}]}));
+    assert!(mixed.required.is_empty() && mixed.description.contains("result itself"));
+    let mixed = serde_json::to_value(mixed).unwrap();
+    assert!(mixed["properties"]["value"].is_object(), "{mixed}");
+    let scalars = result(&json!({"type": ["string", "integer"]}));
+    assert_eq!(scalars.required, ["value"]);
+    assert!(!scalars.description.contains("result itself"));
 }
 
 /// Whatever Rust's types become, a tool with it can be described.

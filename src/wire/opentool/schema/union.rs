@@ -5,20 +5,11 @@
 
 use serde_json::Value;
 
-use super::{Object, Reduced, kind_of, names_in, rules::text_of};
-
-/// The types that a schema names, known ones only.
-pub(super) fn kinds_of(schema: &Object) -> Vec<&'static str> {
-    const KNOWN: [&str; 7] = [
-        "boolean", "integer", "number", "string", "array", "object", "null",
-    ];
-    let known = |name: &Value| KNOWN.into_iter().find(|known| name == known);
-    match schema.get("type") {
-        Some(Value::Array(several)) => several.iter().filter_map(known).collect(),
-        Some(one) => known(one).into_iter().collect(),
-        None => Vec::new(),
-    }
-}
+use super::{
+    Object, Reduced,
+    kind::{fits, kinds_of},
+    rules::text_of,
+};
 
 /// The forms of a union, if the schema is one.
 pub(super) fn forms_of(schema: &Object) -> Option<Vec<&Value>> {
@@ -44,10 +35,18 @@ impl Reduced {
             .filter(|kind| *kind != self.kind)
             .collect();
         self.may_be_null |= others.contains(&"null");
-        self.may_be_another |= others.iter().any(|kind| *kind != "null");
+        self.add_kinds(others.iter().filter(|kind| **kind != "null"));
         if !others.is_empty() {
             self.rules
                 .push(format!("May also be {}.", others.join(" or ")));
+        }
+    }
+
+    pub(super) fn add_kinds<'a>(&mut self, kinds: impl IntoIterator<Item = &'a &'static str>) {
+        for kind in kinds {
+            if !self.kinds.contains(kind) {
+                self.kinds.push(kind);
+            }
         }
     }
 
@@ -56,13 +55,31 @@ impl Reduced {
         let parts = schema.get("allOf").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
             let part = Self::with_rules_aside(part);
-            if part.may_be_another && part.rules == ["Any JSON value."] {
+            if part.kind != self.kind {
+                // All that it says are rules, for whatever type there is.
+                let is_any = part
+                    .rules
+                    .first()
+                    .is_some_and(|rule| rule == "Any JSON value.");
+                self.rules
+                    .extend(part.rules.into_iter().skip(usize::from(is_any)));
                 continue;
             }
             self.required.extend(part.required.iter().cloned());
-            self.absorb(part);
+            for (name, property) in part.properties.iter().flatten() {
+                self.add_part(name, property);
+            }
+            self.fill_in(part);
         }
-        self.required.dedup();
+    }
+
+    fn add_part(&mut self, name: &str, property: &Self) {
+        let properties = self.properties.get_or_insert_default();
+        match properties.iter_mut().find(|(known, _)| known == name) {
+            None => properties.push((name.to_owned(), property.clone())),
+            Some((_, known)) if known.text() == property.text() => {}
+            Some((_, known)) => known.say(&format!("At the same time: {}.", property.text())),
+        }
     }
 
     /// `oneOf` and `anyOf`.
@@ -70,33 +87,50 @@ impl Reduced {
         let Some(forms) = forms_of(schema) else {
             return;
         };
+        let names_kinds = !kinds_of(schema).is_empty();
         let (nulls, forms): (Vec<&Value>, Vec<&Value>) =
             forms.into_iter().partition(|form| is_null(form));
-        if !nulls.is_empty() {
-            self.may_be_null = true;
+        self.may_be_null |= !nulls.is_empty();
+        let reduced: Vec<_> = forms.iter().map(|it| Self::with_rules_aside(it)).collect();
+        for form in &reduced {
+            if !names_kinds {
+                self.add_kinds(&form.kinds);
+            }
+            self.may_be_null |= form.may_be_null;
         }
-        let is_object = |form: &&Value| form.as_object().and_then(kind_of) == Some("object");
-        let constants = constants_of(&forms, self.kind);
-        if let Some(constants) = constants {
+        let is_object = |form: &Self| form.kinds == ["object"];
+        if let Some(constants) = constants_of(&forms, self.kind) {
             self.take_constants(constants);
-        } else if self.kind == "object" && forms.len() > 1 && forms.iter().all(is_object) {
-            self.take_objects(&forms);
-        } else if let Some((first, others)) = forms.split_first() {
-            let first = Self::with_rules_aside(first);
-            self.required.extend(first.required.iter().cloned());
-            self.may_be_null |= first.may_be_null;
-            self.absorb(first);
-            self.may_be_another |= !others.is_empty();
-            let texts = others.iter().map(|form| text_of(form));
-            self.rules
-                .extend(texts.map(|text| format!("May also be: {text}.")));
+        } else if self.kind == "object" && reduced.len() > 1 && reduced.iter().all(is_object) {
+            self.take_objects(reduced, &forms);
+        } else {
+            self.take_first(reduced, &forms);
         }
         if !nulls.is_empty() {
             self.rules.push("May also be null.".to_owned());
         }
     }
 
-    fn absorb(&mut self, other: Self) {
+    /// The form that is of the type that is written; the others are said.
+    fn take_first(&mut self, mut reduced: Vec<Self>, forms: &[&Value]) {
+        let written = reduced.iter().position(|form| form.kind == self.kind);
+        let others = forms.iter().enumerate();
+        let others = others.filter(|(place, _)| Some(*place) != written);
+        let rules = others.map(|(_, form)| format!("May also be: {}.", text_of(form)));
+        let rules: Vec<_> = rules.collect();
+        if let Some(place) = written {
+            let first = reduced.swap_remove(place);
+            self.required.extend(first.required.iter().cloned());
+            for (name, property) in first.properties.iter().flatten() {
+                self.add_part(name, property);
+            }
+            self.fill_in(first);
+        }
+        self.rules.extend(rules);
+    }
+
+    /// What another says where this one says nothing.
+    fn fill_in(&mut self, other: Self) {
         if self.description.is_empty() {
             self.description = other.description;
         }
@@ -104,71 +138,21 @@ impl Reduced {
             self.items = other.items;
         }
         if self.values.is_empty() {
-            self.values = other.values;
-        }
-        for (name, property) in other.properties.into_iter().flatten() {
-            self.add_property(name, property);
+            self.choose(&other.values);
         }
         self.rules.extend(other.rules);
-    }
-
-    fn add_property(&mut self, name: String, property: Self) {
-        let properties = self.properties.get_or_insert_default();
-        match properties.iter_mut().find(|(known, _)| *known == name) {
-            None => properties.push((name, property)),
-            // The tag of variants: the one property has all their constants.
-            Some((_, known)) if known.kind == property.kind => {
-                let both_choose = !known.values.is_empty() && !property.values.is_empty();
-                if both_choose {
-                    let new = property.values.into_iter();
-                    let new: Vec<_> = new.filter(|it| !known.values.contains(it)).collect();
-                    known.values.extend(new);
-                } else {
-                    known.values.clear();
-                }
-            }
-            Some((_, known)) => {
-                known.may_be_another = true;
-                known.description.push_str(" In another form: ");
-                known.description.push_str(property.kind);
-                known.description.push('.');
-            }
-        }
     }
 
     /// Constants with a description each: how schemars writes an enum whose variants are
     /// explained.
     fn take_constants(&mut self, constants: Vec<(&Value, Option<&str>)>) {
         for (value, description) in constants {
-            self.values.push(value.clone());
+            self.choose(std::slice::from_ref(value));
             if let Some(description) = description {
                 let description = description.trim_end_matches('.');
                 self.rules.push(format!("{value}: {description}."));
             }
         }
-    }
-
-    fn take_objects(&mut self, forms: &[&Value]) {
-        let mut in_all: Option<Vec<String>> = None;
-        let mut texts = Vec::new();
-        for form in forms {
-            let required = names_in(form.get("required"));
-            in_all = Some(match in_all {
-                None => required,
-                Some(mut names) => {
-                    names.retain(|name| required.contains(name));
-                    names
-                }
-            });
-            texts.push(text_of_form(form));
-            let mut reduced = Self::with_rules_aside(form);
-            reduced.description.clear();
-            self.absorb(reduced);
-        }
-        self.required.extend(in_all.unwrap_or_default());
-        self.required.dedup();
-        self.rules
-            .push(format!("Has one of these forms: {}.", texts.join("; ")));
     }
 }
 
@@ -186,31 +170,10 @@ fn constants_of<'a>(forms: &[&'a Value], kind: &str) -> Option<Vec<(&'a Value, O
             (None, Some(several)) => several,
             (None, None) => return None,
         };
-        if !values.iter().all(|value| super::fits(value, kind)) {
+        if !values.iter().all(|value| fits(value, kind)) {
             return None;
         }
         found.extend(values.iter().map(|value| (value, description)));
     }
     Some(found)
-}
-
-/// `{type: "circle", radius}`, and what it is for.
-fn text_of_form(form: &Value) -> String {
-    let required = names_in(form.get("required"));
-    let properties = form.get("properties").and_then(Value::as_object);
-    let names = properties.into_iter().flatten().map(|(name, property)| {
-        let optional = if required.contains(name) { "" } else { "?" };
-        match property.get("const") {
-            Some(constant) => format!("{name}{optional}: {constant}"),
-            None => format!("{name}{optional}"),
-        }
-    });
-    let names = names.collect::<Vec<_>>().join(", ");
-    match form.get("description").and_then(Value::as_str) {
-        Some(description) => {
-            let description = description.trim_end_matches('.');
-            format!("{{{names}}} ({description})")
-        }
-        None => format!("{{{names}}}"),
-    }
 }

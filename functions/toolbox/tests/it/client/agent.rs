@@ -26,6 +26,25 @@ fn the_example_runs_what_a_model_has_asked_for() {
     ] {
         assert!(said.contains(line), "{line} is not in\n{said}");
     }
+    let add = said
+        .lines()
+        .filter(|line| line.contains("Calculator_Add") && line.starts_with('{'));
+    let offers: Vec<serde_json::Value> = add
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (name, schema) = ("Calculator_Add", |offer: &serde_json::Value| {
+        offer["type"] == "object"
+    });
+    let [openai, anthropic] = offers.as_slice() else {
+        panic!("{said}")
+    };
+    assert_eq!(openai["type"], "function");
+    assert_eq!(openai["function"]["name"], name);
+    assert!(
+        openai["function"]["description"].is_string() && schema(&openai["function"]["parameters"])
+    );
+    assert_eq!(anthropic["name"], name);
+    assert!(anthropic["description"].is_string() && schema(&anthropic["input_schema"]));
     let source = std::fs::read_to_string(repository("examples/agent.rs")).unwrap();
     assert!(source.lines().count() < 80);
 }

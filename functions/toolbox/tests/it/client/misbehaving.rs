@@ -208,8 +208,6 @@ async fn what_is_no_answer_is_an_error_and_no_panic() {
         ),
         (200, JSON, r#"{"success": "yes", "value": 1}"#),
         (200, html, FIFTEEN),
-        (400, html, "<html>"),
-        (422, JSON, r#"{"message": 5}"#),
     ] {
         let played = Played::start(move |_, _| now(answer(status, headers, body))).await;
         let error = client(&played).call(&add()).await.unwrap_err();
@@ -220,6 +218,59 @@ async fn what_is_no_answer_is_an_error_and_no_panic() {
             "{body}: {error:?}"
         );
     }
+}
+
+/// What stands in between answers in words of its own.
+#[tokio::test]
+async fn a_status_without_its_body_is_told_as_one() {
+    let html = &[("content-type", "text/html")][..];
+    for (status, headers, body) in [
+        (400, html, "<html>"),
+        (400, JSON, ""),
+        (400, JSON, r#"{"message": null}"#),
+        (422, JSON, r#"{"message": 5}"#),
+    ] {
+        let played = Played::start(move |_, _| now(answer(status, headers, body))).await;
+        let error = client(&played).call(&add()).await.unwrap_err();
+        assert!(
+            matches!(error, Error::Status { status: it, .. } if it == status),
+            "{body}: {error:?}"
+        );
+    }
+    let long = format!(r#"{{"message": "{}"}}"#, "é".repeat(10_000));
+    let played = Played::start(move |_, _| now(answer(404, JSON, long.clone()))).await;
+    let error = client(&played).call(&add()).await.unwrap_err();
+    assert!(error.to_string().len() < 600);
+}
+
+#[tokio::test]
+async fn one_attempt_ends_with_the_time_for_all() {
+    let played = Played::start(|_, _| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            answer(200, JSON, FIFTEEN)
+        })
+    })
+    .await;
+    let begun = Instant::now();
+    let client = client(&played).deadline(Duration::from_millis(300));
+    assert!(client.call(&add()).await.is_err());
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    let client = client.wait_at_most(Duration::from_millis(300), Duration::ZERO);
+    let error = client.wait_for(&challenge("/check")).await;
+    assert!(matches!(error, Err(Error::StillPending)));
+    assert!(begun.elapsed() < Duration::from_secs(6));
+}
+
+#[tokio::test]
+async fn without_a_word_from_the_server_it_waits_longer_each_time() {
+    let played = Played::saying(500, &[], "").await;
+    let begun = Instant::now();
+    let _ = client(&played).attempts(3).call(&add()).await;
+    let waited = begun.elapsed();
+    // Half of 250 and of 500 ms at least.
+    assert!(waited >= Duration::from_millis(370), "{waited:?}");
+    assert_eq!(played.asked().len(), 3);
 }
 
 #[tokio::test]
@@ -313,7 +364,7 @@ async fn a_challenge_is_waited_for() {
         let played = Played::start(move |number, _| {
             now(match number {
                 0 => answer(200, JSON, r#"{"status": "pending"}"#),
-                1 => answer(503, &[], ""),
+                1 => answer(503, &[("retry-after", "0")], ""),
                 _ => answer(200, JSON, json!({"status": last}).to_string()),
             })
         })

@@ -122,21 +122,16 @@ async fn a_typed_call_gives_a_value_or_says_why_not() {
     }
     let (_running, url) = Running::serving(&mut toolbox());
     let client = once(&url);
-    let sum: f64 = client
-        .run("Calculator.Add", &json!({"a": 1, "b": 0.5}))
-        .await
-        .unwrap();
+    let add = |input| Call::new("Calculator.Add").input(input);
+    let sum: f64 = client.run(&add(json!({"a": 1, "b": 0.5}))).await.unwrap();
     assert!((sum - 1.5).abs() < f64::EPSILON);
-    let now: Now = client.run("System.GetTimestamp", &json!({})).await.unwrap();
+    let now: Now = client.run(&Call::new("System.GetTimestamp")).await.unwrap();
     assert!(now.timestamp.contains('T'));
-    let error = client
-        .run::<f64>("Calculator.Add", &json!({"a": 1}))
-        .await
-        .unwrap_err();
+    let error = client.run::<f64>(&add(json!({"a": 1}))).await.unwrap_err();
     assert!(error.to_string().contains("b: Is required"), "{error}");
-    let error = client
-        .run::<bool>("Calculator.Add", &json!({"a": 1, "b": 2}))
-        .await;
+    let error = client.run::<f64>(&add(json!([1, 2]))).await.unwrap_err();
+    assert!(matches!(&error, Error::NoValue(it) if matches!(**it, Outcome::Refused(_))));
+    let error = client.run::<bool>(&add(json!({"a": 1, "b": 2}))).await;
     assert!(matches!(error, Err(Error::Unreadable(_))));
 }
 
