@@ -6,6 +6,7 @@
 mod claim;
 pub(crate) mod confidential;
 mod gather;
+mod regrant;
 mod run;
 
 use std::{
@@ -18,8 +19,9 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    Caller, Secret, Toolkit,
+    AuthorizationRequirement, Caller, Secret, Toolkit,
     auth::Users,
+    authorization::Desk,
     host::{Arrival, Host},
     id::Selector,
     idempotency::{Policy, fingerprint_of, protection::Protection},
@@ -171,6 +173,7 @@ impl Valid {
             arrival,
             caller,
             secrets,
+            ..
         } = around;
         Ok(Ready {
             call,
@@ -192,6 +195,8 @@ pub(crate) struct Around {
     pub(crate) arrival: Arrival,
     pub(crate) caller: Caller,
     pub(crate) secrets: Arc<SecretCache>,
+    /// Where users' grants are, if there are any.
+    pub(crate) desk: Option<Arc<Desk>>,
 }
 
 /// How long a call may still take: its tool's limit, counted from its arrival, and no longer than
@@ -218,7 +223,29 @@ pub(crate) struct Ready {
     secrets: Arc<SecretCache>,
 }
 
+/// What it takes to challenge the user anew, after a token of theirs was refused.
+pub(crate) struct Granted {
+    tool: String,
+    user: String,
+    needs: Vec<(AuthorizationRequirement, Secret)>,
+}
+
 impl Ready {
+    /// The tokens that come from what the user has allowed.
+    pub(crate) fn granted(&self) -> Option<Granted> {
+        let found = &self.found;
+        let needs = self.entry.tool.requirements.authorization.iter();
+        let needs = needs.filter(|need| found.granted.contains(&need.id));
+        let needs =
+            needs.filter_map(|need| Some((need.clone(), found.tokens.get(&need.id)?.clone())));
+        let needs: Vec<_> = needs.collect();
+        (!needs.is_empty()).then(|| Granted {
+            tool: self.entry.id.to_string(),
+            user: self.call.given.user_id.clone().unwrap_or_default(),
+            needs,
+        })
+    }
+
     fn time_left(&self) -> Duration {
         time_left(&self.entry, &self.arrival, &self.host)
     }

@@ -24,6 +24,8 @@ pub(crate) struct Inner {
     pub(crate) caller: Caller,
     pub(crate) user_id: Option<String>,
     pub(crate) tokens: BTreeMap<String, Secret>,
+    /// The providers whose tokens come from the user's grants.
+    pub(crate) granted: BTreeSet<String>,
     pub(crate) secrets: BTreeMap<String, Secret>,
     pub(crate) store: Option<Store>,
     pub(crate) now: SystemTime,
@@ -110,6 +112,34 @@ impl Context {
     pub fn token(&self, provider: &str) -> Result<&Secret, Failure> {
         let undeclared = || undeclared(&format!(".authorization({provider:?}, …)"));
         self.0.tokens.get(provider).ok_or_else(undeclared)
+    }
+
+    /// Says that the user's token of a provider was refused where it belongs, and what the tool
+    /// should answer then. If the token came from what the user has allowed here, that is
+    /// forgotten, and the caller gets a new challenge instead of this failure.
+    ///
+    /// ```
+    /// # use lambda_tools::{Context, Failure};
+    /// # enum Refusal { Unauthorized, Other }
+    /// async fn ask(cx: &Context, answer: Result<String, Refusal>) -> Result<String, Failure> {
+    ///     match answer {
+    ///         Ok(text) => Ok(text),
+    ///         Err(Refusal::Unauthorized) => Err(cx.token_refused("google")),
+    ///         Err(Refusal::Other) => Err(Failure::new("Google could not answer")),
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn token_refused(&self, provider: &str) -> Failure {
+        let failure = Failure::new(format!("The user's token of '{provider}' is not accepted"))
+            .developer_message(format!(
+                "'{provider}' has refused the token: it is not valid, or no longer."
+            ));
+        if self.0.granted.contains(provider) {
+            failure.refused(provider)
+        } else {
+            failure
+        }
     }
 
     /// The value of a secret that the tool declared with [`secret`](crate::Tool::secret).

@@ -32,6 +32,8 @@ pub(crate) struct Parts {
     pub(crate) can_retry: bool,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) additional_prompt_content: Option<String>,
+    /// The provider whose token, granted by the user, was refused.
+    pub(crate) refused: Option<String>,
 }
 
 impl Failure {
@@ -43,6 +45,7 @@ impl Failure {
             can_retry: false,
             retry_after: None,
             additional_prompt_content: None,
+            refused: None,
         }))
     }
 
@@ -96,6 +99,12 @@ impl Failure {
     pub fn prompt(mut self, text: impl Into<String>) -> Self {
         self.0.additional_prompt_content = Some(text.into());
         self
+    }
+
+    /// Says whose token was refused; the same call may succeed with another.
+    pub(crate) fn refused(mut self, provider: &str) -> Self {
+        self.0.refused = Some(provider.to_owned());
+        self.retry()
     }
 
     /// The message for the user and the model.

@@ -82,6 +82,8 @@ pub(crate) struct Invocation {
     pub(crate) deadline: Option<SystemTime>,
     /// How many bytes the answer may have on its way back.
     pub(crate) largest_answer: usize,
+    /// The URL under which the server is reached, where the platform says so.
+    pub(crate) base_url: Option<String>,
 }
 
 impl Default for Invocation {
@@ -89,6 +91,7 @@ impl Default for Invocation {
         Self {
             deadline: None,
             largest_answer: LARGEST_PAYLOAD,
+            base_url: None,
         }
     }
 }

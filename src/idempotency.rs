@@ -41,6 +41,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 #[cfg(feature = "dynamodb")]
 pub use dynamodb::DynamoDb;
+#[cfg(all(feature = "dynamodb", feature = "oauth"))]
+pub(crate) use dynamodb::error_in_table;
 pub(crate) use fingerprint::{Identity, fingerprint_of};
 use memory::Memory;
 pub use record::{Record, State};

@@ -32,6 +32,11 @@
 //! secrets come from. [`protocols`] has a table of what each protocol can say.
 
 mod auth;
+#[cfg(feature = "oauth")]
+pub mod authorization;
+#[cfg(not(feature = "oauth"))]
+#[path = "authorization/none.rs"]
+mod authorization;
 #[cfg(any(feature = "dynamodb", feature = "secrets-manager"))]
 mod aws;
 mod build_error;
@@ -61,6 +66,8 @@ mod toolkit;
 mod wire;
 
 pub use auth::{Auth, Caller};
+#[cfg(feature = "oauth")]
+pub use authorization::Authorization;
 pub use build_error::BuildError;
 pub use call::DEFAULT_TIMEOUT;
 pub use context::Context;

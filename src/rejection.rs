@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use semver::Version;
+use serde::Serialize;
 
 use crate::{IdError, Requirements, StoreError, schema::ParameterErrors};
 
@@ -42,10 +43,20 @@ pub(crate) enum Rejection {
     Misdefined { tool: String, detail: String },
     /// The same `call_id` belongs to a call that asks for something else.
     CallIdReused,
+    /// It cannot be told what the user has allowed, or the user not be asked.
+    Unauthorizable(StoreError),
     /// It cannot be told whether the call has run before.
     Unprotected(StoreError),
     /// The server takes no calls now.
     Unavailable,
+}
+
+/// What a user has to allow, and where: OXP 1.0, Authorization Challenges.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Challenge {
+    pub(crate) id: String,
+    pub(crate) url: String,
+    pub(crate) check_url: String,
 }
 
 /// What a tool needs and neither the call nor the server has.
@@ -53,6 +64,8 @@ pub(crate) enum Rejection {
 pub(crate) struct Missing {
     pub(crate) tool: String,
     pub(crate) requirements: Requirements,
+    /// One for each provider whose token is missing, where users can be asked.
+    pub(crate) challenges: Vec<Challenge>,
     /// Whether calls may bring secrets.
     pub(crate) from_calls: bool,
     /// For each missing secret, where the server has looked for it.
@@ -84,6 +97,7 @@ impl Rejection {
             Self::Missing(_) => "unreadable_secrets",
             Self::Misdefined { .. } => "misdefined_tool",
             Self::CallIdReused => "call_id_reused",
+            Self::Unauthorizable(_) => "unauthorizable",
             Self::Unprotected(_) => "unprotected",
             Self::Unavailable => "unavailable",
         }
@@ -93,7 +107,7 @@ impl Rejection {
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Undecided | Self::Unavailable => true,
-            Self::Unprotected(error) => error.is_temporary(),
+            Self::Unprotected(error) | Self::Unauthorizable(error) => error.is_temporary(),
             Self::Missing(missing) => {
                 let mut errors = missing.unreadable.iter().map(|(_, error)| error);
                 missing.requirements.is_empty()

@@ -50,6 +50,12 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | `TOOLS_IDEMPOTENCY_SECONDS` | how long calls are remembered | 3600 |
 /// | `TOOLS_IDEMPOTENCY_WAIT_SECONDS` | how long a call waits for the same one that is still running | 5 |
 /// | `TOOLS_IDEMPOTENCY_REQUIRED` | `no` runs calls without protection while the store cannot be reached | `yes` |
+/// | `TOOLS_GOOGLE_CLIENT_ID`, and the same with `GITHUB`, `MICROSOFT`, `SLACK` | this server's client id at a provider (cargo feature `oauth`); the client secret is the secret `TOOLS_GOOGLE_CLIENT_SECRET`. As `Server::authorization` | |
+/// | `TOOLS_GOOGLE_ISSUER`, and the same with the others | another issuer in the provider's place, by `OpenID` discovery | |
+/// | `TOOLS_AUTHORIZATION_KEY_IDS` | ids of the secrets that encrypt what is kept of users, the newest first | `TOOLS_AUTHORIZATION_KEY` |
+/// | `TOOLS_AUTHORIZATION_TABLE` | the table in DynamoDB with challenges and grants | memory; on Lambda it has to be chosen |
+/// | `TOOLS_AUTHORIZATION_CHECKS` | `authenticated` asks for credentials at `check_url` | `open` |
+/// | `TOOLS_PUBLIC_URL` | the URL under which users reach this server | the domain in the event, the local address |
 /// | `TOOLS_BASE_PATH` | as [`Server::base_path`] | |
 /// | `HOST`, `PORT` | where the local server listens; port 0 takes a free one | `127.0.0.1`, `9000` |
 /// | `ALLOWED_HOSTS` | names, comma-separated, under which a local server on a loopback address may be called besides `localhost` | |

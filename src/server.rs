@@ -9,6 +9,8 @@ use axum::{Router, body::Body};
 use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
 
+#[cfg(feature = "oauth")]
+use crate::authorization::{Authorization, Desk};
 use crate::{
     Auth, Error, Toolkit,
     host::Host,
@@ -41,6 +43,8 @@ pub struct Server {
     pub(crate) auth: Option<Auth>,
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
+    #[cfg(feature = "oauth")]
+    pub(crate) authorization: Option<Authorization>,
     opentool: bool,
     about: About,
     ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
@@ -57,6 +61,8 @@ impl Server {
             auth: None,
             secrets: None,
             idempotency: None,
+            #[cfg(feature = "oauth")]
+            authorization: None,
             opentool: true,
             about: About::default(),
             ready: None,
@@ -94,6 +100,16 @@ impl Server {
     #[must_use]
     pub fn idempotency(mut self, idempotency: Idempotency) -> Self {
         self.idempotency = Some(idempotency);
+        self
+    }
+
+    /// Sets where users allow tools to act for them. Without it the environment says which
+    /// providers there are (see [`serve`](crate::serve)); [`testing`](crate::testing) then has
+    /// none.
+    #[cfg(feature = "oauth")]
+    #[must_use]
+    pub fn authorization(mut self, authorization: Authorization) -> Self {
+        self.authorization = Some(authorization);
         self
     }
 
@@ -168,6 +184,8 @@ impl Server {
         let keys = self.auth.iter().flat_map(Auth::secrets);
         let entries = self.toolkit.entries().iter();
         let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
+        #[cfg(feature = "oauth")]
+        let keys = keys.chain(self.authorization.iter().flat_map(Authorization::secrets));
         let mut seen = HashSet::new();
         keys.chain(tools.map(|it| &*it.id))
             .filter(|id| seen.insert(*id))
@@ -191,7 +209,15 @@ impl Server {
             protection: Arc::clone(&protection),
             remembers,
         };
+        #[cfg(feature = "oauth")]
+        let desk = self.authorization.map(|settings| {
+            let base_path = self.base_path.as_deref();
+            Arc::new(Desk::new(settings, &secrets, guard.clone(), base_path))
+        });
+        #[cfg(not(feature = "oauth"))]
+        let desk = None;
         let app = App {
+            desk,
             toolkit: Arc::new(self.toolkit),
             catalogue: wire::oxp::Catalogue::default(),
             opentool: self.opentool.then(|| Document::new(self.about)),

@@ -3,6 +3,8 @@
 //! The HTTP surface is one [`Router`], so that it can be layered, merged with routes of one's own
 //! and tested without a socket. Only this module and its children know status codes.
 
+#[cfg(feature = "oauth")]
+mod authorization;
 mod log;
 pub(crate) mod opentool;
 pub(crate) mod oxp;
@@ -22,6 +24,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::{
     Auth, Caller, Toolkit,
+    authorization::Desk,
     call::{Around, Call, Outcome},
     host::{Arrival, Host, Invocation, LARGEST_PAYLOAD},
     idempotency::protection::Protection,
@@ -44,6 +47,8 @@ pub(crate) struct App {
     pub(crate) auth: Auth,
     pub(crate) secrets: Arc<SecretCache>,
     pub(crate) protection: Arc<Protection>,
+    /// Where users allow tools to act for them.
+    pub(crate) desk: Option<Arc<Desk>>,
     pub(crate) ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
@@ -62,6 +67,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             .route("/opentool/version", get(opentool_version))
             .route("/opentool/load", get(opentool_load))
             .route("/opentool/call", post(opentool_call));
+    }
+    #[cfg(feature = "oauth")]
+    if app.desk.is_some() {
+        router = authorization::routes(router);
     }
     let has_opentool = app.opentool.is_some();
     router
@@ -185,12 +194,23 @@ impl App {
             return Err(Rejection::Unavailable);
         }
         let valid = call.resolve(&self.toolkit)?.validate(&self.protection)?;
+        let base = arrival.invocation.base_url.clone();
         let ready = valid.ready(Around {
             host: self.host.clone(),
             arrival,
             caller,
             secrets: Arc::clone(&self.secrets),
+            desk: self.desk.clone(),
         });
-        ready.await?.run_once(&self.protection).await
+        let ready = ready.await?;
+        let granted = ready.granted();
+        let outcome = ready.run_once(&self.protection).await?;
+        match (&self.desk, granted) {
+            (Some(desk), Some(granted)) => {
+                let base = base.as_deref();
+                granted.instead_of(outcome, desk, base, &self.secrets).await
+            }
+            _ => Ok(outcome),
+        }
     }
 }

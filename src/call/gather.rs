@@ -8,9 +8,11 @@ use std::{
 
 use super::{Around, Call, time_left};
 use crate::{
-    Caller, Context, Requirements, Secret, StoreError, context,
+    Caller, Context, Requirements, Secret, StoreError,
+    authorization::Asking,
+    context,
     host::Host,
-    rejection::{Missing, Rejection},
+    rejection::{Challenge, Missing, Rejection},
     secrets::SecretCache,
     toolkit::Entry,
 };
@@ -23,6 +25,15 @@ pub(super) struct Found {
     /// Which of the secrets came from the store.
     pub(super) stored: BTreeSet<String>,
     unreadable: Vec<(String, StoreError)>,
+    /// The providers whose tokens the user has granted to this server.
+    pub(super) granted: BTreeSet<String>,
+}
+
+/// What the user is asked for.
+#[derive(Default)]
+struct Asked {
+    challenges: Vec<Challenge>,
+    needs_user: bool,
 }
 
 impl Call {
@@ -39,10 +50,11 @@ impl Call {
                 .tokens
                 .extend(self.given.tokens.remove_entry(&needed.id));
         }
+        let asked = self.ask_for_grants(&mut found, entry, around).await?;
         if !requirements.secrets.is_empty() {
             self.gather_secrets(&mut found, entry, around).await;
         }
-        let user_id = requirements.user_id && self.given.user_id.is_none();
+        let user_id = asked.needs_user || requirements.user_id && self.given.user_id.is_none();
         let missing = found.missing_of(requirements, user_id);
         if missing.is_empty() && found.unreadable.is_empty() {
             return Ok(found);
@@ -52,9 +64,59 @@ impl Call {
             tool: entry.id.to_string(),
             places: missing.secrets.iter().map(place).collect(),
             requirements: missing,
+            challenges: asked.challenges,
             from_calls: around.secrets.may_come_from_calls(),
             unreadable: found.unreadable,
         })))
+    }
+
+    /// The tokens that users have allowed, and challenges for the others.
+    async fn ask_for_grants(
+        &self,
+        found: &mut Found,
+        entry: &Entry,
+        around: &Around,
+    ) -> Result<Asked, Rejection> {
+        let mut asked = Asked::default();
+        let Some(desk) = &around.desk else {
+            return Ok(asked);
+        };
+        let needed = entry.tool.requirements.authorization.iter();
+        let needed = needed.filter(|needed| desk.knows(&needed.id));
+        for need in needed {
+            if found.tokens.contains_key(&need.id) {
+                continue;
+            }
+            let Some(user) = self
+                .given
+                .user_id
+                .as_deref()
+                .filter(|user| !user.is_empty())
+            else {
+                asked.needs_user = true;
+                continue;
+            };
+            let asking = Asking {
+                user,
+                need,
+                base: around.arrival.invocation.base_url.as_deref(),
+                left: time_left(entry, &around.arrival, &around.host),
+            };
+            let token = desk
+                .token(asking)
+                .await
+                .map_err(Rejection::Unauthorizable)?;
+            if let Some(token) = token {
+                found.granted.insert(need.id.clone());
+                found.tokens.insert(need.id.clone(), token);
+                continue;
+            }
+            let challenge = desk.challenge(asking).await;
+            asked
+                .challenges
+                .push(challenge.map_err(Rejection::Unauthorizable)?);
+        }
+        Ok(asked)
     }
 
     async fn gather_secrets(&mut self, found: &mut Found, entry: &Entry, around: &Around) {
@@ -103,6 +165,7 @@ impl Found {
             caller,
             user_id: call.given.user_id,
             tokens: self.tokens,
+            granted: self.granted,
             secrets: self.secrets,
             store: context::Store::new(store, self.stored),
             now: host.now(),

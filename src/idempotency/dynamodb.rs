@@ -69,22 +69,30 @@ impl DynamoDb {
     }
 
     fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
-        let table = &self.table;
-        let own = |code: &str, _: &str| {
-            Some(StoreError::denied(match code {
-                "AccessDeniedException" => {
-                    format!("allow dynamodb:{action} on the table '{table}'")
-                }
-                "ResourceNotFoundException" => format!("there is no table '{table}' in DynamoDB"),
-                "ValidationException" => format!(
-                    "the table '{table}' has to have the partition key 'id', a string, and no \
-                     other, and a record no more than 400 KB"
-                ),
-                _ => return None,
-            }))
-        };
-        aws::error_of("DynamoDB", error, own)
+        error_in_table(&self.table, error, action)
     }
+}
+
+/// What is wrong with a request to a table with the partition key `id`.
+pub(crate) fn error_in_table<E: ProvideErrorMetadata>(
+    table: &str,
+    error: &SdkError<E>,
+    action: &str,
+) -> StoreError {
+    let own = |code: &str, _: &str| {
+        Some(StoreError::denied(match code {
+            "AccessDeniedException" => {
+                format!("allow dynamodb:{action} on the table '{table}'")
+            }
+            "ResourceNotFoundException" => format!("there is no table '{table}' in DynamoDB"),
+            "ValidationException" => format!(
+                "the table '{table}' has to have the partition key 'id', a string, and no \
+                     other, and a record no more than 400 KB"
+            ),
+            _ => return None,
+        }))
+    };
+    aws::error_of("DynamoDB", error, own)
 }
 
 impl CallStore for DynamoDb {

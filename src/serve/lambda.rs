@@ -5,7 +5,10 @@ use std::time::Duration;
 use axum::{Router, body::Body, response::Response};
 use http::Request;
 use http_body_util::BodyExt;
-use lambda_http::lambda_runtime::{self, Diagnostic, LambdaEvent, service_fn, tower::ServiceExt};
+use lambda_http::{
+    lambda_runtime::{self, Diagnostic, LambdaEvent, service_fn, tower::ServiceExt},
+    request::RequestContext,
+};
 use serde_json::value::RawValue;
 
 use super::{
@@ -83,15 +86,32 @@ async fn respond(
 ) -> Response {
     let deadline = (context.deadline > NO_TIME_BEFORE).then(|| context.deadline());
     let extensions = request.extensions_mut();
+    let base_url = extensions.get().and_then(base_url);
     extensions.insert(Invocation {
         deadline,
         largest_answer,
+        base_url,
     });
     // Where routes of one's own find it: lambda_http's RequestExt.
     extensions.insert(context);
     match router.oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},
+    }
+}
+
+/// Where the platform says that the function is. Load balancers do not.
+fn base_url(context: &RequestContext) -> Option<String> {
+    let (domain, stage) = match context {
+        RequestContext::ApiGatewayV1(it) => (it.domain_name.as_deref()?, it.stage.as_deref()),
+        RequestContext::ApiGatewayV2(it) => (it.domain_name.as_deref()?, it.stage.as_deref()),
+        _ => return None,
+    };
+    // Behind a custom domain the stage is not in the path.
+    let is_gateway = domain.contains(".execute-api.");
+    match stage.filter(|stage| is_gateway && !stage.is_empty() && *stage != "$default") {
+        Some(stage) => Some(format!("https://{domain}/{stage}")),
+        None => Some(format!("https://{domain}")),
     }
 }
 

@@ -12,7 +12,7 @@ use http::{HeaderMap, Uri, header};
 use tokio::net::TcpListener;
 
 use super::{Error, REAL, log, record, sample};
-use crate::{Server, idempotency::Idempotency, testing, wire::oxp};
+use crate::{Server, host::Invocation, idempotency::Idempotency, testing, wire::oxp};
 
 /// How long calls may still take after the process was asked to stop.
 const LAST_CALLS: Duration = Duration::from_secs(5);
@@ -34,6 +34,7 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
             (record::into(folder.into(), router, secrets)?, warm_up)
         }
     };
+    let router = located(router, address);
     let protection = warm_up.protection();
     tokio::spawn(warm_up.run());
     let router = if address.ip().is_loopback() {
@@ -170,6 +171,21 @@ async fn late(stopped: tokio::sync::oneshot::Receiver<()>) {
     if stopped.await.is_ok() {
         tokio::time::sleep(LAST_CALLS).await;
     }
+}
+
+/// Tells requests where the server is, which is not what they say.
+fn located(router: Router, address: SocketAddr) -> Router {
+    let url = format!("http://{address}");
+    router.layer(middleware::from_fn(
+        move |mut request: Request, next: Next| {
+            let invocation = Invocation {
+                base_url: Some(url.clone()),
+                ..Invocation::default()
+            };
+            request.extensions_mut().insert(invocation);
+            next.run(request)
+        },
+    ))
 }
 
 /// Keeps web pages out. A page in the developer's browser can send requests to a loopback

@@ -3,6 +3,9 @@
 //! They fill in what the program leaves open; what it chose itself stands. A choice that cannot be
 //! understood ends the start: whoever mistypes `jwt` must not get an open server.
 
+#[cfg(feature = "oauth")]
+mod oauth;
+
 use std::{env, fmt, path::PathBuf, time::Duration};
 
 use super::Error;
@@ -24,6 +27,12 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
         server.idempotency = Some(chosen_idempotency()?);
     }
     check_version(server.version())?;
+    #[cfg(feature = "oauth")]
+    oauth::apply(server, on_lambda)?;
+    #[cfg(not(feature = "oauth"))]
+    if set("TOOLS_GOOGLE_CLIENT_ID")?.is_some() {
+        return Err(without_feature("TOOLS_GOOGLE_CLIENT_ID", "oauth").into());
+    }
     Ok(())
 }
 
@@ -219,7 +228,12 @@ fn yes_or_no(name: &str) -> Result<Option<bool>, WrongChoice> {
     }
 }
 
-#[cfg(not(all(feature = "jwt", feature = "secrets-manager", feature = "dynamodb")))]
+#[cfg(not(all(
+    feature = "jwt",
+    feature = "secrets-manager",
+    feature = "dynamodb",
+    feature = "oauth"
+)))]
 fn without_feature(choice: &str, feature: &str) -> WrongChoice {
     WrongChoice(format!(
         "{choice} needs lambda_tools' cargo feature '{feature}', which this program is built \

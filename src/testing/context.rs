@@ -1,6 +1,6 @@
 //! Contexts for unit tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FIXED, ID};
 use crate::{
@@ -23,6 +23,7 @@ pub fn context() -> ContextBuilder {
             caller: Caller::Anyone,
             user_id: None,
             tokens: BTreeMap::new(),
+            granted: BTreeSet::new(),
             secrets: BTreeMap::new(),
             store: None,
             now: FIXED.now(),

@@ -159,8 +159,7 @@ impl Gmail<'_> {
         match status {
             StatusCode::TOO_MANY_REQUESTS => busy,
             status if status.is_server_error() => busy,
-            StatusCode::UNAUTHORIZED => Failure::new("Gmail does not accept the user's token")
-                .developer_message("Gmail answered 401: the token is invalid or has expired."),
+            StatusCode::UNAUTHORIZED => self.cx.token_refused("google"),
             StatusCode::FORBIDDEN if is_over_quota(response).await => busy,
             StatusCode::FORBIDDEN => Failure::new("The user's token does not allow reading emails")
                 .developer_message(

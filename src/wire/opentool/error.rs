@@ -54,9 +54,13 @@ impl Refusal {
             Rejection::CallIdReused => (StatusCode::OK, ID_REUSED),
             // Of any of the three requests, also of those that are not JSON-RPC.
             Rejection::Undecided => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
-            Rejection::Missing(_) | Rejection::Unprotected(_) | Rejection::Unavailable => {
-                (StatusCode::OK, UNAVAILABLE)
+            Rejection::Unauthorizable(_) if !rejection.is_temporary() => {
+                (StatusCode::OK, INTERNAL_ERROR)
             }
+            Rejection::Missing(_)
+            | Rejection::Unauthorizable(_)
+            | Rejection::Unprotected(_)
+            | Rejection::Unavailable => (StatusCode::OK, UNAVAILABLE),
         };
         Self {
             status,
@@ -99,9 +103,13 @@ impl Refusal {
             Rejection::CallIdReused => "This id belongs to another call: one with the same id \
                 asked for other arguments. Nothing was run; a new call needs a new id."
                 .to_owned(),
-            Rejection::Undecided | Rejection::Unprotected(_) | Rejection::Unavailable => {
-                super::oxp::UNAVAILABLE.to_owned()
+            Rejection::Unauthorizable(error) if !error.is_temporary() => {
+                "The tool server cannot ask the user for authorization".to_owned()
             }
+            Rejection::Unauthorizable(_)
+            | Rejection::Undecided
+            | Rejection::Unprotected(_)
+            | Rejection::Unavailable => super::oxp::UNAVAILABLE.to_owned(),
             // What only OXP's calls can name.
             other @ (Rejection::UnsupportedVersion
             | Rejection::InvalidToolId(_)
@@ -148,7 +156,15 @@ fn missing_requirements(missing: &Missing) -> String {
     let unreadable = missing.unreadable.iter();
     which.extend(unreadable.map(|(id, _)| format!("the secret '{id}', which cannot be read")));
     let mut text = format!("{} needs {}.", missing.tool, which.join(" and "));
-    if missing.requirements.user_id || !missing.requirements.authorization.is_empty() {
+    if !missing.challenges.is_empty() {
+        let urls: Vec<_> = missing
+            .challenges
+            .iter()
+            .map(|it| it.url.as_str())
+            .collect();
+        let urls = urls.join(" and ");
+        text = format!("{text} Ask the user to allow it at {urls} and call again.");
+    } else if missing.requirements.user_id || !missing.requirements.authorization.is_empty() {
         text.push_str(" OpenTool's calls cannot bring a user id or tokens.");
     }
     text

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::dialect::Dialect;
 use crate::{
-    rejection::{Missing, Rejection},
+    rejection::{Challenge, Missing, Rejection},
     requirement::SecretRequirement,
     schema::ParameterErrors,
 };
@@ -44,7 +44,7 @@ struct MissingRequirements<'a> {
     /// The challenges that would provide a token. The list is empty, and still there, where this
     /// server can offer none: the specification's challenges need a URL.
     #[serde(skip_serializing_if = "Option::is_none")]
-    authorization: Option<[(); 0]>,
+    authorization: Option<&'a [Challenge]>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     user_id: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -110,6 +110,13 @@ impl<'a> ErrorBody<'a> {
                 format!(
                     "Nothing was run: it cannot be told whether this call has run before ({error})."
                 ),
+            ),
+            Rejection::Unauthorizable(error) if error.is_temporary() => {
+                Self::plain(UNAVAILABLE, error.to_string())
+            }
+            Rejection::Unauthorizable(error) => Self::plain(
+                "The tool server cannot ask the user for authorization",
+                error.to_string(),
             ),
             Rejection::Unavailable => Self::plain(
                 UNAVAILABLE,
@@ -217,7 +224,7 @@ fn missing_requirements(missing: &Missing) -> ErrorBody<'_> {
     let detail = format!("{tool} needs {}.", which.join(" and "));
     ErrorBody {
         missing_requirements: (!requirements.is_empty()).then(|| MissingRequirements {
-            authorization: (!requirements.authorization.is_empty()).then_some([]),
+            authorization: (!requirements.authorization.is_empty()).then_some(&missing.challenges),
             user_id: requirements.user_id,
             secrets: &requirements.secrets,
         }),

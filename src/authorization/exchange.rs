@@ -1,0 +1,278 @@
+//! Speaking to providers: discovery, codes and refresh tokens for tokens.
+
+use std::{sync::LazyLock, time::Duration};
+
+use http::header::CONTENT_TYPE;
+use oauth2::{
+    AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest, HttpResponse,
+    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
+    TokenResponse, TokenUrl,
+    basic::{BasicClient, BasicErrorResponseType, BasicTokenResponse},
+};
+use serde::Deserialize;
+
+use super::provider::{Endpoints, Provider, Urls, is_safe};
+use crate::{Secret, StoreError};
+
+/// How long one request to a provider may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Tokens are short.
+const LARGEST: usize = 256 * 1024;
+
+/// What a provider gave.
+pub(super) struct Tokens {
+    pub(super) access: String,
+    pub(super) refresh: Option<String>,
+    pub(super) lives_for: Option<Duration>,
+    /// What was granted, where the provider says so.
+    pub(super) scopes: Option<Vec<String>>,
+}
+
+/// Why a provider gave nothing.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The code or the refresh token is not valid, or no longer: RFC 6749, 5.2, `invalid_grant`.
+    InvalidGrant,
+    /// The provider cannot be reached, or has no time.
+    Unavailable(&'static str),
+    /// Something is set up wrong. A word of RFC 6749, 5.2, or what cannot be read.
+    Wrong(String),
+}
+
+impl Refusal {
+    pub(super) fn into_error(self, provider: &str) -> StoreError {
+        match self {
+            Self::Unavailable(why) => StoreError::unavailable(format!("'{provider}' {why}")),
+            Self::InvalidGrant => StoreError::denied(format!("'{provider}' says invalid_grant")),
+            Self::Wrong(why) => StoreError::denied(format!("'{provider}' says: {why}")),
+        }
+    }
+}
+
+/// One client for all providers, made by the first request.
+fn http() -> &'static reqwest::Client {
+    static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
+        reqwest::Client::builder()
+            // A token request that is redirected would hand its secret to somebody else.
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(TIMEOUT)
+            .build()
+            .unwrap_or_default()
+    });
+    &CLIENT
+}
+
+#[derive(Debug)]
+struct Unanswered(&'static str);
+
+impl std::fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Unanswered {}
+
+fn why(error: &reqwest::Error) -> Unanswered {
+    Unanswered(if error.is_timeout() {
+        "did not answer in time"
+    } else if error.is_connect() {
+        "cannot be reached"
+    } else {
+        "broke off its answer"
+    })
+}
+
+async fn send(request: HttpRequest) -> Result<HttpResponse, Unanswered> {
+    let (parts, body) = request.into_parts();
+    let sent = http()
+        .request(parts.method, parts.uri.to_string())
+        .headers(parts.headers)
+        .body(body);
+    let mut answer = sent.send().await.map_err(|error| why(&error))?;
+    if answer.status().is_server_error() || answer.status().as_u16() == 429 {
+        return Err(Unanswered("is not available at the moment"));
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| why(&error))? {
+        if body.len() + chunk.len() > LARGEST {
+            return Err(Unanswered("answered with more than is ever needed"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let mut status = answer.status();
+    // GitHub and Slack answer errors with a 200.
+    if status.is_success() && serde_json::from_slice::<Said>(&body).is_ok() {
+        status = http::StatusCode::BAD_REQUEST;
+    }
+    let mut response = HttpResponse::new(body);
+    *response.status_mut() = status;
+    if let Some(kind) = answer.headers().get(CONTENT_TYPE) {
+        response.headers_mut().insert(CONTENT_TYPE, kind.clone());
+    }
+    Ok(response)
+}
+
+/// RFC 6749, 5.2.
+#[derive(Deserialize)]
+struct Said {
+    #[serde(rename = "error")]
+    _error: String,
+}
+
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+}
+
+impl Provider {
+    /// Its URLs, discovered by the first who needs them.
+    pub(super) async fn urls(&self) -> Result<&Urls, Refusal> {
+        match &self.endpoints {
+            Endpoints::Known(urls) => Ok(urls),
+            Endpoints::Discovered { issuer, urls } => {
+                urls.get_or_try_init(|| discovered(issuer)).await
+            }
+        }
+    }
+
+    /// The URL that the user follows.
+    pub(super) fn authorize_url(
+        &self,
+        urls: &Urls,
+        redirect: &str,
+        scopes: &[String],
+        state: String,
+        verifier: String,
+    ) -> Result<String, Refusal> {
+        let authorize = AuthUrl::new(urls.authorize.clone()).map_err(|it| wrong(&it))?;
+        let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| wrong(&it))?;
+        let client = BasicClient::new(ClientId::new(self.client_id.clone()))
+            .set_auth_uri(authorize)
+            .set_redirect_uri(redirect);
+        let verifier = PkceCodeVerifier::new(verifier);
+        let mut request = client
+            .authorize_url(move || CsrfToken::new(state))
+            .add_scopes(scopes.iter().cloned().map(Scope::new))
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier));
+        for (name, value) in &self.parameters {
+            request = request.add_extra_param(name, value);
+        }
+        Ok(request.url().0.to_string())
+    }
+
+    /// A code for tokens.
+    pub(super) async fn exchange(
+        &self,
+        secret: &Secret,
+        redirect: &str,
+        code: String,
+        verifier: String,
+    ) -> Result<Tokens, Refusal> {
+        let urls = self.urls().await?;
+        let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| wrong(&it))?;
+        let token = TokenUrl::new(urls.token.clone()).map_err(|it| wrong(&it))?;
+        let client = BasicClient::new(ClientId::new(self.client_id.clone()))
+            .set_client_secret(ClientSecret::new(secret.expose().trim().to_owned()))
+            .set_auth_type(self.auth.clone())
+            .set_token_uri(token)
+            .set_redirect_uri(redirect);
+        let request = client
+            .exchange_code(AuthorizationCode::new(code))
+            .set_pkce_verifier(PkceCodeVerifier::new(verifier));
+        let given = request.request_async(&send).await;
+        given.map(|it| tokens_of(&it)).map_err(refusal_of)
+    }
+
+    /// A refresh token for tokens.
+    pub(super) async fn refresh(&self, secret: &Secret, token: &str) -> Result<Tokens, Refusal> {
+        let urls = self.urls().await?;
+        let url = TokenUrl::new(urls.token.clone()).map_err(|it| wrong(&it))?;
+        let client = BasicClient::new(ClientId::new(self.client_id.clone()))
+            .set_client_secret(ClientSecret::new(secret.expose().trim().to_owned()))
+            .set_auth_type(self.auth.clone())
+            .set_token_uri(url);
+        let token = RefreshToken::new(token.to_owned());
+        let request = client.exchange_refresh_token(&token);
+        let given = request.request_async(&send).await;
+        given.map(|it| tokens_of(&it)).map_err(refusal_of)
+    }
+}
+
+async fn discovered(issuer: &str) -> Result<Urls, Refusal> {
+    let base = issuer.trim_end_matches('/');
+    let url = format!("{base}/.well-known/openid-configuration");
+    let request = http::Request::get(url).body(Vec::new());
+    let request = request.map_err(|error| Refusal::Wrong(error.to_string()))?;
+    let answer = send(request)
+        .await
+        .map_err(|it| Refusal::Unavailable(it.0))?;
+    let document: Discovery = serde_json::from_slice(answer.body())
+        .map_err(|_| Refusal::Wrong("no OpenID configuration".into()))?;
+    // OpenID Connect Discovery 1.0, 4.3.
+    if document.issuer.trim_end_matches('/') != base {
+        return Err(Refusal::Wrong("a configuration of another issuer".into()));
+    }
+    let urls = Urls {
+        authorize: document.authorization_endpoint,
+        token: document.token_endpoint,
+        issuer: Some(document.issuer),
+    };
+    if !is_safe(&urls.authorize) || !is_safe(&urls.token) {
+        return Err(Refusal::Wrong("endpoints without TLS".into()));
+    }
+    Ok(urls)
+}
+
+fn wrong(error: &impl std::fmt::Display) -> Refusal {
+    Refusal::Wrong(error.to_string())
+}
+
+fn tokens_of(given: &BasicTokenResponse) -> Tokens {
+    // RFC 6749, 3.3 separates with spaces; GitHub and Slack with commas.
+    let split = |scopes: &Vec<Scope>| {
+        let all = scopes.iter().flat_map(|scope| scope.split([' ', ',']));
+        let all = all.filter(|scope| !scope.is_empty());
+        all.map(str::to_owned).collect()
+    };
+    Tokens {
+        access: given.access_token().secret().clone(),
+        refresh: given.refresh_token().map(|it| it.secret().clone()),
+        lives_for: given.expires_in(),
+        scopes: given.scopes().map(split),
+    }
+}
+
+type Error = RequestTokenError<Unanswered, oauth2::basic::BasicErrorResponse>;
+
+/// Only the error's code: its description may quote anything.
+fn refusal_of(error: Error) -> Refusal {
+    match error {
+        RequestTokenError::ServerResponse(answer) => match answer.error() {
+            BasicErrorResponseType::InvalidGrant => Refusal::InvalidGrant,
+            // The words of GitHub and Slack for it.
+            BasicErrorResponseType::Extension(word)
+                if [
+                    "bad_refresh_token",
+                    "invalid_refresh_token",
+                    "token_revoked",
+                ]
+                .contains(&word.as_str()) =>
+            {
+                Refusal::InvalidGrant
+            }
+            other => Refusal::Wrong(word_of(other.as_ref())),
+        },
+        RequestTokenError::Request(unanswered) => Refusal::Unavailable(unanswered.0),
+        RequestTokenError::Parse(..) | RequestTokenError::Other(_) => {
+            Refusal::Wrong("something that is no token".into())
+        }
+    }
+}
+
+fn word_of(text: &str) -> String {
+    let is_word = |it: &char| it.is_ascii_alphanumeric() || "_-".contains(*it);
+    text.chars().filter(is_word).take(40).collect()
+}

@@ -1,0 +1,127 @@
+//! Encryption and signatures, with keys from the secret store.
+//!
+//! Each use has a key of its own, derived from the secret: what was signed for one purpose means
+//! nothing for another.
+
+use std::sync::Arc;
+
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, RandomizedNonceKey},
+    hmac,
+};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use subtle::ConstantTimeEq;
+
+use crate::{Secret, StoreError, secrets::SecretCache};
+
+/// As long as the keys that are derived from it.
+const SHORTEST: usize = 32;
+
+/// The keys of one request, the newest first.
+pub(super) struct Keys(Vec<(String, Secret)>);
+
+impl Keys {
+    pub(super) async fn read(
+        secrets: &Arc<SecretCache>,
+        ids: &[String],
+        left: Option<std::time::Duration>,
+    ) -> Result<Self, StoreError> {
+        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+        let reads = secrets.read(&ids, left).await;
+        let mut keys = Vec::new();
+        for (place, (id, read)) in ids.iter().zip(reads).enumerate() {
+            match read {
+                Ok(Some(secret)) if secret.expose().trim().len() >= SHORTEST => {
+                    keys.push(((*id).to_owned(), secret));
+                }
+                Ok(Some(_)) => {
+                    let text = format!("the secret '{id}' has less than {SHORTEST} bytes");
+                    return Err(StoreError::undecodable(text));
+                }
+                // An old key that is no longer there is no longer needed.
+                Ok(None) if place > 0 => {}
+                Ok(None) => {
+                    let text = format!("there is no secret '{id}', which encrypts users' tokens");
+                    return Err(StoreError::denied(text));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if keys.is_empty() {
+            let text = "no secret is named that encrypts users' tokens";
+            return Err(StoreError::denied(text));
+        }
+        Ok(Self(keys))
+    }
+
+    /// Encrypts, with `place` as what the text belongs to. Returns the id of the key.
+    pub(super) fn seal(&self, place: &str, text: &[u8]) -> (String, Vec<u8>) {
+        let (id, secret) = &self.0[0];
+        let mut sealed = text.to_vec();
+        let key = aead_key(secret);
+        let nonce = key
+            .seal_in_place_append_tag(Aad::from(place), &mut sealed)
+            .expect("texts are far shorter than AES-GCM can encrypt");
+        let mut all = nonce.as_ref().to_vec();
+        all.append(&mut sealed);
+        (id.clone(), all)
+    }
+
+    pub(super) fn open(&self, place: &str, key_id: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (_, secret) = self.0.iter().find(|(id, _)| id == key_id)?;
+        let (nonce, text) = sealed.split_at_checked(aws_lc_rs::aead::NONCE_LEN)?;
+        let nonce = aws_lc_rs::aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut text = text.to_vec();
+        let opened = aead_key(secret).open_in_place(nonce, Aad::from(place), &mut text);
+        Some(opened.ok()?.to_vec())
+    }
+
+    /// A signature with the newest key.
+    pub(super) fn sign(&self, purpose: &str, parts: &[&str]) -> String {
+        signature(&self.0[0].1, purpose, parts)
+    }
+
+    /// The signatures with all keys.
+    fn all<'a>(
+        &'a self,
+        purpose: &'a str,
+        parts: &'a [&'a str],
+    ) -> impl Iterator<Item = String> + 'a {
+        let keys = self.0.iter();
+        keys.map(move |(_, secret)| signature(secret, purpose, parts))
+    }
+
+    /// The place of the key that has signed.
+    pub(super) fn signer(&self, purpose: &str, parts: &[&str], given: &str) -> Option<usize> {
+        let is_it = |it: String| bool::from(it.as_bytes().ct_eq(given.as_bytes()));
+        self.all(purpose, parts).position(is_it)
+    }
+
+    /// A signature with the key at a place.
+    pub(super) fn sign_as(&self, place: usize, purpose: &str, parts: &[&str]) -> String {
+        signature(&self.0[place].1, purpose, parts)
+    }
+}
+
+fn derived(secret: &Secret, purpose: &str) -> hmac::Tag {
+    // What is pasted into a store often ends with a line feed.
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().trim().as_bytes());
+    hmac::sign(&key, format!("lambda_tools {purpose}").as_bytes())
+}
+
+fn aead_key(secret: &Secret) -> RandomizedNonceKey {
+    let key = derived(secret, "encryption");
+    RandomizedNonceKey::new(&AES_256_GCM, key.as_ref()).expect("a SHA-256 has 32 bytes")
+}
+
+fn signature(secret: &Secret, purpose: &str, parts: &[&str]) -> String {
+    let key = derived(secret, purpose);
+    let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_ref());
+    let mut context = hmac::Context::with_key(&key);
+    for part in parts {
+        // Where a part ends has to be said, or two lists could be one text.
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    BASE64_URL_SAFE_NO_PAD.encode(context.sign())
+}

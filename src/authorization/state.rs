@@ -1,0 +1,98 @@
+//! What goes round through the browser: `state`, its cookie, and the PKCE verifier.
+//!
+//! Nothing of it is stored. The state is signed over the cookie's value, so it means something in
+//! one browser only; the verifier is made of the same value, so a code means something there only.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{HeaderMap, header::COOKIE};
+
+use super::keys::Keys;
+
+const STATE: &str = "state";
+const VERIFIER: &str = "verifier";
+
+/// A challenge in a browser.
+pub(super) struct Journey {
+    pub(super) state: String,
+    /// RFC 7636: 43 characters.
+    pub(super) verifier: String,
+}
+
+impl Journey {
+    /// Begins one.
+    pub(super) fn begin(keys: &Keys, trip: &Trip<'_>, until: SystemTime) -> Self {
+        let until = seconds(until).to_string();
+        let tag = keys.sign(STATE, &trip.signed(&until));
+        Self {
+            state: format!("{}.{until}.{tag}", trip.challenge),
+            verifier: keys.sign(VERIFIER, &trip.signed("")),
+        }
+    }
+
+    /// The verifier of a journey that comes back, if it is one of ours, in time.
+    pub(super) fn verifier_of(
+        keys: &Keys,
+        trip: &Trip<'_>,
+        until: &str,
+        tag: &str,
+        now: SystemTime,
+    ) -> Option<String> {
+        let signer = keys.signer(STATE, &trip.signed(until), tag)?;
+        let ends = UNIX_EPOCH.checked_add(Duration::from_secs(until.parse().ok()?))?;
+        (now < ends).then(|| keys.sign_as(signer, VERIFIER, &trip.signed("")))
+    }
+}
+
+/// What a state is signed over.
+pub(super) struct Trip<'a> {
+    pub(super) challenge: &'a str,
+    pub(super) provider: &'a str,
+    /// The cookie's value.
+    pub(super) browser: &'a str,
+}
+
+impl<'a> Trip<'a> {
+    fn signed<'b>(&'b self, until: &'b str) -> [&'b str; 4]
+    where
+        'a: 'b,
+    {
+        [self.challenge, self.provider, self.browser, until]
+    }
+}
+
+/// The three parts of a state: the challenge's id, its end, its signature.
+pub(super) fn parts_of(state: &str) -> Option<(&str, &str, &str)> {
+    let (challenge, rest) = state.split_once('.')?;
+    let (until, tag) = rest.split_once('.')?;
+    Some((challenge, until, tag))
+}
+
+/// The name of a challenge's cookie: several challenges can be answered side by side.
+pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
+    let id = challenge.get(..16).unwrap_or_default();
+    // RFC 6265bis, 4.1.3.2: no other host can set a cookie with this prefix.
+    let prefix = if is_https { "__Host-" } else { "" };
+    format!("{prefix}authorization-{id}")
+}
+
+/// The value of a cookie, if it looks like one of ours.
+pub(super) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let all = headers.get_all(COOKIE).iter();
+    let pairs = all
+        .filter_map(|it| it.to_str().ok())
+        .flat_map(|it| it.split(';'));
+    let mut values = pairs.filter_map(|pair| {
+        let (key, value) = pair.trim().split_once('=')?;
+        (key == name).then_some(value)
+    });
+    let value = values.next()?;
+    let is_ours = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_ours.then_some(value)
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}

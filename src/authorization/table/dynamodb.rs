@@ -1,0 +1,135 @@
+//! In a table of DynamoDB.
+
+use std::{
+    collections::HashMap,
+    sync::OnceLock,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use aws_sdk_dynamodb::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::{delete_item::DeleteItemError, put_item::PutItemError},
+    primitives::Blob,
+    types::AttributeValue,
+};
+
+use super::Item;
+use crate::{StoreError, aws, idempotency::error_in_table, store_error::within};
+
+/// How long the table may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+pub(crate) struct DynamoDb {
+    table: String,
+    client: OnceLock<Client>,
+}
+
+impl DynamoDb {
+    pub(super) fn new(table: String) -> Self {
+        let client = OnceLock::new();
+        Self { table, client }
+    }
+
+    fn client(&self) -> Result<&Client, StoreError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let config = aws::config("DYNAMODB")?;
+        Ok(self.client.get_or_init(|| Client::new(&config)))
+    }
+
+    fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
+        error_in_table(&self.table, error, action)
+    }
+
+    pub(super) async fn read(&self, id: &str) -> Result<Option<Item>, StoreError> {
+        let request = self.client()?.get_item().table_name(&self.table);
+        let request = request.key("id", text(id)).consistent_read(true).send();
+        let read = within(TIMEOUT, Box::pin(request)).await?;
+        let read = read.map_err(|error| self.error_of(&error, "GetItem"))?;
+        Ok(read.item().and_then(item_of))
+    }
+
+    pub(super) async fn write(
+        &self,
+        id: &str,
+        item: &Item,
+        over: Option<u64>,
+        now: SystemTime,
+    ) -> Result<bool, StoreError> {
+        let request = self.client()?.put_item().table_name(&self.table);
+        let request = request.set_item(Some(attributes_of(id, item)));
+        let request = match over {
+            Some(version) => request
+                .condition_expression("version = :version")
+                .expression_attribute_values(":version", number(version)),
+            None => request
+                .condition_expression("attribute_not_exists(id) OR expires_at <= :now")
+                .expression_attribute_values(":now", number(seconds(now))),
+        };
+        let request = request.send();
+        let written = within(TIMEOUT, Box::pin(request)).await?;
+        match written {
+            Ok(_) => Ok(true),
+            Err(error) => match error.as_service_error() {
+                Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                _ => Err(self.error_of(&error, "PutItem")),
+            },
+        }
+    }
+
+    pub(super) async fn remove(&self, id: &str, version: u64) -> Result<(), StoreError> {
+        let request = self.client()?.delete_item().table_name(&self.table);
+        let request = request
+            .key("id", text(id))
+            .condition_expression("version = :version")
+            .expression_attribute_values(":version", number(version))
+            .send();
+        let removed = within(TIMEOUT, Box::pin(request)).await?;
+        match removed {
+            Ok(_) => Ok(()),
+            Err(error) => match error.as_service_error() {
+                Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(()),
+                _ => Err(self.error_of(&error, "DeleteItem")),
+            },
+        }
+    }
+}
+
+fn attributes_of(id: &str, item: &Item) -> HashMap<String, AttributeValue> {
+    HashMap::from([
+        ("id".to_owned(), text(id)),
+        ("version".to_owned(), number(item.version)),
+        ("key_id".to_owned(), text(&item.key_id)),
+        (
+            "sealed".to_owned(),
+            AttributeValue::B(Blob::new(item.sealed.clone())),
+        ),
+        ("expires_at".to_owned(), number(seconds(item.expires_at))),
+    ])
+}
+
+fn item_of(attributes: &HashMap<String, AttributeValue>) -> Option<Item> {
+    let number = |name: &str| attributes.get(name)?.as_n().ok()?.parse::<u64>().ok();
+    Some(Item {
+        version: number("version")?,
+        key_id: attributes.get("key_id")?.as_s().ok()?.clone(),
+        sealed: attributes.get("sealed")?.as_b().ok()?.clone().into_inner(),
+        expires_at: UNIX_EPOCH.checked_add(Duration::from_secs(number("expires_at")?))?,
+    })
+}
+
+fn text(value: &str) -> AttributeValue {
+    AttributeValue::S(value.to_owned())
+}
+
+fn number(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}

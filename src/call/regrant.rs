@@ -1,0 +1,55 @@
+//! A token that was refused where it belongs: a new challenge in the place of the failure.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Granted, Outcome};
+use crate::{
+    Requirements,
+    authorization::{Asking, Desk},
+    rejection::{Missing, Rejection},
+    secrets::SecretCache,
+};
+
+/// How long asking for a new challenge may take, after the tool.
+const LEFT: Duration = Duration::from_secs(4);
+
+impl Granted {
+    /// The outcome, unless it says that a token of the user's was refused.
+    pub(crate) async fn instead_of(
+        self,
+        outcome: Outcome,
+        desk: &Arc<Desk>,
+        base: Option<&str>,
+        secrets: &SecretCache,
+    ) -> Result<Outcome, Rejection> {
+        let refused = outcome.result.as_ref().err();
+        let refused = refused.and_then(|failure| failure.parts().refused.as_deref());
+        let of_refused = |id| self.needs.iter().find(|(need, _)| need.id == id);
+        let Some((need, token)) = refused.and_then(of_refused) else {
+            return Ok(outcome);
+        };
+        let forgotten = desk.refused(&self.user, &need.id, token).await;
+        if !forgotten.map_err(Rejection::Unauthorizable)? {
+            // There is a newer token, with which the same call may succeed.
+            return Ok(outcome);
+        }
+        let asking = Asking {
+            user: &self.user,
+            need,
+            base,
+            left: LEFT,
+        };
+        let challenge = desk.challenge(asking).await;
+        let challenge = challenge.map_err(Rejection::Unauthorizable)?;
+        let mut requirements = Requirements::default();
+        requirements.authorization.push(need.clone());
+        Err(Rejection::Missing(Box::new(Missing {
+            tool: self.tool,
+            requirements,
+            challenges: vec![challenge],
+            from_calls: secrets.may_come_from_calls(),
+            places: Vec::new(),
+            unreadable: Vec::new(),
+        })))
+    }
+}
