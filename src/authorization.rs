@@ -23,16 +23,19 @@ mod grant;
 mod keys;
 mod pending;
 mod provider;
+mod redemption;
 mod refresh;
 mod state;
 mod table;
+mod visit;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-pub(crate) use desk::{Answer, Asking, Back, Desk, Told};
+pub(crate) use desk::{Asking, Desk};
 pub use provider::Provider;
 pub(crate) use provider::is_safe;
 use table::Table;
+pub(crate) use visit::{Answer, Back, Told};
 
 /// The secret that encrypts, unless others are named.
 const KEY: &str = "TOOLS_AUTHORIZATION_KEY";

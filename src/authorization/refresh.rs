@@ -99,7 +99,8 @@ impl Desk {
             Ok(tokens) => {
                 let grant = grant.refreshed(tokens, self.host.now());
                 let over = Some(version);
-                if !self.keep(&keys, place, &grant, KEPT_FOR, over).await? {
+                let kept = self.keep(&keys, place, &grant, KEPT_FOR, over).await?;
+                if kept.is_none() {
                     tracing::warn!("a grant was changed while it was refreshed");
                 }
                 Ok(Some(Secret::from(grant.access)))

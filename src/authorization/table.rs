@@ -74,11 +74,7 @@ impl Table {
     /// Removes the item if it has this version.
     #[cfg_attr(
         not(feature = "dynamodb"),
-        expect(
-            clippy::unused_async,
-            clippy::unnecessary_wraps,
-            reason = "the same with and without the feature"
-        )
+        expect(clippy::unused_async, reason = "the same with and without the feature")
     )]
     pub(super) async fn remove(&self, id: &str, version: u64) -> Result<(), StoreError> {
         match self {

@@ -61,7 +61,18 @@ impl Stub {
 
     /// Every request so far: method, path with query, body.
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        let asked = self.asked.lock().unwrap().clone();
+        asked
+            .into_iter()
+            .filter(|it| !it.starts_with("TOKEN "))
+            .collect()
+    }
+
+    /// The users' tokens that lists of messages were asked for with.
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        let asked = self.asked.lock().unwrap().clone();
+        let tokens = asked.iter().filter_map(|it| it.strip_prefix("TOKEN "));
+        tokens.map(str::to_owned).collect()
     }
 }
 
@@ -109,6 +120,9 @@ fn bearer(request: &Request) -> Option<&str> {
 async fn list(State(asked): State<Asked>, request: Request) -> Response {
     let url = request.uri().to_string();
     asked.lock().unwrap().push(format!("GET {url}"));
+    if let Some(token) = bearer(&request) {
+        asked.lock().unwrap().push(format!("TOKEN {token}"));
+    }
     if bearer(&request) == Some("expired") {
         return google(401, "authError");
     }

@@ -1,0 +1,168 @@
+//! Several processes on one table, what stands in it, and what they print.
+
+use std::{process::Stdio, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    KEY, call, challenge_in, client_of,
+    openid::{Act, Browser, OpenId},
+    status,
+};
+use crate::{
+    aws::Emulator,
+    stub::Stub,
+    support::{Running, toolbox},
+};
+
+const TABLE: &str = "grants";
+
+struct Instance {
+    running: Running,
+    url: String,
+}
+
+/// A process whose users come in through the public URL, which is another instance's if given.
+fn instance(openid: &OpenId, gmail: &str, dynamodb: &str, public_url: Option<&str>) -> Instance {
+    let mut command = toolbox();
+    command
+        .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
+        .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
+        .env("TOOLS_GOOGLE_ISSUER", &openid.url)
+        .env("TOOLS_AUTHORIZATION_KEY", KEY)
+        .env("TOOLS_AUTHORIZATION_TABLE", TABLE)
+        .env("AWS_ENDPOINT_URL_DYNAMODB", dynamodb)
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_REGION", "us-east-1")
+        .env("RUST_LOG", "trace")
+        .env("GMAIL_URL", gmail)
+        .stderr(Stdio::null());
+    if let Some(url) = public_url {
+        command.env("TOOLS_PUBLIC_URL", url);
+    }
+    let (running, url) = Running::serving(&mut command);
+    Instance { running, url }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider and moto; run tests/all"]
+async fn one_instance_begins_and_another_finishes() {
+    let openid = OpenId::with(&[
+        ("ACCESS_TOKEN_TTL", "1"),
+        ("ROTATE", "1"),
+        ("TOKEN_DELAY_MS", "200"),
+    ]);
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    gate.make_table(TABLE).await;
+    let stub = Stub::start().await;
+    let second = instance(&openid, &stub.url(), &gate.url(), None);
+    let first = instance(&openid, &stub.url(), &gate.url(), Some(&second.url));
+    openid.allow_redirects_to(&second.url).await;
+    let (one, other) = (client_of(&first.url), client_of(&second.url));
+
+    let challenge = challenge_in(call(&one, "Gmail.GetEmails", "user-mark-1").await);
+    assert!(challenge.url.starts_with(&second.url), "{challenge:?}");
+    let browser = Browser::of("alice");
+    let callback = browser.follow_to_callback(&challenge.url, Act::Allow).await;
+    let page = browser.get(callback.as_str()).await;
+    assert!(page.body.contains("Done"), "{page:?}");
+    let here = challenge.check_url.replace(&second.url, &first.url);
+    let here: Value = reqwest::get(here).await.unwrap().json().await.unwrap();
+    assert_eq!(here["status"], "completed");
+    assert_eq!(status(&challenge).await, "completed");
+
+    // The token has expired, and the provider's refresh tokens work once: of many calls on both
+    // instances one refreshes at a time. A second use would revoke the grant.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let calls = (0..12).map(|number| {
+        let client = if number % 2 == 0 {
+            one.clone()
+        } else {
+            other.clone()
+        };
+        tokio::spawn(async move { call(&client, "Gmail.GetEmails", "user-mark-1").await })
+    });
+    let mut answered = 0;
+    for done in calls.collect::<Vec<_>>() {
+        answered += u32::from(done.await.unwrap().value().is_some());
+    }
+    assert_eq!(answered, 12);
+    let (refreshed, refused) = openid.asked_for("refresh_token").await;
+    assert!(refreshed >= 1 && refused == 0, "{refreshed} {refused}");
+    assert!(
+        call(&one, "Gmail.GetEmails", "user-mark-1")
+            .await
+            .value()
+            .is_some()
+    );
+
+    let query = |name: &str| {
+        let mut pairs = callback.query_pairs().into_owned();
+        pairs.find(|(key, _)| key == name).unwrap().1
+    };
+    let state = query("state");
+    let mut marks = vec![
+        query("code"),
+        state.rsplit('.').next().unwrap().to_owned(),
+        KEY.to_owned(),
+        "toolbox-secret".to_owned(),
+    ];
+    let tokens = stub.tokens();
+    assert!(tokens.len() > 1, "Gmail was asked with tokens");
+    marks.extend(tokens);
+    // Nothing of it in the table, not even for whom it is.
+    let items = gate
+        .dynamodb()
+        .scan()
+        .table_name(TABLE)
+        .send()
+        .await
+        .unwrap();
+    let items = format!("{:?}", items.items());
+    assert!(items.contains("challenge#") && items.contains("grant#"));
+    for mark in marks
+        .iter()
+        .map(String::as_str)
+        .chain(["user-mark-1", "gmail.readonly"])
+    {
+        assert!(!items.contains(mark), "{mark} stands in the table");
+    }
+    // Nor in what is printed, whatever is logged.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for instance in [&first, &second] {
+        let lines = instance.running.lines();
+        assert!(lines.len() > 50, "everything is logged");
+        for mark in &marks {
+            let line = lines.iter().find(|line| line.contains(mark));
+            assert_eq!(line, None, "{mark} is printed");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider and moto; run tests/all"]
+async fn a_table_that_is_down_is_said_and_passes() {
+    let openid = OpenId::start();
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    gate.make_table(TABLE).await;
+    let stub = Stub::start().await;
+    let instance = instance(&openid, &stub.url(), &gate.url(), None);
+    openid.allow_redirects_to(&instance.url).await;
+    let client = client_of(&instance.url);
+    let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);
+    gate.refuse(400, "AccessDeniedException", "no");
+    let outcome = call(&client, "Gmail.GetEmails", "user-1").await;
+    assert!(
+        outcome.message().contains("cannot ask the user"),
+        "{outcome:?}"
+    );
+    gate.open();
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
+    let value = call(&client, "Gmail.GetEmails", "user-1").await;
+    assert!(value.value().is_some());
+}

@@ -1,0 +1,159 @@
+//! The provider, and browsers.
+
+use std::{
+    collections::HashMap,
+    process::{Command, Stdio},
+};
+
+use reqwest::{Response, Url, redirect::Policy};
+use serde_json::Value;
+
+use crate::support::{Running, repository};
+
+/// What Gmail's tool needs as well.
+pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/gmail.readonly";
+
+/// A running provider, stopped when dropped.
+pub(super) struct OpenId {
+    pub(super) url: String,
+    _running: Running,
+}
+
+impl OpenId {
+    pub(super) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    pub(super) fn with(settings: &[(&str, &str)]) -> Self {
+        let script = repository("target/openid/oidc_provider.mjs");
+        let installed = repository("target/openid/node_modules/oidc-provider").exists();
+        assert!(
+            script.exists() && installed,
+            "npm's oidc-provider is not installed; run tests/all, which does it"
+        );
+        let mut command = Command::new("node");
+        command.arg(script).stderr(Stdio::null());
+        command.args(
+            settings
+                .iter()
+                .map(|(name, value)| format!("{name}={value}")),
+        );
+        let running = Running::start(&mut command);
+        let line = running.line_with("Serving OpenID on", 20);
+        let (_, url) = line.split_once("on ").unwrap();
+        Self {
+            url: url.to_owned(),
+            _running: running,
+        }
+    }
+
+    /// Registers a server's redirect URI.
+    pub(super) async fn allow_redirects_to(&self, server: &str) {
+        let uri = format!("{server}/authorization/google/callback");
+        self.ask("redirect_uri", &[("uri", &uri)]).await;
+    }
+
+    /// Takes back everything that a user has allowed.
+    pub(super) async fn revoke(&self, user: &str) {
+        let answer = self.ask("revoke", &[("user", user)]).await;
+        assert!(answer["revoked"].as_u64().unwrap() > 0);
+    }
+
+    /// How many requests for tokens of this kind went well, and how many did not.
+    pub(super) async fn asked_for(&self, grant: &str) -> (u64, u64) {
+        let stats = self.ask("stats", &[]).await;
+        let count = |what: &str| stats[grant][what].as_u64().unwrap_or_default();
+        (count("ok"), count("failed"))
+    }
+
+    async fn ask(&self, what: &str, query: &[(&str, &str)]) -> Value {
+        let url = Url::parse_with_params(&format!("{}/test/{what}", self.url), query).unwrap();
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+}
+
+/// What a user does on the provider's pages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    Allow,
+    Deny,
+}
+
+/// A user's browser, with cookies of its own.
+pub(super) struct Browser {
+    client: reqwest::Client,
+    user: String,
+}
+
+/// A page, or a redirect that was not followed.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) status: u16,
+    pub(super) headers: HashMap<String, String>,
+    pub(super) body: String,
+}
+
+impl Browser {
+    pub(super) fn of(user: &str) -> Self {
+        let client = reqwest::Client::builder()
+            .cookie_store(true)
+            .redirect(Policy::none())
+            .build();
+        Self {
+            client: client.unwrap(),
+            user: user.to_owned(),
+        }
+    }
+
+    pub(super) async fn get(&self, url: &str) -> Page {
+        page_of(self.client.get(url).send().await.unwrap()).await
+    }
+
+    /// Follows a link to its end.
+    pub(super) async fn follow(&self, url: &str, act: Act) -> Page {
+        let callback = self.follow_to_callback(url, act).await;
+        self.get(callback.as_str()).await
+    }
+
+    /// Follows a link until the provider sends the browser back; returns where to.
+    pub(super) async fn follow_to_callback(&self, url: &str, act: Act) -> Url {
+        let mut url: Url = url.parse().unwrap();
+        let mut response = self.client.get(url.clone()).send().await.unwrap();
+        for _ in 0..12 {
+            if response.status().is_redirection() {
+                let location = response.headers()["location"].to_str().unwrap();
+                url = url.join(location).unwrap();
+                if url.path().ends_with("/callback") {
+                    return url;
+                }
+                response = self.client.get(url.clone()).send().await.unwrap();
+                continue;
+            }
+            let status = response.status();
+            let page = response.text().await.unwrap();
+            let is_form = page.contains("Sign in") || page.contains("Allow access");
+            assert!(status == 200 && is_form, "{status} {url} {page}");
+            let action = if act == Act::Allow { "allow" } else { "deny" };
+            let fields = [
+                ("login", &*self.user),
+                ("password", "x"),
+                ("action", action),
+            ];
+            let sent = self.client.post(url.clone()).form(&fields).send();
+            response = sent.await.unwrap();
+        }
+        panic!("{url} leads nowhere");
+    }
+}
+
+async fn page_of(response: Response) -> Page {
+    let text = |value: &reqwest::header::HeaderValue| value.to_str().unwrap().to_owned();
+    let headers = response.headers().iter();
+    Page {
+        status: response.status().as_u16(),
+        headers: headers
+            .map(|(name, value)| (name.to_string(), text(value)))
+            .collect(),
+        body: response.text().await.unwrap(),
+    }
+}

@@ -1,0 +1,132 @@
+//! A code for a grant: the end of a challenge.
+
+use std::sync::Arc;
+
+use super::{
+    Provider,
+    desk::{Desk, Kept, grant_of},
+    exchange::{Refusal, Tokens},
+    grant::{Grant, KEPT_FOR},
+    keys::Keys,
+    pending::{Pending, Status},
+    visit::{Back, Told},
+};
+use crate::StoreError;
+
+/// A code that came back to where it belongs.
+pub(super) struct Redemption {
+    pub(super) desk: Arc<Desk>,
+    pub(super) keys: Keys,
+    pub(super) provider: Arc<Provider>,
+    pub(super) redirect: String,
+    pub(super) verifier: String,
+    pub(super) place: String,
+    pub(super) pending: Pending,
+}
+
+impl Redemption {
+    pub(super) async fn run(self, version: u64, back: Back) -> Result<Told, StoreError> {
+        // Whoever writes this goes on; nobody else who has the same code and state.
+        let Some(version) = self.becomes(Status::Exchanging, version).await? else {
+            return Ok(Told::InUse);
+        };
+        let (told, why) = match self.granted(back).await {
+            Ok(()) => (Told::Completed, String::new()),
+            Err(end) => end,
+        };
+        let provider = &self.provider.id;
+        let status = if told == Told::Completed {
+            tracing::info!(provider, "a user has allowed tools to act for them");
+            Status::Completed
+        } else {
+            tracing::warn!(provider, why, "a challenge has failed");
+            Status::Failed
+        };
+        self.becomes(status, version).await?;
+        Ok(told)
+    }
+
+    async fn becomes(&self, status: Status, version: u64) -> Result<Option<u64>, StoreError> {
+        let pending = Pending {
+            status,
+            ..self.pending.clone()
+        };
+        let life = self.desk.settings.challenge_life;
+        let (keys, place) = (&self.keys, &self.place);
+        self.desk
+            .keep(keys, place, &pending, life, Some(version))
+            .await
+    }
+
+    async fn granted(&self, back: Back) -> Result<(), (Told, String)> {
+        let failed = |why: &str| (Told::Failed, why.to_owned());
+        let unavailable = |error: StoreError| (Told::Unavailable, error.to_string());
+        let said = |refusal: Refusal| (Told::Failed, format!("{refusal:?}"));
+        let urls = self.provider.urls().await.map_err(said)?;
+        // RFC 9207: an answer of another provider, mixed up with this one's.
+        if let (Some(issuer), Some(given)) = (&urls.issuer, &back.issuer)
+            && issuer != given
+        {
+            return Err(failed("the answer is another issuer's"));
+        }
+        if let Some(error) = back.error {
+            // RFC 6749, 4.1.2.1.
+            let told = if error == "access_denied" {
+                Told::NotAllowed
+            } else {
+                Told::Failed
+            };
+            let known = [
+                "access_denied",
+                "invalid_scope",
+                "server_error",
+                "temporarily_unavailable",
+            ];
+            let why = known
+                .into_iter()
+                .find(|it| *it == error)
+                .unwrap_or("an error of the provider's");
+            return Err((told, why.to_owned()));
+        }
+        let code = back.code.ok_or_else(|| failed("there is no code"))?;
+        let secret = self
+            .desk
+            .client_secret(&self.provider)
+            .await
+            .map_err(unavailable)?;
+        let (redirect, verifier) = (&self.redirect, self.verifier.clone());
+        let exchanged = self
+            .provider
+            .exchange(&secret, redirect, code, verifier)
+            .await;
+        let tokens = exchanged.map_err(said)?;
+        self.store(tokens).await
+    }
+
+    async fn store(&self, tokens: Tokens) -> Result<(), (Told, String)> {
+        let unavailable = |error: StoreError| (Told::Unavailable, error.to_string());
+        let Pending { user, scopes, .. } = &self.pending;
+        let grant = Grant::of(tokens, scopes, self.desk.host.now());
+        if !grant.has_all(scopes) {
+            return Err((
+                Told::TooLittle,
+                "not everything that was asked for was allowed".into(),
+            ));
+        }
+        let place = grant_of(user, &self.provider.id);
+        for _ in 0..3 {
+            let kept: Kept<Grant> = self
+                .desk
+                .kept(&self.keys, &place)
+                .await
+                .map_err(unavailable)?;
+            let written = self
+                .desk
+                .keep(&self.keys, &place, &grant, KEPT_FOR, kept.version);
+            if written.await.map_err(unavailable)?.is_some() {
+                return Ok(());
+            }
+        }
+        Err((Told::Unavailable, "the grant cannot be written".into()))
+    }
+}
