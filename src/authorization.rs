@@ -33,7 +33,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 pub(crate) use desk::{Asking, Desk};
 pub use provider::Provider;
-pub(crate) use provider::is_safe;
+pub(crate) use provider::is_base;
 use table::Table;
 pub(crate) use visit::{Answer, Back, Told};
 

@@ -212,7 +212,20 @@ impl Server {
         #[cfg(feature = "oauth")]
         let desk = self.authorization.map(|settings| {
             let base_path = self.base_path.as_deref();
-            Arc::new(Desk::new(settings, &secrets, guard.clone(), base_path))
+            let entries = self.toolkit.entries().iter();
+            let needs = entries.flat_map(|entry| &entry.tool.requirements.authorization);
+            let scopes = needs.flat_map(|need| {
+                let scopes = need.oauth2.scopes.iter();
+                scopes.map(|scope| (need.id.clone(), scope.clone()))
+            });
+            let declared = scopes.collect();
+            Arc::new(Desk::new(
+                settings,
+                &secrets,
+                guard.clone(),
+                base_path,
+                declared,
+            ))
         });
         #[cfg(not(feature = "oauth"))]
         let desk = None;

@@ -21,6 +21,8 @@ use crate::{
 
 /// How close to its end a token is not worth handing out.
 pub(super) const TOO_SHORT: Duration = Duration::from_mins(1);
+/// A token that lives this long still serves a call that begins now.
+const LAST_RESORT: Duration = Duration::from_secs(5);
 
 /// Authorization with everything it needs.
 pub(crate) struct Desk {
@@ -29,6 +31,8 @@ pub(crate) struct Desk {
     pub(super) host: Host,
     /// What stands before its own paths, where the event alone says where the server is.
     base_path: String,
+    /// What the tools need, provider by provider.
+    pub(super) declared: Vec<(String, String)>,
 }
 
 /// What a call asks for.
@@ -45,6 +49,8 @@ pub(crate) struct Asking<'a> {
 pub(super) struct Kept<T> {
     pub(super) value: Option<T>,
     pub(super) version: Option<u64>,
+    /// How long it is still kept.
+    pub(super) left: Duration,
 }
 
 impl Desk {
@@ -53,6 +59,7 @@ impl Desk {
         secrets: &Arc<SecretCache>,
         host: Host,
         base_path: Option<&str>,
+        declared: Vec<(String, String)>,
     ) -> Self {
         let base_path = base_path.unwrap_or_default().trim_matches('/');
         Self {
@@ -60,6 +67,7 @@ impl Desk {
             secrets: Arc::clone(secrets),
             host,
             base_path: base_path.to_owned(),
+            declared,
         }
     }
 
@@ -96,8 +104,14 @@ impl Desk {
         if grant.left(self.host.now()) > TOO_SHORT {
             return Ok(Some(Secret::from(grant.access)));
         }
-        self.refreshed(Arc::clone(provider), place, asking.left)
-            .await
+        let refreshed = self.refreshed(Arc::clone(provider), place, asking.left);
+        match refreshed.await {
+            Err(error) if grant.left(self.host.now()) > LAST_RESORT => {
+                tracing::warn!(%error, "a token is not refreshed; the old one is still good");
+                Ok(Some(Secret::from(grant.access)))
+            }
+            refreshed => refreshed,
+        }
     }
 
     /// What the user has to follow: the same as long as it is pending.
@@ -113,9 +127,13 @@ impl Desk {
         let keys = self.keys(Some(asking.left)).await?;
         for _ in 0..3 {
             let kept: Kept<Pending> = self.kept(&keys, &place).await?;
-            let running = kept
-                .value
-                .filter(|it| matches!(it.status, Status::Pending | Status::Exchanging));
+            // One that is nearly over is no use; following it has prolonged it.
+            let is_long = kept.left >= self.settings.challenge_life / 2;
+            let running = kept.value.filter(|it| match it.status {
+                Status::Pending => is_long,
+                Status::Exchanging => true,
+                Status::Completed | Status::Failed => false,
+            });
             if let Some(pending) = running {
                 return Ok(said(&base, &hash, &pending.nonce));
             }
@@ -124,6 +142,7 @@ impl Desk {
                 user: asking.user.to_owned(),
                 provider: need.id.clone(),
                 scopes: need.oauth2.scopes.clone(),
+                asked_for: Vec::new(),
                 status: Status::Pending,
             };
             let life = self.settings.challenge_life;
@@ -154,8 +173,7 @@ impl Desk {
         match (kept.value, kept.version) {
             (Some(grant), Some(version)) if grant.access == token.expose() => {
                 tracing::info!(provider, "a token was refused; its grant is forgotten");
-                self.settings.table.remove(&place, version).await?;
-                Ok(true)
+                self.settings.table.remove(&place, version).await
             }
             // Another call has refreshed or forgotten it.
             (kept, _) => Ok(kept.is_none()),
@@ -213,6 +231,7 @@ impl Desk {
             return Ok(Kept {
                 value: None,
                 version: None,
+                left: Duration::ZERO,
             });
         };
         let opened = keys.open(place, &item.key_id, &item.sealed);
@@ -226,6 +245,10 @@ impl Desk {
         Ok(Kept {
             value,
             version: Some(item.version),
+            left: item
+                .expires_at
+                .duration_since(self.host.now())
+                .unwrap_or_default(),
         })
     }
 

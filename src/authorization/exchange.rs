@@ -15,7 +15,7 @@ use super::provider::{Endpoints, Provider, Urls, is_safe};
 use crate::{Secret, StoreError};
 
 /// How long one request to a provider may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(8);
 /// Tokens are short.
 const LARGEST: usize = 256 * 1024;
 
@@ -50,16 +50,16 @@ impl Refusal {
 }
 
 /// One client for all providers, made by the first request.
-fn http() -> &'static reqwest::Client {
-    static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
-        reqwest::Client::builder()
+fn http() -> Option<&'static reqwest::Client> {
+    static CLIENT: LazyLock<Option<reqwest::Client>> = LazyLock::new(|| {
+        let client = reqwest::Client::builder()
             // A token request that is redirected would hand its secret to somebody else.
             .redirect(reqwest::redirect::Policy::none())
             .timeout(TIMEOUT)
-            .build()
-            .unwrap_or_default()
+            .build();
+        client.ok()
     });
-    &CLIENT
+    CLIENT.as_ref()
 }
 
 #[derive(Debug)]
@@ -85,7 +85,10 @@ fn why(error: &reqwest::Error) -> Unanswered {
 
 async fn send(request: HttpRequest) -> Result<HttpResponse, Unanswered> {
     let (parts, body) = request.into_parts();
-    let sent = http()
+    let client = http().ok_or(Unanswered(
+        "cannot be asked: there is no TLS on this machine",
+    ))?;
+    let sent = client
         .request(parts.method, parts.uri.to_string())
         .headers(parts.headers)
         .body(body);
@@ -125,6 +128,8 @@ struct Discovery {
     issuer: String,
     authorization_endpoint: String,
     token_endpoint: String,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
 }
 
 impl Provider {
@@ -218,6 +223,7 @@ async fn discovered(issuer: &str) -> Result<Urls, Refusal> {
     let urls = Urls {
         authorize: document.authorization_endpoint,
         token: document.token_endpoint,
+        names_itself: document.authorization_response_iss_parameter_supported,
         issuer: Some(document.issuer),
     };
     if !is_safe(&urls.authorize) || !is_safe(&urls.token) {
@@ -245,6 +251,16 @@ fn tokens_of(given: &BasicTokenResponse) -> Tokens {
     }
 }
 
+/// Words of GitHub, Microsoft and Slack for a grant that has ended, or that the user has to confirm.
+const IS_OVER: [&str; 6] = [
+    "bad_refresh_token",
+    "consent_required",
+    "interaction_required",
+    "invalid_refresh_token",
+    "login_required",
+    "token_revoked",
+];
+
 type Error = RequestTokenError<Unanswered, oauth2::basic::BasicErrorResponse>;
 
 /// Only the error's code: its description may quote anything.
@@ -252,15 +268,7 @@ fn refusal_of(error: Error) -> Refusal {
     match error {
         RequestTokenError::ServerResponse(answer) => match answer.error() {
             BasicErrorResponseType::InvalidGrant => Refusal::InvalidGrant,
-            // The words of GitHub and Slack for it.
-            BasicErrorResponseType::Extension(word)
-                if [
-                    "bad_refresh_token",
-                    "invalid_refresh_token",
-                    "token_revoked",
-                ]
-                .contains(&word.as_str()) =>
-            {
+            BasicErrorResponseType::Extension(word) if IS_OVER.contains(&word.as_str()) => {
                 Refusal::InvalidGrant
             }
             other => Refusal::Wrong(word_of(other.as_ref())),

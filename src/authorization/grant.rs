@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exchange::Tokens;
 
-/// Not for comparing: providers leave them out of what they say was granted.
-const ALIASES: [&str; 4] = ["email", "offline_access", "openid", "profile"];
+/// Providers leave these out of what they say was granted, or write them in other words.
+const UNSAID: [&str; 4] = ["email", "offline_access", "openid", "profile"];
 
 /// Longer than anybody goes without using a tool; refreshing begins it anew.
 pub(super) const KEPT_FOR: Duration = Duration::from_hours(400 * 24);
@@ -23,12 +23,19 @@ pub(super) struct Grant {
 
 impl Grant {
     pub(super) fn of(tokens: Tokens, asked_for: &[String], now: SystemTime) -> Self {
+        // RFC 6749, 5.1: not said if it is what was asked for.
+        let mut scopes = tokens.scopes.unwrap_or_else(|| asked_for.to_vec());
+        let unsaid = asked_for.iter().filter(|it| UNSAID.contains(&it.as_str()));
+        for scope in unsaid {
+            if !scopes.contains(scope) {
+                scopes.push(scope.clone());
+            }
+        }
         Self {
             access: tokens.access,
             refresh: tokens.refresh,
             expires_at: expiry(tokens.lives_for, now),
-            // RFC 6749, 5.1: not said if it is what was asked for.
-            scopes: tokens.scopes.unwrap_or_else(|| asked_for.to_vec()),
+            scopes,
         }
     }
 
@@ -38,12 +45,13 @@ impl Grant {
             access: tokens.access,
             refresh: tokens.refresh.or_else(|| self.refresh.clone()),
             expires_at: expiry(tokens.lives_for, now),
-            scopes: tokens.scopes.unwrap_or_else(|| self.scopes.clone()),
+            // What a refresh says of them is no more than was granted.
+            scopes: self.scopes.clone(),
         }
     }
 
     pub(super) fn has_all(&self, scopes: &[String]) -> bool {
-        let has = |scope: &String| self.scopes.contains(scope) || ALIASES.contains(&scope.as_str());
+        let has = |needed: &String| self.scopes.iter().any(|it| implies(it, needed));
         scopes.iter().all(has)
     }
 
@@ -60,4 +68,101 @@ impl Grant {
 fn expiry(lives_for: Option<Duration>, now: SystemTime) -> Option<u64> {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     Some(now.saturating_add(lives_for?).as_secs())
+}
+
+/// Whether who has the one scope has the other. Microsoft writes its own host before scopes and
+/// knows no case; GitHub leaves out scopes that another one includes.
+fn implies(granted: &str, needed: &str) -> bool {
+    const INCLUDED: [(&str, &[&str]); 2] = [
+        (
+            "repo",
+            &[
+                "public_repo",
+                "repo:invite",
+                "repo:status",
+                "repo_deployment",
+                "security_events",
+            ],
+        ),
+        ("user", &["read:user", "user:email", "user:follow"]),
+    ];
+    let bare = |scope: &str| {
+        let scope = scope.to_lowercase();
+        let host = "https://graph.microsoft.com/";
+        scope.strip_prefix(host).unwrap_or(&scope).to_owned()
+    };
+    let (granted, needed) = (bare(granted), bare(needed));
+    let lower = |level: &str, levels: &[&str]| {
+        let what = granted.strip_prefix(level);
+        what.is_some_and(|what| levels.iter().any(|it| needed == format!("{it}{what}")))
+    };
+    let includes =
+        |(one, others): &(&str, &[&str])| granted == *one && others.contains(&needed.as_str());
+    granted == needed
+        || INCLUDED.iter().any(includes)
+        || lower("admin:", &["write:", "read:"])
+        || lower("write:", &["read:"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(scopes: Option<&[&str]>) -> Tokens {
+        Tokens {
+            access: "a".into(),
+            refresh: None,
+            lives_for: None,
+            scopes: scopes.map(|all| all.iter().map(|&it| it.to_owned()).collect()),
+        }
+    }
+
+    fn list(all: &[&str]) -> Vec<String> {
+        all.iter().map(|&it| it.to_owned()).collect()
+    }
+
+    #[test]
+    fn scopes_are_compared_as_providers_mean_them() {
+        let now = SystemTime::now();
+        for (asked, said, needed, has) in [
+            (&["mail"][..], None, &["mail"][..], true),
+            (&["mail", "before"], None, &["before"], true),
+            (&["mail", "files"], Some(&["mail"][..]), &["files"], false),
+            (
+                &["openid", "mail"],
+                Some(&["mail"]),
+                &["openid", "mail"],
+                true,
+            ),
+            // Never asked for, and so not granted.
+            (&["mail"], Some(&["mail"]), &["openid"], false),
+            (
+                &["Mail.Read"],
+                Some(&["https://graph.microsoft.com/Mail.Read"]),
+                &["mail.read"],
+                true,
+            ),
+            (
+                &["public_repo", "repo"],
+                Some(&["repo"]),
+                &["public_repo"],
+                true,
+            ),
+            (&["admin:org"], Some(&["admin:org"]), &["read:org"], true),
+            (&["read:org"], Some(&["read:org"]), &["write:org"], false),
+            (
+                &["repository"],
+                Some(&["repository"]),
+                &["repo:status"],
+                false,
+            ),
+        ] {
+            let grant = Grant::of(given(said), &list(asked), now);
+            assert_eq!(
+                grant.has_all(&list(needed)),
+                has,
+                "{asked:?} {said:?} {needed:?}"
+            );
+        }
+    }
 }

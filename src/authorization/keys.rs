@@ -17,7 +17,7 @@ use crate::{Secret, StoreError, secrets::SecretCache};
 /// As long as the keys that are derived from it.
 const SHORTEST: usize = 32;
 
-/// The keys of one request, the newest first.
+/// The keys of one request, each with its fingerprint, the newest first.
 pub(super) struct Keys(Vec<(String, Secret)>);
 
 impl Keys {
@@ -32,7 +32,7 @@ impl Keys {
         for (place, (id, read)) in ids.iter().zip(reads).enumerate() {
             match read {
                 Ok(Some(secret)) if secret.expose().trim().len() >= SHORTEST => {
-                    keys.push(((*id).to_owned(), secret));
+                    keys.push((fingerprint(&secret), secret));
                 }
                 Ok(Some(_)) => {
                     let text = format!("the secret '{id}' has less than {SHORTEST} bytes");
@@ -40,6 +40,9 @@ impl Keys {
                 }
                 // An old key that is no longer there is no longer needed.
                 Ok(None) if place > 0 => {}
+                Err(error) if place > 0 => {
+                    tracing::warn!(secret = id, %error, "an old key cannot be read");
+                }
                 Ok(None) => {
                     let text = format!("there is no secret '{id}', which encrypts users' tokens");
                     return Err(StoreError::denied(text));
@@ -101,6 +104,11 @@ impl Keys {
     pub(super) fn sign_as(&self, place: usize, purpose: &str, parts: &[&str]) -> String {
         signature(&self.0[place].1, purpose, parts)
     }
+}
+
+/// By which it is known what was encrypted with a key, also after its secret's value has changed.
+fn fingerprint(secret: &Secret) -> String {
+    signature(secret, "fingerprint", &[])[..16].to_owned()
 }
 
 fn derived(secret: &Secret, purpose: &str) -> hmac::Tag {

@@ -16,7 +16,10 @@ pub(super) struct Pending {
     pub(super) nonce: String,
     pub(super) user: String,
     pub(super) provider: String,
+    /// What the tool needs.
     pub(super) scopes: Vec<String>,
+    /// All that the provider is asked for, once the user is on the way there.
+    pub(super) asked_for: Vec<String>,
     pub(super) status: Status,
 }
 
@@ -36,7 +39,8 @@ impl Pending {
     }
 }
 
-/// Where something is kept: a hash, so that a table's ids tell no users.
+/// Where something is kept: a hash, because table ids stand in logs and metrics. Who has the table
+/// can still find out whether a user that they know is in it.
 pub(super) fn place_of(kind: &str, user: &str, provider: &str, scopes: &[String]) -> String {
     let mut scopes: Vec<_> = scopes.iter().map(String::as_str).collect();
     scopes.sort_unstable();

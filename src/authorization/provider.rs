@@ -36,6 +36,8 @@ pub(super) struct Urls {
     pub(super) token: String,
     /// RFC 9207: who answers has to be who was asked.
     pub(super) issuer: Option<String>,
+    /// Whether its answers always say so.
+    pub(super) names_itself: bool,
 }
 
 impl Provider {
@@ -53,6 +55,7 @@ impl Provider {
             authorize: authorize_url.into(),
             token: token_url.into(),
             issuer: None,
+            names_itself: false,
         };
         Self::at(id, client_id, client_secret_id, Endpoints::Known(urls))
     }
@@ -192,13 +195,24 @@ impl Endpoints {
 }
 
 /// Tokens and secrets go over TLS, but on this machine.
-pub(crate) fn is_safe(url: &str) -> bool {
+pub(super) fn is_safe(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else {
         return false;
     };
     let host = url.host_str().unwrap_or_default();
     let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
     url.scheme() == "https" || (url.scheme() == "http" && is_local)
+}
+
+/// A URL that others can be made of by appending to it.
+pub(crate) fn is_base(url: &str) -> bool {
+    let bare = |url: reqwest::Url| {
+        url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none()
+    };
+    is_safe(url) && reqwest::Url::parse(url).is_ok_and(bare)
 }
 
 impl fmt::Debug for Provider {

@@ -1,6 +1,6 @@
 //! A code for a grant: the end of a challenge.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     Provider,
@@ -12,6 +12,10 @@ use super::{
     visit::{Back, Told},
 };
 use crate::StoreError;
+
+/// How long an exchange may take. Whoever is stopped in it leaves a challenge that fails then.
+const EXCHANGE: Duration = Duration::from_mins(1);
+const AGAIN: Duration = Duration::from_millis(300);
 
 /// A code that came back to where it belongs.
 pub(super) struct Redemption {
@@ -27,7 +31,7 @@ pub(super) struct Redemption {
 impl Redemption {
     pub(super) async fn run(self, version: u64, back: Back) -> Result<Told, StoreError> {
         // Whoever writes this goes on; nobody else who has the same code and state.
-        let Some(version) = self.becomes(Status::Exchanging, version).await? else {
+        let Some(version) = self.begin(version).await? else {
             return Ok(Told::InUse);
         };
         let (told, why) = match self.granted(back).await {
@@ -42,20 +46,57 @@ impl Redemption {
             tracing::warn!(provider, why, "a challenge has failed");
             Status::Failed
         };
-        self.becomes(status, version).await?;
+        self.end(status, version).await;
         Ok(told)
     }
 
-    async fn becomes(&self, status: Status, version: u64) -> Result<Option<u64>, StoreError> {
+    async fn begin(&self, mut version: u64) -> Result<Option<u64>, StoreError> {
+        for _ in 0..3 {
+            let begun = self.becomes(Status::Exchanging, version, EXCHANGE).await?;
+            if begun.is_some() {
+                return Ok(begun);
+            }
+            // Another tab may have set out, which changes nothing.
+            let kept: Kept<Pending> = self.desk.kept(&self.keys, &self.place).await?;
+            match (kept.value, kept.version) {
+                (Some(it), Some(newer))
+                    if it.status == Status::Pending && it.is_named_by(&self.pending.nonce) =>
+                {
+                    version = newer;
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says how it went. Until then the challenge is pending, and after a while failed.
+    async fn end(&self, status: Status, version: u64) {
+        for _ in 0..3 {
+            let life = self.desk.settings.challenge_life;
+            match self.becomes(status, version, life).await {
+                Ok(Some(_)) => return,
+                Ok(None) => break,
+                Err(error) => tracing::warn!(%error, "the end of a challenge is not written"),
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        tracing::error!("the end of a challenge is not known to who asks for it");
+    }
+
+    async fn becomes(
+        &self,
+        status: Status,
+        version: u64,
+        life: Duration,
+    ) -> Result<Option<u64>, StoreError> {
         let pending = Pending {
             status,
             ..self.pending.clone()
         };
-        let life = self.desk.settings.challenge_life;
         let (keys, place) = (&self.keys, &self.place);
-        self.desk
-            .keep(keys, place, &pending, life, Some(version))
-            .await
+        let over = Some(version);
+        self.desk.keep(keys, place, &pending, life, over).await
     }
 
     async fn granted(&self, back: Back) -> Result<(), (Told, String)> {
@@ -64,9 +105,12 @@ impl Redemption {
         let said = |refusal: Refusal| (Told::Failed, format!("{refusal:?}"));
         let urls = self.provider.urls().await.map_err(said)?;
         // RFC 9207: an answer of another provider, mixed up with this one's.
-        if let (Some(issuer), Some(given)) = (&urls.issuer, &back.issuer)
-            && issuer != given
-        {
+        let is_theirs = match (&urls.issuer, &back.issuer) {
+            (Some(issuer), Some(given)) => issuer == given,
+            (Some(_), None) => !urls.names_itself,
+            (None, _) => true,
+        };
+        if !is_theirs {
             return Err(failed("the answer is another issuer's"));
         }
         if let Some(error) = back.error {
@@ -105,8 +149,13 @@ impl Redemption {
 
     async fn store(&self, tokens: Tokens) -> Result<(), (Told, String)> {
         let unavailable = |error: StoreError| (Told::Unavailable, error.to_string());
-        let Pending { user, scopes, .. } = &self.pending;
-        let grant = Grant::of(tokens, scopes, self.desk.host.now());
+        let Pending {
+            user,
+            scopes,
+            asked_for,
+            ..
+        } = &self.pending;
+        let grant = Grant::of(tokens, asked_for, self.desk.host.now());
         if !grant.has_all(scopes) {
             return Err((
                 Told::TooLittle,

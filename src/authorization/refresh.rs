@@ -10,15 +10,16 @@ use super::{
     desk::{Desk, Kept, TOO_SHORT, next_version},
     exchange::Refusal,
     grant::{Grant, KEPT_FOR},
+    keys::Keys,
     table::Item,
 };
 use crate::{Secret, StoreError};
 
-/// Longer than a request to a provider takes, with all around it.
+/// How long a refresh may take, with all around it.
+const TIMEOUT: Duration = Duration::from_secs(12);
+/// Longer than that: no two refresh at once.
 const LEASE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(100);
-/// A token that lives this long still serves a call that begins now.
-const LAST_RESORT: Duration = Duration::from_secs(5);
 
 impl Desk {
     /// The token of a grant that needs a new one; none where the grant is gone.
@@ -36,14 +37,17 @@ impl Desk {
             let item = Item {
                 version,
                 key_id: String::new(),
-                sealed: Vec::new(),
+                // By which a repeated request finds out that the lease is its own.
+                sealed: self.host.id().as_bytes().to_vec(),
                 expires_at: now + LEASE,
             };
             if self.settings.table.write(&lease, item, None, now).await? {
                 let desk = Arc::clone(self);
                 // A task of its own: a refresh token may work once, and the caller may leave.
                 let refreshing = tokio::spawn(async move {
-                    let result = desk.refresh(&provider, &place).await;
+                    let refresh = desk.refresh(&provider, &place);
+                    let result = tokio::time::timeout(TIMEOUT, refresh).await;
+                    let result = result.unwrap_or_else(|_| Err(StoreError::no_answer(TIMEOUT)));
                     if let Err(error) = desk.settings.table.remove(&lease, version).await {
                         tracing::warn!(%error, "a lease is not given back; it ends by itself");
                     }
@@ -98,23 +102,35 @@ impl Desk {
         match provider.refresh(&secret, token).await {
             Ok(tokens) => {
                 let grant = grant.refreshed(tokens, self.host.now());
-                let over = Some(version);
-                let kept = self.keep(&keys, place, &grant, KEPT_FOR, over).await?;
-                if kept.is_none() {
-                    tracing::warn!("a grant was changed while it was refreshed");
-                }
+                self.rewrite(&keys, place, &grant, version).await;
                 Ok(Some(Secret::from(grant.access)))
             }
             Err(Refusal::InvalidGrant) => {
                 let provider = &provider.id;
                 tracing::info!(provider, "a grant is no longer valid, and forgotten");
-                self.settings.table.remove(place, version).await?;
-                Ok(None)
-            }
-            Err(_) if grant.left(self.host.now()) > LAST_RESORT => {
-                Ok(Some(Secret::from(grant.access)))
+                if self.settings.table.remove(place, version).await? {
+                    return Ok(None);
+                }
+                // Somebody has written another one in the meantime.
+                let kept: Kept<Grant> = self.kept(&keys, place).await?;
+                Ok(kept.value.map(|grant| Secret::from(grant.access)))
             }
             Err(refusal) => Err(refusal.into_error(&provider.id)),
+        }
+    }
+
+    /// The provider may have forgotten the old refresh token: what it gave must not be lost.
+    async fn rewrite(&self, keys: &Keys, place: &str, grant: &Grant, version: u64) {
+        for _ in 0..3 {
+            match self.keep(keys, place, grant, KEPT_FOR, Some(version)).await {
+                Ok(Some(_)) => return,
+                Ok(None) => {
+                    tracing::warn!("a grant was changed while it was refreshed");
+                    return;
+                }
+                Err(error) => tracing::error!(%error, "a refreshed grant is not written"),
+            }
+            tokio::time::sleep(POLL).await;
         }
     }
 }

@@ -21,12 +21,13 @@ pub(super) struct Journey {
 
 impl Journey {
     /// Begins one.
-    pub(super) fn begin(keys: &Keys, trip: &Trip<'_>, until: SystemTime) -> Self {
-        let until = seconds(until).to_string();
+    pub(super) fn begin(keys: &Keys, trip: &Trip<'_>, until: SystemTime, salt: &str) -> Self {
+        // Each of several has a state and a verifier of its own.
+        let until = format!("{}-{salt}", seconds(until));
         let tag = keys.sign(STATE, &trip.signed(&until));
         Self {
             state: format!("{}.{until}.{tag}", trip.challenge),
-            verifier: keys.sign(VERIFIER, &trip.signed("")),
+            verifier: keys.sign(VERIFIER, &trip.signed(&until)),
         }
     }
 
@@ -39,8 +40,9 @@ impl Journey {
         now: SystemTime,
     ) -> Option<String> {
         let signer = keys.signer(STATE, &trip.signed(until), tag)?;
-        let ends = UNIX_EPOCH.checked_add(Duration::from_secs(until.parse().ok()?))?;
-        (now < ends).then(|| keys.sign_as(signer, VERIFIER, &trip.signed("")))
+        let (ends, _) = until.split_once('-')?;
+        let ends = UNIX_EPOCH.checked_add(Duration::from_secs(ends.parse().ok()?))?;
+        (now < ends).then(|| keys.sign_as(signer, VERIFIER, &trip.signed(until)))
     }
 }
 
@@ -61,7 +63,7 @@ impl<'a> Trip<'a> {
     }
 }
 
-/// The three parts of a state: the challenge's id, its end, its signature.
+/// The three parts of a state: the challenge's id, its end with what makes it unique, its signature.
 pub(super) fn parts_of(state: &str) -> Option<(&str, &str, &str)> {
     let (challenge, rest) = state.split_once('.')?;
     let (until, tag) = rest.split_once('.')?;

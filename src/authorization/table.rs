@@ -15,7 +15,7 @@ use crate::StoreError;
 #[derive(Clone)]
 pub(crate) struct Item {
     pub(super) version: u64,
-    /// The id of the secret that it is encrypted with.
+    /// The fingerprint of the key that it is encrypted with.
     pub(super) key_id: String,
     pub(super) sealed: Vec<u8>,
     pub(super) expires_at: SystemTime,
@@ -71,17 +71,16 @@ impl Table {
         }
     }
 
-    /// Removes the item if it has this version.
+    /// Removes the item if it has this version; returns whether it had.
     #[cfg_attr(
         not(feature = "dynamodb"),
         expect(clippy::unused_async, reason = "the same with and without the feature")
     )]
-    pub(super) async fn remove(&self, id: &str, version: u64) -> Result<(), StoreError> {
+    pub(super) async fn remove(&self, id: &str, version: u64) -> Result<bool, StoreError> {
         match self {
-            Self::Memory(memory) => memory.remove(id, version),
+            Self::Memory(memory) => Ok(memory.remove(id, version)),
             #[cfg(feature = "dynamodb")]
-            Self::DynamoDb(table) => table.remove(id, version).await?,
+            Self::DynamoDb(table) => table.remove(id, version).await,
         }
-        Ok(())
     }
 }

@@ -59,7 +59,8 @@ impl Desk {
             return Ok(Answer::Page(Told::Expired));
         };
         let keys = self.keys(None).await?;
-        let kept: Kept<Pending> = self.kept(&keys, &format!("challenge#{hash}")).await?;
+        let place = format!("challenge#{hash}");
+        let kept: Kept<Pending> = self.kept(&keys, &place).await?;
         let Some(pending) = kept.value.filter(|it| it.is_named_by(nonce)) else {
             return Ok(Answer::Page(Told::Expired));
         };
@@ -84,7 +85,8 @@ impl Desk {
             browser: &browser,
         };
         let life = self.settings.challenge_life;
-        let journey = Journey::begin(&keys, &trip, self.host.now() + life);
+        let salt = self.host.id().simple().to_string();
+        let journey = Journey::begin(&keys, &trip, self.host.now() + life, &salt);
         let scopes = self.scopes_for(&keys, provider, &pending).await?;
         let redirect = redirect_uri(&base, &provider.id);
         let urls = provider.urls().await;
@@ -92,6 +94,14 @@ impl Desk {
             provider.authorize_url(urls, &redirect, &scopes, journey.state, journey.verifier)
         });
         let url = url.map_err(|refusal| refusal.into_error(&provider.id))?;
+        // From now on there is time for the way; another tab may have written the same.
+        let asked_for = scopes;
+        let pending = Pending {
+            asked_for,
+            ..pending
+        };
+        self.keep(&keys, &place, &pending, life, kept.version)
+            .await?;
         let secure = if is_https { "; Secure" } else { "" };
         let life = life.as_secs();
         let cookie =
@@ -110,8 +120,14 @@ impl Desk {
             .kept(keys, &grant_of(&pending.user, &provider.id))
             .await?;
         let before = kept.value.map(|grant| grant.scopes).unwrap_or_default();
+        // One that no tool needs any longer may be one that the provider no longer knows.
+        let is_needed = |scope: &&String| {
+            self.declared
+                .contains(&(provider.id.clone(), (*scope).clone()))
+        };
+        let before = before.iter().filter(is_needed);
         let mut scopes = Vec::new();
-        for scope in pending.scopes.iter().chain(&provider.scopes).chain(&before) {
+        for scope in pending.scopes.iter().chain(&provider.scopes).chain(before) {
             if !scopes.contains(scope) {
                 scopes.push(scope.clone());
             }
@@ -152,13 +168,24 @@ impl Desk {
         let kept: Kept<Pending> = self.kept(&keys, &place).await?;
         let pending = kept.value.filter(|it| it.is_named_by(nonce));
         let (Some(pending), Some(version)) = (pending, kept.version) else {
+            tracing::warn!(
+                provider = provider.id,
+                "a redirect came back after its challenge"
+            );
             return Ok(Told::Expired);
         };
-        match pending.status {
-            Status::Pending => {}
-            Status::Exchanging => return Ok(Told::InUse),
-            Status::Completed => return Ok(Told::Completed),
-            Status::Failed => return Ok(Told::Failed),
+        let told = match pending.status {
+            Status::Pending => None,
+            Status::Exchanging => Some(Told::InUse),
+            Status::Completed => Some(Told::Completed),
+            Status::Failed => Some(Told::Failed),
+        };
+        if let Some(told) = told {
+            tracing::warn!(
+                provider = provider.id,
+                "a redirect came back again; it works once"
+            );
+            return Ok(told);
         }
         let redemption = Redemption {
             desk: Arc::clone(self),

@@ -102,19 +102,15 @@ impl Call {
                 base: around.arrival.invocation.base_url.as_deref(),
                 left: time_left(entry, &around.arrival, &around.host),
             };
-            let token = desk
-                .token(asking)
-                .await
-                .map_err(Rejection::Unauthorizable)?;
+            let half = asking.left / 2;
+            let token = bounded(half, desk.token(asking)).await?;
             if let Some(token) = token {
                 found.granted.insert(need.id.clone());
                 found.tokens.insert(need.id.clone(), token);
                 continue;
             }
-            let challenge = desk.challenge(asking).await;
-            asked
-                .challenges
-                .push(challenge.map_err(Rejection::Unauthorizable)?);
+            let challenge = bounded(half / 2, desk.challenge(asking)).await?;
+            asked.challenges.push(challenge);
         }
         Ok(asked)
     }
@@ -146,6 +142,16 @@ impl Call {
             }
         }
     }
+}
+
+/// An answer has to leave, whatever is slow.
+pub(super) async fn bounded<T>(
+    limit: Duration,
+    doing: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, Rejection> {
+    let done = tokio::time::timeout(limit, doing).await;
+    let done = done.unwrap_or_else(|_| Err(StoreError::no_answer(limit)));
+    done.map_err(Rejection::Unauthorizable)
 }
 
 impl Found {

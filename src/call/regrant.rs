@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Granted, Outcome};
+use super::{Granted, Outcome, gather::bounded};
 use crate::{
     Requirements,
     authorization::{Asking, Desk},
@@ -10,8 +10,8 @@ use crate::{
     secrets::SecretCache,
 };
 
-/// How long asking for a new challenge may take, after the tool.
-const LEFT: Duration = Duration::from_secs(4);
+/// How long each of the two steps may take, after the tool has had its time.
+const LEFT: Duration = Duration::from_millis(800);
 
 impl Granted {
     /// The outcome, unless it says that a token of the user's was refused.
@@ -28,9 +28,10 @@ impl Granted {
         let Some((need, token)) = refused.and_then(of_refused) else {
             return Ok(outcome);
         };
-        let forgotten = desk.refused(&self.user, &need.id, token).await;
-        if !forgotten.map_err(Rejection::Unauthorizable)? {
-            // There is a newer token, with which the same call may succeed.
+        let forgotten = bounded(LEFT, desk.refused(&self.user, &need.id, token)).await;
+        if !forgotten.unwrap_or(false) {
+            // There is a newer token, with which the same call may succeed; or the failure has to
+            // do, which says that the token is refused.
             return Ok(outcome);
         }
         let asking = Asking {
@@ -39,8 +40,7 @@ impl Granted {
             base,
             left: LEFT,
         };
-        let challenge = desk.challenge(asking).await;
-        let challenge = challenge.map_err(Rejection::Unauthorizable)?;
+        let challenge = bounded(LEFT, desk.challenge(asking)).await?;
         let mut requirements = Requirements::default();
         requirements.authorization.push(need.clone());
         Err(Rejection::Missing(Box::new(Missing {

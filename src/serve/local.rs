@@ -175,7 +175,12 @@ async fn late(stopped: tokio::sync::oneshot::Receiver<()>) {
 
 /// Tells requests where the server is, which is not what they say.
 fn located(router: Router, address: SocketAddr) -> Router {
-    let url = format!("http://{address}");
+    let mut reachable = address;
+    if address.ip().is_unspecified() {
+        // Every address of this machine, which is no address to follow.
+        reachable.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    let url = format!("http://{reachable}");
     router.layer(middleware::from_fn(
         move |mut request: Request, next: Next| {
             let invocation = Invocation {

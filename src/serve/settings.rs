@@ -30,8 +30,11 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     #[cfg(feature = "oauth")]
     oauth::apply(server, on_lambda)?;
     #[cfg(not(feature = "oauth"))]
-    if set("TOOLS_GOOGLE_CLIENT_ID")?.is_some() {
-        return Err(without_feature("TOOLS_GOOGLE_CLIENT_ID", "oauth").into());
+    for provider in ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"] {
+        let name = format!("TOOLS_{provider}_CLIENT_ID");
+        if set(&name)?.is_some() {
+            return Err(without_feature(&name, "oauth").into());
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     body::Body,
-    extract::{Path, Request, State},
+    extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
     routing::get,
 };
@@ -28,6 +28,13 @@ use crate::{
     host::Invocation,
 };
 
+/// What is no text is no id either.
+type PathOf = Result<Path<String>, PathRejection>;
+
+fn text_of(path: PathOf) -> String {
+    path.map(|Path(text)| text).unwrap_or_default()
+}
+
 /// Adds the three paths.
 pub(super) fn routes(router: Router<Arc<App>>) -> Router<Arc<App>> {
     router
@@ -37,7 +44,7 @@ pub(super) fn routes(router: Router<Arc<App>>) -> Router<Arc<App>> {
 }
 
 /// OXP 1.0, Authorization Challenges: always a 200.
-async fn status(State(app): Shared, Path(id): Path<String>, request: Request) -> Response {
+async fn status(State(app): Shared, id: PathOf, request: Request) -> Response {
     #[derive(Serialize)]
     struct Status {
         status: &'static str,
@@ -50,7 +57,7 @@ async fn status(State(app): Shared, Path(id): Path<String>, request: Request) ->
     {
         return oxp::rejected(&rejection);
     }
-    let status = desk.status(&id).await.unwrap_or_else(|error| {
+    let status = desk.status(&text_of(id)).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "it cannot be told how a challenge stands");
         // Whoever asks asks again.
         "pending"
@@ -63,13 +70,15 @@ async fn status(State(app): Shared, Path(id): Path<String>, request: Request) ->
     response
 }
 
-async fn start(State(app): Shared, Path(id): Path<String>, request: Request) -> Response {
+async fn start(State(app): Shared, id: PathOf, request: Request) -> Response {
     let Some(desk) = &app.desk else {
         return oxp::not_found(app.opentool.is_some());
     };
     let base = Invocation::of(request.extensions()).base_url;
     let (parts, _) = request.into_parts();
-    let answer = desk.start(&id, base.as_deref(), &parts.headers).await;
+    let answer = desk
+        .start(&text_of(id), base.as_deref(), &parts.headers)
+        .await;
     match answer {
         Ok(Answer::Redirect { url, cookie }) => redirect(&url, &cookie),
         Ok(Answer::Page(told)) => page(told),
@@ -77,7 +86,7 @@ async fn start(State(app): Shared, Path(id): Path<String>, request: Request) -> 
     }
 }
 
-async fn callback(State(app): Shared, Path(provider): Path<String>, request: Request) -> Response {
+async fn callback(State(app): Shared, provider: PathOf, request: Request) -> Response {
     let Some(desk) = &app.desk else {
         return oxp::not_found(app.opentool.is_some());
     };
@@ -86,7 +95,7 @@ async fn callback(State(app): Shared, Path(provider): Path<String>, request: Req
         return oxp::method_not_allowed();
     }
     let (parts, _) = request.into_parts();
-    page(told(desk, &provider, &parts).await)
+    page(told(desk, &text_of(provider), &parts).await)
 }
 
 async fn told(desk: &Arc<Desk>, provider: &str, request: &Parts) -> Told {

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::{
     error::{ProvideErrorMetadata, SdkError},
     operation::{delete_item::DeleteItemError, put_item::PutItemError},
     primitives::Blob,
-    types::AttributeValue,
+    types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
 };
 
 use super::Item;
@@ -68,18 +68,24 @@ impl DynamoDb {
                 .condition_expression("attribute_not_exists(id) OR expires_at <= :now")
                 .expression_attribute_values(":now", number(seconds(now))),
         };
-        let request = request.send();
+        let request = request
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send();
         let written = within(TIMEOUT, Box::pin(request)).await?;
         match written {
             Ok(_) => Ok(true),
             Err(error) => match error.as_service_error() {
-                Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                // A request that was repeated because its answer came late finds its own item.
+                Some(PutItemError::ConditionalCheckFailedException(refused)) => {
+                    let there = refused.item().and_then(item_of);
+                    Ok(there.is_some_and(|there| there.sealed == item.sealed))
+                }
                 _ => Err(self.error_of(&error, "PutItem")),
             },
         }
     }
 
-    pub(super) async fn remove(&self, id: &str, version: u64) -> Result<(), StoreError> {
+    pub(super) async fn remove(&self, id: &str, version: u64) -> Result<bool, StoreError> {
         let request = self.client()?.delete_item().table_name(&self.table);
         let request = request
             .key("id", text(id))
@@ -88,9 +94,9 @@ impl DynamoDb {
             .send();
         let removed = within(TIMEOUT, Box::pin(request)).await?;
         match removed {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(true),
             Err(error) => match error.as_service_error() {
-                Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(()),
+                Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(false),
                 _ => Err(self.error_of(&error, "DeleteItem")),
             },
         }

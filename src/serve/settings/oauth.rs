@@ -3,7 +3,7 @@
 use super::{WrongChoice, list, set};
 use crate::{
     Authorization, Server,
-    authorization::{Provider, is_safe},
+    authorization::{Provider, is_base},
 };
 
 type Preset = fn(String, String) -> Provider;
@@ -24,6 +24,10 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), WrongCho
     let Some(authorization) = &server.authorization else {
         return Ok(());
     };
+    if authorization.keys.is_empty() {
+        let text = "no secret is named that encrypts what is kept of users";
+        return Err(WrongChoice(text.into()));
+    }
     let providers = &authorization.providers;
     if let Some(mistake) = providers.iter().find_map(|it| it.mistake()) {
         return Err(WrongChoice(mistake));
@@ -34,8 +38,9 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), WrongCho
         return Err(WrongChoice(text));
     }
     match authorization.public_url.as_deref() {
-        Some(url) if !is_safe(url) => Err(WrongChoice(format!(
-            "the public URL is '{url}', and has to be an https:// URL (TOOLS_PUBLIC_URL)"
+        Some(url) if !is_base(url) => Err(WrongChoice(format!(
+            "the public URL is '{url}', and has to be an https:// URL without query, \
+             fragment and credentials (TOOLS_PUBLIC_URL)"
         ))),
         _ => Ok(()),
     }
