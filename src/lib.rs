@@ -29,7 +29,8 @@
 //!
 //! Six names carry most tools: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
 //! [`serve`]. [`testing`] replays recorded events, [`Auth`] says who may call, [`secrets`] where
-//! secrets come from. [`protocols`] has a table of what each protocol can say.
+//! secrets come from. With the cargo feature `oauth` users allow tools to act for them, module
+//! `authorization`; with `client` programs call tools, module `client`. [`protocols`] has a table of what each protocol can say.
 
 mod auth;
 #[cfg(feature = "oauth")]

@@ -23,6 +23,8 @@ use serde::Deserialize;
 
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
+const JWT_SECRET: &str = "jwt-secret-of-the-caller-0123456789abcdef";
+
 /// A server whose tools need tokens of the provider.
 struct Served {
     url: String,
@@ -79,17 +81,27 @@ async fn serve_with(
     openid: &OpenId,
     change: impl FnOnce(Authorization) -> Authorization,
 ) -> Served {
+    serve_as(openid, change, |server| server).await
+}
+
+async fn serve_as(
+    openid: &OpenId,
+    change: impl FnOnce(Authorization) -> Authorization,
+    change_server: impl FnOnce(Server) -> Server,
+) -> Served {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let google = Provider::google("toolbox", "GOOGLE_CLIENT_SECRET").issuer(&openid.url);
     let secrets = [
         ("GOOGLE_CLIENT_SECRET", "toolbox-secret"),
         ("TOOLS_AUTHORIZATION_KEY", KEY),
+        ("JWT_SECRET", JWT_SECRET),
+        ("KEY", "key-of-the-caller"),
     ];
     let server = Server::new(Toolkit::new(whoami(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))
         .authorization(change(Authorization::with([google]).public_url(&url)));
-    let router = server.into_router().unwrap();
+    let router = change_server(server).into_router().unwrap();
     let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     openid.allow_redirects_to(&url).await;
     let client = client_of(&url);

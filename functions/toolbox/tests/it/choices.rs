@@ -89,6 +89,42 @@ fn a_choice_that_cannot_be_understood_ends_the_start() {
             ],
             "exclude each other",
         ),
+        (
+            &[
+                ("TOOLS_GOOGLE_CLIENT_ID", "id"),
+                ("TOOLS_PUBLIC_URL", "http://tools.example"),
+            ],
+            "has to be an https:// URL",
+        ),
+        (
+            &[
+                ("TOOLS_GOOGLE_CLIENT_ID", "id"),
+                ("TOOLS_GOOGLE_ISSUER", "http://accounts.example"),
+            ],
+            "the provider 'google': 'http://accounts.example' has to be an https:// URL",
+        ),
+        (
+            &[
+                ("TOOLS_SLACK_CLIENT_ID", "id"),
+                ("TOOLS_AUTHORIZATION_CHECKS", "closed"),
+            ],
+            "has to be open or authenticated",
+        ),
+        (
+            &[
+                ("TOOLS_GITHUB_CLIENT_ID", "id"),
+                ("TOOLS_AUTHORIZATION_KEY_IDS", ","),
+            ],
+            "no secret is named that encrypts",
+        ),
+        (
+            &[
+                ("TOOLS_MICROSOFT_CLIENT_ID", "id"),
+                ("TOOLS_AUTH", "none"),
+                ("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9"),
+            ],
+            "TOOLS_AUTHORIZATION_TABLE names one of DynamoDB",
+        ),
     ] {
         let (code, text) = ends_with(toolbox().envs(choices.iter().copied()));
         assert_eq!(code, Some(1), "{choices:?}");

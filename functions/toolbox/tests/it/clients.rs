@@ -137,6 +137,7 @@ fn events() -> Vec<PathBuf> {
         .filter(|folder| {
             let others = [
                 "authentication",
+                "authorization",
                 "idempotency",
                 "jwt",
                 "key-or-jwt",

@@ -7,7 +7,8 @@ use std::{
 };
 
 use lambda_tools::{
-    Auth, Context, Failure, Secret, Server, StoreError, Tool,
+    Auth, Authorization, Context, Failure, Secret, Server, StoreError, Tool,
+    authorization::Provider,
     idempotency::Idempotency,
     secrets::{Read, Reading, SecretStore, Secrets},
 };
@@ -46,7 +47,12 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
     if name == "opentool-user" {
         tools.push(whoami());
     }
-    let server = toolbox::server(tools).unwrap().base_path("/agents");
+    let server = toolbox::server(tools).unwrap();
+    let server = if name == "authorization" {
+        server
+    } else {
+        server.base_path("/agents")
+    };
     match name {
         "authentication" | "opentool-key" => server.auth(keys()).secrets(all),
         "jwt" => server.auth(jwt()).secrets(all),
@@ -58,6 +64,18 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
             ),
             ("KEY_OF_TOMORROW", there("key-of-tomorrow")),
         ]))),
+        "authorization" => server
+            .secrets(Secrets::fixed([
+                (
+                    "TOOLS_AUTHORIZATION_KEY",
+                    "a-key-of-this-server-0123456789abcdef",
+                ),
+                ("GOOGLE_CLIENT_SECRET", "a-client-secret"),
+            ]))
+            .authorization(Authorization::with([Provider::google(
+                "client-id",
+                "GOOGLE_CLIENT_SECRET",
+            )])),
         "opentool-off" => server.without_opentool(),
         "opentool-user" => server.auth(keys().or(jwt()).subject_is_user()).secrets(all),
         "idempotency" | "opentool-idempotency" => server.idempotency(Idempotency::in_memory()),

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use lambda_tools::{
-    Authorization,
+    Auth, Authorization,
     client::{
+        Jwt,
         opentool::{self, FunctionCall},
         oxp::{Call, Decision, Outcome},
     },
@@ -12,11 +13,12 @@ use lambda_tools::{
 use serde_json::{Map, json};
 
 use super::{
-    KEY, Served, assert_value, call, challenge_in, client_of, missing_in,
+    JWT_SECRET, KEY, Served, assert_value, call, challenge_in, client_of, missing_in,
     openid::{Act, Browser, OpenId},
-    serve, serve_with, status,
+    serve, serve_as, status,
 };
 use crate::{
+    aws::Emulator,
     stub::Stub,
     support::{Running, toolbox},
 };
@@ -102,6 +104,18 @@ async fn opentool_names_the_link() {
     let error = client.call(&call).await.unwrap_err();
     // Its calls name no user.
     assert!(error.to_string().contains("a user id"), "{error}");
+    // Where the token says who it is, there is a link.
+    let jwt = Auth::jwt_secret_ids(["JWT_SECRET"]).subject_is_user();
+    let served = serve_as(&openid, |it| it, |server| server.auth(jwt)).await;
+    let token = Jwt::signed_with(JWT_SECRET).subject("user-1");
+    let client = opentool::Client::new(&served.url).unwrap().jwt(token);
+    let error = client.call(&call).await.unwrap_err().to_string();
+    let url = error
+        .split(' ')
+        .find(|word| word.starts_with("http"))
+        .unwrap();
+    Browser::of("alice").follow(url, Act::Allow).await;
+    assert_eq!(client.call(&call).await.unwrap().result["value"], "alice");
 }
 
 async fn allowed(served: &Served) {
@@ -214,10 +228,59 @@ async fn two_tabs_at_once_are_one_answer() {
 #[ignore = "needs npm's oidc-provider; run tests/all"]
 async fn who_asks_how_a_challenge_stands_can_be_asked_for_credentials() {
     let openid = OpenId::start();
-    let served = serve_with(&openid, Authorization::checks_ask_for_credentials).await;
-    let challenge = served.challenge("user-1").await;
-    // Nobody has to have any on this server.
-    assert_eq!(status(&challenge).await, "pending");
+    let change = Authorization::checks_ask_for_credentials;
+    let served = serve_as(&openid, change, |it| it.auth(Auth::api_key_ids(["KEY"]))).await;
+    let client = served.client.clone().api_key("key-of-the-caller");
+    let challenge = challenge_in(call(&client, "Account.Whoami", "user-1").await);
+    let answer = reqwest::get(&challenge.check_url).await.unwrap();
+    assert_eq!(answer.status(), 401);
+    let waiting = tokio::spawn({
+        let challenge = challenge.clone();
+        async move { client.wait_for(&challenge).await.unwrap() }
+    });
+    // The user needs none.
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
+    assert_eq!(waiting.await.unwrap(), Decision::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider; run tests/all"]
+async fn keys_can_be_rotated() {
+    let openid = OpenId::start();
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    gate.make_table("grants").await;
+    let instance = |keys: &str| {
+        let mut command = toolbox();
+        command
+            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
+            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
+            .env("TOOLS_GOOGLE_ISSUER", &openid.url)
+            .env("OLD_KEY", KEY)
+            .env("NEW_KEY", "another-key-of-this-server-0123456789")
+            .env("TOOLS_AUTHORIZATION_KEY_IDS", keys)
+            .env("TOOLS_AUTHORIZATION_TABLE", "grants")
+            .env("AWS_ENDPOINT_URL_DYNAMODB", gate.url())
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_REGION", "us-east-1");
+        Running::serving(&mut command)
+    };
+    let (_running, url) = instance("OLD_KEY");
+    openid.allow_redirects_to(&url).await;
+    let ask = async |url: &str| call(&client_of(url), "Gmail.GetEmails", "user-1").await;
+    let challenge = challenge_in(ask(&url).await);
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
+    // Gmail is not there; what matters is that the token is.
+    let has_token = |outcome: Outcome| matches!(outcome, Outcome::Failed(_));
+    let (_running, both) = instance("NEW_KEY,OLD_KEY");
+    assert!(has_token(ask(&both).await));
+    let (_running, new) = instance("NEW_KEY");
+    challenge_in(ask(&new).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
