@@ -292,7 +292,8 @@ fn targets(rows: &[Row], scaling: &Scaling, files: &[File]) -> Vec<Target> {
         ),
         at_most("5 MB input, CPU over parsing once", parsing, 2.0, " ×").only_shown(),
         at_most("peak RSS over bare", memory, 6.0, " MB").only_shown(),
-        at_most("zip of the toolbox", zip("toolbox"), 4.5, " MB"),
+        // 4.5 with the AWS clients; OAuth came on top.
+        at_most("zip of the toolbox", zip("toolbox"), 4.7, " MB"),
         at_most("zip without AWS clients (hello)", zip("hello"), 2.5, " MB"),
     ]
 }
