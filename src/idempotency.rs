@@ -41,8 +41,6 @@ use std::{fmt, sync::Arc, time::Duration};
 
 #[cfg(feature = "dynamodb")]
 pub use dynamodb::DynamoDb;
-#[cfg(all(feature = "dynamodb", feature = "oauth"))]
-pub(crate) use dynamodb::error_in_table;
 pub(crate) use fingerprint::{Identity, fingerprint_of};
 use memory::Memory;
 pub use record::{Record, State};

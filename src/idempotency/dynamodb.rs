@@ -2,20 +2,21 @@
 
 use std::{
     collections::HashMap,
-    sync::OnceLock,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use aws_sdk_dynamodb::{
     Client,
-    error::{ProvideErrorMetadata, SdkError},
     operation::{delete_item::DeleteItemError, put_item::PutItemError},
     primitives::Blob,
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
 };
 
 use super::{CallStore, Doing, Record, State};
-use crate::{StoreError, aws};
+use crate::{
+    StoreError,
+    aws::table::{Table, number, text},
+};
 
 /// A table of DynamoDB, for [`Idempotency::in_store`](super::Idempotency::in_store).
 ///
@@ -33,10 +34,7 @@ use crate::{StoreError, aws};
 /// [`SecretsManager`](crate::secrets), with `AWS_ENDPOINT_URL_DYNAMODB` for an endpoint of its own.
 /// The role needs `dynamodb:PutItem` and `dynamodb:DeleteItem` on the table.
 #[derive(Debug)]
-pub struct DynamoDb {
-    table: String,
-    client: OnceLock<Client>,
-}
+pub struct DynamoDb(Table);
 
 /// An item may have 400 KB, names and all else included.
 const LARGEST_OUTCOME: usize = 400 * 1024 - 4096;
@@ -47,52 +45,14 @@ impl DynamoDb {
     /// A table by its name or ARN.
     #[must_use]
     pub fn new(table: impl Into<String>) -> Self {
-        Self {
-            table: table.into(),
-            client: OnceLock::new(),
-        }
+        Self(Table::new(table.into()))
     }
 
     /// Sets the client, for a region, credentials or an endpoint of one's own.
     #[must_use]
-    pub fn client(mut self, client: Client) -> Self {
-        self.client = OnceLock::from(client);
-        self
+    pub fn client(self, client: Client) -> Self {
+        Self(self.0.asked_by(client))
     }
-
-    fn made(&self) -> Result<&Client, StoreError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let config = aws::config("DYNAMODB")?;
-        Ok(self.client.get_or_init(|| Client::new(&config)))
-    }
-
-    fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
-        error_in_table(&self.table, error, action)
-    }
-}
-
-/// What is wrong with a request to a table with the partition key `id`.
-pub(crate) fn error_in_table<E: ProvideErrorMetadata>(
-    table: &str,
-    error: &SdkError<E>,
-    action: &str,
-) -> StoreError {
-    let own = |code: &str, _: &str| {
-        Some(StoreError::denied(match code {
-            "AccessDeniedException" => {
-                format!("allow dynamodb:{action} on the table '{table}'")
-            }
-            "ResourceNotFoundException" => format!("there is no table '{table}' in DynamoDB"),
-            "ValidationException" => format!(
-                "the table '{table}' has to have the partition key 'id', a string, and no \
-                     other, and a record no more than 400 KB"
-            ),
-            _ => return None,
-        }))
-    };
-    aws::error_of("DynamoDB", error, own)
 }
 
 impl CallStore for DynamoDb {
@@ -103,7 +63,7 @@ impl CallStore for DynamoDb {
         now: SystemTime,
     ) -> Doing<'a, Option<Record>> {
         Box::pin(async move {
-            let request = self.made()?.put_item().table_name(&self.table);
+            let request = self.0.client()?.put_item().table_name(&self.0.name);
             let written = request
                 .set_item(Some(item_of(key, record)))
                 .condition_expression("attribute_not_exists(id) OR free_at <= :now")
@@ -123,12 +83,12 @@ impl CallStore for DynamoDb {
                         let unreadable = || {
                             StoreError::undecodable(format!(
                                 "the table '{}' holds something else under this key",
-                                self.table
+                                self.0.name
                             ))
                         };
                         held.map(Some).ok_or_else(unreadable)
                     }
-                    _ => Err(self.error_of(&error, "PutItem")),
+                    _ => Err(self.0.error_of(&error, "PutItem")),
                 },
             }
         })
@@ -136,7 +96,7 @@ impl CallStore for DynamoDb {
 
     fn finish<'a>(&'a self, key: &'a str, record: &'a Record) -> Doing<'a, bool> {
         Box::pin(async move {
-            let request = self.made()?.put_item().table_name(&self.table);
+            let request = self.0.client()?.put_item().table_name(&self.0.name);
             let written = request
                 .set_item(Some(item_of(key, record)))
                 .condition_expression("claim = :claim")
@@ -147,7 +107,7 @@ impl CallStore for DynamoDb {
                 Ok(_) => Ok(true),
                 Err(error) => match error.as_service_error() {
                     Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                    _ => Err(self.error_of(&error, "PutItem")),
+                    _ => Err(self.0.error_of(&error, "PutItem")),
                 },
             }
         })
@@ -155,7 +115,7 @@ impl CallStore for DynamoDb {
 
     fn release<'a>(&'a self, key: &'a str, claim: &'a str) -> Doing<'a, ()> {
         Box::pin(async move {
-            let request = self.made()?.delete_item().table_name(&self.table);
+            let request = self.0.client()?.delete_item().table_name(&self.0.name);
             let deleted = request
                 .key("id", text(key))
                 .condition_expression("claim = :claim")
@@ -166,7 +126,7 @@ impl CallStore for DynamoDb {
                 Ok(_) => Ok(()),
                 Err(error) => match error.as_service_error() {
                     Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(()),
-                    _ => Err(self.error_of(&error, "DeleteItem")),
+                    _ => Err(self.0.error_of(&error, "DeleteItem")),
                 },
             }
         })
@@ -223,14 +183,6 @@ fn record_of(item: &Item) -> Option<Record> {
         free_at: time("free_at")?,
         expires_at: after_1970(Duration::from_secs(number("expires_at")?))?,
     })
-}
-
-fn text(value: &str) -> AttributeValue {
-    AttributeValue::S(value.to_owned())
-}
-
-fn number(value: u64) -> AttributeValue {
-    AttributeValue::N(value.to_string())
 }
 
 fn millis(time: SystemTime) -> u64 {

@@ -2,52 +2,37 @@
 
 use std::{
     collections::HashMap,
-    sync::OnceLock,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use aws_sdk_dynamodb::{
-    Client,
-    error::{ProvideErrorMetadata, SdkError},
     operation::{delete_item::DeleteItemError, put_item::PutItemError},
     primitives::Blob,
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
 };
 
 use super::Item;
-use crate::{StoreError, aws, idempotency::error_in_table, store_error::within};
+use crate::{
+    StoreError,
+    aws::table::{Table, number, text},
+    store_error::within,
+};
 
 /// How long the table may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-pub(crate) struct DynamoDb {
-    table: String,
-    client: OnceLock<Client>,
-}
+pub(crate) struct DynamoDb(Table);
 
 impl DynamoDb {
     pub(super) fn new(table: String) -> Self {
-        let client = OnceLock::new();
-        Self { table, client }
-    }
-
-    fn client(&self) -> Result<&Client, StoreError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let config = aws::config("DYNAMODB")?;
-        Ok(self.client.get_or_init(|| Client::new(&config)))
-    }
-
-    fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
-        error_in_table(&self.table, error, action)
+        Self(Table::new(table))
     }
 
     pub(super) async fn read(&self, id: &str) -> Result<Option<Item>, StoreError> {
-        let request = self.client()?.get_item().table_name(&self.table);
+        let request = self.0.client()?.get_item().table_name(&self.0.name);
         let request = request.key("id", text(id)).consistent_read(true).send();
         let read = within(TIMEOUT, Box::pin(request)).await?;
-        let read = read.map_err(|error| self.error_of(&error, "GetItem"))?;
+        let read = read.map_err(|error| self.0.error_of(&error, "GetItem"))?;
         Ok(read.item().and_then(item_of))
     }
 
@@ -58,7 +43,7 @@ impl DynamoDb {
         over: Option<u64>,
         now: SystemTime,
     ) -> Result<bool, StoreError> {
-        let request = self.client()?.put_item().table_name(&self.table);
+        let request = self.0.client()?.put_item().table_name(&self.0.name);
         let request = request.set_item(Some(attributes_of(id, item)));
         let request = match over {
             Some(version) => request
@@ -80,13 +65,13 @@ impl DynamoDb {
                     let there = refused.item().and_then(item_of);
                     Ok(there.is_some_and(|there| there.sealed == item.sealed))
                 }
-                _ => Err(self.error_of(&error, "PutItem")),
+                _ => Err(self.0.error_of(&error, "PutItem")),
             },
         }
     }
 
     pub(super) async fn remove(&self, id: &str, version: u64) -> Result<bool, StoreError> {
-        let request = self.client()?.delete_item().table_name(&self.table);
+        let request = self.0.client()?.delete_item().table_name(&self.0.name);
         let request = request
             .key("id", text(id))
             .condition_expression("version = :version")
@@ -97,7 +82,7 @@ impl DynamoDb {
             Ok(_) => Ok(true),
             Err(error) => match error.as_service_error() {
                 Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                _ => Err(self.error_of(&error, "DeleteItem")),
+                _ => Err(self.0.error_of(&error, "DeleteItem")),
             },
         }
     }
@@ -126,14 +111,7 @@ fn item_of(attributes: &HashMap<String, AttributeValue>) -> Option<Item> {
     })
 }
 
-fn text(value: &str) -> AttributeValue {
-    AttributeValue::S(value.to_owned())
-}
-
-fn number(value: u64) -> AttributeValue {
-    AttributeValue::N(value.to_string())
-}
-
+/// As time to live has it; parts of a second left out.
 fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH)
         .unwrap_or_default()

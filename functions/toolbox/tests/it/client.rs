@@ -16,11 +16,13 @@ use std::{
 
 use axum::{
     Router,
-    body::{Body, Bytes, to_bytes},
+    body::{Bytes, to_bytes},
     extract::Request,
     http::HeaderMap,
     response::Response,
 };
+
+use crate::stub::answer;
 
 /// What a played server was asked.
 #[derive(Clone, Debug)]
@@ -97,14 +99,6 @@ impl Drop for Played {
 }
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
-
-fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Response {
-    let mut response = Response::builder().status(status);
-    for (name, value) in headers {
-        response = response.header(*name, *value);
-    }
-    response.body(body.into()).unwrap()
-}
 
 fn now(response: Response) -> Answering {
     Box::pin(async { response })

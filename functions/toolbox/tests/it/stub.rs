@@ -82,7 +82,7 @@ impl Drop for Stub {
     }
 }
 
-fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Response {
+pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Response {
     let mut response = Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(*name, *value);

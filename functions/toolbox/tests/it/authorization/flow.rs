@@ -18,7 +18,6 @@ use super::{
     serve, serve_as, status,
 };
 use crate::{
-    aws::Emulator,
     stub::Stub,
     support::{Running, toolbox},
 };
@@ -243,44 +242,6 @@ async fn who_asks_how_a_challenge_stands_can_be_asked_for_credentials() {
         .follow(&challenge.url, Act::Allow)
         .await;
     assert_eq!(waiting.await.unwrap(), Decision::Completed);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn keys_can_be_rotated() {
-    let openid = OpenId::start();
-    let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    gate.make_table("grants").await;
-    let instance = |keys: &str| {
-        let mut command = toolbox();
-        command
-            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
-            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-            .env("TOOLS_GOOGLE_ISSUER", &openid.url)
-            .env("OLD_KEY", KEY)
-            .env("NEW_KEY", "another-key-of-this-server-0123456789")
-            .env("TOOLS_AUTHORIZATION_KEY_IDS", keys)
-            .env("TOOLS_AUTHORIZATION_TABLE", "grants")
-            .env("AWS_ENDPOINT_URL_DYNAMODB", gate.url())
-            .env("AWS_ACCESS_KEY_ID", "test")
-            .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_REGION", "us-east-1");
-        Running::serving(&mut command)
-    };
-    let (_running, url) = instance("OLD_KEY");
-    openid.allow_redirects_to(&url).await;
-    let ask = async |url: &str| call(&client_of(url), "Gmail.GetEmails", "user-1").await;
-    let challenge = challenge_in(ask(&url).await);
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
-    // Gmail is not there; what matters is that the token is.
-    let has_token = |outcome: Outcome| matches!(outcome, Outcome::Failed(_));
-    let (_running, both) = instance("NEW_KEY,OLD_KEY");
-    assert!(has_token(ask(&both).await));
-    let (_running, new) = instance("NEW_KEY");
-    challenge_in(ask(&new).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,9 @@
 //! Several processes on one table, what stands in it, and what they print.
 
-use std::{process::Stdio, time::Duration};
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -24,6 +27,19 @@ struct Instance {
 
 /// A process whose users come in through the public URL, which is another instance's if given.
 fn instance(openid: &OpenId, gmail: &str, dynamodb: &str, public_url: Option<&str>) -> Instance {
+    instance_with(openid, gmail, dynamodb, |command| {
+        if let Some(url) = public_url {
+            command.env("TOOLS_PUBLIC_URL", url);
+        }
+    })
+}
+
+fn instance_with(
+    openid: &OpenId,
+    gmail: &str,
+    dynamodb: &str,
+    change: impl FnOnce(&mut Command),
+) -> Instance {
     let mut command = toolbox();
     command
         .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
@@ -38,9 +54,7 @@ fn instance(openid: &OpenId, gmail: &str, dynamodb: &str, public_url: Option<&st
         .env("RUST_LOG", "trace")
         .env("GMAIL_URL", gmail)
         .stderr(Stdio::null());
-    if let Some(url) = public_url {
-        command.env("TOOLS_PUBLIC_URL", url);
-    }
+    change(&mut command);
     let (running, url) = Running::serving(&mut command);
     Instance { running, url }
 }
@@ -165,4 +179,36 @@ async fn a_table_that_is_down_is_said_and_passes() {
         .await;
     let value = call(&client, "Gmail.GetEmails", "user-1").await;
     assert!(value.value().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider and moto; run tests/all"]
+async fn keys_can_be_rotated() {
+    let openid = OpenId::start();
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    gate.make_table(TABLE).await;
+    let stub = Stub::start().await;
+    let with_keys = |keys: &str| {
+        instance_with(&openid, &stub.url(), &gate.url(), |command| {
+            command
+                .env("OLD_KEY", KEY)
+                .env("NEW_KEY", "another-key-of-this-server-0123456789")
+                .env("TOOLS_AUTHORIZATION_KEY_IDS", keys);
+        })
+    };
+    let ask = async |instance: &Instance| {
+        call(&client_of(&instance.url), "Gmail.GetEmails", "user-1").await
+    };
+    let old = with_keys("OLD_KEY");
+    openid.allow_redirects_to(&old.url).await;
+    let challenge = challenge_in(ask(&old).await);
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
+    for keys in ["OLD_KEY,NEW_KEY", "NEW_KEY,OLD_KEY"] {
+        assert!(ask(&with_keys(keys)).await.value().is_some(), "{keys}");
+    }
+    // Without the key that it is encrypted with, a grant is none.
+    challenge_in(ask(&with_keys("NEW_KEY")).await);
 }
