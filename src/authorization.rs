@@ -14,6 +14,9 @@
 //! minutes, and only together with a cookie that the challenge's URL has set; the PKCE verifier is
 //! made of the same cookie. So nobody can finish in one browser what was begun in another.
 //!
+//! A challenge's id, and with it `state`, holds a hash of the user's id: who guesses the id of a user
+//! can confirm the guess, as everywhere that hashes names.
+//!
 //! A challenge is for whom the call names as its user. Give its URL to that user only: whoever
 //! follows it lends that user their account at the provider.
 
@@ -93,7 +96,8 @@ impl Authorization {
 
     /// Sets the URL under which the server is reached from outside, such as
     /// `https://tools.example/agents`: challenges and redirects begin with it. Otherwise the
-    /// domain in the event says it (not behind load balancers, whose events have none), and the
+    /// environment (`TOOLS_PUBLIC_URL`) or
+    /// the domain in the event says it (not behind load balancers, whose events have none), and the
     /// address of a local server. A request's `Host` header never does.
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.public_url = Some(url.into());

@@ -194,7 +194,7 @@ impl App {
             return Err(Rejection::Unavailable);
         }
         let valid = call.resolve(&self.toolkit)?.validate(&self.protection)?;
-        let base = arrival.invocation.base_url.clone();
+        let invocation = arrival.invocation.clone();
         let ready = valid.ready(Around {
             host: self.host.clone(),
             arrival,
@@ -207,8 +207,10 @@ impl App {
         let outcome = ready.run_once(&self.protection).await?;
         match (&self.desk, granted) {
             (Some(desk), Some(granted)) => {
-                let base = base.as_deref();
-                granted.instead_of(outcome, desk, base, &self.secrets).await
+                let base = invocation.base_url.as_deref();
+                let left = invocation.time_left(self.host.now());
+                let secrets = &self.secrets;
+                granted.instead_of(outcome, desk, base, left, secrets).await
             }
             _ => Ok(outcome),
         }

@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     Authorization, Provider,
-    grant::Grant,
+    grant::{Grants, KEPT_FOR},
     keys::Keys,
     pending::{Pending, Status, halves_of, place_of},
     table::Item,
@@ -51,6 +51,8 @@ pub(super) struct Kept<T> {
     pub(super) version: Option<u64>,
     /// How long it is still kept.
     pub(super) left: Duration,
+    /// Whether it is encrypted with an old key.
+    pub(super) is_to_renew: bool,
 }
 
 impl Desk {
@@ -94,17 +96,23 @@ impl Desk {
         };
         let place = grant_of(asking.user, &provider.id);
         let keys = self.keys(Some(asking.left)).await?;
-        let kept: Kept<Grant> = self.kept(&keys, &place).await?;
-        let Some(grant) = kept
-            .value
-            .filter(|it| it.has_all(&asking.need.oauth2.scopes))
-        else {
+        let kept: Kept<Grants> = self.kept(&keys, &place).await?;
+        let (scopes, now) = (&asking.need.oauth2.scopes, self.host.now());
+        let Some(grants) = &kept.value else {
             return Ok(None);
         };
-        if grant.left(self.host.now()) > TOO_SHORT {
+        let Some(grant) = grants.best(scopes, now).cloned() else {
+            return Ok(None);
+        };
+        if kept.is_to_renew || kept.left < KEPT_FOR / 2 {
+            // With the newest key, and for as long again. Who was faster has done the same.
+            self.keep(&keys, &place, grants, KEPT_FOR, kept.version)
+                .await?;
+        }
+        if grant.left(now) > TOO_SHORT {
             return Ok(Some(Secret::from(grant.access)));
         }
-        let refreshed = self.refreshed(Arc::clone(provider), place, asking.left);
+        let refreshed = self.refreshed(Arc::clone(provider), place, scopes, asking.left);
         match refreshed.await {
             Err(error) if grant.left(self.host.now()) > LAST_RESORT => {
                 tracing::warn!(%error, "a token is not refreshed; the old one is still good");
@@ -127,14 +135,16 @@ impl Desk {
         let keys = self.keys(Some(asking.left)).await?;
         for _ in 0..3 {
             let kept: Kept<Pending> = self.kept(&keys, &place).await?;
-            // One that is nearly over is no use; following it has prolonged it.
-            let is_long = kept.left >= self.settings.challenge_life / 2;
-            let running = kept.value.filter(|it| match it.status {
-                Status::Pending => is_long,
-                Status::Exchanging => true,
-                Status::Completed | Status::Failed => false,
-            });
+            let life = self.settings.challenge_life;
+            let running = kept
+                .value
+                .filter(|it| matches!(it.status, Status::Pending | Status::Exchanging));
             if let Some(pending) = running {
+                if pending.status == Status::Pending && kept.left < life / 2 {
+                    // The same for longer: somebody may be on the way with it.
+                    self.keep(&keys, &place, &pending, life, kept.version)
+                        .await?;
+                }
                 return Ok(said(&base, &hash, &pending.nonce));
             }
             let pending = Pending {
@@ -145,7 +155,6 @@ impl Desk {
                 asked_for: Vec::new(),
                 status: Status::Pending,
             };
-            let life = self.settings.challenge_life;
             if self
                 .keep(&keys, &place, &pending, life, kept.version)
                 .await?
@@ -160,24 +169,45 @@ impl Desk {
         ))
     }
 
-    /// Forgets a grant whose token was refused where it belongs. Returns whether it was this token.
+    /// Forgets a grant whose token was refused where it belongs. Returns whether it was there.
     pub(crate) async fn refused(
         &self,
         user: &str,
         provider: &str,
         token: &Secret,
     ) -> Result<bool, StoreError> {
-        let place = grant_of(user, provider);
         let keys = self.keys(None).await?;
-        let kept: Kept<Grant> = self.kept(&keys, &place).await?;
-        match (kept.value, kept.version) {
-            (Some(grant), Some(version)) if grant.access == token.expose() => {
-                tracing::info!(provider, "a token was refused; its grant is forgotten");
-                self.settings.table.remove(&place, version).await
-            }
-            // Another call has refreshed or forgotten it.
-            (kept, _) => Ok(kept.is_none()),
+        let place = grant_of(user, provider);
+        let forgotten = self.forget(&keys, &place, token.expose()).await?;
+        if forgotten {
+            tracing::info!(provider, "a token was refused; its grant is forgotten");
         }
+        Ok(forgotten)
+    }
+
+    /// Removes the grant with this token. Returns whether it was there.
+    pub(super) async fn forget(
+        &self,
+        keys: &Keys,
+        place: &str,
+        access: &str,
+    ) -> Result<bool, StoreError> {
+        for _ in 0..3 {
+            let kept: Kept<Grants> = self.kept(keys, place).await?;
+            let mut grants = kept.value.unwrap_or_default();
+            if !grants.remove(access) {
+                return Ok(false);
+            }
+            if self
+                .keep(keys, place, &grants, KEPT_FOR, kept.version)
+                .await?
+                .is_some()
+            {
+                return Ok(true);
+            }
+            // Another call has changed something else.
+        }
+        Err(StoreError::throttled("many calls change the same grants"))
     }
 
     /// `GET check_url`: how a challenge stands. What there is not has failed.
@@ -232,6 +262,7 @@ impl Desk {
                 value: None,
                 version: None,
                 left: Duration::ZERO,
+                is_to_renew: false,
             });
         };
         let opened = keys.open(place, &item.key_id, &item.sealed);
@@ -245,6 +276,7 @@ impl Desk {
         Ok(Kept {
             value,
             version: Some(item.version),
+            is_to_renew: !keys.is_newest(&item.key_id),
             left: item
                 .expires_at
                 .duration_since(self.host.now())

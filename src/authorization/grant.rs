@@ -12,6 +12,36 @@ const UNSAID: [&str; 4] = ["email", "offline_access", "openid", "profile"];
 /// Longer than anybody goes without using a tool; refreshing begins it anew.
 pub(super) const KEPT_FOR: Duration = Duration::from_hours(400 * 24);
 
+/// All that a user has allowed at one provider: tools that need different things may have been
+/// allowed one after the other, and a token is for what it was given for.
+#[derive(Clone, Default, Deserialize, Serialize)]
+pub(super) struct Grants(pub(super) Vec<Grant>);
+
+impl Grants {
+    /// The grant that has all scopes, and of several the one that is good for longest.
+    pub(super) fn best(&self, scopes: &[String], now: SystemTime) -> Option<&Grant> {
+        let fitting = self.0.iter().filter(|grant| grant.has_all(scopes));
+        fitting.max_by_key(|grant| grant.left(now))
+    }
+
+    /// Adds a grant; those that it makes superfluous go.
+    pub(super) fn add(&mut self, new: Grant) {
+        self.0.retain(|old| !new.has_all(&old.scopes));
+        self.0.push(new);
+    }
+
+    /// Removes the grant with this token; returns whether it was there.
+    pub(super) fn remove(&mut self, access: &str) -> bool {
+        let before = self.0.len();
+        self.0.retain(|grant| grant.access != access);
+        self.0.len() < before
+    }
+
+    pub(super) fn scopes(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().flat_map(|grant| &grant.scopes)
+    }
+}
+
 #[derive(Clone, Deserialize, Serialize)]
 pub(super) struct Grant {
     pub(super) access: String,
@@ -119,6 +149,22 @@ mod tests {
 
     fn list(all: &[&str]) -> Vec<String> {
         all.iter().map(|&it| it.to_owned()).collect()
+    }
+
+    #[test]
+    fn grants_stand_beside_each_other_until_one_has_all() {
+        let now = SystemTime::now();
+        let of = |scopes: &[&str]| Grant::of(given(Some(scopes)), &[], now);
+        let mut grants = Grants::default();
+        grants.add(of(&["a"]));
+        grants.add(of(&["b"]));
+        for scope in ["a", "b"] {
+            assert!(grants.best(&list(&[scope]), now).is_some(), "{scope}");
+        }
+        assert!(grants.best(&list(&["a", "b"]), now).is_none());
+        grants.add(of(&["a", "b"]));
+        assert_eq!(grants.0.len(), 1);
+        assert!(grants.remove("a") && !grants.remove("a"));
     }
 
     #[test]

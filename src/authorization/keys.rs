@@ -79,6 +79,16 @@ impl Keys {
         Some(opened.ok()?.to_vec())
     }
 
+    pub(super) fn is_newest(&self, key_id: &str) -> bool {
+        self.0[0].0 == key_id
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(secret: &str) -> Self {
+        let secret = Secret::from(secret);
+        Self(vec![(fingerprint(&secret), secret)])
+    }
+
     /// A signature with the newest key.
     pub(super) fn sign(&self, purpose: &str, parts: &[&str]) -> String {
         signature(&self.0[0].1, purpose, parts)

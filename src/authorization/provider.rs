@@ -109,7 +109,10 @@ impl Provider {
             "https://github.com/login/oauth/authorize",
             "https://github.com/login/oauth/access_token",
         );
-        Self::new("github", client_id, client_secret_id, authorize, token).secret_in_body()
+        Self::new("github", client_id, client_secret_id, authorize, token)
+            // Nothing is allowed again without the user's doing.
+            .parameter("prompt", "select_account")
+            .secret_in_body()
     }
 
     /// `microsoft`, for accounts of organizations and persons.
@@ -121,6 +124,7 @@ impl Provider {
         );
         Self::new("microsoft", client_id, client_secret_id, authorize, token)
             .scope("offline_access")
+            .parameter("prompt", "select_account")
             .secret_in_body()
     }
 

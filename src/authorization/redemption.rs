@@ -6,7 +6,7 @@ use super::{
     Provider,
     desk::{Desk, Kept, grant_of},
     exchange::{Refusal, Tokens},
-    grant::{Grant, KEPT_FOR},
+    grant::{Grant, Grants, KEPT_FOR},
     keys::Keys,
     pending::{Pending, Status},
     visit::{Back, Told},
@@ -39,12 +39,20 @@ impl Redemption {
             Err(end) => end,
         };
         let provider = &self.provider.id;
-        let status = if told == Told::Completed {
-            tracing::info!(provider, "a user has allowed tools to act for them");
-            Status::Completed
-        } else {
-            tracing::warn!(provider, why, "a challenge has failed");
-            Status::Failed
+        let status = match told {
+            Told::Completed => {
+                tracing::info!(provider, "a user has allowed tools to act for them");
+                Status::Completed
+            }
+            // The code is still good for nothing else, but the link is.
+            Told::Unavailable => {
+                tracing::error!(provider, why, "a challenge cannot be finished now");
+                Status::Pending
+            }
+            _ => {
+                tracing::warn!(provider, why, "a challenge has failed");
+                Status::Failed
+            }
         };
         self.end(status, version).await;
         Ok(told)
@@ -103,7 +111,14 @@ impl Redemption {
         let failed = |why: &str| (Told::Failed, why.to_owned());
         let unavailable = |error: StoreError| (Told::Unavailable, error.to_string());
         let said = |refusal: Refusal| (Told::Failed, format!("{refusal:?}"));
-        let urls = self.provider.urls().await.map_err(said)?;
+        let urls = self
+            .provider
+            .urls()
+            .await
+            .map_err(|refusal| match refusal {
+                Refusal::Unavailable(why) => (Told::Unavailable, why.to_owned()),
+                other => said(other),
+            })?;
         // RFC 9207: an answer of another provider, mixed up with this one's.
         let is_theirs = match (&urls.issuer, &back.issuer) {
             (Some(issuer), Some(given)) => issuer == given,
@@ -148,7 +163,6 @@ impl Redemption {
     }
 
     async fn store(&self, tokens: Tokens) -> Result<(), (Told, String)> {
-        let unavailable = |error: StoreError| (Told::Unavailable, error.to_string());
         let Pending {
             user,
             scopes,
@@ -163,19 +177,19 @@ impl Redemption {
             ));
         }
         let place = grant_of(user, &self.provider.id);
+        // The code is spent: whatever happens now, the user has to begin anew.
+        let failed = |error: StoreError| (Told::Failed, error.to_string());
         for _ in 0..3 {
-            let kept: Kept<Grant> = self
-                .desk
-                .kept(&self.keys, &place)
-                .await
-                .map_err(unavailable)?;
-            let written = self
-                .desk
-                .keep(&self.keys, &place, &grant, KEPT_FOR, kept.version);
-            if written.await.map_err(unavailable)?.is_some() {
+            let kept = self.desk.kept(&self.keys, &place).await;
+            let kept: Kept<Grants> = kept.map_err(failed)?;
+            let mut grants = kept.value.unwrap_or_default();
+            grants.add(grant.clone());
+            let desk = &self.desk;
+            let written = desk.keep(&self.keys, &place, &grants, KEPT_FOR, kept.version);
+            if written.await.map_err(failed)?.is_some() {
                 return Ok(());
             }
         }
-        Err((Told::Unavailable, "the grant cannot be written".into()))
+        Err((Told::Failed, "the grant cannot be written".into()))
     }
 }

@@ -3,13 +3,16 @@
 //! Providers that give a new refresh token each time take the old one's second use for theft and
 //! revoke everything: two instances must not refresh at once. Who may is whoever writes a lease.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use super::{
     Provider,
     desk::{Desk, Kept, TOO_SHORT, next_version},
     exchange::Refusal,
-    grant::{Grant, KEPT_FOR},
+    grant::{Grant, Grants, KEPT_FOR},
     keys::Keys,
     table::Item,
 };
@@ -19,6 +22,8 @@ use crate::{Secret, StoreError};
 const TIMEOUT: Duration = Duration::from_secs(12);
 /// Longer than that: no two refresh at once.
 const LEASE: Duration = Duration::from_secs(20);
+/// How long the provider may take of it.
+const REQUEST: Duration = Duration::from_secs(9);
 const POLL: Duration = Duration::from_millis(100);
 
 impl Desk {
@@ -27,6 +32,7 @@ impl Desk {
         self: &Arc<Self>,
         provider: Arc<Provider>,
         place: String,
+        scopes: &[String],
         left: Duration,
     ) -> Result<Option<Secret>, StoreError> {
         let lease = place.replacen("grant", "refresh", 1);
@@ -42,10 +48,10 @@ impl Desk {
                 expires_at: now + LEASE,
             };
             if self.settings.table.write(&lease, item, None, now).await? {
-                let desk = Arc::clone(self);
+                let (desk, scopes) = (Arc::clone(self), scopes.to_vec());
                 // A task of its own: a refresh token may work once, and the caller may leave.
                 let refreshing = tokio::spawn(async move {
-                    let refresh = desk.refresh(&provider, &place);
+                    let refresh = desk.refresh(&provider, &place, &scopes, now);
                     let result = tokio::time::timeout(TIMEOUT, refresh).await;
                     let result = result.unwrap_or_else(|_| Err(StoreError::no_answer(TIMEOUT)));
                     if let Err(error) = desk.settings.table.remove(&lease, version).await {
@@ -69,11 +75,12 @@ impl Desk {
             }
             tokio::time::sleep(POLL).await;
             let keys = self.keys(None).await?;
-            let kept: Kept<Grant> = self.kept(&keys, &place).await?;
-            match kept.value {
+            let kept: Kept<Grants> = self.kept(&keys, &place).await?;
+            let (grants, now) = (kept.value.unwrap_or_default(), self.host.now());
+            match grants.best(scopes, now) {
                 None => return Ok(None),
-                Some(grant) if grant.left(self.host.now()) > TOO_SHORT => {
-                    return Ok(Some(Secret::from(grant.access)));
+                Some(grant) if grant.left(now) > TOO_SHORT => {
+                    return Ok(Some(Secret::from(grant.access.clone())));
                 }
                 Some(_) => {}
             }
@@ -84,53 +91,86 @@ impl Desk {
         &self,
         provider: &Provider,
         place: &str,
+        scopes: &[String],
+        leased_at: SystemTime,
     ) -> Result<Option<Secret>, StoreError> {
         let keys = self.keys(None).await?;
-        let kept: Kept<Grant> = self.kept(&keys, place).await?;
-        let (Some(grant), Some(version)) = (kept.value, kept.version) else {
+        let kept: Kept<Grants> = self.kept(&keys, place).await?;
+        let (grants, now) = (kept.value.unwrap_or_default(), self.host.now());
+        let Some(grant) = grants.best(scopes, now) else {
             return Ok(None);
         };
-        let now = self.host.now();
         // Another call was faster.
         if grant.left(now) > TOO_SHORT {
-            return Ok(Some(Secret::from(grant.access)));
+            return Ok(Some(Secret::from(grant.access.clone())));
         }
         let Some(token) = &grant.refresh else {
-            return Ok((!grant.left(now).is_zero()).then(|| Secret::from(grant.access)));
+            let is_good = !grant.left(now).is_zero();
+            return Ok(is_good.then(|| Secret::from(grant.access.clone())));
         };
         let secret = self.client_secret(provider).await?;
+        // A process that was frozen in between has lost its lease.
+        let held = self
+            .host
+            .now()
+            .duration_since(leased_at)
+            .unwrap_or_default();
+        if held + REQUEST > LEASE {
+            return Err(StoreError::unavailable("the refresh took too long"));
+        }
         match provider.refresh(&secret, token).await {
             Ok(tokens) => {
-                let grant = grant.refreshed(tokens, self.host.now());
-                self.rewrite(&keys, place, &grant, version).await;
-                Ok(Some(Secret::from(grant.access)))
+                let new = grant.refreshed(tokens, self.host.now());
+                self.replace(&keys, place, &grant.access, &new).await;
+                Ok(Some(Secret::from(new.access)))
             }
             Err(Refusal::InvalidGrant) => {
                 let provider = &provider.id;
-                tracing::info!(provider, "a grant is no longer valid, and forgotten");
-                if self.settings.table.remove(place, version).await? {
+                if self.forget(&keys, place, &grant.access).await? {
+                    tracing::info!(provider, "a grant is no longer valid, and forgotten");
                     return Ok(None);
                 }
                 // Somebody has written another one in the meantime.
-                let kept: Kept<Grant> = self.kept(&keys, place).await?;
-                Ok(kept.value.map(|grant| Secret::from(grant.access)))
+                let kept: Kept<Grants> = self.kept(&keys, place).await?;
+                let grants = kept.value.unwrap_or_default();
+                let best = grants.best(scopes, self.host.now());
+                Ok(best.map(|grant| Secret::from(grant.access.clone())))
             }
             Err(refusal) => Err(refusal.into_error(&provider.id)),
         }
     }
 
     /// The provider may have forgotten the old refresh token: what it gave must not be lost.
-    async fn rewrite(&self, keys: &Keys, place: &str, grant: &Grant, version: u64) {
+    async fn replace(&self, keys: &Keys, place: &str, old: &str, new: &Grant) {
         for _ in 0..3 {
-            match self.keep(keys, place, grant, KEPT_FOR, Some(version)).await {
-                Ok(Some(_)) => return,
-                Ok(None) => {
-                    tracing::warn!("a grant was changed while it was refreshed");
-                    return;
-                }
+            match self.replaced(keys, place, old, new).await {
+                Ok(true) => return,
+                Ok(false) => {}
                 Err(error) => tracing::error!(%error, "a refreshed grant is not written"),
             }
             tokio::time::sleep(POLL).await;
         }
+        tracing::error!("a refreshed grant is lost");
+    }
+
+    async fn replaced(
+        &self,
+        keys: &Keys,
+        place: &str,
+        old: &str,
+        new: &Grant,
+    ) -> Result<bool, StoreError> {
+        let kept: Kept<Grants> = self.kept(keys, place).await?;
+        let mut grants = kept.value.unwrap_or_default();
+        if grants.0.iter().any(|grant| grant.access == new.access) {
+            // By a request whose answer was lost.
+            return Ok(true);
+        }
+        grants.remove(old);
+        grants.0.push(new.clone());
+        let written = self
+            .keep(keys, place, &grants, KEPT_FOR, kept.version)
+            .await?;
+        Ok(written.is_some())
     }
 }

@@ -98,3 +98,44 @@ fn seconds(time: SystemTime) -> u64 {
         .unwrap_or_default()
         .as_secs()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_good_for_its_time_browser_provider_and_challenge() {
+        let keys = Keys::of("a-key-of-this-server-0123456789abcdef");
+        let now = UNIX_EPOCH + Duration::from_hours(471_252);
+        let trip = Trip {
+            challenge: "c",
+            provider: "google",
+            browser: "b",
+        };
+        let journey = Journey::begin(&keys, &trip, now + Duration::from_mins(10), "salt");
+        let (_, until, tag) = parts_of(&journey.state).unwrap();
+        let comes_back = |keys: &Keys, trip: Trip<'_>, seconds: u64| {
+            Journey::verifier_of(keys, &trip, until, tag, now + Duration::from_secs(seconds))
+        };
+        assert_eq!(
+            comes_back(&keys, trip, 599).as_ref(),
+            Some(&journey.verifier)
+        );
+        assert_eq!(journey.verifier.len(), 43);
+        let other = |challenge, provider, browser| Trip {
+            challenge,
+            provider,
+            browser,
+        };
+        for (trip, seconds) in [
+            (other("c", "google", "b"), 600),
+            (other("d", "google", "b"), 0),
+            (other("c", "github", "b"), 0),
+            (other("c", "google", "a"), 0),
+        ] {
+            assert_eq!(comes_back(&keys, trip, seconds), None);
+        }
+        let others = Keys::of("another-key-of-this-server-0123456789");
+        assert_eq!(comes_back(&others, other("c", "google", "b"), 0), None);
+    }
+}

@@ -32,6 +32,10 @@ impl Table {
         Self::Memory(memory::Memory::default())
     }
 
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self, Self::Memory(_))
+    }
+
     #[cfg(feature = "dynamodb")]
     pub(super) fn in_dynamodb(table: String) -> Self {
         Self::DynamoDb(dynamodb::DynamoDb::new(table))

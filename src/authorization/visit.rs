@@ -7,7 +7,7 @@ use http::HeaderMap;
 use super::{
     Provider,
     desk::{Desk, Kept, grant_of},
-    grant::Grant,
+    grant::Grants,
     keys::Keys,
     pending::{Pending, Status, halves_of},
     redemption::Redemption,
@@ -116,16 +116,16 @@ impl Desk {
         provider: &Provider,
         pending: &Pending,
     ) -> Result<Vec<String>, StoreError> {
-        let kept: Kept<Grant> = self
+        let kept: Kept<Grants> = self
             .kept(keys, &grant_of(&pending.user, &provider.id))
             .await?;
-        let before = kept.value.map(|grant| grant.scopes).unwrap_or_default();
+        let before = kept.value.unwrap_or_default();
         // One that no tool needs any longer may be one that the provider no longer knows.
         let is_needed = |scope: &&String| {
             self.declared
                 .contains(&(provider.id.clone(), (*scope).clone()))
         };
-        let before = before.iter().filter(is_needed);
+        let before = before.scopes().filter(is_needed);
         let mut scopes = Vec::new();
         for scope in pending.scopes.iter().chain(&provider.scopes).chain(before) {
             if !scopes.contains(scope) {

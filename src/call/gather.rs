@@ -102,14 +102,13 @@ impl Call {
                 base: around.arrival.invocation.base_url.as_deref(),
                 left: time_left(entry, &around.arrival, &around.host),
             };
-            let half = asking.left / 2;
-            let token = bounded(half, desk.token(asking)).await?;
+            let token = bounded(asking.left * 2 / 3, desk.token(asking)).await?;
             if let Some(token) = token {
                 found.granted.insert(need.id.clone());
                 found.tokens.insert(need.id.clone(), token);
                 continue;
             }
-            let challenge = bounded(half / 2, desk.challenge(asking)).await?;
+            let challenge = bounded(asking.left / 4, desk.challenge(asking)).await?;
             asked.challenges.push(challenge);
         }
         Ok(asked)

@@ -20,6 +20,7 @@ impl Granted {
         outcome: Outcome,
         desk: &Arc<Desk>,
         base: Option<&str>,
+        left: Option<Duration>,
         secrets: &SecretCache,
     ) -> Result<Outcome, Rejection> {
         let refused = outcome.result.as_ref().err();
@@ -28,7 +29,8 @@ impl Granted {
         let Some((need, token)) = refused.and_then(of_refused) else {
             return Ok(outcome);
         };
-        let forgotten = bounded(LEFT, desk.refused(&self.user, &need.id, token)).await;
+        let each = left.map_or(LEFT, |left| LEFT.min(left / 2));
+        let forgotten = bounded(each, desk.refused(&self.user, &need.id, token)).await;
         if !forgotten.unwrap_or(false) {
             // There is a newer token, with which the same call may succeed; or the failure has to
             // do, which says that the token is refused.
@@ -38,9 +40,9 @@ impl Granted {
             user: &self.user,
             need,
             base,
-            left: LEFT,
+            left: each,
         };
-        let challenge = bounded(LEFT, desk.challenge(asking)).await?;
+        let challenge = bounded(each, desk.challenge(asking)).await?;
         let mut requirements = Requirements::default();
         requirements.authorization.push(need.clone());
         Err(Rejection::Missing(Box::new(Missing {

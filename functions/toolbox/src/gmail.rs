@@ -1,4 +1,4 @@
-//! Gmail, on behalf of the user whose token the call brings.
+//! Gmail, on behalf of the user whose token the call brings, or who has allowed it.
 //!
 //! Reference: the Gmail API's `users.messages.list` and `users.messages.get`.
 

@@ -19,11 +19,20 @@ const PRESETS: [(&str, Preset); 4] = [
 /// Fills in what `server` has not chosen, and checks what it has.
 pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), WrongChoice> {
     if server.authorization.is_none() {
-        server.authorization = chosen(on_lambda)?;
+        server.authorization = chosen()?;
     }
-    let Some(authorization) = &server.authorization else {
+    let Some(authorization) = &mut server.authorization else {
         return Ok(());
     };
+    if authorization.public_url.is_none() {
+        authorization.public_url = set("TOOLS_PUBLIC_URL")?;
+    }
+    if on_lambda && authorization.table.is_in_memory() {
+        let text = "users' grants need a table on Lambda, where no instance knows what another has \
+                    been told: TOOLS_AUTHORIZATION_TABLE names one of DynamoDB, or in the program \
+                    Authorization::in_dynamodb";
+        return Err(WrongChoice(text.into()));
+    }
     if authorization.keys.is_empty() {
         let text = "no secret is named that encrypts what is kept of users";
         return Err(WrongChoice(text.into()));
@@ -46,7 +55,7 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), WrongCho
     }
 }
 
-fn chosen(on_lambda: bool) -> Result<Option<Authorization>, WrongChoice> {
+fn chosen() -> Result<Option<Authorization>, WrongChoice> {
     let mut providers = Vec::new();
     for (name, preset) in PRESETS {
         let Some(client_id) = set(&format!("TOOLS_{name}_CLIENT_ID"))? else {
@@ -63,17 +72,8 @@ fn chosen(on_lambda: bool) -> Result<Option<Authorization>, WrongChoice> {
     }
     let keys = list("TOOLS_AUTHORIZATION_KEY_IDS", "TOOLS_AUTHORIZATION_KEY")?;
     let mut authorization = Authorization::with(providers).key_ids(keys);
-    match set("TOOLS_AUTHORIZATION_TABLE")? {
-        Some(table) => authorization = in_table(authorization, table)?,
-        None if on_lambda => {
-            let text = "users' grants need a table on Lambda, where no instance knows what another \
-                 has been told: TOOLS_AUTHORIZATION_TABLE names one of DynamoDB";
-            return Err(WrongChoice(text.into()));
-        }
-        None => {}
-    }
-    if let Some(url) = set("TOOLS_PUBLIC_URL")? {
-        authorization = authorization.public_url(url);
+    if let Some(table) = set("TOOLS_AUTHORIZATION_TABLE")? {
+        authorization = in_table(authorization, table)?;
     }
     match set("TOOLS_AUTHORIZATION_CHECKS")?.as_deref() {
         None | Some("open") => Ok(Some(authorization)),

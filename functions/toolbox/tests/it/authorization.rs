@@ -63,8 +63,11 @@ fn whoami(openid: &OpenId) -> Vec<Tool> {
             }
         }
     };
-    let other = ask.clone();
+    let (other, by_mail) = (ask.clone(), ask.clone());
     vec![
+        Tool::new("Account.WhoamiByMail@1.0.0", by_mail)
+            .description("Says who the user is, with another scope.")
+            .authorization("google", ["mail"]),
         Tool::new("Account.Whoami@1.0.0", ask).authorization("google", [SCOPE]),
         Tool::new("Account.WhoamiWithMail@1.0.0", other)
             .name("Account_WithMail")

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    aws::Emulator,
+    aws::{Emulator, Gate},
     lambda::{event, invoke_on},
     stub::Stub,
     support::{repository, toolbox},
@@ -228,16 +228,7 @@ async fn search(
 async fn no_event_brings_a_secret_to_light() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
-    let client = gate.secrets_manager();
-    for (name, value) in [
-        ("TWILIO_API_KEY", TWILIO),
-        ("TOOLS_API_KEY", KEY),
-        ("TOOLS_JWT_SECRET", JWT),
-        ("no-json", MARK),
-    ] {
-        let created = client.create_secret().name(name).secret_string(value);
-        created.send().await.unwrap();
-    }
+    put_secrets(&gate).await;
     let stub = Stub::start().await;
     let file = Scratch::new("dotenv");
     let lines = format!("TWILIO_API_KEY={TWILIO}\nTOOLS_API_KEY={KEY}\nTOOLS_JWT_SECRET={JWT}\n");
@@ -290,6 +281,19 @@ async fn no_event_brings_a_secret_to_light() {
             ],
         ),
         (
+            "users",
+            vec![
+                ("TOOLS_AUTH", "none"),
+                ("TOOLS_GOOGLE_CLIENT_ID", "client-id"),
+                ("TOOLS_GOOGLE_CLIENT_SECRET", "client-Xmark-0123456789"),
+                (
+                    "TOOLS_AUTHORIZATION_KEY",
+                    "key-Xmark-0123456789-0123456789-0123",
+                ),
+                ("TOOLS_AUTHORIZATION_TABLE", "calls"),
+            ],
+        ),
+        (
             "aws-json",
             vec![
                 ("TOOLS_AUTH", "none"),
@@ -311,9 +315,36 @@ async fn no_event_brings_a_secret_to_light() {
         let by_token = printed.iter().any(|line| line.contains("jwt user_123"));
         assert_eq!(by_token, ["keys", "aws"].contains(&what), "{what}");
     }
+    assert_table_unmarked(&gate).await;
+    gate.refuse(400, "AccessDeniedException", "not authorized");
+    let denied = [("TOOLS_AUTH", "none"), ("TOOLS_SECRETS", "secrets-manager")];
+    let environment = [&always[..], &denied].concat();
+    search("denied", toolbox(), &events, &environment).await;
+}
+
+async fn put_secrets(gate: &Gate) {
+    let client = gate.secrets_manager();
+    for (name, value) in [
+        ("TWILIO_API_KEY", TWILIO),
+        ("TOOLS_API_KEY", KEY),
+        ("TOOLS_JWT_SECRET", JWT),
+        ("no-json", MARK),
+    ] {
+        let created = client.create_secret().name(name).secret_string(value);
+        created.send().await.unwrap();
+    }
+}
+
+/// What is kept of calls and of users, encrypted or not.
+async fn assert_table_unmarked(gate: &Gate) {
     let table = gate.dynamodb().scan().table_name("calls");
     let table = table.send().await.unwrap();
     assert!(table.count() > 0);
+    let is_challenge = |item: &&std::collections::HashMap<_, _>| {
+        let id: Option<&aws_sdk_dynamodb::types::AttributeValue> = item.get("id");
+        id.is_some_and(|id| id.as_s().unwrap().starts_with("challenge#"))
+    };
+    assert!(table.items().iter().any(|item| is_challenge(&item)));
     for item in table.items() {
         let outcome = item
             .get("outcome")
@@ -321,10 +352,6 @@ async fn no_event_brings_a_secret_to_light() {
         let outcome = String::from_utf8_lossy(&outcome.unwrap_or_default()).into_owned();
         assert_unmarked("the table", [outcome, format!("{item:?}")]);
     }
-    gate.refuse(400, "AccessDeniedException", "not authorized");
-    let denied = [("TOOLS_AUTH", "none"), ("TOOLS_SECRETS", "secrets-manager")];
-    let environment = [&always[..], &denied].concat();
-    search("denied", toolbox(), &events, &environment).await;
 }
 
 /// Tools that fail with their secret in hand, in all ways that happen by mistake.

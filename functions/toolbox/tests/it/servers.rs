@@ -44,6 +44,9 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
     if below_secrets {
         tools.extend(reports());
     }
+    if name == "authorization" {
+        tools.push(with_two_accounts());
+    }
     if name == "opentool-user" {
         tools.push(whoami());
     }
@@ -72,10 +75,10 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
                 ),
                 ("GOOGLE_CLIENT_SECRET", "a-client-secret"),
             ]))
-            .authorization(Authorization::with([Provider::google(
-                "client-id",
-                "GOOGLE_CLIENT_SECRET",
-            )])),
+            .authorization(Authorization::with([
+                Provider::google("client-id", "GOOGLE_CLIENT_SECRET"),
+                Provider::github("client-id", "GITHUB_CLIENT_SECRET"),
+            ])),
         "opentool-off" => server.without_opentool(),
         "opentool-user" => server.auth(keys().or(jwt()).subject_is_user()).secrets(all),
         "idempotency" | "opentool-idempotency" => server.idempotency(Idempotency::in_memory()),
@@ -144,6 +147,22 @@ impl SecretStore for Rotated {
     fn place(&self, id: &str) -> String {
         format!("the store, as '{id}'")
     }
+}
+
+/// A tool that needs tokens of three providers, one of which nobody knows.
+fn with_two_accounts() -> Tool {
+    /// Copies from one account to another.
+    #[derive(Deserialize, JsonSchema)]
+    struct Copy {}
+
+    async fn copy(_: Copy) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    Tool::new("Accounts.Copy@1.0.0", copy)
+        .authorization("google", ["mail"])
+        .authorization("unknown", ["all"])
+        .authorization("github", ["repo"])
 }
 
 /// A tool that says for whom it runs.

@@ -256,7 +256,7 @@ async fn challenges_cannot_be_guessed_and_tell_nothing() {
             .await;
         assert_eq!(page.status, 404, "{guess}");
     }
-    // Users and scopes do not show, not even as the same thing twice.
+    // Users do not show.
     assert!(!challenge.url.contains("user-1") && !challenge.url.contains("alice"));
     assert_eq!(
         status(&challenge).await,

@@ -15,7 +15,7 @@ use serde_json::{Map, json};
 use super::{
     JWT_SECRET, KEY, Served, assert_value, call, challenge_in, client_of, missing_in,
     openid::{Act, Browser, OpenId},
-    serve, serve_as, status,
+    serve, serve_as, serve_with, status,
 };
 use crate::{
     stub::Stub,
@@ -84,13 +84,20 @@ async fn what_the_client_sends_wins_and_the_user_has_to_be_named() {
         missing.user_id && missing.challenges.is_empty(),
         "{missing:?}"
     );
-    let call = Call::new("Account.Whoami").token("google", "a-token-of-the-clients");
+    let challenge = served.challenge("user-1").await;
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
+    assert_value(served.call("user-1").await, "alice");
+    let call = Call::new("Account.Whoami").user_id("user-1");
+    let call = call.token("google", "a-token-of-the-clients");
     let outcome = served.client.call(&call).await.unwrap().outcome;
     // It is the client's affair that the token is refused.
     assert!(
         matches!(&outcome, Outcome::Failed(it) if !it.can_retry),
         "{outcome:?}"
     );
+    assert_value(served.call("user-1").await, "alice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,6 +249,45 @@ async fn who_asks_how_a_challenge_stands_can_be_asked_for_credentials() {
         .follow(&challenge.url, Act::Allow)
         .await;
     assert_eq!(waiting.await.unwrap(), Decision::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider; run tests/all"]
+async fn two_tools_can_be_allowed_side_by_side() {
+    let openid = OpenId::start();
+    let served = serve(&openid).await;
+    let tools = ["Account.Whoami", "Account.WhoamiByMail"];
+    let one = challenge_in(call(&served.client, tools[0], "user-1").await);
+    let other = challenge_in(call(&served.client, tools[1], "user-1").await);
+    let browser = Browser::of("alice");
+    // Both are on the way before the first one is back.
+    let ones = browser.follow_to_callback(&one.url, Act::Allow).await;
+    let others = browser.follow_to_callback(&other.url, Act::Allow).await;
+    for callback in [ones, others] {
+        let page = browser.get(callback.as_str()).await;
+        assert!(page.body.contains("Done"), "{page:?}");
+    }
+    for tool in tools {
+        assert_value(call(&served.client, tool, "user-1").await, "alice");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider; run tests/all"]
+async fn a_challenge_lasts_while_it_is_asked_for() {
+    let openid = OpenId::start();
+    let life = Duration::from_secs(2);
+    let served = serve_with(&openid, |it| it.challenges_expire_after(life)).await;
+    let challenge = served.challenge("user-1").await;
+    for _ in 0..4 {
+        tokio::time::sleep(Duration::from_millis(1200)).await;
+        assert_eq!(served.challenge("user-1").await, challenge);
+    }
+    assert_eq!(status(&challenge).await, "pending");
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
+    assert_eq!(status(&challenge).await, "completed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

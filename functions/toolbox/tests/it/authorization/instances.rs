@@ -209,6 +209,8 @@ async fn keys_can_be_rotated() {
     for keys in ["OLD_KEY,NEW_KEY", "NEW_KEY,OLD_KEY"] {
         assert!(ask(&with_keys(keys)).await.value().is_some(), "{keys}");
     }
+    // It was encrypted anew when it was used.
+    assert!(ask(&with_keys("NEW_KEY")).await.value().is_some());
     // Without the key that it is encrypted with, a grant is none.
-    challenge_in(ask(&with_keys("NEW_KEY")).await);
+    challenge_in(ask(&with_keys("OLD_KEY")).await);
 }
