@@ -131,7 +131,7 @@ pub(crate) async fn invoke_on(
         );
     }
     server.abort();
-    (all, running.lines())
+    (all, running.end())
 }
 
 pub(crate) fn event(name: &str) -> Value {

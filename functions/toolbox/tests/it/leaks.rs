@@ -178,12 +178,12 @@ impl Drop for Scratch {
     }
 }
 
-/// A token that is valid for a minute.
+/// A token that is valid for an hour.
 pub(crate) fn token(secret: &str) -> String {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap();
-    let claims = json!({"sub": "user_123", "exp": since.as_secs() + 60});
+    let claims = json!({"sub": "user_123", "exp": since.as_secs() + 3600});
     let key = jsonwebtoken::EncodingKey::from_secret(secret.as_bytes());
     jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
 }

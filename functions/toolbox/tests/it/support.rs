@@ -82,6 +82,13 @@ impl Running {
         self.lines.try_iter().collect()
     }
 
+    /// Ends the process; all lines that it has printed and nobody has looked at.
+    pub(crate) fn end(mut self) -> Vec<String> {
+        self.child.kill().unwrap();
+        // To the end of the pipe: what was printed need not have been read yet.
+        self.lines.iter().collect()
+    }
+
     /// Starts the toolbox on a free port; returns it and its URL.
     pub(crate) fn serving(command: &mut Command) -> (Self, String) {
         let running = Self::start(command.env("PORT", "0"));
