@@ -19,12 +19,13 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    AuthorizationRequirement, Caller, Secret, Toolkit,
+    AuthorizationRequirement, Caller, Secret, ToolId, Toolkit,
     auth::Users,
     authorization::Desk,
     host::{Arrival, Host},
     id::Selector,
     idempotency::{Policy, fingerprint_of, protection::Protection},
+    metrics::CacheUse,
     rejection::Rejection,
     secrets::SecretCache,
     tool::Prepared,
@@ -107,6 +108,10 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
+    pub(crate) fn tool(&self) -> &ToolId {
+        &self.entry.id
+    }
+
     /// Checks the input against the tool's schema and decodes it.
     ///
     /// The types that do it are the tool's, and may panic like the tool itself.
@@ -160,14 +165,18 @@ pub(crate) struct Valid {
 
 impl Valid {
     /// Gathers what the tool requires, and only that.
-    pub(crate) async fn ready(self, around: Around) -> Result<Ready, Rejection> {
+    pub(crate) async fn ready(
+        self,
+        around: Around,
+        cache: &mut CacheUse,
+    ) -> Result<Ready, Rejection> {
         let Self {
             mut call,
             entry,
             prepared,
             fingerprint,
         } = self;
-        let found = call.gather(&entry, &around).await?;
+        let found = call.gather(&entry, &around, cache).await?;
         let Around {
             host,
             arrival,

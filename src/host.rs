@@ -13,6 +13,8 @@ use std::{
 use http::Extensions;
 use uuid::Uuid;
 
+use crate::trace::spans::Spans;
+
 /// Where the time and new ids come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
@@ -73,6 +75,7 @@ pub(crate) const LARGEST_PAYLOAD: usize = 6_291_556;
 pub(crate) struct Arrival {
     pub(crate) at: Instant,
     pub(crate) invocation: Invocation,
+    pub(crate) spans: Spans,
 }
 
 /// What is known of the invocation that a request came with. Travels in the request's extensions.
@@ -84,6 +87,12 @@ pub(crate) struct Invocation {
     pub(crate) largest_answer: usize,
     /// The URL under which the server is reached, where the platform says so.
     pub(crate) base_url: Option<String>,
+    /// Lambda's id of the invocation.
+    pub(crate) request_id: Option<Arc<str>>,
+    /// X-Ray's header, as Lambda hands it over.
+    pub(crate) xray: Option<Arc<str>>,
+    /// Whether somebody has waited for the process to start.
+    pub(crate) is_cold: bool,
 }
 
 impl Default for Invocation {
@@ -92,6 +101,9 @@ impl Default for Invocation {
             deadline: None,
             largest_answer: LARGEST_PAYLOAD,
             base_url: None,
+            request_id: None,
+            xray: None,
+            is_cold: false,
         }
     }
 }

@@ -30,7 +30,8 @@
 //! Six names carry most tools: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
 //! [`serve`]. [`testing`] replays recorded events, [`Auth`] says who may call, [`secrets`] where
 //! secrets come from. With the cargo feature `oauth` users allow tools to act for them, module
-//! `authorization`; with `client` programs call tools, module `client`. [`protocols`] has a table of what each protocol can say.
+//! `authorization`; with `client` programs call tools, module `client`. [`protocols`] has a table of what
+//! each protocol can say, [`operations`] what a function may do, logs and measures.
 
 mod auth;
 #[cfg(feature = "oauth")]
@@ -51,7 +52,10 @@ mod handler;
 mod host;
 mod id;
 pub mod idempotency;
+mod metrics;
 mod output;
+#[doc = include_str!("../docs/operations.md")]
+pub mod operations {}
 #[doc = include_str!("../docs/protocols.md")]
 pub mod protocols {}
 mod rejection;
@@ -64,6 +68,7 @@ mod store_error;
 pub mod testing;
 mod tool;
 mod toolkit;
+mod trace;
 mod wire;
 
 pub use auth::{Auth, Caller};

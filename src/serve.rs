@@ -13,6 +13,12 @@ mod record;
 mod request;
 mod sample;
 pub(crate) mod settings;
+pub(crate) mod shutdown;
+#[cfg(feature = "otlp")]
+mod telemetry;
+#[cfg(not(feature = "otlp"))]
+#[path = "serve/telemetry/none.rs"]
+mod telemetry;
 
 use std::{
     env,
@@ -57,16 +63,22 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | `TOOLS_AUTHORIZATION_CHECKS` | `authenticated` asks for credentials at `check_url` | `open` |
 /// | `TOOLS_PUBLIC_URL` | the URL under which users reach this server | the domain in the event, the local address |
 /// | `TOOLS_BASE_PATH` | as [`Server::base_path`] | |
+/// | `TOOLS_METRICS` | `cloudwatch` prints metrics, as [`Server::cloudwatch_metrics`]; `none` | `none` |
+/// | `TOOLS_METRICS_NAMESPACE` | the metrics' namespace | `lambda_tools` |
 /// | `HOST`, `PORT` | where the local server listens; port 0 takes a free one | `127.0.0.1`, `9000` |
 /// | `ALLOWED_HOSTS` | names, comma-separated, under which a local server on a loopback address may be called besides `localhost` | |
 /// | `RECORD_EVENTS` | a folder: the local server writes every request there as an event with its expected answer | |
+/// | `LOG_CALLS` | `yes`: the local server logs inputs and outputs | `no` |
 /// | `AWS_LAMBDA_LOG_LEVEL`, `RUST_LOG` | what is logged | `info` |
-/// | `AWS_LAMBDA_LOG_FORMAT` | `JSON` for JSON lines on Lambda | text |
+/// | `AWS_LAMBDA_LOG_FORMAT` | `Text` for lines of text on Lambda | JSON |
 ///
 /// What the program itself chooses stands; the `TOOLS_` variables fill in what it leaves open.
 /// Secrets from elsewhere than the environment are read during initialisation, all that tools
 /// declare, and a table for calls is connected to; what does not go well then is logged and tried
 /// again by the calls that need it.
+///
+/// Lambda's own variables and OpenTelemetry's are in [`operations`](crate::operations), with
+/// everything that is logged, measured and traced.
 ///
 /// A panic in a tool is logged without the call's secrets; the panic hook that the program has set
 /// goes on handling all others.

@@ -15,8 +15,9 @@ use crate::{
     Auth, Error, Toolkit,
     host::Host,
     idempotency::{Idempotency, Policy, protection::Protection},
+    metrics::Metrics,
     secrets::{SecretCache, Secrets},
-    serve,
+    serve::{self, shutdown},
     toolkit::Entry,
     wire::{
         self, App,
@@ -47,6 +48,9 @@ pub struct Server {
     pub(crate) authorization: Option<Authorization>,
     opentool: bool,
     about: About,
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) shows_calls: bool,
+    pub(crate) on_shutdown: Option<shutdown::Hook>,
     ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -65,6 +69,9 @@ impl Server {
             authorization: None,
             opentool: true,
             about: About::default(),
+            metrics: None,
+            shows_calls: false,
+            on_shutdown: None,
             ready: None,
             with: Vec::new(),
         }
@@ -140,11 +147,44 @@ impl Server {
         self
     }
 
+    /// Prints metrics from which CloudWatch makes its own, a line for each request, under this
+    /// namespace: how many calls, failures, rejections and replays, and how long they took, by tool
+    /// and version. Without it the environment says (see [`serve`](crate::serve)).
+    ///
+    /// AWS charges for each metric of each tool and version; the list is in `docs/operations.md`.
+    #[must_use]
+    pub fn cloudwatch_metrics(mut self, namespace: impl Into<String>) -> Self {
+        self.metrics = Some(Metrics::in_namespace(namespace));
+        self
+    }
+
     /// Asks `ready` whether calls can be taken. While it says no, `/health` answers 503 and calls
     /// are refused with a 400. OXP 1.0, `GET /health`.
     #[must_use]
     pub fn ready_when(mut self, ready: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.ready = Some(Box::new(ready));
+        self
+    }
+
+    /// Does something before the process ends: Lambda sends SIGTERM and gives half a second, of
+    /// which this has 450 ms; the local server does it when it is stopped. Spans are exported by
+    /// themselves.
+    ///
+    /// On Lambda it registers an internal extension, without which there is no signal.
+    ///
+    /// ```no_run
+    /// # use lambda_tools::{Server, Toolkit};
+    /// # fn server(toolkit: Toolkit) -> Server {
+    /// Server::new(toolkit).on_shutdown(|| async { println!("Closing connections") })
+    /// # }
+    /// ```
+    #[cfg(feature = "graceful-shutdown")]
+    #[must_use]
+    pub fn on_shutdown<F>(mut self, hook: impl FnOnce() -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.on_shutdown = Some(Box::new(move || Box::pin(hook())));
         self
     }
 
@@ -240,6 +280,8 @@ impl Server {
             auth: self.auth.unwrap_or_default(),
             secrets: Arc::clone(&secrets),
             ready: self.ready,
+            metrics: self.metrics,
+            shows_calls: self.shows_calls,
         };
         let router = wire::router(Arc::new(app));
         let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);

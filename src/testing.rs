@@ -117,7 +117,7 @@ impl Function {
     /// request.
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
         let context = lambda_http::lambda_runtime::Context::default();
-        let answer = lambda::invoke(self.router.clone(), event, context).await?;
+        let answer = lambda::invoke(self.router.clone(), event, context, false).await?;
         Ok(serde_json::to_value(&answer)?)
     }
 

@@ -5,7 +5,7 @@
 
 #[cfg(feature = "oauth")]
 mod authorization;
-mod log;
+pub(crate) mod log;
 pub(crate) mod opentool;
 pub(crate) mod oxp;
 
@@ -28,9 +28,13 @@ use crate::{
     call::{Around, Call, Outcome},
     host::{Arrival, Host, Invocation, LARGEST_PAYLOAD},
     idempotency::protection::Protection,
+    metrics::Metrics,
     rejection::Rejection,
     secrets::SecretCache,
+    trace::spans::Spans,
 };
+
+use log::Line;
 
 /// Says that an answer is an earlier one's.
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
@@ -50,6 +54,10 @@ pub(crate) struct App {
     /// Where users allow tools to act for them.
     pub(crate) desk: Option<Arc<Desk>>,
     pub(crate) ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Where metrics are wanted.
+    pub(crate) metrics: Option<Metrics>,
+    /// Whether inputs and outputs are logged, which only the local server does.
+    pub(crate) shows_calls: bool,
 }
 
 type Shared = State<Arc<App>>;
@@ -84,36 +92,41 @@ async fn health(State(app): Shared) -> Response {
 }
 
 async fn tools(State(app): Shared, request: Request) -> Response {
+    let line = Line::of(&app, &request, "list");
     match app.admit(request).await {
-        Ok(admitted) => oxp::list(&app, &admitted),
-        Err(rejection) => oxp::rejected(&rejection),
+        Ok(admitted) => oxp::list(&app, &admitted, line),
+        Err(rejection) => oxp::rejected(&app, &rejection, &line),
     }
 }
 
 async fn call(State(app): Shared, request: Request) -> Response {
+    let line = Line::of_call(&app, &request, "POST /tools/call");
     match app.admit(request).await {
-        Ok(admitted) => oxp::call(&app, admitted).await,
-        Err(rejection) => oxp::rejected(&rejection),
+        Ok(admitted) => oxp::call(&app, admitted, line).await,
+        Err(rejection) => oxp::rejected(&app, &rejection, &line),
     }
 }
 
 async fn opentool_version(State(app): Shared, request: Request) -> Response {
-    match app.admitted_to_opentool(request).await {
+    let line = Line::of(&app, &request, "version");
+    match app.admitted_to_opentool(request, &line).await {
         Ok((document, _)) => opentool::version(document),
         Err(response) => response,
     }
 }
 
 async fn opentool_load(State(app): Shared, request: Request) -> Response {
-    match app.admitted_to_opentool(request).await {
-        Ok((document, admitted)) => opentool::load(&app, document, &admitted),
+    let line = Line::of(&app, &request, "load");
+    match app.admitted_to_opentool(request, &line).await {
+        Ok((document, admitted)) => opentool::load(&app, document, &admitted, line),
         Err(response) => response,
     }
 }
 
 async fn opentool_call(State(app): Shared, request: Request) -> Response {
-    match app.admitted_to_opentool(request).await {
-        Ok((document, admitted)) => opentool::call(&app, document, admitted).await,
+    let line = Line::of_call(&app, &request, "POST /opentool/call");
+    match app.admitted_to_opentool(request, &line).await {
+        Ok((document, admitted)) => opentool::call(&app, document, admitted, line).await,
         Err(response) => response,
     }
 }
@@ -164,7 +177,11 @@ impl App {
         let caller = auth.await?;
         let (parts, body) = read(request).await?;
         Ok(Admitted {
-            arrival: Arrival { at, invocation },
+            arrival: Arrival {
+                at,
+                invocation,
+                spans: Spans::none(),
+            },
             headers: parts.headers,
             body,
             caller,
@@ -174,12 +191,15 @@ impl App {
     async fn admitted_to_opentool(
         &self,
         request: Request,
+        line: &Line,
     ) -> Result<(&opentool::Document, Admitted), Response> {
         let Some(document) = &self.opentool else {
             return Err(oxp::not_found(false));
         };
-        let admitted = self.admit(request).await.map_err(opentool::rejected)?;
-        Ok((document, admitted))
+        match self.admit(request).await {
+            Ok(admitted) => Ok((document, admitted)),
+            Err(rejection) => Err(opentool::rejected(self, rejection, line)),
+        }
     }
 
     /// Takes a call through all its stages.
@@ -188,31 +208,46 @@ impl App {
         mut call: Call,
         arrival: Arrival,
         caller: Caller,
+        line: &mut Line,
     ) -> Result<Outcome, Rejection> {
+        if self.shows_calls {
+            tracing::info!(input = %call.input, "called with");
+        }
         call.is_for(self.auth.users_of(&caller))?;
         if !self.is_ready() {
             return Err(Rejection::Unavailable);
         }
-        let valid = call.resolve(&self.toolkit)?.validate(&self.protection)?;
+        let resolved = call.resolve(&self.toolkit)?;
+        line.tool = Some(resolved.tool().clone());
+        let valid = resolved.validate(&self.protection)?;
         let invocation = arrival.invocation.clone();
-        let ready = valid.ready(Around {
+        let around = Around {
             host: self.host.clone(),
             arrival,
             caller,
             secrets: Arc::clone(&self.secrets),
             desk: self.desk.clone(),
-        });
-        let ready = ready.await?;
+        };
+        let ready = valid.ready(around, &mut line.cache).await?;
         let granted = ready.granted();
         let outcome = ready.run_once(&self.protection).await?;
-        match (&self.desk, granted) {
+        let outcome = match (&self.desk, granted) {
             (Some(desk), Some(granted)) => {
                 let base = invocation.base_url.as_deref();
                 let left = invocation.time_left(self.host.now());
                 let secrets = &self.secrets;
-                granted.instead_of(outcome, desk, base, left, secrets).await
+                granted
+                    .instead_of(outcome, desk, base, left, secrets)
+                    .await?
             }
-            _ => Ok(outcome),
+            _ => outcome,
+        };
+        if self.shows_calls
+            && let Ok(output) = &outcome.result
+        {
+            let output = serde_json::to_string(output).unwrap_or_default();
+            tracing::info!(output, "answered with");
         }
+        Ok(outcome)
     }
 }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tracing::Instrument;
-
 use super::{Outcome, Ready, time_left};
 use crate::{
     idempotency::{
@@ -19,18 +17,18 @@ impl Ready {
         let Some(identity) = self.identity() else {
             return Ok(self.run().await.0);
         };
-        let tool = self.entry.id.to_string();
         let call_id = self.call.call_id.clone().unwrap_or_default();
         let running = protection.running();
         let protection = Arc::clone(protection);
+        let spans = self.arrival.spans.clone();
         // A task of its own, from the claim on: whoever asks again wants the outcome, even if the
         // first one has stopped waiting.
-        let task = async move {
+        let task = Box::pin(async move {
             let _running = running;
             self.claimed(identity, &protection).await
-        };
-        let done = tokio::spawn(task.in_current_span()).await;
-        done.unwrap_or_else(|_| Ok(Outcome::lost(tool, call_id)))
+        });
+        let done = tokio::spawn(spans.around(task)).await;
+        done.unwrap_or_else(|_| Ok(Outcome::lost(call_id)))
     }
 
     async fn claimed(
@@ -54,7 +52,6 @@ impl Ready {
                 Ok(outcome)
             }
             Claimed::Known(known) => Ok(Outcome {
-                tool: self.entry.id.to_string(),
                 call_id: self.call.call_id.unwrap_or_default(),
                 duration: known.duration,
                 result: known.result,

@@ -12,6 +12,7 @@ use crate::{
     authorization::Asking,
     context,
     host::Host,
+    metrics::CacheUse,
     rejection::{Challenge, Missing, Rejection},
     secrets::SecretCache,
     toolkit::Entry,
@@ -42,6 +43,7 @@ impl Call {
         &mut self,
         entry: &Entry,
         around: &Around,
+        cache: &mut CacheUse,
     ) -> Result<Found, Rejection> {
         let requirements = &entry.tool.requirements;
         let mut found = Found::default();
@@ -52,7 +54,7 @@ impl Call {
         }
         let asked = self.ask_for_grants(&mut found, entry, around).await?;
         if !requirements.secrets.is_empty() {
-            self.gather_secrets(&mut found, entry, around).await;
+            self.gather_secrets(&mut found, entry, around, cache).await;
         }
         let user_id = asked.needs_user || requirements.user_id && self.given.user_id.is_none();
         let missing = found.missing_of(requirements, user_id);
@@ -114,7 +116,13 @@ impl Call {
         Ok(asked)
     }
 
-    async fn gather_secrets(&mut self, found: &mut Found, entry: &Entry, around: &Around) {
+    async fn gather_secrets(
+        &mut self,
+        found: &mut Found,
+        entry: &Entry,
+        around: &Around,
+        cache: &mut CacheUse,
+    ) {
         let needed = entry.tool.requirements.secrets.iter().map(|it| &*it.id);
         let mut wanted = Vec::new();
         for id in needed {
@@ -129,7 +137,7 @@ impl Call {
             return;
         }
         let left = time_left(entry, &around.arrival, &around.host);
-        let reads = around.secrets.read(&wanted, Some(left)).await;
+        let reads = around.secrets.counted(&wanted, Some(left), cache).await;
         for (id, read) in wanted.into_iter().zip(reads) {
             match read {
                 Ok(Some(secret)) => {

@@ -12,11 +12,11 @@ use crate::{
     Failure,
     idempotency::{Policy, protection::Ending},
     toolkit::Entry,
+    trace::spans,
 };
 
 /// What came of a call whose tool ran.
 pub(crate) struct Outcome {
-    pub(crate) tool: String,
     pub(crate) call_id: String,
     pub(crate) duration: Duration,
     pub(crate) result: Result<Output, Failure>,
@@ -53,9 +53,8 @@ impl Output {
 impl Outcome {
     /// The task that ran the call ended without an outcome, because of an error in this library or
     /// because the runtime stops. Nobody knows how far the tool got.
-    pub(super) fn lost(tool: String, call_id: String) -> Self {
+    pub(super) fn lost(call_id: String) -> Self {
         Self {
-            tool,
             call_id,
             duration: Duration::ZERO,
             result: Err(Failure::new("The tool server lost this call")
@@ -78,6 +77,7 @@ impl Ready {
             prepared,
             found,
             host,
+            arrival,
             caller,
             secrets,
             ..
@@ -89,13 +89,17 @@ impl Ready {
         } else {
             let context = found.context(call, call_id.clone(), caller, &secrets, &host, limit);
             let running = confidential::scope(context.clone(), prepared(context.clone()));
-            let task = Cancelled(tokio::spawn(running.in_current_span()));
+            let span = spans::tool(&entry.id, &call_id);
+            let running = arrival.spans.around(running.instrument(span.clone()));
+            let task = Cancelled(tokio::spawn(running));
             let (result, ending) = bounded(task, limit, policy).await;
+            if result.is_err() {
+                spans::failed(&span, ending.word());
+            }
             (result.map_err(|failure| failure.without(&context)), ending)
         };
         let duration = host.instant().saturating_duration_since(started);
         let outcome = Outcome {
-            tool: entry.id.to_string(),
             call_id,
             duration,
             result: result

@@ -20,7 +20,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{Read, SecretStore, Secrets};
-use crate::{Secret, StoreError, host::Host};
+use crate::{Secret, StoreError, host::Host, metrics::CacheUse};
 use entry::{BRIEFLY, Entry, Held, Known};
 use flight::{Flight, asked, landed};
 
@@ -54,6 +54,17 @@ impl SecretCache {
 
     /// Reads secrets, in the order of their ids, within the store's time or half of `left`.
     pub(crate) async fn read(self: &Arc<Self>, ids: &[&str], left: Option<Duration>) -> Vec<Read> {
+        self.counted(ids, left, &mut CacheUse::default()).await
+    }
+
+    /// The same, and counts which of them were known. Those in the environment always are, and are
+    /// not counted.
+    pub(crate) async fn counted(
+        self: &Arc<Self>,
+        ids: &[&str],
+        left: Option<Duration>,
+        cache: &mut CacheUse,
+    ) -> Vec<Read> {
         let Some(store) = &self.secrets.store else {
             return ids.iter().map(|_| Ok(None)).collect();
         };
@@ -69,8 +80,12 @@ impl SecretCache {
         let mut reads = Vec::with_capacity(ids.len());
         for (id, known) in ids.iter().zip(known) {
             reads.push(match known {
-                Known::Read(read) => read,
+                Known::Read(read) => {
+                    cache.hits += 1;
+                    read
+                }
                 Known::Flight(flight) => {
+                    cache.misses += 1;
                     match tokio::time::timeout_at(ends, landed(flight, id)).await {
                         Ok(read) => read,
                         Err(_) => self.late(id, limit),

@@ -1,22 +1,31 @@
 //! The Lambda function: one event, one answer.
 
-use std::time::Duration;
+use std::{
+    env,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
 
 use axum::{Router, body::Body, response::Response};
 use http::Request;
 use http_body_util::BodyExt;
 use lambda_http::{
-    lambda_runtime::{self, Diagnostic, LambdaEvent, service_fn, tower::ServiceExt},
+    lambda_runtime::{self, Diagnostic, LambdaEvent, Runtime, service_fn, tower::ServiceExt},
     request::RequestContext,
 };
 use serde_json::value::RawValue;
+use tracing::Instrument;
 
 use super::{
     Error, REAL,
     answer::{self, Answer},
     event::{Event, Origin},
     kind::EventError,
-    log,
+    log, shutdown,
+    telemetry::Telemetry,
 };
 use crate::{Server, host::Invocation, wire::oxp};
 
@@ -28,17 +37,31 @@ const NO_TIME_BEFORE: u64 = 1_000_000_000_000;
 const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 
 /// Takes events from the runtime API until the platform ends the process.
-pub(super) async fn run(server: Server) -> Result<(), Error> {
-    log::to_cloudwatch();
+pub(super) async fn run(mut server: Server) -> Result<(), Error> {
+    let telemetry = Arc::new(Telemetry::from_environment()?);
+    log::to_cloudwatch(&telemetry);
+    let hook = server.on_shutdown.take();
     let (router, warm_up) = server.served_on(REAL, REAL);
+    shutdown::register(hook, warm_up.protection(), &telemetry).await;
     // Before the first event is asked for, Lambda gives a function all the CPU it has, which is
     // when a connection costs least. The first call waits for it no longer than this.
     // Not a task of its own: most have nothing to get ready, and would wait for another thread.
     let _ = tokio::time::timeout(LONGEST_WARM_UP, warm_up.run()).await;
+    let is_cold = Arc::new(AtomicBool::new(is_waited_for()));
     let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
-        let router = router.clone();
-        async move {
-            let answer = invoke(router, event.payload.get(), event.context).await;
+        let (router, telemetry) = (router.clone(), Arc::clone(&telemetry));
+        let is_cold = is_cold.swap(false, Ordering::Relaxed);
+        let request_id = &*event.context.request_id;
+        // What tools and routes log shows whose it is. On the level that only `off` leaves out.
+        let span = tracing::error_span!(
+            target: "lambda_tools::invocation",
+            "invocation",
+            requestId = request_id
+        );
+        let answered = async move {
+            let deadline = deadline_of(&event.context);
+            let answer = invoke(router, event.payload.get(), event.context, is_cold).await;
+            telemetry.flush(deadline).await;
             answer.map_err(|error| {
                 tracing::error!(%error, "the event is not an HTTP request");
                 Diagnostic {
@@ -46,11 +69,28 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
                     error_message: error.to_string(),
                 }
             })
-        }
+        };
+        answered.instrument(span)
     });
+    // Without the layer that `lambda_runtime::run` adds, whose span ours is.
+    let runtime = Runtime::new(function);
     // As a task of its own it runs on one of the runtime's workers, beside the connection to the
     // runtime API and the tools. In `main`'s place each of them would have to wake another thread.
-    tokio::spawn(lambda_runtime::run(function)).await?
+    #[cfg(not(feature = "managed-instances"))]
+    let running = tokio::spawn(runtime.run());
+    #[cfg(feature = "managed-instances")]
+    let running = tokio::spawn(runtime.run_concurrent());
+    running.await?
+}
+
+/// Whether a caller waits while the process starts: not where Lambda starts it ahead of calls.
+fn is_waited_for() -> bool {
+    let kind = env::var("AWS_LAMBDA_INITIALIZATION_TYPE");
+    kind.map_or(true, |kind| kind == "on-demand")
+}
+
+fn deadline_of(context: &lambda_runtime::Context) -> Option<SystemTime> {
+    (context.deadline > NO_TIME_BEFORE).then(|| context.deadline())
 }
 
 /// The answer to one event.
@@ -58,10 +98,23 @@ pub(crate) async fn invoke(
     router: Router,
     event: &str,
     context: lambda_runtime::Context,
+    is_cold: bool,
 ) -> Result<Answer, EventError> {
     let Event { origin, request } = Event::parse(event)?;
     let response = match request {
-        Ok(request) => respond(router, request, context, origin.largest_answer()).await,
+        Ok(request) => {
+            let invocation = Invocation {
+                deadline: deadline_of(&context),
+                largest_answer: origin.largest_answer(),
+                base_url: request.extensions().get().and_then(base_url),
+                request_id: Some(&*context.request_id)
+                    .filter(|id| !id.is_empty())
+                    .map(Arc::from),
+                xray: context.xray_trace_id.as_deref().map(Arc::from),
+                is_cold,
+            };
+            respond(router, request, context, invocation).await
+        }
         Err(response) => *response,
     };
     let (parts, body) = response.into_parts();
@@ -82,16 +135,10 @@ async fn respond(
     router: Router,
     mut request: Request<Body>,
     context: lambda_runtime::Context,
-    largest_answer: usize,
+    invocation: Invocation,
 ) -> Response {
-    let deadline = (context.deadline > NO_TIME_BEFORE).then(|| context.deadline());
     let extensions = request.extensions_mut();
-    let base_url = extensions.get().and_then(base_url);
-    extensions.insert(Invocation {
-        deadline,
-        largest_answer,
-        base_url,
-    });
+    extensions.insert(invocation);
     // Where routes of one's own find it: lambda_http's RequestExt.
     extensions.insert(context);
     match router.oneshot(request).await {

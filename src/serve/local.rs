@@ -11,15 +11,20 @@ use axum::{
 use http::{HeaderMap, Uri, header};
 use tokio::net::TcpListener;
 
-use super::{Error, REAL, log, record, sample};
+use super::{
+    Error, REAL, log, record, sample, settings::yes_or_no, shutdown, telemetry::Telemetry,
+};
 use crate::{Server, host::Invocation, idempotency::Idempotency, testing, wire::oxp};
 
 /// How long calls may still take after the process was asked to stop.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
 /// Serves until Ctrl-C or SIGTERM.
-pub(super) async fn run(server: Server) -> Result<(), Error> {
-    log::to_terminal();
+pub(super) async fn run(mut server: Server) -> Result<(), Error> {
+    let telemetry = Arc::new(Telemetry::from_environment()?);
+    log::to_terminal(&telemetry);
+    server.shows_calls = yes_or_no("LOG_CALLS")?.unwrap_or(false);
+    let hook = server.on_shutdown.take();
     let listener = listen().await?;
     let address = listener.local_addr()?;
     let greeting = Greeting::of(&server, address);
@@ -34,7 +39,7 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
             (record::into(folder.into(), router, secrets)?, warm_up)
         }
     };
-    let router = located(router, address);
+    let router = exporting(located(router, address), &telemetry);
     let protection = warm_up.protection();
     tokio::spawn(warm_up.run());
     let router = if address.ip().is_loopback() {
@@ -59,6 +64,8 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
         result = ended => result?,
         () = late(stopped) => tracing::warn!("stopped while calls were still running"),
     }
+    let end = shutdown::end(hook, &protection, &telemetry);
+    let _ = tokio::time::timeout(LAST_CALLS, end).await;
     println!("Stopped.");
     Ok(())
 }
@@ -191,6 +198,22 @@ fn located(router: Router, address: SocketAddr) -> Router {
             next.run(request)
         },
     ))
+}
+
+/// Sends the spans of each request once it is answered.
+fn exporting(router: Router, telemetry: &Arc<Telemetry>) -> Router {
+    if !telemetry.is_on() {
+        return router;
+    }
+    let telemetry = Arc::clone(telemetry);
+    router.layer(middleware::from_fn(move |request: Request, next: Next| {
+        let telemetry = Arc::clone(&telemetry);
+        async move {
+            let response = next.run(request).await;
+            tokio::spawn(async move { telemetry.flush(None).await });
+            response
+        }
+    }))
 }
 
 /// Keeps web pages out. A page in the developer's browser can send requests to a loopback

@@ -1,32 +1,60 @@
 //! Where log lines go: one subscriber, unless the program has installed its own.
 
+mod json;
+
 use std::env;
 
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{
+    Layer,
+    filter::Targets,
+    fmt::{self, format::JsonFields},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
+use json::Json;
+
+use super::telemetry::Telemetry;
+use crate::trace::spans;
 
 /// Short lines for a developer.
-pub(super) fn to_terminal() {
+pub(super) fn to_terminal(telemetry: &Telemetry) {
     let lines = fmt::layer().without_time().with_target(false);
+    let filter = filter(env::var("RUST_LOG").ok());
     // Fails where the program has installed a subscriber of its own, which is then the right one.
     let _ = tracing_subscriber::registry()
-        .with(filter(env::var("RUST_LOG").ok()))
-        .with(lines)
+        .with(lines.with_filter(filter))
+        .with(telemetry.layer())
         .try_init();
+    #[cfg(not(feature = "otlp"))]
+    telemetry.explain();
 }
 
-/// Lines for `CloudWatch`, in the format and from the level on that the function's configuration
-/// asks for.
-pub(super) fn to_cloudwatch() {
+/// Lines for CloudWatch, in the format and from the level on that the function's configuration
+/// asks for. JSON unless it asks for text.
+pub(super) fn to_cloudwatch(telemetry: &Telemetry) {
     let level = env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| env::var("RUST_LOG"));
-    let lines = tracing_subscriber::registry().with(filter(level.ok()));
+    // Lambda's highest level; `tracing` has none above errors.
+    let level = level.map(|level| match &*level {
+        "FATAL" => "error".to_owned(),
+        _ => level,
+    });
+    let filter = filter(level.ok());
     let format = env::var("AWS_LAMBDA_LOG_FORMAT").unwrap_or_default();
-    let layer = fmt::layer().without_time().with_target(false);
-    let _ = if format.eq_ignore_ascii_case("json") {
-        lines.with(layer.json()).try_init()
+    let lines = fmt::layer().with_target(false);
+    let lines = if format.eq_ignore_ascii_case("text") {
+        lines.without_time().with_ansi(false).boxed()
     } else {
-        lines.with(layer.with_ansi(false)).try_init()
+        let lines = lines.fmt_fields(JsonFields::new());
+        lines.event_format(Json).boxed()
     };
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .with(telemetry.layer())
+        .try_init();
+    #[cfg(not(feature = "otlp"))]
+    telemetry.explain();
 }
 
 /// A level, or levels for targets, as in `info,hyper=debug`. What cannot be understood is `info`.
@@ -38,11 +66,13 @@ fn filter(asked_for: Option<String>) -> Targets {
     let level = asked_for.default_level().unwrap_or(LevelFilter::OFF);
     let others = asked_for
         .iter()
-        .filter(|(target, _)| !target.starts_with(PRINTS_EVENTS));
+        .filter(|(target, _)| !target.starts_with(PRINTS_EVENTS) && *target != spans::TARGET);
     let others = others.map(|(target, level)| (target.to_owned(), level));
     Targets::new()
         .with_default(level)
         .with_targets(others)
+        // They are for the export; here they would stand in the place of the call.
+        .with_target(spans::TARGET, LevelFilter::OFF)
         .with_target(PRINTS_EVENTS, level.min(LevelFilter::INFO))
 }
 

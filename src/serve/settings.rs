@@ -9,7 +9,7 @@ mod oauth;
 use std::{env, fmt, path::PathBuf, time::Duration};
 
 use super::Error;
-use crate::{Auth, Server, idempotency::Idempotency, secrets::Secrets};
+use crate::{Auth, Server, idempotency::Idempotency, metrics::Metrics, secrets::Secrets};
 
 /// Fills in what `server` has not chosen.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
@@ -25,6 +25,9 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     }
     if server.idempotency.is_none() {
         server.idempotency = Some(chosen_idempotency()?);
+    }
+    if server.metrics.is_none() {
+        server.metrics = chosen_metrics()?;
     }
     check_version(server.version())?;
     #[cfg(feature = "oauth")]
@@ -51,7 +54,7 @@ fn check_version(version: &str) -> Result<(), WrongChoice> {
 }
 
 /// A choice that cannot be carried out, with what to do about it.
-struct WrongChoice(String);
+pub(super) struct WrongChoice(String);
 
 impl fmt::Display for WrongChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -191,6 +194,20 @@ fn chosen_idempotency() -> Result<Idempotency, WrongChoice> {
     })
 }
 
+fn chosen_metrics() -> Result<Option<Metrics>, WrongChoice> {
+    match set("TOOLS_METRICS")?.as_deref() {
+        None | Some("none") => Ok(None),
+        Some("cloudwatch") => {
+            let namespace = set("TOOLS_METRICS_NAMESPACE")?;
+            let namespace = namespace.unwrap_or_else(|| "lambda_tools".to_owned());
+            Ok(Some(Metrics::in_namespace(namespace)))
+        }
+        Some(other) => Err(WrongChoice(format!(
+            "TOOLS_METRICS is '{other}', and has to be cloudwatch or none"
+        ))),
+    }
+}
+
 #[cfg(feature = "dynamodb")]
 fn in_dynamodb() -> Result<Idempotency, WrongChoice> {
     let Some(table) = set("TOOLS_IDEMPOTENCY_TABLE")? else {
@@ -220,7 +237,7 @@ fn seconds(name: &str) -> Result<Option<Duration>, WrongChoice> {
     }
 }
 
-fn yes_or_no(name: &str) -> Result<Option<bool>, WrongChoice> {
+pub(super) fn yes_or_no(name: &str) -> Result<Option<bool>, WrongChoice> {
     match set(name)?.as_deref() {
         None => Ok(None),
         Some("yes") => Ok(Some(true)),

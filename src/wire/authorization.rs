@@ -21,7 +21,7 @@ use http::{
 };
 use serde::Serialize;
 
-use super::{App, Shared, json_response, oxp};
+use super::{App, Shared, json_response, log::Line, oxp};
 use crate::{
     StoreError,
     authorization::{Answer, Back, Desk, Told},
@@ -52,10 +52,11 @@ async fn status(State(app): Shared, id: PathOf, request: Request) -> Response {
     let Some(desk) = &app.desk else {
         return oxp::not_found(app.opentool.is_some());
     };
-    if desk.checks_ask_for_credentials()
-        && let Err(rejection) = app.admit(request).await
-    {
-        return oxp::rejected(&rejection);
+    if desk.checks_ask_for_credentials() {
+        let line = Line::of(&app, &request, "check");
+        if let Err(rejection) = app.admit(request).await {
+            return oxp::rejected(&app, &rejection, &line);
+        }
     }
     let status = desk.status(&text_of(id)).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "it cannot be told how a challenge stands");

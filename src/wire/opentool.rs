@@ -17,15 +17,14 @@ use http::{
 };
 use serde::Serialize;
 
-use super::{
-    Admitted, App, REPLAY, json_response as send,
-    log::{self, Named, Refused},
-    oxp,
-};
+use super::{Admitted, App, REPLAY, json_response as send, log::Line, oxp};
 use crate::rejection::Rejection;
 pub(crate) use document::{About, Document};
 use error::Refusal;
 use request::Decoded;
+
+/// A word for logs.
+const NAME: &str = "opentool";
 
 /// `GET /opentool/version`: the version of what is served.
 pub(super) fn version(document: &Document) -> Response {
@@ -38,40 +37,50 @@ pub(super) fn version(document: &Document) -> Response {
 }
 
 /// `GET /opentool/load`: what there is to call.
-pub(super) fn load(app: &App, document: &Document, admitted: &Admitted) -> Response {
-    let named = Named::of(&admitted.caller);
-    let caller = named.0.as_deref();
+pub(super) fn load(
+    app: &App,
+    document: &Document,
+    admitted: &Admitted,
+    mut line: Line,
+) -> Response {
+    line.named(NAME, &admitted.caller);
     let detail = match document.get(&app.toolkit) {
         Ok(body) if oxp::size_as_sent(body) <= admitted.arrival.invocation.largest_answer => {
-            tracing::info!(caller, "load");
+            line.listed(app, None);
             return send(StatusCode::OK, body.clone().into());
         }
         Ok(_) => "The document is larger than what lies in front of this function can send.",
         Err(detail) => detail,
     };
-    tracing::warn!(caller, why = detail, "load");
+    line.listed(app, Some(detail));
     let refusal = Refusal::internal(detail);
     send(refusal.status, response::refused(&refusal, None).into())
 }
 
 /// `POST /opentool/call`: runs the newest version of one tool.
-pub(super) async fn call(app: &App, document: &Document, admitted: Admitted) -> Response {
-    let begun = admitted.arrival.at;
+pub(super) async fn call(
+    app: &App,
+    document: &Document,
+    admitted: Admitted,
+    mut line: Line,
+) -> Response {
     let Decoded { id, call } = request::decode(&admitted.body, document, &app.toolkit);
-    let arrival = admitted.arrival;
+    let mut arrival = admitted.arrival;
     let largest = arrival.invocation.largest_answer;
-    let named = Named::of(&admitted.caller);
-    let (asked_for, result) = match call {
+    line.named(NAME, &admitted.caller);
+    let result = match call {
         Ok(call) => {
-            let asked_for = call.selector.clone();
-            let outcome = app.perform(call, arrival, admitted.caller).await;
-            (Some(asked_for), outcome.map_err(Refusal::of))
+            arrival.spans = line.asked(&admitted.headers, &call);
+            let spans = arrival.spans.clone();
+            // It is large, and each span around it would move it.
+            let performed = Box::pin(app.perform(call, arrival, admitted.caller, &mut line));
+            spans.around(performed).await.map_err(Refusal::of)
         }
-        Err(refusal) => (None, Err(refusal)),
+        Err(refusal) => Err(refusal),
     };
     match result {
         Ok(outcome) => {
-            log::outcome(&outcome, &named);
+            line.outcome(app, &outcome);
             let is_replay = outcome.is_replay;
             let body = response::outcome(outcome, id.as_deref(), largest);
             let mut response = send(StatusCode::OK, body.into());
@@ -82,21 +91,15 @@ pub(super) async fn call(app: &App, document: &Document, admitted: Admitted) -> 
             response
         }
         Err(refusal) => {
-            let after = app.host.instant().saturating_duration_since(begun);
-            let call = Refused {
-                asked_for,
-                after,
-                named,
-            };
-            log::rejection(&refusal.rejection, Some(&call));
+            line.rejection(app, &refusal.rejection);
             refused(&refusal, id.as_deref())
         }
     }
 }
 
 /// A request that was not let in, or whose body did not arrive.
-pub(super) fn rejected(rejection: Rejection) -> Response {
-    log::rejection(&rejection, None);
+pub(super) fn rejected(app: &App, rejection: Rejection, line: &Line) -> Response {
+    line.rejection(app, &rejection);
     refused(&Refusal::of(rejection), None)
 }
 

@@ -9,6 +9,8 @@ mod error;
 mod request;
 mod response;
 
+use std::time::Duration;
+
 use axum::response::Response;
 use http::{
     HeaderName, HeaderValue, StatusCode,
@@ -16,10 +18,7 @@ use http::{
 };
 use serde::Serialize;
 
-use super::{
-    Admitted, App, REPLAY,
-    log::{self, Named, Refused},
-};
+use super::{Admitted, App, REPLAY, log::Line};
 use crate::rejection::Rejection;
 
 pub(crate) use catalogue::Catalogue;
@@ -47,47 +46,51 @@ pub(super) fn health(ready: bool) -> Response {
 }
 
 /// `GET /tools`: the catalogue, in the form that the request asks for.
-pub(super) fn list(app: &App, admitted: &Admitted) -> Response {
-    let named = Named::of(&admitted.caller);
-    let caller = named.0.as_deref();
+pub(super) fn list(app: &App, admitted: &Admitted, mut line: Line) -> Response {
     let form = match request::form_of_list(&admitted.headers, &admitted.body) {
         Ok(form) => form,
-        Err((dialect, rejection)) => return rejected_in(dialect, &rejection, None),
+        Err((dialect, rejection)) => {
+            line.named(dialect.name(), &admitted.caller);
+            line.rejection(app, &rejection);
+            return refused(dialect, &rejection);
+        }
     };
+    line.named(form.dialect().name(), &admitted.caller);
     let detail = match app.catalogue.get(form, &app.toolkit) {
         Ok(body) => {
             let largest = admitted.arrival.invocation.largest_answer;
             if response::size_as_sent(body) <= largest {
-                tracing::info!(caller, "list");
+                line.listed(app, None);
                 return send(StatusCode::OK, body.clone().into());
             }
             "The list of tools is larger than what lies in front of this function can send."
         }
         Err(detail) => detail,
     };
-    tracing::warn!(caller, why = detail, "list");
+    line.listed(app, Some(detail));
     let message = "The list of tools cannot be sent";
     error_response(StatusCode::BAD_REQUEST, message, detail)
 }
 
 /// `POST /tools/call`: runs one tool.
-pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
-    let begun = admitted.arrival.at;
+pub(super) async fn call(app: &App, admitted: Admitted, mut line: Line) -> Response {
     let decoded = request::decode(&admitted.headers, &admitted.body);
-    let (dialect, arrival) = (decoded.dialect, admitted.arrival);
+    let (dialect, mut arrival) = (decoded.dialect, admitted.arrival);
     let largest = arrival.invocation.largest_answer;
-    let named = Named::of(&admitted.caller);
-    let (asked_for, result) = match decoded.call {
+    line.named(dialect.name(), &admitted.caller);
+    let result = match decoded.call {
         Ok(call) => {
-            let asked_for = call.selector.clone();
-            let outcome = app.perform(call, arrival, admitted.caller).await;
-            (Some(asked_for), outcome)
+            arrival.spans = line.asked(&admitted.headers, &call);
+            let spans = arrival.spans.clone();
+            // It is large, and each span around it would move it.
+            let performed = Box::pin(app.perform(call, arrival, admitted.caller, &mut line));
+            spans.around(performed).await
         }
-        Err(rejection) => (None, Err(rejection)),
+        Err(rejection) => Err(rejection),
     };
     match result {
         Ok(outcome) => {
-            log::outcome(&outcome, &named);
+            line.outcome(app, &outcome);
             let is_replay = outcome.is_replay;
             let body = response::outcome(dialect, outcome, largest);
             let mut response = send(StatusCode::OK, body.into());
@@ -98,24 +101,19 @@ pub(super) async fn call(app: &App, admitted: Admitted) -> Response {
             response
         }
         Err(rejection) => {
-            let after = app.host.instant().saturating_duration_since(begun);
-            let refused = Refused {
-                asked_for,
-                after,
-                named,
-            };
-            rejected_in(dialect, &rejection, Some(&refused))
+            line.rejection(app, &rejection);
+            refused(dialect, &rejection)
         }
     }
 }
 
 /// A rejection before the dialect is known: flat, without `$schema`.
-pub(super) fn rejected(rejection: &Rejection) -> Response {
-    rejected_in(Dialect::Header, rejection, None)
+pub(super) fn rejected(app: &App, rejection: &Rejection, line: &Line) -> Response {
+    line.rejection(app, rejection);
+    refused(Dialect::Header, rejection)
 }
 
-fn rejected_in(dialect: Dialect, rejection: &Rejection, call: Option<&Refused>) -> Response {
-    log::rejection(rejection, call);
+fn refused(dialect: Dialect, rejection: &Rejection) -> Response {
     let status = status_of(rejection);
     let mut response = json(status, &ErrorBody::of(rejection).in_dialect(dialect));
     if status == StatusCode::UNAUTHORIZED {
@@ -157,10 +155,9 @@ pub(super) fn method_not_allowed() -> Response {
 
 /// A body that did not arrive as it was sent.
 pub(crate) fn undecodable_body(detail: &str) -> Response {
-    rejected(&Rejection::malformed(
-        "The request body cannot be decoded",
-        detail,
-    ))
+    let rejection = Rejection::malformed("The request body cannot be decoded", detail);
+    Line::of_nothing().rejected(&rejection, Duration::ZERO);
+    refused(Dialect::Header, &rejection)
 }
 
 /// What a route of the owner's own did that cannot be sent.

@@ -22,6 +22,15 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
+    /// A word for logs.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Header => "oxp-header",
+            Self::Schema => "oxp-schema",
+            Self::Otc => "otc",
+        }
+    }
+
     /// The `$schema` of an answer.
     pub(super) fn schema(self) -> Option<&'static str> {
         match self {

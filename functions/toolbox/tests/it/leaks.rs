@@ -24,9 +24,11 @@ use serde_json::{Value, json};
 
 use crate::{
     aws::{Emulator, Gate},
+    collector::Collector,
     lambda::{event, invoke_on},
+    observed::exporting,
     stub::Stub,
-    support::{repository, toolbox},
+    support::{function, repository, runs_as_function, toolbox},
 };
 
 /// In every secret value, and nowhere else.
@@ -223,35 +225,9 @@ async fn search(
     printed
 }
 
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn no_event_brings_a_secret_to_light() {
-    let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    put_secrets(&gate).await;
-    let stub = Stub::start().await;
-    let file = Scratch::new("dotenv");
-    let lines = format!("TWILIO_API_KEY={TWILIO}\nTOOLS_API_KEY={KEY}\nTOOLS_JWT_SECRET={JWT}\n");
-    fs::write(&file.0, lines).unwrap();
-    let broken = Scratch::new("no-dotenv");
-    fs::write(&broken.0, MARK).unwrap();
-    let mut events = marked_events();
-    events.extend(special_events());
-    let (url, aws) = (stub.url(), gate.url());
-    let always = [
-        ("TWILIO_URL", &*url),
-        ("GMAIL_URL", &*url),
-        ("AWS_ENDPOINT_URL", &*aws),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "AKIA0123456789"),
-        ("AWS_SECRET_ACCESS_KEY", "aws-Xmark-0123456789"),
-        ("AWS_SESSION_TOKEN", "session-Xmark-0123456789"),
-        ("TOOLS_BASE_PATH", "/agents"),
-    ];
-    let file = file.0.to_str().unwrap();
-    let broken = broken.0.to_str().unwrap();
-    gate.make_table("calls").await;
-    for (what, environment) in [
+/// All the ways to be configured, each with a name.
+fn choices<'a>(file: &'a str, broken: &'a str) -> Vec<(&'a str, Vec<(&'a str, &'a str)>)> {
+    vec![
         (
             "open",
             vec![("TOOLS_AUTH", "none"), ("TWILIO_API_KEY", TWILIO)],
@@ -301,11 +277,46 @@ async fn no_event_brings_a_secret_to_light() {
                 ("TOOLS_SECRETS_JSON", "no-json"),
             ],
         ),
-    ] {
+    ]
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn no_event_brings_a_secret_to_light() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    put_secrets(&gate).await;
+    let stub = Stub::start().await;
+    let collector = Collector::start().await;
+    let file = Scratch::new("dotenv");
+    let lines = format!("TWILIO_API_KEY={TWILIO}\nTOOLS_API_KEY={KEY}\nTOOLS_JWT_SECRET={JWT}\n");
+    fs::write(&file.0, lines).unwrap();
+    let broken = Scratch::new("no-dotenv");
+    fs::write(&broken.0, MARK).unwrap();
+    let mut events = marked_events();
+    events.extend(special_events());
+    let (url, aws, spans) = (stub.url(), gate.url(), collector.url());
+    let always = [
+        ("TOOLS_METRICS", "cloudwatch"),
+        ("TWILIO_URL", &*url),
+        ("GMAIL_URL", &*url),
+        ("AWS_ENDPOINT_URL", &*aws),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "AKIA0123456789"),
+        ("AWS_SECRET_ACCESS_KEY", "aws-Xmark-0123456789"),
+        ("AWS_SESSION_TOKEN", "session-Xmark-0123456789"),
+        ("TOOLS_BASE_PATH", "/agents"),
+    ];
+    let file = file.0.to_str().unwrap();
+    let broken = broken.0.to_str().unwrap();
+    gate.make_table("calls").await;
+    for (what, environment) in choices(file, broken) {
         let environment = [&always[..], &environment].concat();
         let printed = search(what, toolbox(), &events, &environment).await;
         // The secrets were read, where they are to be found.
-        let is_sent = |line: &String| line.contains("SMS.Send@0.1.2") && line.contains("success");
+        let is_sent = |line: &String| {
+            line.contains("\"tool\":\"SMS.Send\"") && line.contains("\"outcome\":\"success\"")
+        };
         let sent = printed.iter().filter(|line| is_sent(line)).count();
         assert_eq!(
             sent > 0,
@@ -316,6 +327,20 @@ async fn no_event_brings_a_secret_to_light() {
         assert_eq!(by_token, ["keys", "aws"].contains(&what), "{what}");
     }
     assert_table_unmarked(&gate).await;
+    let exporting_to = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*spans),
+        ("TOOLS_AUTH", "none"),
+    ];
+    let environment = [&always[..], &exporting_to].concat();
+    search("spans", exporting(), &events, &environment).await;
+    let exported = collector.bodies();
+    assert!(exported.len() > events.len() / 2, "spans are exported");
+    assert_unmarked(
+        "spans",
+        exported
+            .iter()
+            .map(|body| String::from_utf8_lossy(body).into_owned()),
+    );
     gate.refuse(400, "AccessDeniedException", "not authorized");
     let denied = [("TOOLS_AUTH", "none"), ("TOOLS_SECRETS", "secrets-manager")];
     let environment = [&always[..], &denied].concat();
@@ -414,7 +439,7 @@ fn careless() -> Vec<Tool> {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "is started by the test below"]
 async fn careless_function() {
-    if std::env::var_os("CARELESS").is_some() {
+    if runs_as_function() {
         serve(Toolkit::new(careless()).unwrap()).await.unwrap();
     }
 }
@@ -445,15 +470,7 @@ async fn a_careless_tool_brings_no_secret_to_light() {
         .iter()
         .flat_map(|way| [call(way, json!([])), call(way, given.clone())]);
     let events: Vec<_> = events.collect();
-    let mut function = Command::new(std::env::current_exe().unwrap());
-    function
-        .args([
-            "--exact",
-            "leaks::careless_function",
-            "--ignored",
-            "--nocapture",
-        ])
-        .env("CARELESS", "1");
+    let function = function("leaks::careless_function");
     let environment = [("TOOLS_AUTH", "none"), ("KEY", "stored-Xmark-0123456789")];
     let printed = search("careless", function, &events, &environment).await;
     // Five ways to panic, each with a secret from the call and from the environment.

@@ -27,10 +27,10 @@ async fn it_serves_prints_a_line_per_call_and_stops_cleanly() {
         let (status, body) = post(&url, &add(1, 2)).await;
         assert_eq!((status, &body["value"]), (200, &json!(3)));
         assert!(body["duration"].is_number());
-        let line = running.line_with("Calculator.Add@1.0.0", 5);
+        let line = running.line_with("tool=\"Calculator.Add\" version=\"1.0.0\"", 5);
         assert!(line.contains("ms=") && line.contains("success"), "{line}");
         post(&url, &json!({"tool_id": "Calculator.Add@7"})).await;
-        let line = running.line_with("Calculator.Add@7.0.0", 5);
+        let line = running.line_with("version=\"7.0.0\"", 5);
         assert!(
             line.contains("ms=") && line.contains("unknown_version"),
             "{line}"

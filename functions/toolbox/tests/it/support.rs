@@ -25,12 +25,24 @@ pub(crate) fn installed(program: &str) -> PathBuf {
 
 /// The compiled function, with nothing in its environment that could lead it elsewhere.
 pub(crate) fn toolbox() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_toolbox"));
+    isolated(Command::new(env!("CARGO_BIN_EXE_toolbox")))
+}
+
+/// A command without what could lead it elsewhere.
+pub(crate) fn isolated(mut command: Command) -> Command {
     let leads_elsewhere = |name: &str| {
-        ["AWS_", "TOOLS_", "TWILIO_", "GMAIL_"]
+        ["AWS_", "TOOLS_", "TWILIO_", "GMAIL_", "OTEL_"]
             .iter()
             .any(|prefix| name.starts_with(prefix))
-            || ["HOST", "PORT", "RECORD_EVENTS", "RUST_LOG", "ALLOWED_HOSTS"].contains(&name)
+            || [
+                "HOST",
+                "PORT",
+                "RECORD_EVENTS",
+                "RUST_LOG",
+                "ALLOWED_HOSTS",
+                "LOG_CALLS",
+            ]
+            .contains(&name)
     };
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(leads_elsewhere) {
@@ -38,6 +50,19 @@ pub(crate) fn toolbox() -> Command {
         }
     }
     command
+}
+
+/// A test of this program, as a command: a function that runs as a process of its own.
+pub(crate) fn function(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
+    command.env("RUNS_AS_FUNCTION", "1");
+    command
+}
+
+/// Whether a test is what [`function`] has started.
+pub(crate) fn runs_as_function() -> bool {
+    std::env::var_os("RUNS_AS_FUNCTION").is_some()
 }
 
 /// A process that is killed when the test ends, however it ends, and what it prints.

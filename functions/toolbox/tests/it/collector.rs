@@ -1,0 +1,106 @@
+//! A collector of spans on a loopback address: OTLP over HTTP.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{Router, body::Bytes, extract::State, http::StatusCode, routing::post};
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::ExportTraceServiceRequest,
+    common::v1::{KeyValue, any_value::Value},
+    trace::v1::Span,
+};
+use prost::Message;
+
+/// What has arrived, as it came.
+type Bodies = Arc<Mutex<Vec<Bytes>>>;
+
+pub(crate) struct Collector {
+    url: String,
+    bodies: Bodies,
+    server: tokio::task::JoinHandle<()>,
+}
+
+async fn take(State(bodies): State<Bodies>, body: Bytes) {
+    bodies.lock().unwrap().push(body);
+}
+
+/// Takes everything and never answers.
+async fn hang() -> StatusCode {
+    std::future::pending().await
+}
+
+impl Collector {
+    pub(crate) async fn start() -> Self {
+        let bodies = Bodies::default();
+        let router = Router::new()
+            .route("/v1/traces", post(take))
+            .route("/hangs/v1/traces", post(hang))
+            .with_state(Arc::clone(&bodies));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self {
+            url,
+            bodies,
+            server,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    pub(crate) fn bodies(&self) -> Vec<Bytes> {
+        self.bodies.lock().unwrap().clone()
+    }
+
+    /// All spans, in the order in which they ended.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let requests = self.bodies();
+        let requests = requests
+            .iter()
+            .map(|body| ExportTraceServiceRequest::decode(&body[..]).unwrap());
+        requests
+            .flat_map(|request| request.resource_spans)
+            .flat_map(|resource| resource.scope_spans)
+            .flat_map(|scope| scope.spans)
+            .collect()
+    }
+
+    /// Whose spans the first ones are.
+    pub(crate) fn resource(&self) -> Vec<KeyValue> {
+        let bodies = self.bodies();
+        let request = ExportTraceServiceRequest::decode(&bodies[0][..]).unwrap();
+        let resource = request.resource_spans[0].resource.clone();
+        resource.unwrap().attributes
+    }
+
+    /// Waits until a span of this name has come.
+    pub(crate) async fn span(&self, name: &str) -> Span {
+        for _ in 0..100 {
+            if let Some(span) = self.spans().into_iter().find(|span| span.name == name) {
+                return span;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("no span {name} among {:#?}", self.spans());
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// The text of an attribute.
+pub(crate) fn attribute(attributes: &[KeyValue], name: &str) -> Option<String> {
+    let found = attributes.iter().find(|it| it.key == name)?;
+    match found.value.clone()?.value? {
+        Value::StringValue(text) => Some(text),
+        Value::BoolValue(value) => Some(value.to_string()),
+        other => Some(format!("{other:?}")),
+    }
+}

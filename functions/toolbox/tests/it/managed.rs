@@ -1,0 +1,107 @@
+//! Several invocations at once in one process, as on Lambda Managed Instances.
+
+use std::time::{Duration, Instant};
+
+use lambda_tools::{Failure, Tool, Toolkit, serve};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    lambda::{Platform, event},
+    support::{function, runs_as_function},
+};
+
+const AT_ONCE: usize = 64;
+
+/// Waits for half a second.
+#[derive(Deserialize, JsonSchema)]
+struct Wait {
+    /// What comes back.
+    number: usize,
+}
+
+async fn wait(input: Wait) -> Result<usize, Failure> {
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    Ok(input.number)
+}
+
+/// Not a test by itself: the function that the next test runs as a process of its own.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "is started by the test below"]
+async fn waiting_function() {
+    if runs_as_function() {
+        let tools = [Tool::new("Clock.Wait@1.0.0", wait)];
+        serve(Toolkit::new(tools).unwrap()).await.unwrap();
+    }
+}
+
+fn calls(numbers: impl Iterator<Item = usize>) -> Vec<(Value, Option<Duration>)> {
+    let call = |number| {
+        let mut event = event("calculator/add.header-form");
+        let body = json!({
+            "tool_id": "Clock.Wait",
+            "call_id": format!("call-{number}"),
+            "input": {"number": number},
+        });
+        event["body"] = body.to_string().into();
+        (event, Some(Duration::from_secs(20)))
+    };
+    numbers.map(call).collect()
+}
+
+/// Answers a number of calls; how long that took, and the values in order.
+async fn answered(
+    platform: &mut Platform,
+    numbers: std::ops::Range<usize>,
+) -> (Duration, Vec<u64>) {
+    let begun = Instant::now();
+    platform.hand_over(&calls(numbers.clone()));
+    let reports = platform.reports(numbers.len()).await;
+    let took = begun.elapsed();
+    let value = |(failed, answer, in_time): (bool, Value, bool)| {
+        assert!(!failed && in_time, "{answer}");
+        let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+        let value = body["value"].as_u64().unwrap();
+        assert_eq!(body["call_id"], format!("call-{value}"));
+        value
+    };
+    let mut values: Vec<_> = reports.into_iter().map(value).collect();
+    values.sort_unstable();
+    (took, values)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_four_calls_run_at_once() {
+    let mut command = function("managed::waiting_function");
+    let at_once = AT_ONCE.to_string();
+    let environment = [("AWS_LAMBDA_MAX_CONCURRENCY", &*at_once)];
+    let mut platform = Platform::start(&mut command, &[], &environment).await;
+    answered(&mut platform, 0..1).await;
+    let (one, _) = answered(&mut platform, 1..2).await;
+    let (all, values) = answered(&mut platform, 100..100 + AT_ONCE).await;
+    assert!(all < one * 3, "{all:?} for all, {one:?} for one");
+    assert_eq!(values, (100..164).collect::<Vec<u64>>());
+    // Each line is of its own invocation.
+    let lines = platform.end();
+    let of_calls = lines.iter().filter(|line| line.contains("call-1"));
+    let mut ids: Vec<_> = of_calls
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            line["requestId"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), AT_ONCE + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_variable_they_run_one_after_the_other() {
+    let mut command = function("managed::waiting_function");
+    let mut platform = Platform::start(&mut command, &[], &[]).await;
+    answered(&mut platform, 0..1).await;
+    let (took, values) = answered(&mut platform, 1..4).await;
+    assert_eq!(values, [1, 2, 3]);
+    assert!(took >= Duration::from_millis(1500), "{took:?}");
+}

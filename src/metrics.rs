@@ -1,0 +1,271 @@
+//! Metrics, as lines of the log from which CloudWatch makes them.
+//!
+//! A line on standard output costs no network call and is there when the invocation ends.
+//! Reference: CloudWatch, Embedded metric format specification.
+
+use std::{
+    io::{self, Write},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::ToolId;
+
+/// Where metrics go: to standard output, under this namespace.
+#[derive(Clone, Debug)]
+pub(crate) struct Metrics {
+    namespace: String,
+}
+
+/// What one request counts.
+pub(crate) struct Counted<'a> {
+    /// None where no tool of this server was asked for: what callers make up must not become a
+    /// dimension, of which each value costs its owner money.
+    pub(crate) tool: Option<&'a ToolId>,
+    pub(crate) end: End,
+    pub(crate) took: Duration,
+    pub(crate) cache: CacheUse,
+}
+
+/// How a request ended.
+pub(crate) enum End {
+    Success,
+    Failure,
+    Rejection {
+        reason: &'static str,
+        /// How many parameters were wrong.
+        parameters: usize,
+    },
+    Replay,
+}
+
+/// Secrets that came from the store's cache, and those that had to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CacheUse {
+    pub(crate) hits: u32,
+    pub(crate) misses: u32,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(rename = "_aws")]
+    directives: Directives<'a>,
+    tool: &'a str,
+    version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(flatten)]
+    values: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct Directives<'a> {
+    #[serde(rename = "Timestamp")]
+    timestamp: u64,
+    #[serde(rename = "CloudWatchMetrics")]
+    metrics: Vec<Directive<'a>>,
+}
+
+#[derive(Serialize)]
+struct Directive<'a> {
+    #[serde(rename = "Namespace")]
+    namespace: &'a str,
+    #[serde(rename = "Dimensions")]
+    dimensions: [&'static [&'static str]; 1],
+    #[serde(rename = "Metrics")]
+    metrics: Vec<Metric>,
+}
+
+#[derive(Serialize)]
+struct Metric {
+    #[serde(rename = "Name")]
+    name: &'static str,
+    #[serde(rename = "Unit")]
+    unit: &'static str,
+}
+
+/// A metric's name, its unit and its value.
+type Measured = (&'static str, &'static str, f64);
+
+impl Metrics {
+    pub(crate) fn in_namespace(namespace: impl Into<String>) -> Self {
+        let namespace = namespace.into();
+        Self { namespace }
+    }
+
+    /// Writes what a request counts.
+    pub(crate) fn count(&self, counted: &Counted<'_>, now: SystemTime) {
+        let mut line = self.line(counted, now);
+        line.push('\n');
+        // In one piece, so that lines of concurrent calls do not mix. If it fails, there is nobody
+        // to tell.
+        let _ = io::stdout().lock().write_all(line.as_bytes());
+    }
+
+    fn line(&self, counted: &Counted<'_>, now: SystemTime) -> String {
+        const BY_TOOL: &[&str] = &["tool", "version"];
+        const BY_REASON: &[&str] = &["tool", "version", "reason"];
+        let by_tool = counted.by_tool();
+        let mut metrics = vec![self.directive(BY_TOOL, &by_tool)];
+        let mut values: Map<String, Value> = by_tool.iter().map(pair).collect();
+        let mut reason = None;
+        if let End::Rejection { reason: why, .. } = counted.end {
+            let rejections = [("Rejections", "Count", 1.0)];
+            metrics.push(self.directive(BY_REASON, &rejections));
+            values.extend(rejections.iter().map(pair));
+            reason = Some(why);
+        }
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let version = counted.tool.map(|tool| tool.version().to_string());
+        let line = Line {
+            directives: Directives {
+                timestamp: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+                metrics,
+            },
+            tool: counted.tool.map_or("none", ToolId::qualified),
+            version: version.unwrap_or_else(|| "none".to_owned()),
+            reason,
+            values,
+        };
+        serde_json::to_string(&line).expect("our own lines have string keys only")
+    }
+
+    fn directive(
+        &self,
+        dimensions: &'static [&'static str],
+        measured: &[Measured],
+    ) -> Directive<'_> {
+        let metric = |&(name, unit, _): &Measured| Metric { name, unit };
+        Directive {
+            namespace: &self.namespace,
+            dimensions: [dimensions],
+            metrics: measured.iter().map(metric).collect(),
+        }
+    }
+}
+
+fn pair(&(name, _, value): &Measured) -> (String, Value) {
+    // Whole numbers are written as such.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked"
+    )]
+    let value = if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+        Value::from(value as u64)
+    } else {
+        Value::from(value)
+    };
+    (name.to_owned(), value)
+}
+
+impl Counted<'_> {
+    /// Counts that are zero are left out, except that of the calls: each metric costs its owner
+    /// money from its first value on.
+    fn by_tool(&self) -> Vec<Measured> {
+        let mut measured = vec![
+            ("Calls", "Count", 1.0),
+            ("Duration", "Milliseconds", self.took.as_secs_f64() * 1000.0),
+        ];
+        let mut add = |name, count: f64| {
+            if count > 0.0 {
+                measured.push((name, "Count", count));
+            }
+        };
+        match self.end {
+            End::Success => {}
+            End::Failure => add("Failures", 1.0),
+            End::Rejection { parameters, .. } => {
+                #[expect(clippy::cast_precision_loss, reason = "few")]
+                add("ValidationErrors", parameters as f64);
+            }
+            End::Replay => add("Replays", 1.0),
+        }
+        add("SecretCacheHits", self.cache.hits.into());
+        add("SecretCacheMisses", self.cache.misses.into());
+        measured
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn line(tool: Option<&ToolId>, end: End, cache: CacheUse) -> Value {
+        let counted = Counted {
+            tool,
+            end,
+            took: Duration::from_micros(1500),
+            cache,
+        };
+        let now = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+        serde_json::from_str(&Metrics::in_namespace("Agents").line(&counted, now)).unwrap()
+    }
+
+    #[test]
+    fn a_call_counts_by_tool_and_version() {
+        let tool: ToolId = "SMS.Send@0.1.2".parse().unwrap();
+        let cache = CacheUse { hits: 2, misses: 1 };
+        let count = |name: &str| json!({"Name": name, "Unit": "Count"});
+        let line = line(Some(&tool), End::Failure, cache);
+        let expected = json!({
+            "_aws": {
+                "Timestamp": 1_700_000_000_123_u64,
+                "CloudWatchMetrics": [{
+                    "Namespace": "Agents",
+                    "Dimensions": [["tool", "version"]],
+                    "Metrics": [
+                        count("Calls"),
+                        {"Name": "Duration", "Unit": "Milliseconds"},
+                        count("Failures"),
+                        count("SecretCacheHits"),
+                        count("SecretCacheMisses"),
+                    ],
+                }],
+            },
+            "tool": "SMS.Send",
+            "version": "0.1.2",
+            "Calls": 1,
+            "Duration": 1.5,
+            "Failures": 1,
+            "SecretCacheHits": 2,
+            "SecretCacheMisses": 1,
+        });
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn a_rejection_counts_by_its_reason_too() {
+        let end = End::Rejection {
+            reason: "invalid_input",
+            parameters: 3,
+        };
+        let line = line(None, end, CacheUse::default());
+        let directives = &line["_aws"]["CloudWatchMetrics"];
+        assert_eq!(
+            directives[1]["Dimensions"],
+            json!([["tool", "version", "reason"]])
+        );
+        assert_eq!(directives[1]["Metrics"][0]["Name"], "Rejections");
+        assert_eq!(line["reason"], "invalid_input");
+        assert_eq!(line["Rejections"], 1);
+        assert_eq!(line["ValidationErrors"], 3);
+        assert_eq!(line["tool"], "none");
+        assert_eq!(line["version"], "none");
+    }
+
+    #[test]
+    fn what_is_zero_is_left_out() {
+        let line = line(None, End::Success, CacheUse::default());
+        let names: Vec<_> = line
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        assert_eq!(names.len(), 5, "{names:?}");
+    }
+}

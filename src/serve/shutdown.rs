@@ -1,0 +1,54 @@
+//! The end of the process: what is left to do before Lambda takes it away.
+//!
+//! Lambda sends SIGTERM only to functions with an extension, and half a second before SIGKILL.
+//! `lambda_runtime` registers one that does nothing else; it costs a request to the platform at
+//! the start, so that it is made only where somebody wants to know.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use super::telemetry::Telemetry;
+use crate::idempotency::protection::Protection;
+
+/// What a program wants done at the end.
+pub(crate) type Hook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// Less than what Lambda gives.
+#[cfg(feature = "graceful-shutdown")]
+const LIMIT: Duration = Duration::from_millis(450);
+
+/// Asks Lambda for a signal, if there is something to do at the end.
+#[cfg(feature = "graceful-shutdown")]
+pub(super) async fn register(
+    hook: Option<Hook>,
+    protection: Arc<Protection>,
+    telemetry: &Arc<Telemetry>,
+) {
+    if hook.is_none() && !telemetry.is_on() {
+        return;
+    }
+    let telemetry = Arc::clone(telemetry);
+    lambda_runtime::spawn_graceful_shutdown_handler(move || async move {
+        let _ = tokio::time::timeout(LIMIT, end(hook, &protection, &telemetry)).await;
+    })
+    .await;
+}
+
+/// Nobody can ask for it.
+#[cfg(not(feature = "graceful-shutdown"))]
+#[expect(clippy::unused_async, reason = "the same with and without the feature")]
+pub(super) async fn register(_: Option<Hook>, _: Arc<Protection>, _: &Arc<Telemetry>) {}
+
+/// Beside each other: a hook that hangs must not cost the spans.
+pub(super) async fn end(hook: Option<Hook>, protection: &Protection, telemetry: &Telemetry) {
+    let hook = async {
+        if let Some(hook) = hook {
+            hook().await;
+        }
+    };
+    let calls = async {
+        // Their outcomes are still to be recorded.
+        let _ = tokio::time::timeout(Duration::from_millis(250), protection.idle()).await;
+        telemetry.flush(None).await;
+    };
+    tokio::join!(hook, calls);
+}
