@@ -1,8 +1,9 @@
-"""Turns a SAM template into the resources it stands for, as a deployment would, and lists their types.
+"""Turns a SAM template into the resources it stands for, as a deployment would, and prints it as JSON.
 
 cfn-lint checks the template as it is written; some of its mistakes show only here.
 """
 
+import json
 import os
 import sys
 
@@ -25,5 +26,4 @@ for resource in template["Resources"].values():
     if "CodeUri" in resource["Properties"]:
         # `sam package` puts the code there.
         resource["Properties"]["CodeUri"] = "s3://bucket/key"
-for resource in transform(template, {}, NoPolicies())["Resources"].values():
-    print(resource["Type"])
+print(json.dumps(transform(template, {}, NoPolicies()), default=str))

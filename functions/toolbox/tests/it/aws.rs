@@ -36,6 +36,15 @@ pub(crate) struct Emulator {
 impl Emulator {
     /// Fails where moto is not installed or does not listen.
     pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// With the policies that AWS has made, which deployments refer to and which take time to load.
+    pub(crate) async fn with_policies() -> Self {
+        Self::start_with(&[("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")]).await
+    }
+
+    async fn start_with(environment: &[(&str, &str)]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
@@ -43,6 +52,7 @@ impl Emulator {
         let port = address.port().to_string();
         command.args(["-H", "127.0.0.1", "-p", &port]);
         command.stderr(std::process::Stdio::null());
+        command.envs(environment.iter().copied());
         let running = Running::start(&mut command);
         let ends = Instant::now() + Duration::from_secs(30);
         while TcpStream::connect(address).is_err() {

@@ -20,4 +20,5 @@ mod servers;
 mod stress;
 mod stub;
 mod support;
+mod template;
 mod third_party;
