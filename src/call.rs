@@ -48,6 +48,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_hours(24);
 pub(crate) struct Call {
     pub(crate) selector: Selector,
     pub(crate) call_id: Option<String>,
+    /// The id that the server makes for a call that has none.
+    pub(crate) made_id: Option<String>,
     pub(crate) trace_id: Option<String>,
     pub(crate) input: Value,
     pub(crate) given: Given,

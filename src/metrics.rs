@@ -95,10 +95,13 @@ impl Metrics {
         Self { namespace }
     }
 
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// Writes what a request counts.
     pub(crate) fn count(&self, counted: &Counted<'_>, now: SystemTime) {
-        let mut line = self.line(counted, now);
-        line.push('\n');
+        let line = self.line(counted, now) + "\n";
         // In one piece, so that lines of concurrent calls do not mix. If it fails, there is nobody
         // to tell.
         let _ = io::stdout().lock().write_all(line.as_bytes());

@@ -50,9 +50,7 @@ impl Trace {
             place,
             aside: xray.filter(is_elsewhere),
             // It belongs to the other header.
-            state: parent
-                .and_then(|_| single(headers, "tracestate"))
-                .map(str::to_owned),
+            state: parent.and_then(|_| joined(headers, "tracestate")),
         }
     }
 
@@ -74,6 +72,13 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then(|| value.trim())
+}
+
+/// Of a header that may come in several pieces.
+fn joined(headers: &HeaderMap, name: &str) -> Option<String> {
+    let values = headers.get_all(name).iter();
+    let values: Vec<_> = values.filter_map(|it| it.to_str().ok()).collect();
+    (!values.is_empty()).then(|| values.join(","))
 }
 
 /// `00-<32 hex>-<16 hex>-<2 hex>`; later versions may have more behind it.

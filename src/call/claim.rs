@@ -55,6 +55,7 @@ impl Ready {
                 call_id: self.call.call_id.unwrap_or_default(),
                 duration: known.duration,
                 result: known.result,
+                has_run: false,
                 is_replay: known.is_replay,
             }),
         }

@@ -20,6 +20,8 @@ pub(crate) struct Outcome {
     pub(crate) call_id: String,
     pub(crate) duration: Duration,
     pub(crate) result: Result<Output, Failure>,
+    /// Whether the tool ran for this call.
+    pub(crate) has_run: bool,
     /// Whether this is what an earlier call with the same id was answered.
     pub(crate) is_replay: bool,
 }
@@ -59,6 +61,7 @@ impl Outcome {
             duration: Duration::ZERO,
             result: Err(Failure::new("The tool server lost this call")
                 .prompt("The tool may have had its effect; ask the user before calling it again.")),
+            has_run: false,
             is_replay: false,
         }
     }
@@ -69,8 +72,10 @@ impl Ready {
     pub(super) async fn run(self) -> (Outcome, Ending) {
         let limit = self.time_left();
         let started = self.host.instant();
-        let call_id = self.call.call_id.clone();
-        let call_id = call_id.unwrap_or_else(|| self.host.id().to_string());
+        let call_id = self.call.call_id.as_ref().or(self.call.made_id.as_ref());
+        let call_id = call_id
+            .cloned()
+            .unwrap_or_else(|| self.host.id().to_string());
         let Self {
             call,
             entry,
@@ -93,18 +98,19 @@ impl Ready {
             let running = arrival.spans.around(running.instrument(span.clone()));
             let task = Cancelled(tokio::spawn(running));
             let (result, ending) = bounded(task, limit, policy).await;
+            let result = result.map_err(|failure| failure.without(&context));
+            let result = result.and_then(|value| conforming(&entry, value));
             if result.is_err() {
                 spans::failed(&span, ending.word());
             }
-            (result.map_err(|failure| failure.without(&context)), ending)
+            (result, ending)
         };
         let duration = host.instant().saturating_duration_since(started);
         let outcome = Outcome {
             call_id,
             duration,
-            result: result
-                .and_then(|value| conforming(&entry, value))
-                .map(Output::Value),
+            result: result.map(Output::Value),
+            has_run: ending != Ending::NotStarted,
             is_replay: false,
         };
         (outcome, ending)

@@ -6,11 +6,7 @@ use std::env;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{
-    Layer,
-    filter::Targets,
-    fmt::{self, format::JsonFields},
-    layer::SubscriberExt,
-    util::SubscriberInitExt,
+    Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
 use json::Json;
@@ -46,8 +42,7 @@ pub(super) fn to_cloudwatch(telemetry: &Telemetry) {
     let lines = if format.eq_ignore_ascii_case("text") {
         lines.without_time().with_ansi(false).boxed()
     } else {
-        let lines = lines.fmt_fields(JsonFields::new());
-        lines.event_format(Json).boxed()
+        lines.fmt_fields(Json).event_format(Json).boxed()
     };
     let _ = tracing_subscriber::registry()
         .with(lines.with_filter(filter))
@@ -59,21 +54,22 @@ pub(super) fn to_cloudwatch(telemetry: &Telemetry) {
 
 /// A level, or levels for targets, as in `info,hyper=debug`. What cannot be understood is `info`.
 fn filter(asked_for: Option<String>) -> Targets {
-    /// At TRACE it prints whole events, and with them every token and secret in them.
-    const PRINTS_EVENTS: &str = "lambda_runtime";
+    /// At TRACE they print whole events, and with them every token and secret in them.
+    const PRINT_EVENTS: [&str; 2] = ["lambda_runtime", "lambda_extension"];
     let asked_for = asked_for.and_then(|text| text.parse::<Targets>().ok());
     let asked_for = asked_for.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
     let level = asked_for.default_level().unwrap_or(LevelFilter::OFF);
     let others = asked_for
         .iter()
-        .filter(|(target, _)| !target.starts_with(PRINTS_EVENTS) && *target != spans::TARGET);
+        .filter(|(target, _)| !PRINT_EVENTS.iter().any(|it| target.starts_with(it)))
+        .filter(|(target, _)| *target != spans::TARGET);
     let others = others.map(|(target, level)| (target.to_owned(), level));
     Targets::new()
         .with_default(level)
         .with_targets(others)
         // They are for the export; here they would stand in the place of the call.
         .with_target(spans::TARGET, LevelFilter::OFF)
-        .with_target(PRINTS_EVENTS, level.min(LevelFilter::INFO))
+        .with_targets(PRINT_EVENTS.map(|it| (it, level.min(LevelFilter::INFO))))
 }
 
 #[cfg(test)]

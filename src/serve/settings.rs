@@ -29,6 +29,9 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     if server.metrics.is_none() {
         server.metrics = chosen_metrics()?;
     }
+    if let Some(namespace) = server.metrics.as_ref().map(Metrics::namespace) {
+        check_namespace(namespace)?;
+    }
     check_version(server.version())?;
     #[cfg(feature = "oauth")]
     oauth::apply(server, on_lambda)?;
@@ -40,6 +43,19 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// CloudWatch does not say that it takes none of the metrics.
+fn check_namespace(namespace: &str) -> Result<(), WrongChoice> {
+    let is_allowed = |it: char| it.is_ascii_alphanumeric() || ".-_/#: ".contains(it);
+    let is_right = (1..=255).contains(&namespace.len()) && namespace.chars().all(is_allowed);
+    if is_right && !namespace.starts_with("AWS/") && !namespace.trim().is_empty() {
+        return Ok(());
+    }
+    Err(WrongChoice(format!(
+        "the namespace of metrics is '{namespace}', and has to be 1 to 255 letters, digits, spaces \
+         and .-_/#: and not begin with AWS/ (TOOLS_METRICS_NAMESPACE)"
+    )))
 }
 
 /// OpenTool, `GET /version`: `x.y.z`.

@@ -27,10 +27,14 @@ pub(super) async fn register(
         return;
     }
     let telemetry = Arc::clone(telemetry);
-    lambda_runtime::spawn_graceful_shutdown_handler(move || async move {
+    let registering = lambda_runtime::spawn_graceful_shutdown_handler(move || async move {
         let _ = tokio::time::timeout(LIMIT, end(hook, &protection, &telemetry)).await;
-    })
-    .await;
+    });
+    // It panics where the platform does not take the extension, and a function without one is
+    // better than none.
+    if tokio::spawn(registering).await.is_err() {
+        tracing::error!("Lambda takes no extension; nothing is done before the process ends");
+    }
 }
 
 /// Nobody can ask for it.
@@ -38,11 +42,13 @@ pub(super) async fn register(
 #[expect(clippy::unused_async, reason = "the same with and without the feature")]
 pub(super) async fn register(_: Option<Hook>, _: Arc<Protection>, _: &Arc<Telemetry>) {}
 
-/// Beside each other: a hook that hangs must not cost the spans.
+/// Beside each other: a hook that hangs or panics must not cost the spans.
 pub(super) async fn end(hook: Option<Hook>, protection: &Protection, telemetry: &Telemetry) {
     let hook = async {
         if let Some(hook) = hook {
-            hook().await;
+            let _ = tokio::spawn(async move { hook().await }).await;
+            // What it has left itself.
+            telemetry.flush(None).await;
         }
     };
     let calls = async {

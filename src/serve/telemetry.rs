@@ -10,7 +10,7 @@ use std::{
 };
 
 use opentelemetry::{Context, KeyValue, trace::TracerProvider};
-use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
+use opentelemetry_otlp::{RetryPolicy, SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::{
     Resource,
     error::OTelSdkResult,
@@ -49,14 +49,32 @@ struct Exporting {
 #[derive(Clone, Debug, Default)]
 struct Ended(Arc<Mutex<Vec<SpanData>>>);
 
+impl Ended {
+    fn add(&self, spans: impl IntoIterator<Item = SpanData>) {
+        let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MOST.saturating_sub(ended.len());
+        ended.extend(spans.into_iter().take(room));
+    }
+
+    fn take(&self) -> Vec<SpanData> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Spans that are on their way; what is left of them when this is dropped was not sent.
+struct Kept<'a>(&'a Ended, Vec<SpanData>);
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.0.add(self.1.drain(..));
+    }
+}
+
 impl SpanProcessor for Ended {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
     fn on_end(&self, span: SpanData) {
-        let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if ended.len() < MOST {
-            ended.push(span);
-        }
+        self.add([span]);
     }
 
     fn force_flush(&self) -> OTelSdkResult {
@@ -103,6 +121,8 @@ impl Telemetry {
         let mut exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(client)
+            // Callers wait for it.
+            .with_retry_policy(RetryPolicy::disabled())
             .build()?;
         let resource = resource();
         exporter.set_resource(&resource);
@@ -160,6 +180,10 @@ impl Telemetry {
             left.unwrap_or_default().saturating_sub(MARGIN)
         });
         let limit = left.map_or(exporting.timeout, |left| left.min(exporting.timeout));
+        if limit.is_zero() {
+            // The next invocation may have the time.
+            return;
+        }
         let sent = tokio::time::timeout(limit, exporting.send()).await;
         match sent {
             Ok(Ok(())) => {}
@@ -178,14 +202,15 @@ impl Telemetry {
 impl Exporting {
     async fn send(&self) -> OTelSdkResult {
         let exporter = self.exporter.lock().await;
-        let spans = {
-            let mut ended = self.ended.0.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *ended)
-        };
+        let spans = self.ended.take();
         if spans.is_empty() {
             return Ok(());
         }
-        exporter.export(spans).await
+        // If the time is over first, they are kept: those of other calls are among them.
+        let mut kept = Kept(&self.ended, spans.clone());
+        let sent = exporter.export(spans).await;
+        kept.1.clear();
+        sent
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::Request;
 use http::HeaderMap;
+use semver::Version;
 use tracing::Span;
 
 use super::{App, oxp};
@@ -14,7 +15,6 @@ use crate::{
     Caller, ToolId,
     call::{Call, Outcome},
     host::Invocation,
-    id::Selector,
     metrics::{CacheUse, Counted, End},
     rejection::Rejection,
     trace::{
@@ -22,6 +22,9 @@ use crate::{
         spans::{self, Spans},
     },
 };
+
+/// The target of the lines of requests.
+pub(crate) const LINES: &str = "lambda_tools::request";
 
 /// What is known of a request while it is answered.
 #[derive(Default)]
@@ -34,7 +37,8 @@ pub(crate) struct Line {
     caller: Option<String>,
     call_id: Option<String>,
     trace: Trace,
-    asked_for: Option<Selector>,
+    asked_for: Option<String>,
+    asked_version: Option<Version>,
     /// The tool that was found.
     pub(super) tool: Option<ToolId>,
     /// The secrets that the tool needs from the store.
@@ -47,7 +51,8 @@ macro_rules! line {
     ($level:ident, $line:expr, $took:expr, $($field:ident = $value:expr),* $(,)?) => {{
         let line = $line;
         tracing::$level!(
-            tool = line.asked_for.as_ref().map(|it| &*it.qualified),
+            target: LINES,
+            tool = line.asked_for.as_deref(),
             version = line.version(),
             $($field = $value,)*
             duration_ms = milliseconds($took),
@@ -93,18 +98,23 @@ impl Line {
         self.dialect = Some(dialect);
         self.caller = match caller {
             Caller::Anyone => None,
-            named => Some(named.to_string()),
+            named => Some(clipped(&named.to_string())),
         };
     }
 
     /// Notes what is asked for; returns the spans that what it leads to belongs to.
-    pub(super) fn asked(&mut self, headers: &HeaderMap, call: &Call) -> Spans {
-        if call.trace_id.is_some() {
+    pub(super) fn asked(&mut self, headers: &HeaderMap, call: &mut Call, app: &App) -> Spans {
+        if let Some(named) = &call.trace_id {
             let xray = self.invocation.xray.as_deref();
-            self.trace = Trace::of(headers, call.trace_id.as_deref(), xray);
+            self.trace = Trace::of(headers, Some(&clipped(named)), xray);
         }
-        self.call_id.clone_from(&call.call_id);
-        self.asked_for = Some(call.selector.clone());
+        if call.call_id.is_none() {
+            call.made_id = Some(app.host.id().to_string());
+        }
+        let call_id = call.call_id.as_ref().or(call.made_id.as_ref());
+        self.call_id = call_id.map(|id| clipped(id));
+        self.asked_for = Some(clipped(&call.selector.qualified));
+        self.asked_version.clone_from(&call.selector.version);
         let request = self.span.clone().unwrap_or_else(Span::none);
         spans::place(&request, &self.trace);
         // Lines of tools show whose they are. On the level that only `off` leaves out.
@@ -114,7 +124,7 @@ impl Line {
             requestId = self.invocation.request_id.as_deref(),
             call_id = self.call_id,
             trace_id = self.trace.label(),
-            tool = &*call.selector.qualified,
+            tool = self.asked_for,
         );
         Spans { request, call }
     }
@@ -141,7 +151,7 @@ impl Line {
     }
 
     fn version(&self) -> Option<String> {
-        let asked = || self.asked_for.as_ref()?.version.as_ref();
+        let asked = || self.asked_version.as_ref();
         let found = self.tool.as_ref().map(ToolId::version);
         found.or_else(asked).map(ToString::to_string)
     }
@@ -151,8 +161,8 @@ impl Line {
     /// A call whose tool ran, now or before.
     pub(super) fn outcome(&self, app: &App, outcome: &Outcome) {
         let took = self.took(app);
-        let call_id = outcome.call_id.as_str();
-        let tool_ms = (!outcome.is_replay).then(|| milliseconds(outcome.duration));
+        let call_id = self.call_id.as_deref();
+        let tool_ms = outcome.has_run.then(|| milliseconds(outcome.duration));
         let replayed = outcome.is_replay.then_some(true);
         let end = match &outcome.result {
             Ok(_) => {
@@ -248,6 +258,15 @@ impl Line {
         };
         metrics.count(&counted, app.guard.now());
     }
+}
+
+/// What callers choose is of any length, and logs are paid for.
+fn clipped(text: &str) -> String {
+    const LONGEST: usize = 256;
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(LONGEST)])
 }
 
 fn milliseconds(duration: Duration) -> Option<f64> {

@@ -69,8 +69,8 @@ pub(super) async fn call(
     let largest = arrival.invocation.largest_answer;
     line.named(NAME, &admitted.caller);
     let result = match call {
-        Ok(call) => {
-            arrival.spans = line.asked(&admitted.headers, &call);
+        Ok(mut call) => {
+            arrival.spans = line.asked(&admitted.headers, &mut call, app);
             let spans = arrival.spans.clone();
             // It is large, and each span around it would move it.
             let performed = Box::pin(app.perform(call, arrival, admitted.caller, &mut line));
@@ -79,10 +79,11 @@ pub(super) async fn call(
         Err(refusal) => Err(refusal),
     };
     match result {
-        Ok(outcome) => {
-            line.outcome(app, &outcome);
+        Ok(mut outcome) => {
             let is_replay = outcome.is_replay;
-            let body = response::outcome(outcome, id.as_deref(), largest);
+            // What is too large to send becomes a failure.
+            let body = response::outcome(&mut outcome, id.as_deref(), largest);
+            line.outcome(app, &outcome);
             let mut response = send(StatusCode::OK, body.into());
             if is_replay {
                 let headers = response.headers_mut();

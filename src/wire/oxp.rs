@@ -79,8 +79,8 @@ pub(super) async fn call(app: &App, admitted: Admitted, mut line: Line) -> Respo
     let largest = arrival.invocation.largest_answer;
     line.named(dialect.name(), &admitted.caller);
     let result = match decoded.call {
-        Ok(call) => {
-            arrival.spans = line.asked(&admitted.headers, &call);
+        Ok(mut call) => {
+            arrival.spans = line.asked(&admitted.headers, &mut call, app);
             let spans = arrival.spans.clone();
             // It is large, and each span around it would move it.
             let performed = Box::pin(app.perform(call, arrival, admitted.caller, &mut line));
@@ -89,10 +89,11 @@ pub(super) async fn call(app: &App, admitted: Admitted, mut line: Line) -> Respo
         Err(rejection) => Err(rejection),
     };
     match result {
-        Ok(outcome) => {
-            line.outcome(app, &outcome);
+        Ok(mut outcome) => {
             let is_replay = outcome.is_replay;
-            let body = response::outcome(dialect, outcome, largest);
+            // What is too large to send becomes a failure.
+            let body = response::outcome(dialect, &mut outcome, largest);
+            line.outcome(app, &outcome);
             let mut response = send(StatusCode::OK, body.into());
             if is_replay {
                 let headers = response.headers_mut();

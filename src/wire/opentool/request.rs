@@ -90,6 +90,7 @@ pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Dec
         selector,
         // What some clients send for what they have not set.
         call_id: Some(call_id).filter(|id| !id.is_empty()),
+        made_id: None,
         trace_id: None,
         input,
         given: Given::default(),

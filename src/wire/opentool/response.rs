@@ -45,15 +45,17 @@ enum IdOf<'a> {
 }
 
 /// The body of an answer, replaced by a failure's where it would be larger than what can be sent.
-pub(super) fn outcome(mut outcome: Outcome, id: Option<&Id>, largest: usize) -> Vec<u8> {
-    let body = encoded(&outcome, id);
+pub(super) fn outcome(outcome: &mut Outcome, id: Option<&Id>, largest: usize) -> Vec<u8> {
+    let body = encoded(outcome, id);
     let size = size_as_sent(&body);
     if size <= largest {
         return body;
     }
-    tracing::warn!(size, largest, "the answer is too large to send");
-    outcome.result = Err(Failure::new("The tool's result is too large to send"));
-    encoded(&outcome, id)
+    let failure = Failure::new("The tool's result is too large to send");
+    outcome.result = Err(failure.developer_message(format!(
+        "The answer has {size} bytes, and {largest} can be sent."
+    )));
+    encoded(outcome, id)
 }
 
 fn encoded(outcome: &Outcome, id: Option<&Id>) -> Vec<u8> {

@@ -148,6 +148,7 @@ impl Request {
         Ok(Call {
             selector: self.tool_id.parse().map_err(Rejection::InvalidToolId)?,
             call_id: self.call_id,
+            made_id: None,
             trace_id: self.trace_id,
             input: Value::Object(self.input),
             given: self.given,

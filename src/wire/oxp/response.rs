@@ -52,8 +52,8 @@ struct Envelope<'a> {
 }
 
 /// The body of a 200, replaced by a failure's where it would be larger than what can be sent.
-pub(super) fn outcome(dialect: Dialect, mut outcome: Outcome, largest: usize) -> Vec<u8> {
-    let body = encoded(dialect, &outcome);
+pub(super) fn outcome(dialect: Dialect, outcome: &mut Outcome, largest: usize) -> Vec<u8> {
+    let body = encoded(dialect, outcome);
     let size = size_as_sent(&body);
     if size <= largest {
         return body;
@@ -63,7 +63,7 @@ pub(super) fn outcome(dialect: Dialect, mut outcome: Outcome, largest: usize) ->
             "The answer would be {size} bytes; at most {largest} can be sent."
         )),
     );
-    encoded(dialect, &outcome)
+    encoded(dialect, outcome)
 }
 
 fn encoded(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {

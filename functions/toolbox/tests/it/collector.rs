@@ -1,11 +1,14 @@
 //! A collector of spans on a loopback address: OTLP over HTTP.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use axum::{Router, body::Bytes, extract::State, http::StatusCode, routing::post};
+use axum::{Extension, Router, body::Bytes, extract::State, http::StatusCode, routing::post};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
     common::v1::{KeyValue, any_value::Value},
@@ -31,12 +34,26 @@ async fn hang() -> StatusCode {
     std::future::pending().await
 }
 
+/// Answers from the second request on.
+async fn be_late(
+    State(bodies): State<Bodies>,
+    Extension(asked): Extension<Arc<AtomicBool>>,
+    body: Bytes,
+) {
+    if !asked.swap(true, Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
+    bodies.lock().unwrap().push(body);
+}
+
 impl Collector {
     pub(crate) async fn start() -> Self {
         let bodies = Bodies::default();
         let router = Router::new()
             .route("/v1/traces", post(take))
             .route("/hangs/v1/traces", post(hang))
+            .route("/late/v1/traces", post(be_late))
+            .layer(Extension(Arc::new(AtomicBool::new(false))))
             .with_state(Arc::clone(&bodies));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -423,6 +423,11 @@ fn careless() -> Vec<Tool> {
             "message" => Err(Failure::new(text())
                 .prompt(text())
                 .developer_message(text())),
+            "trace" => {
+                let _span = tracing::info_span!("own", text = text()).entered();
+                tracing::info!(key = secret.expose(), "with {}", token.expose());
+                Ok(String::new())
+            }
             "log" => {
                 println!("{cx:?}");
                 Ok(String::new())
@@ -455,6 +460,7 @@ async fn a_careless_tool_brings_no_secret_to_light() {
         "question-mark",
         "message",
         "log",
+        "trace",
     ];
     let call = |way: &str, secrets: Value| {
         let mut event = event("calculator/add.header-form");
@@ -473,6 +479,8 @@ async fn a_careless_tool_brings_no_secret_to_light() {
     let function = function("leaks::careless_function");
     let environment = [("TOOLS_AUTH", "none"), ("KEY", "stored-Xmark-0123456789")];
     let printed = search("careless", function, &events, &environment).await;
+    let traced = printed.iter().filter(|line| line.contains("with [secret]"));
+    assert_eq!(traced.count(), 2);
     // Five ways to panic, each with a secret from the call and from the environment.
     let panics: Vec<_> = printed
         .iter()

@@ -1,6 +1,9 @@
 //! Several invocations at once in one process, as on Lambda Managed Instances.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
 
 use lambda_tools::{Failure, Tool, Toolkit, serve};
 use schemars::JsonSchema;
@@ -23,6 +26,7 @@ struct Wait {
 
 async fn wait(input: Wait) -> Result<usize, Failure> {
     tokio::time::sleep(Duration::from_millis(500)).await;
+    tracing::info!(number = input.number, "waited");
     Ok(input.number)
 }
 
@@ -82,18 +86,31 @@ async fn sixty_four_calls_run_at_once() {
     let (all, values) = answered(&mut platform, 100..100 + AT_ONCE).await;
     assert!(all < one * 3, "{all:?} for all, {one:?} for one");
     assert_eq!(values, (100..164).collect::<Vec<u64>>());
-    // Each line is of its own invocation.
+    // Each line is of its own invocation: those of the calls, and those of their tools.
     let lines = platform.end();
-    let of_calls = lines.iter().filter(|line| line.contains("call-1"));
-    let mut ids: Vec<_> = of_calls
-        .map(|line| {
-            let line: Value = serde_json::from_str(line).unwrap();
-            line["requestId"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), AT_ONCE + 1);
+    let lines = lines
+        .iter()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut invocations = BTreeMap::<String, Vec<Value>>::new();
+    for line in lines.filter(|line| line["message"] == "call" || line["message"] == "waited") {
+        let call_id = line["call_id"].as_str().unwrap().to_owned();
+        if line["message"] == "waited" {
+            assert_eq!(call_id, format!("call-{}", line["number"]));
+        }
+        invocations
+            .entry(call_id)
+            .or_default()
+            .push(line["requestId"].clone());
+    }
+    assert_eq!(invocations.len(), AT_ONCE + 2);
+    for (call_id, requests) in &invocations {
+        assert!(
+            requests.len() == 2 && requests[0] == requests[1],
+            "{call_id}"
+        );
+    }
+    let different: BTreeSet<_> = invocations.values().map(|it| it[0].to_string()).collect();
+    assert_eq!(different.len(), AT_ONCE + 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

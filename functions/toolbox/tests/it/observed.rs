@@ -9,6 +9,7 @@ use std::{
 };
 
 use lambda_tools::{Failure, Server, Tool, Toolkit, serve};
+use opentelemetry_proto::tonic::trace::v1::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -217,12 +218,12 @@ fn assert_documented(lines: &[Value]) {
     let never: Vec<_> = fields.keys().filter(|name| !seen.contains(*name)).collect();
     assert!(never.is_empty(), "never there: {never:?}");
     let reasons = rows.iter().find(|row| row[0] == "`reason`").unwrap();
-    let listed = quoted(&reasons[3]);
-    for line in lines {
-        if let Some(reason) = line["reason"].as_str() {
-            assert!(listed.iter().any(|it| it == reason), "{reason}");
-        }
-    }
+    let listed: BTreeSet<_> = quoted(&reasons[3]).into_iter().collect();
+    let source = fs::read_to_string(repository("src/rejection.rs")).unwrap();
+    let (_, named) = source.split_once("pub(crate) fn reason(").unwrap();
+    let (named, _) = named.split_once("pub(crate) fn").unwrap();
+    let named = named.split('"').skip(1).step_by(2).map(str::to_owned);
+    assert_eq!(listed, named.collect());
 }
 
 /// Holds metric lines to their format, and to the table.
@@ -350,6 +351,10 @@ async fn lines_of_text_can_be_asked_for() {
         .find(|line| line.contains("success"))
         .unwrap();
     assert!(line.contains("tool=\"Calculator.Add\""), "{line}");
+    // Nobody has waited for this process.
+    let environment = [("AWS_LAMBDA_INITIALIZATION_TYPE", "provisioned-concurrency")];
+    let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
+    assert!(!printed[0].contains("cold_start"), "{printed:?}");
     // And a level: this one is not logged.
     let environment = [("AWS_LAMBDA_LOG_LEVEL", "ERROR")];
     let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
@@ -411,6 +416,8 @@ async fn spans_have_the_callers_trace() {
     };
     let (uuid, w3c) = ("4bf92f35-77b3-4da6-a3ce-929d0e0e4736", &PARENT[3..35]);
     let failing = json!({"tool_id": "SMS.Send", "input": {"to": "+15005550006", "message": "x"}});
+    let mut refused = failing.clone();
+    refused["context"] = json!({"secrets": [{"id": "TWILIO_API_KEY", "value": "no key"}]});
     let cases = [
         // The trace, its parent, the call and what is wrong.
         (
@@ -438,6 +445,7 @@ async fn spans_have_the_callers_trace() {
             "b7ad6b7169203331",
             "missing_requirements",
         ),
+        (calling(&refused, &[]), X_RAY, "53995c3f42cd8ad8", "failure"),
         (
             calling(&json!({"tool_id": "No"}), &[]),
             X_RAY,
@@ -456,27 +464,14 @@ async fn spans_have_the_callers_trace() {
         before += spans.len();
         assert_eq!(
             spans.len(),
-            if wrong.is_empty() { 2 } else { 1 },
+            if ["", "failure"].contains(wrong) {
+                2
+            } else {
+                1
+            },
             "{spans:#?}"
         );
-        let request = spans.last().unwrap();
-        assert_eq!(request.name, "POST /tools/call");
-        assert_eq!(hex(&request.trace_id), *trace);
-        if !parent.is_empty() {
-            assert_eq!(hex(&request.parent_span_id), *parent);
-        }
-        let error = attribute(&request.attributes, "error.type").unwrap_or_default();
-        assert_eq!(error, *wrong);
-        let status = request.status.as_ref().map_or(0, |it| it.code);
-        assert_eq!(status, if wrong.is_empty() { 0 } else { 2 });
-        if wrong.is_empty() {
-            let tool = &spans[0];
-            assert_eq!(tool.name, "execute_tool Calculator.Add");
-            assert_eq!(tool.parent_span_id, request.span_id);
-            assert_eq!(tool.trace_id, request.trace_id);
-            let called = attribute(&tool.attributes, "gen_ai.tool.call.id");
-            assert_eq!(called.as_deref(), Some("c-1"));
-        }
+        assert_call(spans, trace, parent, wrong);
     }
     let spans = collector.spans();
     // X-Ray's trace is not lost where another one wins.
@@ -502,6 +497,34 @@ async fn spans_have_the_callers_trace() {
     assert_eq!(collector.spans().len(), spans.len());
 }
 
+/// The spans of one call: where they are, and what they say went wrong.
+fn assert_call(spans: &[Span], trace: &str, parent: &str, wrong: &str) {
+    let request = spans.last().unwrap();
+    assert_eq!(request.name, "POST /tools/call");
+    assert_eq!(hex(&request.trace_id), trace);
+    if !parent.is_empty() {
+        assert_eq!(hex(&request.parent_span_id), parent);
+    }
+    let error = attribute(&request.attributes, "error.type").unwrap_or_default();
+    assert_eq!(error, wrong);
+    let status = request.status.as_ref().map_or(0, |it| it.code);
+    assert_eq!(status, if wrong.is_empty() { 0 } else { 2 });
+    if wrong == "failure" {
+        assert_eq!(spans[0].name, "execute_tool SMS.Send");
+        let error = attribute(&spans[0].attributes, "error.type");
+        assert_eq!(error.as_deref(), Some("failure"));
+        assert_eq!(spans[0].status.as_ref().map(|it| it.code), Some(2));
+    }
+    if wrong.is_empty() {
+        let tool = &spans[0];
+        assert_eq!(tool.name, "execute_tool Calculator.Add");
+        assert_eq!(tool.parent_span_id, request.span_id);
+        assert_eq!(tool.trace_id, request.trace_id);
+        let called = attribute(&tool.attributes, "gen_ai.tool.call.id");
+        assert_eq!(called.as_deref(), Some("c-1"));
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
 
@@ -511,7 +534,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn assert_attributes_documented(spans: &[opentelemetry_proto::tonic::trace::v1::Span]) {
+fn assert_attributes_documented(spans: &[Span]) {
     let rows = table("span");
     let mut seen: BTreeSet<(usize, String)> = BTreeSet::new();
     for span in spans {
@@ -526,11 +549,7 @@ fn assert_attributes_documented(spans: &[opentelemetry_proto::tonic::trace::v1::
     }
     let beside: Vec<_> = seen.difference(&documented).collect();
     assert!(beside.is_empty(), "not in the table: {beside:?}");
-    // No tool of these failed.
-    let never: Vec<_> = documented
-        .difference(&seen)
-        .filter(|it| **it != (1, "error.type".to_owned()))
-        .collect();
+    let never: Vec<_> = documented.difference(&seen).collect();
     assert!(never.is_empty(), "never there: {never:?}");
 }
 
@@ -542,8 +561,8 @@ async fn a_collector_that_does_not_answer_costs_a_second() {
         (&*hangs, LONG, 1900),
         // Nor the answer, where there is less time than that.
         (&*hangs, Some(Duration::from_millis(700)), 700),
-        // Nobody is there.
-        ("http://127.0.0.1:9", LONG, 1900),
+        // Nobody is there, and nobody is asked twice.
+        ("http://127.0.0.1:9", LONG, 500),
     ] {
         let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)];
         let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
@@ -564,6 +583,19 @@ async fn a_collector_that_does_not_answer_costs_a_second() {
 }
 
 #[tokio::test]
+async fn spans_that_were_not_taken_are_sent_with_the_next() {
+    let collector = Collector::start().await;
+    let url = format!("{}/late", collector.url());
+    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
+    let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
+    for spans in [0, 4] {
+        platform.hand_over(&[(event("calculator/add.header-form"), LONG)]);
+        platform.reports(1).await;
+        assert_eq!(collector.spans().len(), spans);
+    }
+}
+
+#[tokio::test]
 async fn a_protocol_that_is_not_spoken_ends_the_start() {
     let output = exporting()
         .env("PORT", "0")
@@ -574,6 +606,14 @@ async fn a_protocol_that_is_not_spoken_ends_the_start() {
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("http/protobuf"), "{said}");
+}
+
+/// Is more than can be sent.
+#[derive(Deserialize, JsonSchema)]
+struct Fill {}
+
+async fn fill(_: Fill) -> Result<String, Failure> {
+    Ok("x".repeat(7_000_000))
 }
 
 /// Leaves something running.
@@ -592,7 +632,10 @@ async fn leave(_: Leave) -> Result<(), Failure> {
 #[ignore = "is started by the test below"]
 async fn ending_function() {
     if runs_as_function() {
-        let tools = [Tool::new("Night.Leave@1.0.0", leave)];
+        let tools = [
+            Tool::new("Night.Leave@1.0.0", leave),
+            Tool::new("Night.Fill@1.0.0", fill),
+        ];
         let server = Server::new(Toolkit::new(tools).unwrap()).on_shutdown(|| async {
             tokio::time::sleep(Duration::from_millis(50)).await;
             println!("The hook has run.");
@@ -627,7 +670,7 @@ async fn what_is_left_is_sent_when_lambda_ends_the_process() {
         assert_eq!(line[name], value, "{line}");
     }
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let is_late = |span: &opentelemetry_proto::tonic::trace::v1::Span| span.name == "left behind";
+    let is_late = |span: &Span| span.name == "left behind";
     assert!(!collector.spans().iter().any(is_late));
     platform.function.signal("TERM");
     platform.function.line_with("The hook has run.", 5);
@@ -636,4 +679,51 @@ async fn what_is_left_is_sent_when_lambda_ends_the_process() {
     let tool = collector.span("execute_tool Night.Leave").await;
     assert_eq!(late.trace_id, tool.trace_id);
     assert_eq!(late.parent_span_id, tool.span_id);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_line_says_what_the_caller_got() {
+    let mut command = function("observed::ending_function");
+    let mut platform = Platform::start(&mut command, &[], &[]).await;
+    let huge = "x".repeat(1_000_000);
+    let calls = [
+        json!({"tool_id": "Night.Fill"}),
+        json!({"tool_id": "Night.Leave"}),
+        json!({"tool_id": "Night.Leave", "call_id": huge, "trace_id": huge}),
+        json!({"tool_id": format!("Night.{huge}")}),
+    ];
+    let events = calls.map(|call| (calling(&call, &[]), LONG));
+    platform.hand_over(&events);
+    let reports = platform.reports(4).await;
+    let bodies: Vec<Value> = reports
+        .iter()
+        .map(|(_, answer, _)| serde_json::from_str(answer["body"].as_str().unwrap()).unwrap())
+        .collect();
+    let printed = platform.end();
+    // What callers choose is cut in all lines, not in answers.
+    assert!(printed.iter().all(|line| line.len() < 2000), "too long");
+    assert_eq!(bodies[2]["call_id"], huge);
+    let lines: Vec<Value> = printed
+        .iter()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let calls: Vec<_> = lines.iter().filter(|it| it["message"] == "call").collect();
+    // A result that is too large to send is a failure there as well.
+    assert_eq!(bodies[0]["success"], false);
+    assert_eq!(calls[0]["outcome"], "failure");
+    assert!(
+        calls[0]["developer_message"]
+            .as_str()
+            .unwrap()
+            .contains("can be sent")
+    );
+    // An id that was made for a call is in the answer, its line and those of its tool.
+    let of_tool = lines
+        .iter()
+        .find(|it| it["message"] == "a line of the tool");
+    let made = &bodies[1]["call_id"];
+    assert!(made.is_string());
+    assert_eq!(&calls[1]["call_id"], made);
+    assert_eq!(&of_tool.unwrap()["call_id"], made);
+    assert_eq!(calls[3]["reason"], "unknown_tool");
 }

@@ -250,6 +250,8 @@ fn tables_have_what_the_code_writes() {
         );
         assert_eq!(table["BillingMode"], "PAY_PER_REQUEST", "{name}");
         assert_eq!(table["SSESpecification"]["SSEEnabled"], true, "{name}");
+        let backups = &table["PointInTimeRecoverySpecification"];
+        assert_eq!(backups["PointInTimeRecoveryEnabled"], true, "{name}");
     }
 }
 
@@ -359,7 +361,7 @@ fn our_answer_comes_before_the_platforms() {
     for name in ["Hello", "Toolbox"] {
         let timeout = function(name)["Timeout"].as_f64().unwrap();
         assert!((timeout - seconds("the function")).abs() < 0.001);
-        let ours = timeout - 0.3 + seconds("getting ready");
+        let ours = timeout + seconds("starting") + seconds("getting ready");
         assert!(ours < gateway.min(29.0), "{ours} s and {gateway} s");
     }
     assert!((seconds("a tool") - lambda_tools::DEFAULT_TIMEOUT.as_secs_f64()).abs() < 0.001);
@@ -397,8 +399,15 @@ fn every_function_is_watched() {
             "{name}"
         );
     }
+    let resources = &self::template()["Resources"];
+    // Grants are kept, and what reads them with them.
+    for kept in ["Grants", "AuthorizationKey"] {
+        for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+            assert_eq!(resources[kept][policy], "Retain", "{kept}");
+        }
+    }
     // A secret is made by the template or put there by its owner: never a parameter.
-    for (name, secret) in resources("AWS::SecretsManager::Secret") {
+    for (name, secret) in self::resources("AWS::SecretsManager::Secret") {
         assert!(secret.get("GenerateSecretString").is_some(), "{name}");
         assert_eq!(secret.get("SecretString"), None, "{name}");
     }
@@ -515,7 +524,7 @@ async fn cargo_lambda_deploys_it() {
         .header("authorization", credential);
     let deployed: Value = asked.send().await.unwrap().json().await.unwrap();
     let configuration = &deployed["Configuration"];
-    assert_eq!(configuration["Timeout"], 25);
+    assert_eq!(configuration["Timeout"], 23);
     assert_eq!(configuration["MemorySize"], 256);
     assert_eq!(configuration["Runtime"], "provided.al2023");
     assert_eq!(
