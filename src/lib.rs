@@ -66,6 +66,7 @@ mod serve;
 mod server;
 mod store_error;
 pub mod testing;
+mod text;
 mod tool;
 mod toolkit;
 mod trace;

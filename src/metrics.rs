@@ -39,6 +39,8 @@ pub(crate) enum End {
         parameters: usize,
     },
     Replay,
+    /// Nobody waited for it.
+    Abandoned,
 }
 
 /// Secrets that came from the store's cache, and those that had to be read.
@@ -178,7 +180,7 @@ impl Counted<'_> {
             }
         };
         match self.end {
-            End::Success => {}
+            End::Success | End::Abandoned => {}
             End::Failure => add("Failures", 1.0),
             End::Rejection { parameters, .. } => {
                 #[expect(clippy::cast_precision_loss, reason = "few")]

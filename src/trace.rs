@@ -1,8 +1,9 @@
 //! Which trace a call belongs to.
 //!
 //! Three can name it: the caller in W3C's `traceparent` header, the caller in the call's
-//! `trace_id`, and Lambda in X-Ray's header. One of them wins, so that a call is in one trace, and
-//! the log line, the spans and what the caller knows have the same id.
+//! `trace_id`, and Lambda in X-Ray's header. One of them wins, so that a call is in one trace. The
+//! line of the log has the name that the caller knows, and the id of the trace where that is
+//! another.
 
 pub(crate) mod spans;
 
@@ -59,6 +60,17 @@ impl Trace {
         self.named
             .clone()
             .or_else(|| self.place.map(|place| place.to_string()))
+    }
+}
+
+impl Trace {
+    /// The trace's id, where the call has another name for it.
+    pub(crate) fn id_beside_label(&self) -> Option<String> {
+        let id = self.place?.to_string();
+        self.named
+            .as_ref()
+            .filter(|&named| *named != id)
+            .map(|_| id)
     }
 }
 

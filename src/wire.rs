@@ -95,7 +95,7 @@ async fn tools(State(app): Shared, request: Request) -> Response {
     let line = Line::of(&app, &request, "list");
     match app.admit(request).await {
         Ok(admitted) => oxp::list(&app, &admitted, line),
-        Err(rejection) => oxp::rejected(&app, &rejection, &line),
+        Err(rejection) => oxp::rejected(&rejection, line),
     }
 }
 
@@ -103,30 +103,33 @@ async fn call(State(app): Shared, request: Request) -> Response {
     let line = Line::of_call(&app, &request, "POST /tools/call");
     match app.admit(request).await {
         Ok(admitted) => oxp::call(&app, admitted, line).await,
-        Err(rejection) => oxp::rejected(&app, &rejection, &line),
+        Err(rejection) => oxp::rejected(&rejection, line),
     }
 }
 
 async fn opentool_version(State(app): Shared, request: Request) -> Response {
     let line = Line::of(&app, &request, "version");
-    match app.admitted_to_opentool(request, &line).await {
-        Ok((document, _)) => opentool::version(document),
+    match app.admitted_to_opentool(request, line).await {
+        Ok((document, _, line)) => {
+            line.needless();
+            opentool::version(document)
+        }
         Err(response) => response,
     }
 }
 
 async fn opentool_load(State(app): Shared, request: Request) -> Response {
     let line = Line::of(&app, &request, "load");
-    match app.admitted_to_opentool(request, &line).await {
-        Ok((document, admitted)) => opentool::load(&app, document, &admitted, line),
+    match app.admitted_to_opentool(request, line).await {
+        Ok((document, admitted, line)) => opentool::load(&app, document, &admitted, line),
         Err(response) => response,
     }
 }
 
 async fn opentool_call(State(app): Shared, request: Request) -> Response {
     let line = Line::of_call(&app, &request, "POST /opentool/call");
-    match app.admitted_to_opentool(request, &line).await {
-        Ok((document, admitted)) => opentool::call(&app, document, admitted, line).await,
+    match app.admitted_to_opentool(request, line).await {
+        Ok((document, admitted, line)) => opentool::call(&app, document, admitted, line).await,
         Err(response) => response,
     }
 }
@@ -191,14 +194,15 @@ impl App {
     async fn admitted_to_opentool(
         &self,
         request: Request,
-        line: &Line,
-    ) -> Result<(&opentool::Document, Admitted), Response> {
+        line: Line,
+    ) -> Result<(&opentool::Document, Admitted, Line), Response> {
         let Some(document) = &self.opentool else {
+            line.needless();
             return Err(oxp::not_found(false));
         };
         match self.admit(request).await {
-            Ok(admitted) => Ok((document, admitted)),
-            Err(rejection) => Err(opentool::rejected(self, rejection, line)),
+            Ok(admitted) => Ok((document, admitted, line)),
+            Err(rejection) => Err(opentool::rejected(rejection, line)),
         }
     }
 

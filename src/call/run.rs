@@ -103,6 +103,7 @@ impl Ready {
             if result.is_err() {
                 spans::failed(&span, ending.word());
             }
+            spans::end(&span);
             (result, ending)
         };
         let duration = host.instant().saturating_duration_since(started);

@@ -9,9 +9,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Error, credentials::Credentials};
+use crate::text::clipped;
 
 /// What a client reads of one answer at most, unless told otherwise: more than Lambda can send.
 const LARGEST: usize = 16 * 1024 * 1024;
+
+/// As much of a text of the server's as an error repeats, in bytes.
+const LONGEST: usize = 500;
 
 /// A server, and how to speak to it.
 #[derive(Clone)]
@@ -183,7 +187,7 @@ impl Received {
     pub(super) fn message(&self) -> String {
         let body = self.json().unwrap_or_default();
         if let Some(message) = body["message"].as_str() {
-            return clipped(message);
+            return clipped(message, LONGEST).into_owned();
         }
         if self.status.is_redirection() {
             return "it redirects, which is not followed".to_owned();
@@ -197,17 +201,8 @@ impl Received {
 pub(super) fn decoded<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
     serde_json::from_value(value).map_err(|error| {
         let text = format!("it is not what it should be: {error}");
-        Error::Unreadable(clipped(&text))
+        Error::Unreadable(clipped(&text, LONGEST).into_owned())
     })
-}
-
-/// As much of a text of the server's as an error should repeat.
-fn clipped(text: &str) -> String {
-    const LONGEST: usize = 500;
-    if text.len() <= LONGEST {
-        return text.to_owned();
-    }
-    format!("{}…", &text[..text.floor_char_boundary(LONGEST)])
 }
 
 /// An error with its causes, without the URL, which may be confidential.

@@ -11,6 +11,7 @@ use jsonschema::{
 use serde_json::Value;
 
 use super::ParameterErrors;
+use crate::text::clipped;
 
 /// More bad parameters than this say nothing more, and could make the answer too large to send.
 const MOST: usize = 100;
@@ -190,7 +191,7 @@ fn unknown(name: &str, known: &[&str], is_parameter: bool) -> String {
     } else {
         "Is not a known property"
     };
-    let name = clipped(name);
+    let name = clipped(name, LONGEST_NAME);
     let likeness = |known: &&&str| strsim::normalized_damerau_levenshtein(&name, known);
     let closest = known
         .iter()
@@ -242,19 +243,12 @@ pub(super) fn path_of(location: &Location) -> String {
 }
 
 pub(super) fn joined(path: &str, name: &str) -> String {
-    let name = clipped(name);
+    let name = clipped(name, LONGEST_NAME);
     if path.is_empty() {
-        name
+        name.into_owned()
     } else {
         format!("{path}.{name}")
     }
-}
-
-fn clipped(name: &str) -> String {
-    if name.chars().count() <= LONGEST_NAME {
-        return name.to_owned();
-    }
-    name.chars().take(LONGEST_NAME).chain(['…']).collect()
 }
 
 pub(super) fn plain(value: &Value) -> String {

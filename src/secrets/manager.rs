@@ -34,7 +34,10 @@ use refusal::{arn, is_absent, is_name, refused, unreadable};
 /// [client](Self::client).
 ///
 /// The role needs `secretsmanager:GetSecretValue` on each secret, and, with one secret each,
-/// `secretsmanager:BatchGetSecretValue` on `*`.
+/// `secretsmanager:BatchGetSecretValue` on `*`. A secret's ARN has a hyphen and six characters behind
+/// its name; a policy that names it without them as well (`…:secret:NAME` and
+/// `…:secret:NAME-??????`) lets Secrets Manager say that it is not there, where it would otherwise say
+/// that it may not be read.
 #[derive(Debug, Default)]
 pub struct SecretsManager {
     form: Form,

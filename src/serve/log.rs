@@ -1,15 +1,17 @@
 //! Where log lines go: one subscriber, unless the program has installed its own.
 
 mod json;
+mod text;
 
 use std::env;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{
-    Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+    Layer, Registry, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
 use json::Json;
+use text::Text;
 
 use super::telemetry::Telemetry;
 use crate::trace::spans;
@@ -17,12 +19,21 @@ use crate::trace::spans;
 /// Short lines for a developer.
 pub(super) fn to_terminal(telemetry: &Telemetry) {
     let lines = fmt::layer().without_time().with_target(false);
-    let filter = filter(env::var("RUST_LOG").ok());
-    // Fails where the program has installed a subscriber of its own, which is then the right one.
-    let _ = tracing_subscriber::registry()
+    let lines = lines.fmt_fields(Text).boxed();
+    install(lines, filter(env::var("RUST_LOG").ok()), telemetry);
+}
+
+fn install(lines: Box<dyn Layer<Registry> + Send + Sync>, filter: Targets, telemetry: &Telemetry) {
+    let installed = tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .with(telemetry.layer())
         .try_init();
+    // It fails where the program has installed a subscriber of its own, which is then the right one.
+    if installed.is_err() && telemetry.is_on() {
+        tracing::warn!(
+            "this program has a tracing subscriber of its own, so that lambda_tools exports no spans"
+        );
+    }
     #[cfg(not(feature = "otlp"))]
     telemetry.explain();
 }
@@ -40,16 +51,12 @@ pub(super) fn to_cloudwatch(telemetry: &Telemetry) {
     let format = env::var("AWS_LAMBDA_LOG_FORMAT").unwrap_or_default();
     let lines = fmt::layer().with_target(false);
     let lines = if format.eq_ignore_ascii_case("text") {
-        lines.without_time().with_ansi(false).boxed()
+        let lines = lines.without_time().with_ansi(false);
+        lines.fmt_fields(Text).boxed()
     } else {
         lines.fmt_fields(Json).event_format(Json).boxed()
     };
-    let _ = tracing_subscriber::registry()
-        .with(lines.with_filter(filter))
-        .with(telemetry.layer())
-        .try_init();
-    #[cfg(not(feature = "otlp"))]
-    telemetry.explain();
+    install(lines, filter, telemetry);
 }
 
 /// A level, or levels for targets, as in `info,hyper=debug`. What cannot be understood is `info`.

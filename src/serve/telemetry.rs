@@ -5,15 +5,19 @@
 
 use std::{
     env,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
-use opentelemetry::{Context, KeyValue, trace::TracerProvider};
+use opentelemetry::{
+    Context, KeyValue,
+    trace::{Status, TracerProvider},
+};
 use opentelemetry_otlp::{RetryPolicy, SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::{
     Resource,
     error::OTelSdkResult,
+    resource::EnvResourceDetector,
     trace::{SdkTracerProvider, Span, SpanData, SpanExporter as Export, SpanProcessor, Tracer},
 };
 use tracing::{Subscriber, level_filters::LevelFilter};
@@ -24,7 +28,7 @@ use tracing_subscriber::{
 };
 
 use super::Error;
-use crate::trace::spans;
+use crate::{call::confidential::without_secrets, trace::spans};
 
 /// More are dropped: a collector that is away must not fill the memory.
 const MOST: usize = 2048;
@@ -47,34 +51,56 @@ struct Exporting {
 
 /// Spans that have ended and not been sent.
 #[derive(Clone, Debug, Default)]
-struct Ended(Arc<Mutex<Vec<SpanData>>>);
+struct Ended(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    spans: Vec<SpanData>,
+    /// How many of them, from the first on, the collector has not taken before.
+    refused: usize,
+}
 
 impl Ended {
-    fn add(&self, spans: impl IntoIterator<Item = SpanData>) {
-        let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = MOST.saturating_sub(ended.len());
-        ended.extend(spans.into_iter().take(room));
+    fn add(&self, span: SpanData) {
+        let mut waiting = self.waiting();
+        if waiting.spans.len() < MOST {
+            waiting.spans.push(span);
+        }
     }
 
-    fn take(&self) -> Vec<SpanData> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn take(&self) -> Waiting {
+        std::mem::take(&mut *self.waiting())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Spans that are on their way; what is left of them when this is dropped was not sent.
-struct Kept<'a>(&'a Ended, Vec<SpanData>);
+/// Spans that are on their way; what is left of them when this is dropped was not taken.
+struct Kept<'a>(&'a Ended, Waiting);
 
 impl Drop for Kept<'_> {
+    /// They are tried once more with the next: a collector may have been asked through a connection
+    /// that did not outlive a freeze. It may also be that it cannot take them, ever.
     fn drop(&mut self) {
-        self.0.add(self.1.drain(..));
+        let Waiting { mut spans, refused } = std::mem::take(&mut self.1);
+        spans.drain(..refused);
+        let mut waiting = self.0.waiting();
+        let since = std::mem::take(&mut waiting.spans);
+        waiting.refused = spans.len();
+        spans.extend(since);
+        spans.truncate(MOST);
+        waiting.spans = spans;
     }
 }
 
 impl SpanProcessor for Ended {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
-    fn on_end(&self, span: SpanData) {
-        self.add([span]);
+    fn on_end(&self, mut span: SpanData) {
+        redact(&mut span);
+        self.add(span);
     }
 
     fn force_flush(&self) -> OTelSdkResult {
@@ -83,6 +109,24 @@ impl SpanProcessor for Ended {
 
     fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
         Ok(())
+    }
+}
+
+/// Takes secrets of calls out of what tools say in spans of their own.
+fn redact(span: &mut SpanData) {
+    if let Some(name) = without_secrets(&span.name) {
+        span.name = name.into();
+    }
+    for attribute in &mut span.attributes {
+        let text = attribute.value.as_str();
+        if let Some(text) = without_secrets(&text).filter(|redacted| *redacted != text) {
+            attribute.value = text.into();
+        }
+    }
+    if let Status::Error { description } = &mut span.status
+        && let Some(text) = without_secrets(description)
+    {
+        *description = text.into();
     }
 }
 
@@ -113,7 +157,7 @@ impl Telemetry {
         }
         let timeout = set("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
             .or_else(|| set("OTEL_EXPORTER_OTLP_TIMEOUT"))
-            .and_then(|ms| ms.parse().ok())
+            .and_then(|ms| ms.parse().ok().filter(|&ms| ms > 0))
             .map_or(TIMEOUT, Duration::from_millis);
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
@@ -170,8 +214,9 @@ impl Telemetry {
 
     /// Sends what has ended, within the time that is left.
     pub(super) async fn flush(&self, deadline: Option<SystemTime>) {
-        /// For handing the answer over.
-        const MARGIN: Duration = Duration::from_millis(50);
+        /// For handing the answer over, which may be large. Half of what tools are stopped before
+        /// the deadline.
+        const MARGIN: Duration = Duration::from_millis(150);
         let Some(exporting) = &self.0 else {
             return;
         };
@@ -202,21 +247,21 @@ impl Telemetry {
 impl Exporting {
     async fn send(&self) -> OTelSdkResult {
         let exporter = self.exporter.lock().await;
-        let spans = self.ended.take();
-        if spans.is_empty() {
+        let waiting = self.ended.take();
+        if waiting.spans.is_empty() {
             return Ok(());
         }
-        // If the time is over first, they are kept: those of other calls are among them.
-        let mut kept = Kept(&self.ended, spans.clone());
-        let sent = exporter.export(spans).await;
-        kept.1.clear();
-        sent
+        let spans = waiting.spans.clone();
+        // Also if the time is over first: those of other calls are among them.
+        let mut kept = Kept(&self.ended, waiting);
+        exporter.export(spans).await?;
+        kept.1 = Waiting::default();
+        Ok(())
     }
 }
 
 /// Whose spans they are. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win.
 fn resource() -> Resource {
-    let resource = Resource::builder();
     let on_lambda = [
         ("AWS_LAMBDA_FUNCTION_NAME", "faas.name"),
         ("AWS_LAMBDA_FUNCTION_VERSION", "faas.version"),
@@ -225,11 +270,14 @@ fn resource() -> Resource {
     let known = on_lambda
         .into_iter()
         .filter_map(|(variable, name)| Some(KeyValue::new(name, env::var(variable).ok()?)));
-    let named = env::var_os("OTEL_SERVICE_NAME").is_some();
-    let function = env::var("AWS_LAMBDA_FUNCTION_NAME").ok();
-    let resource = resource.with_attributes(known);
-    match function.filter(|_| !named) {
-        Some(name) => resource.with_service_name(name).build(),
-        None => resource.build(),
+    let mut resource = Resource::builder().with_attributes(known);
+    if let Ok(name) = env::var("AWS_LAMBDA_FUNCTION_NAME") {
+        resource = resource.with_service_name(name);
+    }
+    // Once more, because what is put there later wins.
+    let resource = resource.with_detector(Box::new(EnvResourceDetector::new()));
+    match env::var("OTEL_SERVICE_NAME") {
+        Ok(name) if !name.is_empty() => resource.with_service_name(name).build(),
+        _ => resource.build(),
     }
 }

@@ -7,7 +7,7 @@
 use tracing::{Instrument, Span, field::Empty};
 
 use super::Trace;
-use crate::ToolId;
+use crate::{ToolId, text::clipped, wire::log::LONGEST};
 
 /// The spans' target.
 pub(crate) const TARGET: &str = "lambda_tools::trace";
@@ -62,7 +62,7 @@ pub(crate) fn tool(tool: &ToolId, call_id: &str) -> Span {
         "error.type" = Empty,
         "gen_ai.operation.name" = "execute_tool",
         "gen_ai.tool.name" = tool.qualified(),
-        "gen_ai.tool.call.id" = call_id,
+        "gen_ai.tool.call.id" = &*clipped(call_id, LONGEST),
         version = %tool.version(),
     )
 }
@@ -72,6 +72,22 @@ pub(crate) fn failed(span: &Span, why: &str) {
     span.record("otel.status_code", "ERROR");
     span.record("error.type", why);
 }
+
+/// Ends a span, so that it is exported with its call, whatever a tool has left behind that is still
+/// in it.
+#[cfg(feature = "otlp")]
+pub(crate) fn end(span: &Span) {
+    use opentelemetry::trace::TraceContextExt;
+    use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+    if !span.is_disabled() {
+        span.context().span().end();
+    }
+}
+
+/// Nothing is exported.
+#[cfg(not(feature = "otlp"))]
+pub(crate) fn end(_: &Span) {}
 
 /// Puts a span where the trace says.
 #[cfg(feature = "otlp")]

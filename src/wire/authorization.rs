@@ -55,8 +55,9 @@ async fn status(State(app): Shared, id: PathOf, request: Request) -> Response {
     if desk.checks_ask_for_credentials() {
         let line = Line::of(&app, &request, "check");
         if let Err(rejection) = app.admit(request).await {
-            return oxp::rejected(&app, &rejection, &line);
+            return oxp::rejected(&rejection, line);
         }
+        line.needless();
     }
     let status = desk.status(&text_of(id)).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "it cannot be told how a challenge stands");

@@ -3,7 +3,10 @@
 //! The same for every protocol. The line's fields and the metrics are in `docs/operations.md`,
 //! which a test compares with what is printed; inputs, outputs, tokens and secrets are in none.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::extract::Request;
 use http::HeaderMap;
@@ -17,6 +20,7 @@ use crate::{
     host::Invocation,
     metrics::{CacheUse, Counted, End},
     rejection::Rejection,
+    text::clipped,
     trace::{
         Trace,
         spans::{self, Spans},
@@ -26,12 +30,20 @@ use crate::{
 /// The target of the lines of requests.
 pub(crate) const LINES: &str = "lambda_tools::request";
 
-/// What is known of a request while it is answered.
-#[derive(Default)]
+/// The longest text of a caller's choice, in bytes: logs are paid for.
+pub(crate) const LONGEST: usize = 256;
+
+/// The longest text of a tool's choice. `CloudWatch` splits lines of a megabyte, which are no JSON
+/// then.
+const LONGEST_MESSAGE: usize = 4096;
+
+/// What is known of a request while it is answered. One that is dropped without having been
+/// written says so itself.
 pub(crate) struct Line {
+    app: Arc<App>,
     /// What is asked for, in a word.
     what: &'static str,
-    begun: Option<Instant>,
+    begun: Instant,
     invocation: Invocation,
     dialect: Option<&'static str>,
     caller: Option<String>,
@@ -44,6 +56,17 @@ pub(crate) struct Line {
     /// The secrets that the tool needs from the store.
     pub(super) cache: CacheUse,
     span: Option<Span>,
+    /// Whether the span is in its trace.
+    is_placed: bool,
+    is_written: bool,
+}
+
+/// How a request calls what it asks for, as far as it could be read.
+#[derive(Default)]
+pub(super) struct Names {
+    pub(super) tool: Option<String>,
+    pub(super) call_id: Option<String>,
+    pub(super) trace_id: Option<String>,
 }
 
 /// One line for all outcomes, each on its level.
@@ -59,6 +82,7 @@ macro_rules! line {
             dialect = line.dialect,
             caller = line.caller.as_deref(),
             trace_id = line.trace.label(),
+            trace = line.trace.id_beside_label(),
             requestId = line.invocation.request_id.as_deref(),
             cold_start = line.invocation.is_cold.then_some(true),
             "{}",
@@ -68,55 +92,69 @@ macro_rules! line {
 }
 
 impl Line {
-    pub(super) fn of(app: &App, request: &Request, what: &'static str) -> Self {
+    pub(super) fn of(app: &Arc<App>, request: &Request, what: &'static str) -> Self {
         let invocation = Invocation::of(request.extensions());
         Self {
+            app: Arc::clone(app),
             what,
-            begun: Some(app.host.instant()),
+            begun: app.host.instant(),
             trace: Trace::of(request.headers(), None, invocation.xray.as_deref()),
             invocation,
-            ..Self::default()
+            dialect: None,
+            caller: None,
+            call_id: None,
+            asked_for: None,
+            asked_version: None,
+            tool: None,
+            cache: CacheUse::default(),
+            span: None,
+            is_placed: false,
+            is_written: false,
         }
     }
 
     /// The same for a call, which is counted, and has a span of this name.
-    pub(super) fn of_call(app: &App, request: &Request, name: &'static str) -> Self {
+    pub(super) fn of_call(app: &Arc<App>, request: &Request, name: &'static str) -> Self {
         let mut line = Self::of(app, request, "call");
         line.span = Some(spans::request(name));
         line
-    }
-
-    /// Of a request that cannot be looked at any closer.
-    pub(super) fn of_nothing() -> Self {
-        Self {
-            what: "call",
-            ..Self::default()
-        }
     }
 
     pub(super) fn named(&mut self, dialect: &'static str, caller: &Caller) {
         self.dialect = Some(dialect);
         self.caller = match caller {
             Caller::Anyone => None,
-            named => Some(clipped(&named.to_string())),
+            named => Some(chosen(&named.to_string())),
         };
     }
 
-    /// Notes what is asked for; returns the spans that what it leads to belongs to.
-    pub(super) fn asked(&mut self, headers: &HeaderMap, call: &mut Call, app: &App) -> Spans {
-        if let Some(named) = &call.trace_id {
+    /// Notes what could be read of a request that is refused.
+    pub(super) fn named_itself(&mut self, headers: &HeaderMap, names: &Names) {
+        self.traced(headers, names.trace_id.as_deref());
+        self.call_id = names.call_id.as_deref().map(chosen);
+        self.asked_for = names.tool.as_deref().map(chosen);
+    }
+
+    fn traced(&mut self, headers: &HeaderMap, named: Option<&str>) {
+        if let Some(named) = named {
             let xray = self.invocation.xray.as_deref();
-            self.trace = Trace::of(headers, Some(&clipped(named)), xray);
+            self.trace = Trace::of(headers, Some(&clipped(named, LONGEST)), xray);
         }
+    }
+
+    /// Notes what is asked for; returns the spans that what it leads to belongs to.
+    pub(super) fn asked(&mut self, headers: &HeaderMap, call: &mut Call) -> Spans {
+        self.traced(headers, call.trace_id.as_deref());
         if call.call_id.is_none() {
-            call.made_id = Some(app.host.id().to_string());
+            call.made_id = Some(self.app.host.id().to_string());
         }
         let call_id = call.call_id.as_ref().or(call.made_id.as_ref());
-        self.call_id = call_id.map(|id| clipped(id));
-        self.asked_for = Some(clipped(&call.selector.qualified));
+        self.call_id = call_id.map(|id| chosen(id));
+        self.asked_for = Some(chosen(&call.selector.qualified));
         self.asked_version.clone_from(&call.selector.version);
         let request = self.span.clone().unwrap_or_else(Span::none);
         spans::place(&request, &self.trace);
+        self.is_placed = true;
         // Lines of tools show whose they are. On the level that only `off` leaves out.
         let call = tracing::error_span!(
             target: "lambda_tools::call",
@@ -130,13 +168,14 @@ impl Line {
     }
 
     /// Tools that were listed, or why not.
-    pub(super) fn listed(&self, app: &App, refused: Option<&str>) {
-        let took = self.took(app);
+    pub(super) fn listed(mut self, refused: Option<&str>) {
+        let line = self.written();
+        let took = line.took();
         match refused {
-            None => line!(info, self, took, outcome = "success"),
+            None => line!(info, line, took, outcome = "success"),
             Some(why) => line!(
                 warn,
-                self,
+                line,
                 took,
                 outcome = "failure",
                 developer_message = why
@@ -144,10 +183,19 @@ impl Line {
         }
     }
 
-    fn took(&self, app: &App) -> Duration {
-        let now = app.host.instant();
-        self.begun
-            .map_or(Duration::ZERO, |begun| now.saturating_duration_since(begun))
+    /// A request of which nobody wants to know that it was answered.
+    pub(super) fn needless(mut self) {
+        self.is_written = true;
+    }
+
+    fn written(&mut self) -> &Self {
+        self.is_written = true;
+        self
+    }
+
+    fn took(&self) -> Duration {
+        let now = self.app.host.instant();
+        now.saturating_duration_since(self.begun)
     }
 
     fn version(&self) -> Option<String> {
@@ -159,16 +207,17 @@ impl Line {
 
 impl Line {
     /// A call whose tool ran, now or before.
-    pub(super) fn outcome(&self, app: &App, outcome: &Outcome) {
-        let took = self.took(app);
-        let call_id = self.call_id.as_deref();
+    pub(super) fn outcome(mut self, outcome: &Outcome) {
+        let line = self.written();
+        let took = line.took();
+        let call_id = line.call_id.as_deref();
         let tool_ms = outcome.has_run.then(|| milliseconds(outcome.duration));
         let replayed = outcome.is_replay.then_some(true);
         let end = match &outcome.result {
             Ok(_) => {
                 line!(
                     info,
-                    self,
+                    line,
                     took,
                     outcome = "success",
                     call_id = call_id,
@@ -179,60 +228,55 @@ impl Line {
             }
             Err(failure) => {
                 let why = failure.parts().developer_message.as_deref();
+                let why = why.unwrap_or_else(|| failure.message());
                 line!(
                     warn,
-                    self,
+                    line,
                     took,
                     outcome = "failure",
                     call_id = call_id,
                     tool_ms = tool_ms,
                     replayed = replayed,
                     can_retry = failure.parts().can_retry,
-                    developer_message = why.unwrap_or_else(|| failure.message()),
+                    developer_message = &*clipped(why, LONGEST_MESSAGE),
                 );
                 End::Failure
             }
         };
-        self.ended(match end {
+        line.ended(match end {
             End::Failure => Some("failure"),
             _ => None,
         });
         let end = if outcome.is_replay { End::Replay } else { end };
-        self.count(app, end, took);
+        line.count(end, took);
     }
 
     /// A request that reached no tool.
-    pub(super) fn rejection(&self, app: &App, rejection: &Rejection) {
-        let took = self.took(app);
-        self.rejected(rejection, took);
+    pub(super) fn rejection(mut self, rejection: &Rejection) {
+        let line = self.written();
+        let took = line.took();
+        let why = detail_of(rejection);
+        line!(
+            warn,
+            line,
+            took,
+            outcome = "rejection",
+            reason = rejection.reason(),
+            call_id = line.call_id.as_deref(),
+            developer_message = &*clipped(&why, LONGEST_MESSAGE),
+        );
         let parameters = match rejection {
             Rejection::InvalidInput(errors) => errors.len(),
             _ => 0,
         };
         let reason = rejection.reason();
-        self.ended(Some(reason));
-        self.count(app, End::Rejection { reason, parameters }, took);
-    }
-
-    pub(super) fn rejected(&self, rejection: &Rejection, took: Duration) {
-        let why = match rejection {
-            Rejection::Unauthenticated(why) => (*why).to_owned(),
-            other => oxp::detail_of(other),
-        };
-        line!(
-            warn,
-            self,
-            took,
-            outcome = "rejection",
-            reason = rejection.reason(),
-            call_id = self.call_id.as_deref(),
-            developer_message = why,
-        );
+        line.ended(Some(reason));
+        line.count(End::Rejection { reason, parameters }, took);
     }
 
     fn ended(&self, error: Option<&str>) {
         if let Some(span) = self.span.as_ref().filter(|span| !span.is_disabled()) {
-            if self.asked_for.is_none() {
+            if !self.is_placed {
                 spans::place(span, &self.trace);
             }
             span.record("call_id", self.call_id.as_deref());
@@ -243,11 +287,13 @@ impl Line {
             if let Some(why) = error {
                 spans::failed(span, why);
             }
+            spans::end(span);
         }
     }
 
-    fn count(&self, app: &App, end: End, took: Duration) {
-        let Some(metrics) = app.metrics.as_ref().filter(|_| self.span.is_some()) else {
+    fn count(&self, end: End, took: Duration) {
+        let metrics = self.app.metrics.as_ref();
+        let Some(metrics) = metrics.filter(|_| self.span.is_some()) else {
             return;
         };
         let counted = Counted {
@@ -256,17 +302,52 @@ impl Line {
             took,
             cache: self.cache,
         };
-        metrics.count(&counted, app.guard.now());
+        metrics.count(&counted, self.app.guard.now());
     }
 }
 
-/// What callers choose is of any length, and logs are paid for.
-fn clipped(text: &str) -> String {
-    const LONGEST: usize = 256;
-    if text.len() <= LONGEST {
-        return text.to_owned();
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.is_written {
+            return;
+        }
+        let line = self.written();
+        let took = line.took();
+        line!(
+            warn,
+            line,
+            took,
+            outcome = "abandoned",
+            call_id = line.call_id.as_deref(),
+            developer_message = "The request was dropped before it was answered.",
+        );
+        line.ended(Some("abandoned"));
+        line.count(End::Abandoned, took);
     }
-    format!("{}…", &text[..text.floor_char_boundary(LONGEST)])
+}
+
+/// The line of a request whose body cannot be decoded, and of which nothing else is known.
+pub(super) fn undecodable(rejection: &Rejection) {
+    tracing::warn!(
+        target: LINES,
+        outcome = "rejection",
+        reason = rejection.reason(),
+        duration_ms = 0.0,
+        developer_message = detail_of(rejection),
+        "call"
+    );
+}
+
+fn detail_of(rejection: &Rejection) -> String {
+    match rejection {
+        Rejection::Unauthenticated(why) => (*why).to_owned(),
+        other => oxp::detail_of(other),
+    }
+}
+
+/// What callers choose.
+fn chosen(text: &str) -> String {
+    clipped(text, LONGEST).into_owned()
 }
 
 fn milliseconds(duration: Duration) -> Option<f64> {

@@ -46,13 +46,13 @@ pub(super) fn load(
     line.named(NAME, &admitted.caller);
     let detail = match document.get(&app.toolkit) {
         Ok(body) if oxp::size_as_sent(body) <= admitted.arrival.invocation.largest_answer => {
-            line.listed(app, None);
+            line.listed(None);
             return send(StatusCode::OK, body.clone().into());
         }
         Ok(_) => "The document is larger than what lies in front of this function can send.",
         Err(detail) => detail,
     };
-    line.listed(app, Some(detail));
+    line.listed(Some(detail));
     let refusal = Refusal::internal(detail);
     send(refusal.status, response::refused(&refusal, None).into())
 }
@@ -64,26 +64,29 @@ pub(super) async fn call(
     admitted: Admitted,
     mut line: Line,
 ) -> Response {
-    let Decoded { id, call } = request::decode(&admitted.body, document, &app.toolkit);
+    let Decoded { id, names, call } = request::decode(&admitted.body, document, &app.toolkit);
     let mut arrival = admitted.arrival;
     let largest = arrival.invocation.largest_answer;
     line.named(NAME, &admitted.caller);
     let result = match call {
         Ok(mut call) => {
-            arrival.spans = line.asked(&admitted.headers, &mut call, app);
+            arrival.spans = line.asked(&admitted.headers, &mut call);
             let spans = arrival.spans.clone();
             // It is large, and each span around it would move it.
             let performed = Box::pin(app.perform(call, arrival, admitted.caller, &mut line));
             spans.around(performed).await.map_err(Refusal::of)
         }
-        Err(refusal) => Err(refusal),
+        Err(refusal) => {
+            line.named_itself(&admitted.headers, &names);
+            Err(refusal)
+        }
     };
     match result {
         Ok(mut outcome) => {
             let is_replay = outcome.is_replay;
             // What is too large to send becomes a failure.
             let body = response::outcome(&mut outcome, id.as_deref(), largest);
-            line.outcome(app, &outcome);
+            line.outcome(&outcome);
             let mut response = send(StatusCode::OK, body.into());
             if is_replay {
                 let headers = response.headers_mut();
@@ -92,15 +95,15 @@ pub(super) async fn call(
             response
         }
         Err(refusal) => {
-            line.rejection(app, &refusal.rejection);
+            line.rejection(&refusal.rejection);
             refused(&refusal, id.as_deref())
         }
     }
 }
 
 /// A request that was not let in, or whose body did not arrive.
-pub(super) fn rejected(app: &App, rejection: Rejection, line: &Line) -> Response {
-    line.rejection(app, &rejection);
+pub(super) fn rejected(rejection: Rejection, line: Line) -> Response {
+    line.rejection(&rejection);
     refused(&Refusal::of(rejection), None)
 }
 

@@ -9,8 +9,6 @@ mod error;
 mod request;
 mod response;
 
-use std::time::Duration;
-
 use axum::response::Response;
 use http::{
     HeaderName, HeaderValue, StatusCode,
@@ -18,14 +16,17 @@ use http::{
 };
 use serde::Serialize;
 
-use super::{Admitted, App, REPLAY, log::Line};
+use super::{
+    Admitted, App, REPLAY,
+    log::{self, Line},
+};
 use crate::rejection::Rejection;
 
 pub(crate) use catalogue::Catalogue;
 use dialect::Dialect;
 use error::{ErrorBody, status_of};
 
-pub(super) use error::{UNAVAILABLE, clipped, detail_of};
+pub(super) use error::{LONGEST_NAME, UNAVAILABLE, detail_of};
 pub(super) use response::milliseconds;
 pub(crate) use response::size_as_sent;
 
@@ -51,7 +52,7 @@ pub(super) fn list(app: &App, admitted: &Admitted, mut line: Line) -> Response {
         Ok(form) => form,
         Err((dialect, rejection)) => {
             line.named(dialect.name(), &admitted.caller);
-            line.rejection(app, &rejection);
+            line.rejection(&rejection);
             return refused(dialect, &rejection);
         }
     };
@@ -60,14 +61,14 @@ pub(super) fn list(app: &App, admitted: &Admitted, mut line: Line) -> Response {
         Ok(body) => {
             let largest = admitted.arrival.invocation.largest_answer;
             if response::size_as_sent(body) <= largest {
-                line.listed(app, None);
+                line.listed(None);
                 return send(StatusCode::OK, body.clone().into());
             }
             "The list of tools is larger than what lies in front of this function can send."
         }
         Err(detail) => detail,
     };
-    line.listed(app, Some(detail));
+    line.listed(Some(detail));
     let message = "The list of tools cannot be sent";
     error_response(StatusCode::BAD_REQUEST, message, detail)
 }
@@ -80,20 +81,23 @@ pub(super) async fn call(app: &App, admitted: Admitted, mut line: Line) -> Respo
     line.named(dialect.name(), &admitted.caller);
     let result = match decoded.call {
         Ok(mut call) => {
-            arrival.spans = line.asked(&admitted.headers, &mut call, app);
+            arrival.spans = line.asked(&admitted.headers, &mut call);
             let spans = arrival.spans.clone();
             // It is large, and each span around it would move it.
             let performed = Box::pin(app.perform(call, arrival, admitted.caller, &mut line));
             spans.around(performed).await
         }
-        Err(rejection) => Err(rejection),
+        Err(rejection) => {
+            line.named_itself(&admitted.headers, &request::names_in(&admitted.body));
+            Err(rejection)
+        }
     };
     match result {
         Ok(mut outcome) => {
             let is_replay = outcome.is_replay;
             // What is too large to send becomes a failure.
             let body = response::outcome(dialect, &mut outcome, largest);
-            line.outcome(app, &outcome);
+            line.outcome(&outcome);
             let mut response = send(StatusCode::OK, body.into());
             if is_replay {
                 let headers = response.headers_mut();
@@ -102,15 +106,15 @@ pub(super) async fn call(app: &App, admitted: Admitted, mut line: Line) -> Respo
             response
         }
         Err(rejection) => {
-            line.rejection(app, &rejection);
+            line.rejection(&rejection);
             refused(dialect, &rejection)
         }
     }
 }
 
 /// A rejection before the dialect is known: flat, without `$schema`.
-pub(super) fn rejected(app: &App, rejection: &Rejection, line: &Line) -> Response {
-    line.rejection(app, rejection);
+pub(super) fn rejected(rejection: &Rejection, line: Line) -> Response {
+    line.rejection(rejection);
     refused(Dialect::Header, rejection)
 }
 
@@ -157,7 +161,7 @@ pub(super) fn method_not_allowed() -> Response {
 /// A body that did not arrive as it was sent.
 pub(crate) fn undecodable_body(detail: &str) -> Response {
     let rejection = Rejection::malformed("The request body cannot be decoded", detail);
-    Line::of_nothing().rejected(&rejection, Duration::ZERO);
+    log::undecodable(&rejection);
     refused(Dialect::Header, &rejection)
 }
 

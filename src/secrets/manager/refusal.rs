@@ -40,7 +40,14 @@ fn own_error(code: &str, message: &str, action: &str, resource: &str) -> Option<
         "AccessDeniedException" if message.contains("KMS") => StoreError::denied(format!(
             "allow kms:Decrypt on the KMS key with which {resource} is encrypted"
         )),
-        "AccessDeniedException" => StoreError::denied(format!("allow {action} on {resource}")),
+        "AccessDeniedException" if resource == "*" => {
+            StoreError::denied(format!("allow {action} on {resource}"))
+        }
+        // What may be read is decided before it is looked for, by the name alone where there is
+        // no secret.
+        "AccessDeniedException" => StoreError::denied(format!(
+            "allow {action} on {resource}; if that is allowed, there is no such secret"
+        )),
         "DecryptionFailure" => {
             StoreError::undecodable(format!("{resource} cannot be decrypted with its KMS key"))
         }

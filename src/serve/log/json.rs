@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -126,13 +127,23 @@ impl<'writer> FormatFields<'writer> for Json {
         writer.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 
-    /// What is recorded later stands behind the rest.
+    /// What is recorded later stands behind the rest, or in the place of what it was before.
     fn add_fields(
         &self,
         current: &'writer mut FormattedFields<Self>,
         fields: &Record<'_>,
     ) -> fmt::Result {
-        self.format_fields(current.as_writer(), fields)
+        self.format_fields(current.as_writer(), fields)?;
+        let object = format!("{{{}}}", current.fields.trim_start_matches(','));
+        // A name that is there twice counts as its last.
+        if let Ok(all) = serde_json::from_str::<Map<String, Value>>(&object) {
+            current.fields.clear();
+            for (name, value) in all {
+                let name = Value::from(name);
+                write!(current.as_writer(), ",{name}:{value}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -201,7 +212,7 @@ mod tests {
         sync::{Arc, Mutex},
     };
 
-    use serde_json::{Value, json};
+    use serde_json::json;
     use tracing_subscriber::{fmt::MakeWriter, layer::SubscriberExt};
 
     #[derive(Clone, Default)]
@@ -278,6 +289,7 @@ mod tests {
             tracing::info!(target: LINES, requestId = "r-2", "of the call");
             let _own = tracing::info_span!("theirs", page = 2).entered();
             let inner = tracing::info_span!("innermost", name = "x", late = tracing::field::Empty);
+            inner.record("late", 1);
             inner.record("late", "y");
             let _inner = inner.entered();
             tracing::info!("deeper");

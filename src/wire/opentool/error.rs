@@ -8,6 +8,7 @@ use http::StatusCode;
 use crate::{
     rejection::{Missing, Rejection},
     schema::ParameterErrors,
+    text::clipped,
 };
 
 /// JSON-RPC 2.0: the body is not JSON.
@@ -119,7 +120,8 @@ impl Refusal {
 }
 
 fn unknown(name: &str, closest: Option<&str>) -> String {
-    let found = format!("Tool '{}' was not found", super::oxp::clipped(name));
+    let name = clipped(name, super::oxp::LONGEST_NAME);
+    let found = format!("Tool '{name}' was not found");
     match closest {
         Some(closest) => format!("{found}; did you mean '{closest}'?"),
         None => found,

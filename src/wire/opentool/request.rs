@@ -15,6 +15,7 @@ use crate::{
     call::{Call, Given},
     id::Selector,
     rejection::Rejection,
+    wire::log::Names,
 };
 
 /// An id as it came: a JSON string or number.
@@ -23,13 +24,27 @@ pub(super) type Id = RawValue;
 /// A request as far as it could be read.
 pub(super) struct Decoded {
     pub(super) id: Option<Box<Id>>,
+    /// For the log, of a request that is refused.
+    pub(super) names: Names,
     pub(super) call: Result<Call, Refusal>,
 }
 
 impl Decoded {
     fn refused(id: Option<Box<Id>>, code: i32, detail: impl Into<String>) -> Self {
-        let call = Err(Refusal::malformed(code, detail));
-        Self { id, call }
+        Self {
+            names: Names {
+                call_id: id.as_deref().and_then(id_in),
+                ..Names::default()
+            },
+            id,
+            call: Err(Refusal::malformed(code, detail)),
+        }
+    }
+
+    fn of_method(self, method: &str) -> Self {
+        let tool = Some(method.to_owned());
+        let names = Names { tool, ..self.names };
+        Self { names, ..self }
     }
 }
 
@@ -78,15 +93,31 @@ pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Dec
         None => Value::Object(serde_json::Map::new()),
         Some(params @ Value::Object(_)) => params,
         Some(Value::Array(_)) => {
-            let mut refusal =
-                Refusal::malformed(INVALID_PARAMS, "'params' must be an object: name by name.");
-            refusal.status = http::StatusCode::OK;
-            let call = Err(refusal);
-            return Decoded { id, call };
+            let detail = "'params' must be an object: name by name.";
+            let mut decoded = Decoded::refused(id, INVALID_PARAMS, detail).of_method(&method);
+            if let Err(refusal) = &mut decoded.call {
+                refusal.status = http::StatusCode::OK;
+            }
+            return decoded;
         }
-        Some(_) => return Decoded::refused(id, INVALID_REQUEST, "'params' must be an object."),
+        Some(_) => {
+            let detail = "'params' must be an object.";
+            return Decoded::refused(id, INVALID_REQUEST, detail).of_method(&method);
+        }
     };
-    let call = selector_of(&method, document, toolkit).map(|selector| Call {
+    let selector = match selector_of(&method, document, toolkit) {
+        Ok(selector) => selector,
+        Err(refusal) => {
+            let names = Names {
+                tool: Some(method),
+                call_id: Some(call_id),
+                trace_id: None,
+            };
+            let call = Err(refusal);
+            return Decoded { id, names, call };
+        }
+    };
+    let call = Ok(Call {
         selector,
         // What some clients send for what they have not set.
         call_id: Some(call_id).filter(|id| !id.is_empty()),
@@ -95,7 +126,8 @@ pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Dec
         input,
         given: Given::default(),
     });
-    Decoded { id, call }
+    let names = Names::default();
+    Decoded { id, names, call }
 }
 
 fn request_in(body: &[u8]) -> Result<Request<'_>, (i32, String)> {

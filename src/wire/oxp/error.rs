@@ -11,9 +11,13 @@ use crate::{
     rejection::{Challenge, Missing, Rejection},
     requirement::SecretRequirement,
     schema::ParameterErrors,
+    text::clipped,
 };
 
 pub(crate) const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
+
+/// Neither ids nor names of functions have a length that would end.
+pub(crate) const LONGEST_NAME: usize = 128;
 
 /// The status of a rejection.
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
@@ -147,9 +151,12 @@ fn unknown_tool(qualified: &str, closest: Option<&str>) -> ErrorBody<'static> {
     let detail = match closest {
         Some(closest) => format!(
             "{} is not a tool of this server; did you mean {closest}?",
-            clipped(qualified)
+            clipped(qualified, LONGEST_NAME)
         ),
-        None => format!("{} is not a tool of this server.", clipped(qualified)),
+        None => format!(
+            "{} is not a tool of this server.",
+            clipped(qualified, LONGEST_NAME)
+        ),
     };
     ErrorBody::plain(not_found(qualified), detail)
 }
@@ -169,18 +176,8 @@ fn unknown_version(
 
 /// The specification's text, with the tool's name as models know it.
 fn not_found(qualified: &str) -> String {
-    let name = clipped(qualified).replace('.', "_");
+    let name = clipped(qualified, LONGEST_NAME).replace('.', "_");
     format!("Tool '{name}' was not found")
-}
-
-/// Neither ids nor names of functions have a length that would end.
-pub(crate) fn clipped(qualified: &str) -> String {
-    const LONGEST: usize = 128;
-    if qualified.len() <= LONGEST {
-        return qualified.to_owned();
-    }
-    let end = qualified.floor_char_boundary(LONGEST);
-    format!("{}…", &qualified[..end])
 }
 
 fn missing_requirements(missing: &Missing) -> ErrorBody<'_> {
@@ -229,19 +226,5 @@ fn missing_requirements(missing: &Missing) -> ErrorBody<'_> {
             secrets: &requirements.secrets,
         }),
         ..ErrorBody::plain(message, detail)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::clipped;
-
-    #[test]
-    fn what_is_too_long_is_clipped_between_characters() {
-        assert_eq!(clipped("T.Tool"), "T.Tool");
-        for text in ["a".repeat(200), format!("a{}", "é".repeat(200))] {
-            let clipped = clipped(&text);
-            assert!(clipped.len() <= 131 && clipped.ends_with('…'), "{clipped}");
-        }
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     Secret,
     call::{Call, Given},
     rejection::Rejection,
+    wire::log::Names,
 };
 
 type Object = Map<String, Value>;
@@ -49,6 +50,25 @@ pub(super) fn decode(headers: &HeaderMap, body: &[u8]) -> Decoded {
     };
     let rejection = Rejection::malformed("The request cannot be understood", detail);
     Decoded::refused(Dialect::Header, rejection)
+}
+
+/// How a request that is refused calls what it asks for, for the log.
+pub(super) fn names_in(body: &[u8]) -> Names {
+    let Ok(Value::Object(mut body)) = serde_json::from_slice(body) else {
+        return Names::default();
+    };
+    if let Some(Value::Object(request)) = body.swap_remove("request") {
+        body = request;
+    }
+    let mut text = |name: &str| match body.swap_remove(name) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    Names {
+        tool: text("tool_id"),
+        call_id: text("call_id"),
+        trace_id: text("trace_id"),
+    }
 }
 
 fn bare(headers: &HeaderMap, body: Object) -> Decoded {

@@ -34,6 +34,12 @@ async fn hang() -> StatusCode {
     std::future::pending().await
 }
 
+/// Takes everything and says that it does not.
+async fn refuse(State(bodies): State<Bodies>, body: Bytes) -> StatusCode {
+    bodies.lock().unwrap().push(body);
+    StatusCode::SERVICE_UNAVAILABLE
+}
+
 /// Answers from the second request on.
 async fn be_late(
     State(bodies): State<Bodies>,
@@ -52,6 +58,7 @@ impl Collector {
         let router = Router::new()
             .route("/v1/traces", post(take))
             .route("/hangs/v1/traces", post(hang))
+            .route("/refuses/v1/traces", post(refuse))
             .route("/late/v1/traces", post(be_late))
             .layer(Extension(Arc::new(AtomicBool::new(false))))
             .with_state(Arc::clone(&bodies));

@@ -24,11 +24,11 @@ use serde_json::{Value, json};
 
 use crate::{
     aws::{Emulator, Gate},
-    collector::Collector,
+    collector::{Collector, attribute},
     lambda::{event, invoke_on},
-    observed::exporting,
     stub::Stub,
     support::{function, repository, runs_as_function, toolbox},
+    traced::exporting,
 };
 
 /// In every secret value, and nowhere else.
@@ -476,21 +476,37 @@ async fn a_careless_tool_brings_no_secret_to_light() {
         .iter()
         .flat_map(|way| [call(way, json!([])), call(way, given.clone())]);
     let events: Vec<_> = events.collect();
-    let function = function("leaks::careless_function");
-    let environment = [("TOOLS_AUTH", "none"), ("KEY", "stored-Xmark-0123456789")];
-    let printed = search("careless", function, &events, &environment).await;
-    let traced = printed.iter().filter(|line| line.contains("with [secret]"));
-    assert_eq!(traced.count(), 2);
-    // Five ways to panic, each with a secret from the call and from the environment.
-    let panics: Vec<_> = printed
-        .iter()
-        .filter(|line| line.contains("a tool panicked"))
-        .collect();
-    assert_eq!(panics.len(), 10);
-    for panic in panics {
-        let shows_type_only = panic.contains("Secret(…)");
-        assert!(panic.contains("[secret]") || shows_type_only, "{panic}");
+    let collector = Collector::start().await;
+    let url = collector.url();
+    for format in ["JSON", "Text"] {
+        let function = function("leaks::careless_function");
+        let environment = [
+            ("TOOLS_AUTH", "none"),
+            ("KEY", "stored-Xmark-0123456789"),
+            ("AWS_LAMBDA_LOG_FORMAT", format),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
+        ];
+        let printed = search("careless", function, &events, &environment).await;
+        let traced = printed.iter().filter(|line| line.contains("with [secret]"));
+        assert_eq!(traced.count(), 2, "{format}");
+        // Five ways to panic, each with a secret from the call and from the environment.
+        let panics: Vec<_> = printed
+            .iter()
+            .filter(|line| line.contains("a tool panicked"))
+            .collect();
+        assert_eq!(panics.len(), 10, "{format}");
+        for panic in panics {
+            let shows_type_only = panic.contains("Secret(…)");
+            assert!(panic.contains("[secret]") || shows_type_only, "{panic}");
+        }
     }
+    // Nor in the spans that it makes.
+    let own = collector.span("own").await;
+    let text = attribute(&own.attributes, "text").unwrap();
+    assert_eq!(text, "https://api.example/?key=[secret]&t=[secret]");
+    let exported = collector.bodies().into_iter();
+    let exported = exported.map(|body| String::from_utf8_lossy(&body).into_owned());
+    assert_unmarked("spans", exported);
 }
 
 /// A store whose value was changed after it was first read.

@@ -1,33 +1,29 @@
-//! What a running function says of itself: its log, its metrics and its spans, held to the tables
-//! in `docs/operations.md`.
+//! What a running function says of itself: its log and its metrics, held to the tables in
+//! `docs/operations.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    process::Command,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
-use lambda_tools::{Failure, Server, Tool, Toolkit, serve};
-use opentelemetry_proto::tonic::trace::v1::Span;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use axum::body::Bytes;
 use serde_json::{Value, json};
-use tracing::Instrument;
 
 use crate::{
     aws::Emulator,
     collector::{Collector, attribute},
     lambda::{Platform, event, invoke_on, request_id},
+    night::night,
     servers::TWILIO_KEY,
     stub::Stub,
-    support::{Running, function, isolated, repository, runs_as_function, toolbox},
+    support::{Running, repository, toolbox},
 };
 
 const KEY: &str = "key-for-the-log-0123456789";
-const X_RAY: &str = "5759e988bd862e3fe1be46a994272793";
+pub(crate) const X_RAY: &str = "5759e988bd862e3fe1be46a994272793";
 
-const LONG: Option<Duration> = Some(Duration::from_secs(10));
+pub(crate) const LONG: Option<Duration> = Some(Duration::from_secs(10));
 
 /// Where no number, text or secret of a call may appear.
 const MARK: &str = "8675309";
@@ -61,7 +57,7 @@ pub(crate) fn quoted(cell: &str) -> Vec<String> {
         .collect()
 }
 
-fn calling(body: &Value, headers: &[(&str, &str)]) -> Value {
+pub(crate) fn calling(body: &Value, headers: &[(&str, &str)]) -> Value {
     let mut event = event("calculator/add.header-form");
     let oxp_version = event["headers"].as_object_mut().unwrap();
     oxp_version.remove("oxp-version");
@@ -83,12 +79,37 @@ fn opentool(body: &Value) -> Value {
     event
 }
 
-fn list() -> Value {
+pub(crate) fn list() -> Value {
     let mut event = keyed(&json!(null));
     event["rawPath"] = json!("/tools");
     event["requestContext"]["http"] = json!({"method": "GET", "path": "/tools"});
     event.as_object_mut().unwrap().remove("body");
     event
+}
+
+/// Requests that are refused before they are understood, known by the names that could be read.
+fn refused_early() -> Vec<(Value, Value)> {
+    vec![
+        (
+            opentool(
+                &json!({"jsonrpc": "2.0", "id": "c-8", "method": "Calculator_Add", "params": []}),
+            ),
+            json!({
+                "outcome": "rejection", "reason": "malformed", "dialect": "opentool",
+                "tool": "Calculator_Add", "call_id": "c-8",
+            }),
+        ),
+        (
+            opentool(&json!({"jsonrpc": "2.0", "id": 9, "method": "Calculator_Plus"})),
+            json!({"reason": "unknown_tool", "tool": "Calculator_Plus", "call_id": "9"}),
+        ),
+        (
+            keyed(&json!({"tool_id": "No", "call_id": "c-10", "trace_id": "t-10"})),
+            json!({
+                "reason": "invalid_tool_id", "tool": "No", "call_id": "c-10", "trace_id": "t-10",
+            }),
+        ),
+    ]
 }
 
 /// A request of each kind, with what has to be in its line.
@@ -123,7 +144,10 @@ fn requests() -> Vec<(Value, Value)> {
     vec![
         (
             keyed(&add("c-1")),
-            json!({"outcome": "success", "cold_start": true, "call_id": "c-1", "trace_id": "order 66"}),
+            json!({
+                "outcome": "success", "cold_start": true, "call_id": "c-1",
+                "trace_id": "order 66", "trace": X_RAY,
+            }),
         ),
         (
             keyed(&once),
@@ -141,7 +165,7 @@ fn requests() -> Vec<(Value, Value)> {
         (keyed(&sms), success("SMS.Send", "0.1.2", "oxp-header")),
         (
             keyed(&sms),
-            json!({"outcome": "success", "trace_id": X_RAY}),
+            json!({"outcome": "success", "trace_id": X_RAY, "trace": null}),
         ),
         (
             keyed(&json!({
@@ -285,7 +309,7 @@ async fn the_log_and_the_metrics_are_what_the_tables_say() {
         // Works with the local server only.
         ("LOG_CALLS", "yes"),
     ];
-    let requests = requests();
+    let requests = [requests(), refused_early()].concat();
     let events: Vec<_> = requests.iter().map(|(it, _)| (it.clone(), LONG)).collect();
     let (answers, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
     for line in &printed {
@@ -331,10 +355,10 @@ async fn the_log_and_the_metrics_are_what_the_tables_say() {
     assert_eq!(reads["SecretCacheMisses"], 1);
     assert_metrics(&[&metrics[..], &[reads]].concat());
     let sum = |name: &str| -> u64 { metrics.iter().filter_map(|it| it[name].as_u64()).sum() };
-    assert_eq!(sum("Calls"), 12);
+    assert_eq!(sum("Calls"), 15);
     assert_eq!((sum("Failures"), sum("Replays")), (1, 1));
     assert_eq!(sum("ValidationErrors"), 2);
-    assert_eq!(sum("Rejections"), 3);
+    assert_eq!(sum("Rejections"), 6);
     assert_eq!(sum("SecretCacheHits"), 5);
     // What callers make up is no dimension.
     let unknown = metrics.iter().find(|it| it["reason"] == "unknown_tool");
@@ -354,7 +378,11 @@ async fn lines_of_text_can_be_asked_for() {
     // Nobody has waited for this process.
     let environment = [("AWS_LAMBDA_INITIALIZATION_TYPE", "provisioned-concurrency")];
     let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
-    assert!(!printed[0].contains("cold_start"), "{printed:?}");
+    let line = printed
+        .iter()
+        .find(|line| line.contains("success"))
+        .unwrap();
+    assert!(!line.contains("cold_start"), "{line}");
     // And a level: this one is not logged.
     let environment = [("AWS_LAMBDA_LOG_LEVEL", "ERROR")];
     let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
@@ -380,328 +408,41 @@ async fn inputs_and_outputs_can_be_seen_locally() {
     }
 }
 
-/// Not a test by itself: the toolbox with the features that this program is built with, which the
-/// program `toolbox` need not be.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "is started by other tests"]
-async fn exporting_toolbox() {
-    if runs_as_function() {
-        let tools = toolbox::tools(toolbox::Endpoints::from_env());
-        if let Err(error) = serve(toolbox::server(tools).unwrap()).await {
-            eprintln!("{error}");
-            std::process::exit(1);
-        }
-    }
-}
-
-pub(crate) fn exporting() -> Command {
-    isolated(function("observed::exporting_toolbox"))
-}
-
-const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-
-#[tokio::test]
-async fn spans_have_the_callers_trace() {
-    let collector = Collector::start().await;
-    let url = collector.url();
-    let environment = [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
-        ("AWS_REGION", "us-east-1"),
-    ];
-    let add = json!({"tool_id": "Calculator.Add", "call_id": "c-1", "input": {"a": 1, "b": 2}});
-    let with = |name: &str, value: &str| {
-        let mut body = add.clone();
-        body[name] = json!(value);
-        body
-    };
-    let (uuid, w3c) = ("4bf92f35-77b3-4da6-a3ce-929d0e0e4736", &PARENT[3..35]);
-    let failing = json!({"tool_id": "SMS.Send", "input": {"to": "+15005550006", "message": "x"}});
-    let mut refused = failing.clone();
-    refused["context"] = json!({"secrets": [{"id": "TWILIO_API_KEY", "value": "no key"}]});
-    let cases = [
-        // The trace, its parent, the call and what is wrong.
-        (
-            calling(&with("trace_id", uuid), &[("traceparent", PARENT)]),
-            w3c,
-            "b7ad6b7169203331",
-            "",
-        ),
-        (
-            calling(&with("trace_id", uuid), &[]),
-            "4bf92f3577b34da6a3ce929d0e0e4736",
-            "",
-            "",
-        ),
-        (
-            calling(&with("trace_id", "order 66"), &[]),
-            X_RAY,
-            "53995c3f42cd8ad8",
-            "",
-        ),
-        (calling(&add, &[]), X_RAY, "53995c3f42cd8ad8", ""),
-        (
-            calling(&failing, &[("traceparent", PARENT)]),
-            w3c,
-            "b7ad6b7169203331",
-            "missing_requirements",
-        ),
-        (calling(&refused, &[]), X_RAY, "53995c3f42cd8ad8", "failure"),
-        (
-            calling(&json!({"tool_id": "No"}), &[]),
-            X_RAY,
-            "53995c3f42cd8ad8",
-            "invalid_tool_id",
-        ),
-    ];
-    let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
-    let mut before = 0;
-    for (event, trace, parent, wrong) in &cases {
-        platform.hand_over(&[(event.clone(), LONG)]);
-        platform.reports(1).await;
-        // They were there before the answer.
-        let spans = collector.spans();
-        let spans = &spans[before..];
-        before += spans.len();
-        assert_eq!(
-            spans.len(),
-            if ["", "failure"].contains(wrong) {
-                2
-            } else {
-                1
-            },
-            "{spans:#?}"
-        );
-        assert_call(spans, trace, parent, wrong);
-    }
-    let spans = collector.spans();
-    // X-Ray's trace is not lost where another one wins.
-    assert_eq!(hex(&spans[1].links[0].trace_id), X_RAY);
-    assert_eq!(
-        attribute(&spans[5].attributes, "trace_id").as_deref(),
-        Some("order 66")
-    );
-    let resource = collector.resource();
-    assert_eq!(
-        attribute(&resource, "service.name").as_deref(),
-        Some("toolbox")
-    );
-    assert_eq!(
-        attribute(&resource, "cloud.region").as_deref(),
-        Some("us-east-1")
-    );
-    assert_attributes_documented(&spans);
-    // Who says that the trace is not recorded is heard.
-    let event = calling(&add, &[("traceparent", &PARENT.replace("-01", "-00"))]);
-    platform.hand_over(&[(event, LONG)]);
-    platform.reports(1).await;
-    assert_eq!(collector.spans().len(), spans.len());
-}
-
-/// The spans of one call: where they are, and what they say went wrong.
-fn assert_call(spans: &[Span], trace: &str, parent: &str, wrong: &str) {
-    let request = spans.last().unwrap();
-    assert_eq!(request.name, "POST /tools/call");
-    assert_eq!(hex(&request.trace_id), trace);
-    if !parent.is_empty() {
-        assert_eq!(hex(&request.parent_span_id), parent);
-    }
-    let error = attribute(&request.attributes, "error.type").unwrap_or_default();
-    assert_eq!(error, wrong);
-    let status = request.status.as_ref().map_or(0, |it| it.code);
-    assert_eq!(status, if wrong.is_empty() { 0 } else { 2 });
-    if wrong == "failure" {
-        assert_eq!(spans[0].name, "execute_tool SMS.Send");
-        let error = attribute(&spans[0].attributes, "error.type");
-        assert_eq!(error.as_deref(), Some("failure"));
-        assert_eq!(spans[0].status.as_ref().map(|it| it.code), Some(2));
-    }
-    if wrong.is_empty() {
-        let tool = &spans[0];
-        assert_eq!(tool.name, "execute_tool Calculator.Add");
-        assert_eq!(tool.parent_span_id, request.span_id);
-        assert_eq!(tool.trace_id, request.trace_id);
-        let called = attribute(&tool.attributes, "gen_ai.tool.call.id");
-        assert_eq!(called.as_deref(), Some("c-1"));
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn assert_attributes_documented(spans: &[Span]) {
-    let rows = table("span");
-    let mut seen: BTreeSet<(usize, String)> = BTreeSet::new();
-    for span in spans {
-        let row = usize::from(span.name.starts_with("execute_tool"));
-        for attribute in &span.attributes {
-            seen.insert((row, attribute.key.clone()));
-        }
-    }
-    let mut documented: BTreeSet<_> = BTreeSet::new();
-    for (number, row) in rows.iter().enumerate() {
-        documented.extend(quoted(&row[2]).into_iter().map(|name| (number, name)));
-    }
-    let beside: Vec<_> = seen.difference(&documented).collect();
-    assert!(beside.is_empty(), "not in the table: {beside:?}");
-    let never: Vec<_> = documented.difference(&seen).collect();
-    assert!(never.is_empty(), "never there: {never:?}");
-}
-
-#[tokio::test]
-async fn a_collector_that_does_not_answer_costs_a_second() {
-    let collector = Collector::start().await;
-    let hangs = format!("{}/hangs", collector.url());
-    for (endpoint, limit, longest) in [
-        (&*hangs, LONG, 1900),
-        // Nor the answer, where there is less time than that.
-        (&*hangs, Some(Duration::from_millis(700)), 700),
-        // Nobody is there, and nobody is asked twice.
-        ("http://127.0.0.1:9", LONG, 500),
-    ] {
-        let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)];
-        let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
-        platform.hand_over(&[(list(), LONG)]);
-        platform.reports(1).await;
-        let begun = Instant::now();
-        platform.hand_over(&[(event("calculator/add.header-form"), limit)]);
-        let (failed, answer, in_time) = platform.reports(1).await.remove(0);
-        assert!(!failed && in_time, "{answer}");
-        assert_eq!(answer["statusCode"], 200);
-        assert!(begun.elapsed() < Duration::from_millis(longest));
-        let lines = platform.end();
-        let says = lines
-            .iter()
-            .any(|line| line.contains("spans are not exported"));
-        assert!(says, "{lines:?}");
-    }
-}
-
-#[tokio::test]
-async fn spans_that_were_not_taken_are_sent_with_the_next() {
-    let collector = Collector::start().await;
-    let url = format!("{}/late", collector.url());
-    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
-    let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
-    for spans in [0, 4] {
-        platform.hand_over(&[(event("calculator/add.header-form"), LONG)]);
-        platform.reports(1).await;
-        assert_eq!(collector.spans().len(), spans);
-    }
-}
-
-#[tokio::test]
-async fn a_protocol_that_is_not_spoken_ends_the_start() {
-    let output = exporting()
-        .env("PORT", "0")
-        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("http/protobuf"), "{said}");
-}
-
-/// Is more than can be sent.
-#[derive(Deserialize, JsonSchema)]
-struct Fill {}
-
-async fn fill(_: Fill) -> Result<String, Failure> {
-    Ok("x".repeat(7_000_000))
-}
-
-/// Leaves something running.
-#[derive(Deserialize, JsonSchema)]
-struct Leave {}
-
-async fn leave(_: Leave) -> Result<(), Failure> {
-    tracing::info!(left = 1, "a line of the tool");
-    let late = tokio::time::sleep(Duration::from_millis(300));
-    tokio::spawn(late.instrument(tracing::info_span!("left behind")));
-    Ok(())
-}
-
-/// Not a test by itself: the function that the next test runs as a process of its own.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "is started by the test below"]
-async fn ending_function() {
-    if runs_as_function() {
-        let tools = [
-            Tool::new("Night.Leave@1.0.0", leave),
-            Tool::new("Night.Fill@1.0.0", fill),
-        ];
-        let server = Server::new(Toolkit::new(tools).unwrap()).on_shutdown(|| async {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            println!("The hook has run.");
-        });
-        serve(server).await.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_is_sent_when_lambda_ends_the_process() {
-    let collector = Collector::start().await;
-    let url = collector.url();
-    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
-    let mut command = function("observed::ending_function");
-    let mut platform = Platform::start(&mut command, &[], &environment).await;
-    let call = calling(
-        &json!({"tool_id": "Night.Leave", "call_id": "c-1", "trace_id": "t-1"}),
-        &[],
-    );
-    platform.hand_over(&[(call, LONG)]);
-    platform.reports(1).await;
-    // What the tool says is said to be its own.
-    let line = platform.function.line_with("a line of the tool", 5);
-    let line: Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(line["left"], 1);
-    for (name, value) in [
-        ("requestId", &*request_id(0)),
-        ("call_id", "c-1"),
-        ("trace_id", "t-1"),
-        ("tool", "Night.Leave"),
-    ] {
-        assert_eq!(line[name], value, "{line}");
-    }
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let is_late = |span: &Span| span.name == "left behind";
-    assert!(!collector.spans().iter().any(is_late));
-    platform.function.signal("TERM");
-    platform.function.line_with("The hook has run.", 5);
-    assert_eq!(platform.function.ends_within(5), Some(0));
-    let late = collector.span("left behind").await;
-    let tool = collector.span("execute_tool Night.Leave").await;
-    assert_eq!(late.trace_id, tool.trace_id);
-    assert_eq!(late.parent_span_id, tool.span_id);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_line_says_what_the_caller_got() {
-    let mut command = function("observed::ending_function");
-    let mut platform = Platform::start(&mut command, &[], &[]).await;
+    let mut command = night();
+    let collector = Collector::start().await;
+    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*collector.url())];
+    let mut platform = Platform::start(&mut command, &[], &environment).await;
     let huge = "x".repeat(1_000_000);
     let calls = [
         json!({"tool_id": "Night.Fill"}),
         json!({"tool_id": "Night.Leave"}),
         json!({"tool_id": "Night.Leave", "call_id": huge, "trace_id": huge}),
         json!({"tool_id": format!("Night.{huge}")}),
+        json!({"tool_id": "Night.Quote"}),
+        json!({"tool_id": "Night.Block"}),
     ];
     let events = calls.map(|call| (calling(&call, &[]), LONG));
     platform.hand_over(&events);
-    let reports = platform.reports(4).await;
+    let reports = platform.reports(6).await;
+    // All spans are there, also of a tool that cannot be stopped, and none is as long as what
+    // callers have chosen.
+    let spans = collector.spans();
+    let of_calls = spans.iter().filter(|span| span.name != "left behind");
+    assert_eq!(of_calls.count(), 11);
+    let longest = collector.bodies().iter().map(Bytes::len).max();
+    assert!(longest.unwrap() < 5000, "{longest:?}");
+    let blocked = collector.span("execute_tool Night.Block").await;
+    let error = attribute(&blocked.attributes, "error.type");
+    assert_eq!(error.as_deref(), Some("stopped"));
     let bodies: Vec<Value> = reports
         .iter()
         .map(|(_, answer, _)| serde_json::from_str(answer["body"].as_str().unwrap()).unwrap())
         .collect();
     let printed = platform.end();
     // What callers choose is cut in all lines, not in answers.
-    assert!(printed.iter().all(|line| line.len() < 2000), "too long");
+    assert!(printed.iter().all(|line| line.len() < 5000), "too long");
     assert_eq!(bodies[2]["call_id"], huge);
     let lines: Vec<Value> = printed
         .iter()
@@ -725,5 +466,31 @@ async fn the_line_says_what_the_caller_got() {
     assert!(made.is_string());
     assert_eq!(&calls[1]["call_id"], made);
     assert_eq!(&of_tool.unwrap()["call_id"], made);
+    for name in ["call_id", "trace_id"] {
+        assert_eq!(calls[2][name], format!("{}…", &huge[..256]));
+    }
     assert_eq!(calls[3]["reason"], "unknown_tool");
+    assert_eq!(bodies[4]["error"]["developer_message"], huge);
+    assert_eq!(calls[4]["developer_message"], format!("{}…", &huge[..4096]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_goes_away_leaves_a_line() {
+    let mut command = night();
+    command
+        .env("TOOLS_METRICS", "cloudwatch")
+        .env("NO_COLOR", "1");
+    let (running, url) = Running::serving(&mut command);
+    let body = json!({"tool_id": "Night.Sleep", "call_id": "c-1"});
+    let sent = reqwest::Client::new()
+        .post(format!("{url}/tools/call"))
+        .timeout(Duration::from_millis(300))
+        .body(body.to_string());
+    assert!(sent.send().await.unwrap_err().is_timeout());
+    let line = running.line_with("abandoned", 5);
+    for text in ["WARN", "call_id=\"c-1\"", "tool=\"Night.Sleep\""] {
+        assert!(line.contains(text), "{line}");
+    }
+    let metrics: Value = serde_json::from_str(&running.line_with("_aws", 5)).unwrap();
+    assert_eq!(metrics["Calls"], 1);
 }

@@ -282,6 +282,10 @@ async fn errors_are_told_apart() {
     let allow = "allow secretsmanager:GetSecretValue on \
                  arn:aws:secretsmanager:us-east-1:*:secret:tools-??????";
     assert!(detail.contains(allow), "{detail}");
+    assert!(
+        detail.contains("; if that is allowed, there is no such secret"),
+        "{detail}"
+    );
     gate.refuse(400, "AccessDeniedException", "Access to KMS is not allowed");
     let (_, detail) = says(json()).await;
     assert!(detail.contains("allow kms:Decrypt"), "{detail}");

@@ -115,6 +115,10 @@ fn action_named(method: &str) -> String {
 fn actions_in(text: &str, service: &str, marker: &str) -> Names {
     // However a chain is broken into lines.
     let text: String = text.split_whitespace().collect();
+    // A client that is kept would be called where nobody looks.
+    let client = marker.trim_end_matches('.');
+    let kept = text.matches(client).count() - text.matches(marker).count();
+    assert_eq!(kept, 0, "call the client of {service} where it is got");
     let methods = text.split(marker).skip(1);
     let methods = methods.map(|call| call.split('(').next().unwrap().to_owned());
     methods
@@ -215,7 +219,10 @@ fn the_toolbox_may_read_the_secrets_that_its_tools_need() {
         .map(String::as_str)
         .chain(["TOOLS_GOOGLE_CLIENT_SECRET"])
     {
-        assert!(readable.contains(&format!("/{id}-??????")), "{id}");
+        // With what Secrets Manager puts behind the name, and without, as long as it is not there.
+        for arn in [format!("/{id}-??????\""), format!("/{id}\"")] {
+            assert!(readable.contains(&arn), "{arn}");
+        }
     }
     for (name, _) in resources("AWS::SecretsManager::Secret") {
         assert!(
@@ -255,23 +262,28 @@ fn tables_have_what_the_code_writes() {
     }
 }
 
-/// Texts in the code that are names of environment variables.
+/// Texts in the code that are names of environment variables: those that begin as ours do, and
+/// those that something is asked for by name.
 fn read_variables() -> Names {
     let begins = [
         "ALLOWED_", "AWS_", "GMAIL_", "HOST", "LOG_", "OTEL_", "PORT", "RECORD_", "RUST_",
         "TOOLS_", "TWILIO_",
     ];
-    let is_name = |text: &str| {
+    let asks = ["var(", "var_os(", "set(", "list(", "seconds(", "yes_or_no("];
+    let is_name = |before: &str, text: &str| {
         let is_upper = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || it == '_';
-        begins.iter().any(|begin| text.starts_with(begin)) && text.chars().all(is_upper)
+        let is_known = begins.iter().any(|begin| text.starts_with(begin));
+        let is_asked_for = asks.iter().any(|ask| before.trim_end().ends_with(ask));
+        (is_known || (is_asked_for && !text.is_empty())) && text.chars().all(is_upper)
     };
     let mut names = Names::new();
     for text in code() {
         // Without its tests.
         let text = text.split("#[cfg(test)]").next().unwrap().to_owned();
-        for literal in text.split('"').skip(1) {
-            if is_name(literal) {
-                names.insert(literal.to_owned());
+        let pieces: Vec<_> = text.split('"').collect();
+        for pair in pieces.windows(2) {
+            if is_name(pair[0], pair[1]) {
+                names.insert(pair[1].to_owned());
             }
         }
     }
@@ -310,9 +322,9 @@ fn variables_are_known_and_documented() {
             .fold(name.to_owned(), |name, provider| {
                 name.replace(provider, "GOOGLE")
             });
-        documents
-            .iter()
-            .any(|text| text.contains(&format!("`{alike}`")))
+        documents.iter().any(|text| {
+            text.contains(&format!("`{alike}`")) || text.contains(&format!("`{alike}="))
+        })
     };
     let silent: Vec<_> = read
         .iter()
@@ -365,6 +377,24 @@ fn our_answer_comes_before_the_platforms() {
         assert!(ours < gateway.min(29.0), "{ours} s and {gateway} s");
     }
     assert!((seconds("a tool") - lambda_tools::DEFAULT_TIMEOUT.as_secs_f64()).abs() < 0.001);
+    // What the code says of it.
+    for (path, says) in [
+        (
+            "src/serve/lambda.rs",
+            format!(
+                "LONGEST_WARM_UP: Duration = Duration::from_secs({})",
+                seconds("getting ready")
+            ),
+        ),
+        (
+            "src/host.rs",
+            "MARGIN: Duration = Duration::from_millis(300)".into(),
+        ),
+    ] {
+        let text = fs::read_to_string(repository(path)).unwrap();
+        assert!(text.contains(&says), "{path}: {says}");
+    }
+    assert!(rows.iter().any(|row| row[2].contains("0.3 seconds before")));
 }
 
 #[test]
@@ -402,9 +432,10 @@ fn every_function_is_watched() {
     let resources = &self::template()["Resources"];
     // Grants are kept, and what reads them with them.
     for kept in ["Grants", "AuthorizationKey"] {
-        for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
-            assert_eq!(resources[kept][policy], "Retain", "{kept}");
-        }
+        let [deletion, replacement] =
+            ["DeletionPolicy", "UpdateReplacePolicy"].map(|policy| &resources[kept][policy]);
+        assert_eq!(deletion, "RetainExceptOnCreate", "{kept}");
+        assert_eq!(replacement, "Retain", "{kept}");
     }
     // A secret is made by the template or put there by its owner: never a parameter.
     for (name, secret) in self::resources("AWS::SecretsManager::Secret") {
@@ -498,6 +529,17 @@ async fn what_is_deployed_answers_a_call() {
     }
 }
 
+/// The arguments of README's `cargo lambda deploy`.
+fn deploys() -> Vec<String> {
+    let readme = fs::read_to_string(repository("README.md")).unwrap();
+    let mut lines = readme
+        .lines()
+        .filter_map(|it| it.strip_prefix("cargo lambda deploy "));
+    let line = lines.next().unwrap();
+    assert_eq!(lines.next(), None);
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
 /// README's command, against the APIs of an emulator.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto, cargo-lambda and what tests/all builds"]
@@ -505,13 +547,10 @@ async fn cargo_lambda_deploys_it() {
     let emulator = Emulator::with_policies().await;
     let mut cargo_lambda = Command::new(installed("cargo-lambda"));
     cargo_lambda
-        .args(["lambda", "deploy", "toolbox", "--enable-function-url"])
+        .args(["lambda", "deploy"])
+        .args(deploys())
         .args(["--endpoint-url", emulator.url()])
-        .args([
-            "--env-var",
-            "TOOLS_AUTH=api-key,TOOLS_SECRETS=secrets-manager",
-        ])
-        .current_dir(repository("."))
+        .current_dir(repository("functions/toolbox"))
         .env("AWS_REGION", "us-east-1")
         .env("AWS_ACCESS_KEY_ID", "AKIA0123456789")
         .env("AWS_SECRET_ACCESS_KEY", "aws-0123456789");
@@ -527,8 +566,7 @@ async fn cargo_lambda_deploys_it() {
     assert_eq!(configuration["Timeout"], 23);
     assert_eq!(configuration["MemorySize"], 256);
     assert_eq!(configuration["Runtime"], "provided.al2023");
-    assert_eq!(
-        configuration["Environment"]["Variables"]["TOOLS_AUTH"],
-        "api-key"
-    );
+    let variables = &configuration["Environment"]["Variables"];
+    assert_eq!(variables["TOOLS_AUTH"], "api-key");
+    assert_eq!(variables["TOOLS_SECRETS_PREFIX"], "tools/");
 }
