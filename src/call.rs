@@ -30,6 +30,7 @@ use crate::{
     secrets::SecretCache,
     tool::Prepared,
     toolkit::{Chosen, Entry, NotFound},
+    trace::spans::Spans,
 };
 
 use gather::Found;
@@ -184,6 +185,7 @@ impl Valid {
             arrival,
             caller,
             secrets,
+            spans,
             ..
         } = around;
         Ok(Ready {
@@ -196,6 +198,7 @@ impl Valid {
             arrival,
             caller,
             secrets,
+            spans,
         })
     }
 }
@@ -208,6 +211,8 @@ pub(crate) struct Around {
     pub(crate) secrets: Arc<SecretCache>,
     /// Where users' grants are, if there are any.
     pub(crate) desk: Option<Arc<Desk>>,
+    /// What the call leads to is in them.
+    pub(crate) spans: Spans,
 }
 
 /// How long a call may still take: its tool's limit, counted from its arrival, and no longer than
@@ -232,6 +237,7 @@ pub(crate) struct Ready {
     arrival: Arrival,
     caller: Caller,
     secrets: Arc<SecretCache>,
+    spans: Spans,
 }
 
 /// What it takes to challenge the user anew, after a token of theirs was refused.

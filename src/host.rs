@@ -13,8 +13,6 @@ use std::{
 use http::Extensions;
 use uuid::Uuid;
 
-use crate::trace::spans::Spans;
-
 /// Where the time and new ids come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
@@ -75,7 +73,6 @@ pub(crate) const LARGEST_PAYLOAD: usize = 6_291_556;
 pub(crate) struct Arrival {
     pub(crate) at: Instant,
     pub(crate) invocation: Invocation,
-    pub(crate) spans: Spans,
 }
 
 /// What is known of the invocation that a request came with. Travels in the request's extensions.

@@ -180,11 +180,7 @@ impl App {
         let caller = auth.await?;
         let (parts, body) = read(request).await?;
         Ok(Admitted {
-            arrival: Arrival {
-                at,
-                invocation,
-                spans: Spans::none(),
-            },
+            arrival: Arrival { at, invocation },
             headers: parts.headers,
             body,
             caller,
@@ -210,10 +206,25 @@ impl App {
     async fn perform(
         &self,
         mut call: Call,
-        arrival: Arrival,
-        caller: Caller,
+        admitted: Admitted,
         line: &mut Line,
     ) -> Result<Outcome, Rejection> {
+        let spans = line.asked(&admitted.headers, &mut call);
+        // It is large, and each span around it would move it.
+        let performed = Box::pin(self.perform_in(spans.clone(), call, admitted, line));
+        spans.around(performed).await
+    }
+
+    async fn perform_in(
+        &self,
+        spans: Spans,
+        mut call: Call,
+        admitted: Admitted,
+        line: &mut Line,
+    ) -> Result<Outcome, Rejection> {
+        let Admitted {
+            arrival, caller, ..
+        } = admitted;
         if self.shows_calls {
             tracing::info!(input = %call.input, "called with");
         }
@@ -231,6 +242,7 @@ impl App {
             caller,
             secrets: Arc::clone(&self.secrets),
             desk: self.desk.clone(),
+            spans,
         };
         let ready = valid.ready(around, &mut line.cache).await?;
         let granted = ready.granted();

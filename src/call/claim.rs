@@ -20,7 +20,7 @@ impl Ready {
         let call_id = self.call.call_id.clone().unwrap_or_default();
         let running = protection.running();
         let protection = Arc::clone(protection);
-        let spans = self.arrival.spans.clone();
+        let spans = self.spans.clone();
         // A task of its own, from the claim on: whoever asks again wants the outcome, even if the
         // first one has stopped waiting.
         let task = Box::pin(async move {

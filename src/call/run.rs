@@ -82,9 +82,9 @@ impl Ready {
             prepared,
             found,
             host,
-            arrival,
             caller,
             secrets,
+            spans: around,
             ..
         } = self;
         let policy = entry.tool.policy;
@@ -95,7 +95,7 @@ impl Ready {
             let context = found.context(call, call_id.clone(), caller, &secrets, &host, limit);
             let running = confidential::scope(context.clone(), prepared(context.clone()));
             let span = spans::tool(&entry.id, &call_id);
-            let running = arrival.spans.around(running.instrument(span.clone()));
+            let running = around.around(running.instrument(span.clone()));
             let task = Cancelled(tokio::spawn(running));
             let (result, ending) = bounded(task, limit, policy).await;
             let result = result.map_err(|failure| failure.without(&context));

@@ -23,11 +23,6 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
-    pub(crate) fn none() -> Self {
-        let (request, call) = (Span::none(), Span::none());
-        Self { request, call }
-    }
-
     pub(crate) fn around<F: Future>(&self, doing: F) -> impl Future<Output = F::Output> + use<F> {
         let doing = doing.instrument(self.call.clone());
         doing.instrument(self.request.clone())

@@ -65,16 +65,12 @@ pub(super) async fn call(
     mut line: Line,
 ) -> Response {
     let Decoded { id, names, call } = request::decode(&admitted.body, document, &app.toolkit);
-    let mut arrival = admitted.arrival;
-    let largest = arrival.invocation.largest_answer;
+    let largest = admitted.arrival.invocation.largest_answer;
     line.named(NAME, &admitted.caller);
     let result = match call {
-        Ok(mut call) => {
-            arrival.spans = line.asked(&admitted.headers, &mut call);
-            let spans = arrival.spans.clone();
-            // It is large, and each span around it would move it.
-            let performed = Box::pin(app.perform(call, arrival, admitted.caller, &mut line));
-            spans.around(performed).await.map_err(Refusal::of)
+        Ok(call) => {
+            let performed = app.perform(call, admitted, &mut line).await;
+            performed.map_err(Refusal::of)
         }
         Err(refusal) => {
             line.named_itself(&admitted.headers, &names);

@@ -76,17 +76,11 @@ pub(super) fn list(app: &App, admitted: &Admitted, mut line: Line) -> Response {
 /// `POST /tools/call`: runs one tool.
 pub(super) async fn call(app: &App, admitted: Admitted, mut line: Line) -> Response {
     let decoded = request::decode(&admitted.headers, &admitted.body);
-    let (dialect, mut arrival) = (decoded.dialect, admitted.arrival);
-    let largest = arrival.invocation.largest_answer;
+    let dialect = decoded.dialect;
+    let largest = admitted.arrival.invocation.largest_answer;
     line.named(dialect.name(), &admitted.caller);
     let result = match decoded.call {
-        Ok(mut call) => {
-            arrival.spans = line.asked(&admitted.headers, &mut call);
-            let spans = arrival.spans.clone();
-            // It is large, and each span around it would move it.
-            let performed = Box::pin(app.perform(call, arrival, admitted.caller, &mut line));
-            spans.around(performed).await
-        }
+        Ok(call) => app.perform(call, admitted, &mut line).await,
         Err(rejection) => {
             line.named_itself(&admitted.headers, &request::names_in(&admitted.body));
             Err(rejection)
