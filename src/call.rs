@@ -19,7 +19,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    AuthorizationRequirement, Caller, Secret, ToolId, Toolkit,
+    AuthorizationRequirement, Caller, Secret, Toolkit,
     auth::Users,
     authorization::Desk,
     host::{Arrival, Host},
@@ -111,8 +111,8 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    pub(crate) fn tool(&self) -> &ToolId {
-        &self.entry.id
+    pub(crate) fn tool(&self) -> &Chosen {
+        &self.entry
     }
 
     /// Checks the input against the tool's schema and decodes it.

@@ -34,6 +34,8 @@ pub(crate) struct Parts {
     pub(crate) additional_prompt_content: Option<String>,
     /// The provider whose token, granted by the user, was refused.
     pub(crate) refused: Option<String>,
+    /// A word for logs.
+    pub(crate) reason: &'static str,
 }
 
 impl Failure {
@@ -46,7 +48,15 @@ impl Failure {
             retry_after: None,
             additional_prompt_content: None,
             refused: None,
+            reason: "failed",
         }))
+    }
+
+    /// One that is not the tool's own; the word is for logs.
+    pub(crate) fn of_ours(reason: &'static str, message: &str) -> Self {
+        let mut failure = Self::new(message);
+        failure.0.reason = reason;
+        failure
     }
 
     /// A failure from any error, [`crate::Error`] and other boxed ones included, for which `?`

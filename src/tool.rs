@@ -217,8 +217,11 @@ where
 {
     let output = handler.call(input, context).await?;
     output::to_value(&output).map_err(|error| {
-        Failure::new("The tool gave a result that cannot be sent")
-            .developer_message(format!("The output is not JSON: {error}"))
+        Failure::of_ours(
+            "invalid_output",
+            "The tool gave a result that cannot be sent",
+        )
+        .developer_message(format!("The output is not JSON: {error}"))
     })
 }
 

@@ -30,6 +30,7 @@ impl Attempt {
         reads: Vec<Read>,
     ) -> Option<Arc<str>> {
         let mut found = None;
+        let mut is_any = false;
         for (id, read) in ids.iter().zip(reads) {
             let Some(key) = self.readable(id, read) else {
                 continue;
@@ -37,12 +38,18 @@ impl Attempt {
             // What is pasted into a store often ends with a line feed, which no header can carry.
             let key = key.expose().trim().as_bytes();
             // Empty is what is left when a value was not set, and no key.
+            is_any |= !key.is_empty();
             let fits = bool::from(key.ct_eq(given)) & !key.is_empty();
             if fits & found.is_none() {
                 found = Some(Arc::clone(id));
             }
         }
-        self.why = Some("the API key is not valid");
+        self.why = Some(if is_any {
+            "the API key is not valid"
+        } else {
+            // Nobody can call until somebody puts one there.
+            "no API key is there to compare with"
+        });
         found
     }
 

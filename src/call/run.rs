@@ -59,7 +59,7 @@ impl Outcome {
         Self {
             call_id,
             duration: Duration::ZERO,
-            result: Err(Failure::new("The tool server lost this call")
+            result: Err(Failure::of_ours("lost", "The tool server lost this call")
                 .prompt("The tool may have had its effect; ask the user before calling it again.")),
             has_run: false,
             is_replay: false,
@@ -90,7 +90,8 @@ impl Ready {
         let policy = entry.tool.policy;
         let (result, ending) = if limit.is_zero() {
             // It would be stopped before it has begun, or after.
-            (Err(out_of_time(limit).retry()), Ending::NotStarted)
+            let failure = out_of_time("no_time", limit);
+            (Err(failure.retry()), Ending::NotStarted)
         } else {
             let context = found.context(call, call_id.clone(), caller, &secrets, &host, limit);
             let running = confidential::scope(context.clone(), prepared(context.clone()));
@@ -100,8 +101,8 @@ impl Ready {
             let (result, ending) = bounded(task, limit, policy).await;
             let result = result.map_err(|failure| failure.without(&context));
             let result = result.and_then(|value| conforming(&entry, value));
-            if result.is_err() {
-                spans::failed(&span, ending.word());
+            if let Err(failure) = &result {
+                spans::failed(&span, failure.parts().reason);
             }
             spans::end(&span);
             (result, ending)
@@ -138,7 +139,8 @@ async fn bounded(
     match tokio::time::timeout(limit, &mut task.0).await {
         Ok(Ok(result)) => (result, Ending::Returned),
         Ok(Err(_)) => {
-            let failure = Failure::new("The tool stopped because of an error in it")
+            let message = "The tool stopped because of an error in it";
+            let failure = Failure::of_ours("panicked", message)
                 .developer_message("The tool panicked; the log says where.");
             (Err(stopped(failure, policy)), Ending::Stopped)
         }
@@ -146,7 +148,7 @@ async fn bounded(
             task.0.abort();
             // A tool that blocks its thread goes on, whatever is asked of it.
             let ended = tokio::time::timeout(TO_STOP, &mut task.0).await.is_ok();
-            let failure = out_of_time(limit);
+            let failure = out_of_time("timed_out", limit);
             let failure = match policy {
                 Policy::AtMostOnce => failure,
                 _ => failure.retry(),
@@ -164,9 +166,9 @@ async fn bounded(
 /// How long a tool may take to notice that it is stopped.
 const TO_STOP: Duration = Duration::from_millis(50);
 
-fn out_of_time(limit: Duration) -> Failure {
+fn out_of_time(reason: &'static str, limit: Duration) -> Failure {
     let ms = limit.as_millis();
-    Failure::new("The tool did not finish in time")
+    Failure::of_ours(reason, "The tool did not finish in time")
         .developer_message(format!("The tool was stopped after {ms} ms."))
 }
 
@@ -196,7 +198,8 @@ fn conforming(entry: &Entry, value: Value) -> Result<Value, Failure> {
     };
     match mistake {
         None => Ok(value),
-        Some(mistake) => Err(Failure::new(
+        Some(mistake) => Err(Failure::of_ours(
+            "invalid_output",
             "The tool gave a result that does not fit its definition",
         )
         .developer_message(format!("The output does not fit output_schema: {mistake}"))),

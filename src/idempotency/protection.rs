@@ -83,17 +83,6 @@ pub(crate) enum Ending {
     NotStarted,
 }
 
-impl Ending {
-    /// A word for what went wrong, where something did.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Returned => "failure",
-            Self::Stopped | Self::Unstoppable => "stopped",
-            Self::NotStarted => "not_started",
-        }
-    }
-}
-
 /// What a call may take.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {

@@ -14,8 +14,9 @@ pub(super) fn log() {
             return before(panic);
         };
         let place = panic.location().map(ToString::to_string);
-        let trace = Backtrace::capture();
-        let trace = (trace.status() == BacktraceStatus::Captured).then(|| trace.to_string());
-        tracing::error!(place, panic = text, trace, "a tool panicked");
+        let backtrace = Backtrace::capture();
+        let is_there = backtrace.status() == BacktraceStatus::Captured;
+        let backtrace = is_there.then(|| backtrace.to_string());
+        tracing::error!(place, panic = text, backtrace, "a tool panicked");
     }));
 }

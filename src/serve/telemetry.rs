@@ -3,22 +3,20 @@
 //! A function is frozen between two invocations, with whatever thread would send spans later. So
 //! they are collected while a call runs and sent when its answer is made, before Lambda has it.
 
+mod ended;
+
 use std::{
     env,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
-use opentelemetry::{
-    Context, KeyValue,
-    trace::{Status, TracerProvider},
-};
+use opentelemetry::{KeyValue, trace::TracerProvider};
 use opentelemetry_otlp::{RetryPolicy, SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::{
     Resource,
     error::OTelSdkResult,
     resource::EnvResourceDetector,
-    trace::{SdkTracerProvider, Span, SpanData, SpanExporter as Export, SpanProcessor, Tracer},
+    trace::{SdkTracerProvider, SpanExporter as Export, Tracer},
 };
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{
@@ -28,10 +26,8 @@ use tracing_subscriber::{
 };
 
 use super::Error;
-use crate::{call::confidential::without_secrets, trace::spans};
-
-/// More are dropped: a collector that is away must not fill the memory.
-const MOST: usize = 2048;
+use crate::trace::spans;
+use ended::{Ended, Kept, Waiting};
 
 /// How long a collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise. Callers wait
 /// for it.
@@ -47,87 +43,6 @@ struct Exporting {
     exporter: tokio::sync::Mutex<SpanExporter>,
     timeout: Duration,
     _provider: SdkTracerProvider,
-}
-
-/// Spans that have ended and not been sent.
-#[derive(Clone, Debug, Default)]
-struct Ended(Arc<Mutex<Waiting>>);
-
-#[derive(Debug, Default)]
-struct Waiting {
-    spans: Vec<SpanData>,
-    /// How many of them, from the first on, the collector has not taken before.
-    refused: usize,
-}
-
-impl Ended {
-    fn add(&self, span: SpanData) {
-        let mut waiting = self.waiting();
-        if waiting.spans.len() < MOST {
-            waiting.spans.push(span);
-        }
-    }
-
-    fn take(&self) -> Waiting {
-        std::mem::take(&mut *self.waiting())
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Spans that are on their way; what is left of them when this is dropped was not taken.
-struct Kept<'a>(&'a Ended, Waiting);
-
-impl Drop for Kept<'_> {
-    /// They are tried once more with the next: a collector may have been asked through a connection
-    /// that did not outlive a freeze. It may also be that it cannot take them, ever.
-    fn drop(&mut self) {
-        let Waiting { mut spans, refused } = std::mem::take(&mut self.1);
-        spans.drain(..refused);
-        let mut waiting = self.0.waiting();
-        let since = std::mem::take(&mut waiting.spans);
-        waiting.refused = spans.len();
-        spans.extend(since);
-        spans.truncate(MOST);
-        waiting.spans = spans;
-    }
-}
-
-impl SpanProcessor for Ended {
-    fn on_start(&self, _: &mut Span, _: &Context) {}
-
-    fn on_end(&self, mut span: SpanData) {
-        redact(&mut span);
-        self.add(span);
-    }
-
-    fn force_flush(&self) -> OTelSdkResult {
-        Ok(())
-    }
-
-    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
-        Ok(())
-    }
-}
-
-/// Takes secrets of calls out of what tools say in spans of their own.
-fn redact(span: &mut SpanData) {
-    if let Some(name) = without_secrets(&span.name) {
-        span.name = name.into();
-    }
-    for attribute in &mut span.attributes {
-        let text = attribute.value.as_str();
-        if let Some(text) = without_secrets(&text).filter(|redacted| *redacted != text) {
-            attribute.value = text.into();
-        }
-    }
-    if let Status::Error { description } = &mut span.status
-        && let Some(text) = without_secrets(description)
-    {
-        *description = text.into();
-    }
 }
 
 impl Telemetry {

@@ -1,6 +1,9 @@
 //! Failures of other people's APIs, with the right advice.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    error::Error,
+    time::{Duration, SystemTime},
+};
 
 use lambda_tools::Failure;
 use reqwest::{Response, StatusCode, header::RETRY_AFTER};
@@ -16,7 +19,12 @@ pub(crate) fn unreachable(api: &str, error: &reqwest::Error) -> Failure {
     } else {
         "could not be asked"
     };
-    Failure::new(format!("{api} {why}")).developer_message(format!("{api} {why}."))
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    let detail = match causes.last() {
+        Some(cause) => format!("{api} {why}: {cause}"),
+        None => format!("{api} {why}."),
+    };
+    Failure::new(format!("{api} {why}")).developer_message(detail)
 }
 
 /// An answer that says to come back later, with how long to wait if it says that too.

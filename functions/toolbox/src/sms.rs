@@ -107,8 +107,8 @@ impl<'a> Account<'a> {
             }
             _ => Err(
                 Failure::new("Text messages are not set up correctly").developer_message(
-                    "The secret TWILIO_API_KEY must be ACCOUNT_SID:AUTH_TOKEN:SENDER, the sender a \
-                 phone number like +15550001111 or a messaging service's SID.",
+                    "The secret TWILIO_API_KEY must be three parts with colons between them: the \
+                 account's SID, the auth token and the sender, which is a phone number like +15550001111 or a messaging service's SID.",
                 ),
             ),
         }

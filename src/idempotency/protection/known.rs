@@ -38,7 +38,7 @@ impl Protection {
 pub(super) fn still_running(waited: Duration) -> Known {
     Known {
         duration: waited,
-        result: Err(Failure::new("This call is still running")
+        result: Err(Failure::of_ours("running", "This call is still running")
             .developer_message("A call with the same call_id has not ended yet.")
             .retry_after(Duration::from_secs(1))),
         is_replay: false,
@@ -46,13 +46,19 @@ pub(super) fn still_running(waited: Duration) -> Known {
 }
 
 fn cut_off() -> Failure {
-    Failure::new("This call was cut off, and may have had its effect")
-        .developer_message("The process that ran the tool ended before it could say what came of it.")
-        .prompt("Do not call the tool again without asking the user whether the first call did its work.")
+    Failure::of_ours(
+        "cut_off",
+        "This call was cut off, and may have had its effect",
+    )
+    .developer_message("The process that ran the tool ended before it could say what came of it.")
+    .prompt(
+        "Do not call the tool again without asking the user whether the first call did its work.",
+    )
 }
 
 fn not_kept() -> Failure {
-    Failure::new("This call has run, and its outcome can no longer be told")
+    let message = "This call has run, and its outcome can no longer be told";
+    Failure::of_ours("not_kept", message)
         .developer_message("The outcome was too large to be kept, or can no longer be read.")
         .prompt("Do not call the tool again for its effect; it has had it.")
 }

@@ -51,7 +51,7 @@ pub(super) fn outcome(outcome: &mut Outcome, id: Option<&Id>, largest: usize) ->
     if size <= largest {
         return body;
     }
-    let failure = Failure::new("The tool's result is too large to send");
+    let failure = Failure::of_ours("too_large", "The tool's result is too large to send");
     outcome.result = Err(failure.developer_message(format!(
         "The answer has {size} bytes, and {largest} can be sent."
     )));

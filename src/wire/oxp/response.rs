@@ -58,11 +58,10 @@ pub(super) fn outcome(dialect: Dialect, outcome: &mut Outcome, largest: usize) -
     if size <= largest {
         return body;
     }
-    outcome.result = Err(
-        Failure::new("The tool's result is too large to send").developer_message(format!(
-            "The answer would be {size} bytes; at most {largest} can be sent."
-        )),
-    );
+    let failure = Failure::of_ours("too_large", "The tool's result is too large to send");
+    outcome.result = Err(failure.developer_message(format!(
+        "The answer would be {size} bytes; at most {largest} can be sent."
+    )));
     encoded(dialect, outcome)
 }
 

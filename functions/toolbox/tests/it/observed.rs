@@ -172,14 +172,23 @@ fn requests() -> Vec<(Value, Value)> {
                 "tool_id": "SMS.Send", "call_id": "c-5",
                 "input": {"to": "+15005550001", "message": MARK},
             })),
-            json!({"outcome": "failure", "level": "WARN", "can_retry": false, "call_id": "c-5"}),
+            json!({
+                "outcome": "failure", "reason": "failed", "level": "WARN", "can_retry": false,
+                "call_id": "c-5",
+            }),
         ),
         (
             keyed(&wrong),
             json!({
                 "outcome": "rejection", "reason": "invalid_input", "tool": "Calculator.Add",
                 "version": "1.0.0", "level": "WARN",
+                "developer_message": "Some input parameters are invalid: a, b",
             }),
+        ),
+        // A name that is not one of the tool's may be anything.
+        (
+            keyed(&json!({"tool_id": "Calculator.Add", "input": {"a": 1, "b": "x", MARK: 1}})),
+            json!({"developer_message": "Some input parameters are invalid: b, others: 1"}),
         ),
         (
             keyed(&unknown),
@@ -213,6 +222,11 @@ fn is_of_type(value: &Value, kind: &str) -> bool {
     }
 }
 
+/// The literals in a text of code.
+fn quotes_in(text: &str) -> impl Iterator<Item = String> {
+    text.split('"').skip(1).step_by(2).map(str::to_owned)
+}
+
 /// Holds lines to the table: no field that is not in it, each of its type, none that is never
 /// there, and the reasons that it lists.
 fn assert_documented(lines: &[Value]) {
@@ -241,13 +255,21 @@ fn assert_documented(lines: &[Value]) {
     }
     let never: Vec<_> = fields.keys().filter(|name| !seen.contains(*name)).collect();
     assert!(never.is_empty(), "never there: {never:?}");
-    let reasons = rows.iter().find(|row| row[0] == "`reason`").unwrap();
-    let listed: BTreeSet<_> = quoted(&reasons[3]).into_iter().collect();
+    let reasons = table("reason");
+    let listed: BTreeSet<_> = reasons.iter().flat_map(|row| quoted(&row[0])).collect();
     let source = fs::read_to_string(repository("src/rejection.rs")).unwrap();
     let (_, named) = source.split_once("pub(crate) fn reason(").unwrap();
     let (named, _) = named.split_once("pub(crate) fn").unwrap();
-    let named = named.split('"').skip(1).step_by(2).map(str::to_owned);
-    assert_eq!(listed, named.collect());
+    let mut named: BTreeSet<_> = quotes_in(named).collect();
+    for text in crate::template::code() {
+        let ours = text.split_whitespace().collect::<String>();
+        let ours = ours.split("of_ours(").skip(1).map(str::to_owned);
+        named.extend(ours.filter_map(|it| quotes_in(&it[..it.find(',')?]).next()));
+        let timed = text.split("out_of_time(").skip(1).map(str::to_owned);
+        named.extend(timed.filter_map(|it| quotes_in(&it[..it.find(',')?]).next()));
+    }
+    named.insert("failed".into());
+    assert_eq!(listed, named);
 }
 
 /// Holds metric lines to their format, and to the table.
@@ -355,10 +377,10 @@ async fn the_log_and_the_metrics_are_what_the_tables_say() {
     assert_eq!(reads["SecretCacheMisses"], 1);
     assert_metrics(&[&metrics[..], &[reads]].concat());
     let sum = |name: &str| -> u64 { metrics.iter().filter_map(|it| it[name].as_u64()).sum() };
-    assert_eq!(sum("Calls"), 15);
+    assert_eq!(sum("Calls"), 16);
     assert_eq!((sum("Failures"), sum("Replays")), (1, 1));
-    assert_eq!(sum("ValidationErrors"), 2);
-    assert_eq!(sum("Rejections"), 6);
+    assert_eq!(sum("ValidationErrors"), 4);
+    assert_eq!(sum("Rejections"), 7);
     assert_eq!(sum("SecretCacheHits"), 5);
     // What callers make up is no dimension.
     let unknown = metrics.iter().find(|it| it["reason"] == "unknown_tool");
@@ -435,7 +457,7 @@ async fn the_line_says_what_the_caller_got() {
     assert!(longest.unwrap() < 5000, "{longest:?}");
     let blocked = collector.span("execute_tool Night.Block").await;
     let error = attribute(&blocked.attributes, "error.type");
-    assert_eq!(error.as_deref(), Some("stopped"));
+    assert_eq!(error.as_deref(), Some("timed_out"));
     let bodies: Vec<Value> = reports
         .iter()
         .map(|(_, answer, _)| serde_json::from_str(answer["body"].as_str().unwrap()).unwrap())
@@ -452,6 +474,8 @@ async fn the_line_says_what_the_caller_got() {
     // A result that is too large to send is a failure there as well.
     assert_eq!(bodies[0]["success"], false);
     assert_eq!(calls[0]["outcome"], "failure");
+    assert_eq!(calls[0]["reason"], "too_large");
+    assert_eq!(calls[5]["reason"], "timed_out");
     assert!(
         calls[0]["developer_message"]
             .as_str()

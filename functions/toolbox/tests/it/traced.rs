@@ -84,7 +84,7 @@ async fn spans_have_the_callers_trace() {
             "b7ad6b7169203331",
             "missing_requirements",
         ),
-        (calling(&refused, &[]), X_RAY, "53995c3f42cd8ad8", "failure"),
+        (calling(&refused, &[]), X_RAY, "53995c3f42cd8ad8", "failed"),
         (
             calling(&json!({"tool_id": "No"}), &[]),
             X_RAY,
@@ -103,11 +103,7 @@ async fn spans_have_the_callers_trace() {
         before += spans.len();
         assert_eq!(
             spans.len(),
-            if ["", "failure"].contains(wrong) {
-                2
-            } else {
-                1
-            },
+            if ["", "failed"].contains(wrong) { 2 } else { 1 },
             "{spans:#?}"
         );
         assert_call(spans, trace, parent, wrong);
@@ -146,10 +142,10 @@ fn assert_call(spans: &[Span], trace: &str, parent: &str, wrong: &str) {
     assert_eq!(error, wrong);
     let status = request.status.as_ref().map_or(0, |it| it.code);
     assert_eq!(status, if wrong.is_empty() { 0 } else { 2 });
-    if wrong == "failure" {
+    if wrong == "failed" {
         assert_eq!(spans[0].name, "execute_tool SMS.Send");
         let error = attribute(&spans[0].attributes, "error.type");
-        assert_eq!(error.as_deref(), Some("failure"));
+        assert_eq!(error.as_deref(), Some("failed"));
         assert_eq!(spans[0].status.as_ref().map(|it| it.code), Some(2));
     }
     if wrong.is_empty() {
