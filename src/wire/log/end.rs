@@ -119,10 +119,6 @@ impl Line {
     pub(in crate::wire) fn rejection(mut self, rejection: &Rejection) {
         let line = self.written();
         let took = line.took();
-        let mut why = detail_of(rejection);
-        if let (Rejection::InvalidInput(errors), Some(tool)) = (rejection, &line.tool) {
-            why += &names_of(errors, &tool.tool.input);
-        }
         line!(
             warn,
             line,
@@ -130,7 +126,7 @@ impl Line {
             outcome = "rejection",
             reason = rejection.reason(),
             call_id = line.call_id.as_deref(),
-            developer_message = &*clipped(&why, LONGEST_MESSAGE),
+            developer_message = line.why(rejection),
         );
         let parameters = match rejection {
             Rejection::InvalidInput(errors) => errors.len(),
@@ -139,6 +135,14 @@ impl Line {
         let reason = rejection.reason();
         line.ended(Some(reason));
         line.count(End::Rejection { reason, parameters }, took);
+    }
+
+    fn why(&self, rejection: &Rejection) -> String {
+        let mut why = detail_of(rejection);
+        if let (Rejection::InvalidInput(errors), Some(tool)) = (rejection, &self.tool) {
+            why += &names_of(errors, &tool.tool.input);
+        }
+        clipped(&why, LONGEST_MESSAGE).into_owned()
     }
 
     fn version(&self) -> Option<String> {
