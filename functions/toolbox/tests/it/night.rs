@@ -56,7 +56,7 @@ async fn leave(_: Leave) -> Result<(), Failure> {
 }
 
 /// Not a test by itself: what other tests run as a process of its own.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "is started by other tests"]
 async fn night_function() {
     if runs_as_function() {

@@ -56,6 +56,8 @@ pub(crate) fn isolated(mut command: Command) -> Command {
 pub(crate) fn function(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture"]);
+    // With one, which is the default on one processor, its first line begins with the test's name.
+    command.arg("--test-threads=2");
     command.env("RUNS_AS_FUNCTION", "1");
     command
 }
