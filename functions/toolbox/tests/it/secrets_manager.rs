@@ -22,7 +22,7 @@ use crate::{
     leaks::token,
     servers::TWILIO_KEY,
     stub::Stub,
-    support::{Running, toolbox},
+    support::{Running, function, runs_as_function, toolbox},
 };
 
 async fn put(client: &Client, name: &str, value: &str) {
@@ -425,7 +425,7 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_there() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "is started by the test below"]
 async fn calculator_function() {
-    if std::env::var_os("CALCULATOR").is_some() {
+    if runs_as_function() {
         let toolkit = Toolkit::new(toolbox::calculator::tools()).unwrap();
         lambda_tools::serve(toolkit).await.unwrap();
     }
@@ -436,11 +436,7 @@ async fn calculator_function() {
 async fn stores_that_nobody_needs_are_not_asked() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
-    let mut function = std::process::Command::new(std::env::current_exe().unwrap());
-    function
-        .args(["--exact", "secrets_manager::calculator_function"])
-        .args(["--ignored", "--nocapture"])
-        .env("CALCULATOR", "1");
+    let mut function = function("secrets_manager::calculator_function");
     let environment = [
         ("AWS_ENDPOINT_URL", &*gate.url()),
         ("AWS_REGION", "us-east-1"),

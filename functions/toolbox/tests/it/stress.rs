@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::{
     aws::Emulator,
-    support::{Running, installed, repository},
+    support::{Running, function, installed, repository},
 };
 
 /// How many processes are killed at most, so that the test ends.
@@ -107,14 +107,8 @@ struct Slot {
 
 impl Slot {
     fn start(folder: &Path, emulator: &str) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = function("stress::effects_function");
         command
-            .args([
-                "--exact",
-                "stress::effects_function",
-                "--ignored",
-                "--nocapture",
-            ])
             .env("EFFECTS", folder)
             .env("PORT", "0")
             .env("TOOLS_AUTH", "none")
