@@ -15,7 +15,7 @@ use crate::text::clipped;
 
 /// More bad parameters than this say nothing more, and could make the answer too large to send.
 const MOST: usize = 100;
-/// Names come from the caller and may be of any length.
+/// Names come from the caller and may be of any length; this is in bytes.
 const LONGEST_NAME: usize = 64;
 
 /// The messages of all errors of `instance` under `schema`, by parameter; what is wrong with the

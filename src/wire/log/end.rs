@@ -119,12 +119,13 @@ impl Line {
     pub(in crate::wire) fn rejection(mut self, rejection: &Rejection) {
         let line = self.written();
         let took = line.took();
+        let reason = rejection.reason();
         line!(
             warn,
             line,
             took,
             outcome = "rejection",
-            reason = rejection.reason(),
+            reason = reason,
             call_id = line.call_id.as_deref(),
             developer_message = line.why(rejection),
         );
@@ -132,7 +133,6 @@ impl Line {
             Rejection::InvalidInput(errors) => errors.len(),
             _ => 0,
         };
-        let reason = rejection.reason();
         line.ended(Some(reason));
         line.count(End::Rejection { reason, parameters }, took);
     }

@@ -251,3 +251,26 @@ async fn the_owner_can_turn_off_what_calls_bring() {
         assert_eq!(answer.status().as_u16(), status, "{choice}");
     }
 }
+
+#[tokio::test]
+async fn the_log_tells_a_wrong_key_from_a_server_without_any() {
+    for (key, says) in [
+        (None, "no API key is there to compare with"),
+        (Some(""), "no API key is there to compare with"),
+        (Some("key-0123456789"), "the API key is not valid"),
+    ] {
+        let mut command = toolbox();
+        command.env("TOOLS_AUTH", "api-key");
+        if let Some(key) = key {
+            command.env("TOOLS_API_KEY", key);
+        }
+        let (running, url) = Running::serving(&mut command);
+        let sent = reqwest::Client::new().get(format!("{url}/tools"));
+        let answer = sent.bearer_auth("another-key").send().await.unwrap();
+        assert_eq!(answer.status(), 401);
+        // To callers it is the same.
+        assert!(!answer.text().await.unwrap().contains(says));
+        let line = running.line_with("unauthenticated", 5);
+        assert!(line.contains(says), "{line}");
+    }
+}
