@@ -33,6 +33,15 @@
 //! `authorization`; with `client` programs call tools, module `client`. [`protocols`] has a table of what
 //! each protocol can say, [`operations`] what a function may do, logs and measures.
 
+// A panic of one tool must not take the process, the other calls and the record of its own call with
+// it. Without a word about it in the manifest, cargo-lambda chooses "abort" for release builds.
+#[cfg(panic = "abort")]
+compile_error!(
+    "lambda_tools answers for tools that panic, which needs unwinding: write panic = \"unwind\" under \
+     [profile.release] in the Cargo.toml of your workspace. `cargo lambda build` and `sam build` choose \
+     \"abort\" where nothing is said."
+);
+
 mod auth;
 #[cfg(feature = "oauth")]
 pub mod authorization;

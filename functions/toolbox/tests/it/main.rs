@@ -7,6 +7,7 @@ mod client;
 mod clients;
 mod collector;
 mod conformance;
+mod deployed;
 mod events;
 mod idempotency;
 mod lambda;

@@ -23,9 +23,27 @@ pub(crate) fn installed(program: &str) -> PathBuf {
     path
 }
 
-/// The compiled function, with nothing in its environment that could lead it elsewhere.
+/// What `tests/all` builds as it is deployed.
+pub(crate) fn built(path: &str) -> PathBuf {
+    let path = repository("target").join(path);
+    assert!(
+        path.exists(),
+        "{} is not there; run tests/all, which builds it",
+        path.display()
+    );
+    path
+}
+
+/// The function, with nothing in its environment that could lead it elsewhere: as it is deployed
+/// where `tests/all` has built that, else as tests compile it, which differs in profile and
+/// features.
 pub(crate) fn toolbox() -> Command {
-    isolated(Command::new(env!("CARGO_BIN_EXE_toolbox")))
+    let is_built = std::env::var_os("TESTS_WHAT_IS_DEPLOYED").is_some();
+    isolated(if is_built {
+        Command::new(built("sam/Toolbox/bootstrap"))
+    } else {
+        Command::new(env!("CARGO_BIN_EXE_toolbox"))
+    })
 }
 
 /// A command without what could lead it elsewhere.

@@ -1,0 +1,336 @@
+//! What is deployed, as `sam build` made it: with the profile, the features and the linker of
+//! production, under a runtime API.
+
+use std::{
+    fs,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    aws::Emulator,
+    lambda::{LAMBDA, Platform, Report, event},
+    observed::calling,
+    support::{Running, built, isolated},
+};
+
+const SECRET: &str = "stored-Xmark-0123456789";
+const MARK: &str = "Xmark";
+
+/// More than enough for what is answered in time.
+const LIMIT: Option<Duration> = Some(Duration::from_secs(10));
+
+/// The function of faults, as it would be deployed.
+fn faults() -> Command {
+    let mut command = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
+    command.env("KEY", SECRET);
+    command
+}
+
+/// The same with no more memory for data than this.
+fn limited(command: &Command, megabytes: usize) -> Command {
+    let mut limited = isolated(Command::new("prlimit"));
+    limited.arg(format!("--data={}", megabytes << 20));
+    limited.arg(command.get_program());
+    limited.env("KEY", SECRET);
+    limited
+}
+
+fn fault(tool: &str, kind: &str, call_id: &str) -> Value {
+    let input = json!({"kind": kind});
+    calling(
+        &json!({"tool_id": tool, "call_id": call_id, "input": input}),
+        &[],
+    )
+}
+
+fn body_of(report: &Report) -> Value {
+    let (failed, answer, in_time) = report;
+    assert!(!failed && *in_time, "{answer}");
+    serde_json::from_str(answer["body"].as_str().unwrap()).unwrap()
+}
+
+async fn answered(platform: &mut Platform, event: Value, limit: Option<Duration>) -> Value {
+    platform.hand_over(&[(event, limit)]);
+    body_of(&platform.reports(1).await[0])
+}
+
+async fn is_well(platform: &mut Platform) {
+    let answer = answered(platform, fault("Fault.Do", "nothing", "well"), LIMIT).await;
+    assert_eq!(answer["success"], true, "{answer}");
+}
+
+#[tokio::test]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn a_panic_is_a_failure_and_the_process_goes_on() {
+    let mut platform = Platform::start(&mut faults(), &[], &[]).await;
+    for number in 0..3 {
+        let panic = fault("Fault.Do", "panic", &format!("panic-{number}"));
+        let answer = answered(&mut platform, panic, LIMIT).await;
+        assert_eq!(answer["success"], false);
+        let message = "The tool stopped because of an error in it";
+        assert_eq!(answer["error"]["message"], message);
+        is_well(&mut platform).await;
+    }
+    // Nothing stands in the way of the same call.
+    let again = answered(&mut platform, fault("Fault.Do", "panic", "panic-0"), LIMIT).await;
+    assert_eq!(
+        again["error"]["message"],
+        "The tool stopped because of an error in it"
+    );
+    let printed = platform.end();
+    let panics = printed.iter().filter(|it| it.contains("a tool panicked"));
+    assert_eq!(panics.count(), 4, "{printed:#?}");
+}
+
+#[tokio::test]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn a_tool_that_keeps_its_thread_or_never_ends_is_answered_in_time() {
+    let mut platform = Platform::start(&mut faults(), &[], &[]).await;
+    for kind in ["block", "hang"] {
+        let begun = Instant::now();
+        let answer = answered(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
+        assert!(begun.elapsed() < Duration::from_millis(1500), "{kind}");
+        assert_eq!(
+            answer["error"]["message"],
+            "The tool did not finish in time"
+        );
+        assert_eq!(answer["error"]["can_retry"], true);
+        // Also while the thread is still kept.
+        let begun = Instant::now();
+        is_well(&mut platform).await;
+        assert!(begun.elapsed() < Duration::from_millis(500), "{kind}");
+    }
+    // The platform's deadline counts as well.
+    let short = Some(Duration::from_millis(600));
+    let answer = answered(&mut platform, fault("Fault.Do", "hang", "short"), short).await;
+    assert_eq!(
+        answer["error"]["message"],
+        "The tool did not finish in time"
+    );
+}
+
+/// What ends the process cannot be answered; what README says of such a call holds all the same.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs moto and what sam build makes; run tests/all"]
+async fn a_tool_that_ends_the_process_does_not_run_again_beside_its_claim() {
+    let emulator = Emulator::start().await;
+    let gate = emulator.gate().await;
+    gate.make_table("calls").await;
+    let url = gate.url();
+    let environment = [
+        ("TOOLS_IDEMPOTENCY", "dynamodb"),
+        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
+        ("TOOLS_IDEMPOTENCY_WAIT_SECONDS", "1"),
+        ("AWS_ENDPOINT_URL", &*url),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+    ];
+    let limit = Some(Duration::from_secs(3));
+    for kind in ["abort", "exit", "overflow", "panic_twice"] {
+        let calls = ["Fault.Once", "Fault.Do"].map(|tool| (fault(tool, kind, kind), limit));
+        let mut claimed = Instant::now();
+        for call in &calls {
+            let begun = std::slice::from_ref(call);
+            claimed = Instant::now();
+            let mut platform = Platform::start(&mut faults(), begun, &environment).await;
+            assert!(platform.function.has_ended_within(10), "{kind}");
+        }
+        // Lambda starts another process, which knows of the claims.
+        let mut platform = Platform::start(&mut faults(), &[], &environment).await;
+        is_well(&mut platform).await;
+        let again = answered(&mut platform, calls[1].0.clone(), LIMIT).await;
+        let is_held = claimed.elapsed() < Duration::from_secs(3);
+        if is_held {
+            assert_eq!(
+                again["error"]["message"], "This call is still running",
+                "{kind}"
+            );
+        }
+        // After the deadline, and what clocks may differ.
+        tokio::time::sleep(Duration::from_secs(6).saturating_sub(claimed.elapsed())).await;
+        let again = answered(&mut platform, calls[0].0.clone(), LIMIT).await;
+        let message = "This call was cut off, and may have had its effect";
+        assert_eq!(again["error"]["message"], message, "{kind}");
+        // The other one runs again, and ends the process again.
+        platform.hand_over(&calls[1..]);
+        assert!(platform.function.has_ended_within(10), "{kind}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn no_fault_brings_the_secret_to_light() {
+    let kinds = ["panic_with_secret", "quote", "late_log", "late_panic"];
+    for format in ["JSON", "Text"] {
+        let environment = [("AWS_LAMBDA_LOG_FORMAT", format)];
+        let stderr = std::env::temp_dir().join(format!("faults-{format}-{}", std::process::id()));
+        let mut command = faults();
+        command.stderr(fs::File::create(&stderr).unwrap());
+        let mut platform = Platform::start(&mut command, &[], &environment).await;
+        for kind in kinds {
+            let answer = answered(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
+            assert!(!answer.to_string().contains(MARK), "{answer}");
+        }
+        for kind in ["late", "panicked"] {
+            // What was left behind speaks after its call.
+            let line = platform.function.line_with(kind, 5);
+            assert!(!line.contains(MARK), "{line}");
+        }
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let printed = platform.end();
+        let errors = fs::read_to_string(&stderr).unwrap();
+        fs::remove_file(&stderr).unwrap();
+        assert!(!errors.contains(MARK), "{errors}");
+        for line in &printed {
+            assert!(!line.contains(MARK), "{line}");
+        }
+        let late = printed
+            .iter()
+            .filter(|line| line.contains("late: [secret]"));
+        assert!(late.count() > 0, "{printed:#?}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn the_end_of_an_instance_ends_the_process_at_once() {
+    let mut platform = Platform::start(&mut faults(), &[], &[]).await;
+    is_well(&mut platform).await;
+    platform.function.signal("TERM");
+    assert!(platform.function.has_ended_within(2));
+}
+
+#[tokio::test]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn a_header_that_is_not_http_fails_no_invocation() {
+    let mut command = isolated(Command::new(built("sam/Toolbox/bootstrap")));
+    let names = [
+        "sources/http-api.invalid-headers",
+        "sources/rest-api.invalid-headers",
+        "sources/alb.invalid-headers",
+    ];
+    let events = names.map(|name| (event(name), LIMIT));
+    let mut platform = Platform::start(&mut command, &events, &[]).await;
+    for report in platform.reports(events.len()).await {
+        assert_eq!(body_of(&report)["value"], 15);
+    }
+}
+
+/// Bodies that are small on the wire and large in memory.
+fn amplifying() -> Vec<(&'static str, String)> {
+    let nested = "[[[[0]]]],".repeat(200_000) + "0";
+    let empty = "{},".repeat(300_000) + "{}";
+    let few = "{},".repeat(40_000) + "{}";
+    let wrong = r#"{"circle":{"radius":"x"}},"#.repeat(20_000) + "{}";
+    let deep = "[".repeat(900_000);
+    let call = |input: &str| format!(r#"{{"tool_id": "Shapes.Draw", "input": {input}}}"#);
+    let unknown = |json: &str| format!(r#"{{"tool_id": "Shapes.Draw", "x": [{json}]}}"#);
+    vec![
+        ("2 MB of lists in an unknown field", unknown(&nested)),
+        ("1 MB of them", unknown(&nested[..nested.len() / 2 - 1])),
+        (
+            "1 MB of them in the input",
+            call(&format!(
+                r#"{{"x": [{}]}}"#,
+                &nested[..nested.len() / 2 - 1]
+            )),
+        ),
+        (
+            "1 MB of empty objects",
+            call(&format!(r#"{{"shapes": [{empty}]}}"#)),
+        ),
+        (
+            "empty objects within the budget",
+            call(&format!(r#"{{"shapes": [{few}]}}"#)),
+        ),
+        (
+            "wrong shapes within the budget",
+            call(&format!(r#"{{"shapes": [{wrong}]}}"#)),
+        ),
+        ("1 MB of depth", call(&deep)),
+        ("1 MB of depth in an unknown field", unknown(&deep)),
+        ("6 MB", unknown(&"[[[[0]]]],".repeat(600_000))),
+    ]
+}
+
+fn raw(body: &str) -> Value {
+    let mut event = calling(&json!({}), &[]);
+    event["body"] = json!(body);
+    event
+}
+
+/// Resident memory, in bytes.
+fn memory_of(running: &Running) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", running.child.id())).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS"))
+        .unwrap();
+    let kilobytes = line.split_whitespace().nth(1).unwrap();
+    kilobytes.parse::<usize>().unwrap() << 10
+}
+
+#[tokio::test]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn no_body_takes_the_memory() {
+    let mut command = limited(&faults(), 256);
+    let mut platform = Platform::start(&mut command, &[], &[]).await;
+    let bodies = amplifying();
+    let round = async |platform: &mut Platform| {
+        for (what, body) in &bodies {
+            let begun = Instant::now();
+            platform.hand_over(&[(raw(body), LIMIT)]);
+            let (failed, answer, _) = platform.reports(1).await.remove(0);
+            assert!(!failed, "{what}: {answer}");
+            let status = answer["statusCode"].as_u64().unwrap();
+            assert!([400, 422].contains(&status), "{what}: {answer}");
+            assert!(
+                begun.elapsed() < Duration::from_secs(1),
+                "{what}: {:?}",
+                begun.elapsed()
+            );
+        }
+    };
+    // The first ones make what is kept: validators, buffers, threads.
+    round(&mut platform).await;
+    let before = memory_of(&platform.function);
+    for _ in 0..100_usize.div_ceil(bodies.len()) {
+        round(&mut platform).await;
+    }
+    let after = memory_of(&platform.function);
+    assert!(after < before + (20 << 20), "{before} bytes, then {after}");
+    assert!(after < 128 << 20, "{after}");
+    is_well(&mut platform).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn large_bodies_keep_nobody_else_waiting() {
+    let mut command = faults();
+    for (name, _) in LAMBDA {
+        command.env_remove(name);
+    }
+    let (running, url) = Running::serving(&mut command);
+    let bodies = amplifying();
+    let mut senders = Vec::new();
+    for (_, body) in bodies.iter().cycle().take(24).cloned() {
+        let url = format!("{url}/tools/call");
+        let sent = reqwest::Client::new().post(url).body(body).send();
+        senders.push(tokio::spawn(sent));
+    }
+    let client = reqwest::Client::new();
+    let mut slowest = Duration::ZERO;
+    while !senders.iter().all(tokio::task::JoinHandle::is_finished) {
+        let begun = Instant::now();
+        let health = client.get(format!("{url}/health")).send().await.unwrap();
+        assert_eq!(health.status(), 200);
+        slowest = slowest.max(begun.elapsed());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    drop(running);
+}

@@ -1,0 +1,157 @@
+//! Tools that do what tools should not: they panic, block, abort, and talk of secrets.
+//!
+//! Built and started like a deployed function, so that what is promised of faults is tested with
+//! the profile, the features and the linker that go to production.
+
+use std::{thread, time::Duration};
+
+use lambda_tools::{Context, Failure, Server, Tool, Toolkit, serve};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Does something that a tool should not do.
+#[derive(Deserialize, JsonSchema)]
+struct Fault {
+    /// What it does.
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    /// Panics.
+    Panic,
+    /// Panics with the secret in the text.
+    PanicWithSecret,
+    /// Panics while another panic is on its way, which ends the process.
+    PanicTwice,
+    /// Ends the process.
+    Abort,
+    /// Ends the process, as if it had done its work.
+    Exit,
+    /// Needs more stack than there is, which ends the process.
+    Overflow,
+    /// Keeps its thread.
+    Block,
+    /// Waits for something that never comes.
+    Hang,
+    /// Quotes the secret in a failure.
+    Quote,
+    /// Leaves a task behind that logs the secret when the call is over.
+    LateLog,
+    /// Leaves a task behind that panics with the secret when the call is over.
+    LatePanic,
+    /// Does what it should.
+    Nothing,
+}
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!thread::panicking(), "a second panic");
+    }
+}
+
+async fn fault(input: Fault, cx: Context) -> Result<String, Failure> {
+    let secret = cx.secret("KEY")?.expose().to_owned();
+    match input.kind {
+        Kind::Panic => panic!("as it was told"),
+        Kind::PanicWithSecret => panic!("the key is {secret}"),
+        Kind::PanicTwice => {
+            let _bomb = Bomb;
+            panic!("a first panic");
+        }
+        Kind::Abort => std::process::abort(),
+        Kind::Exit => std::process::exit(0),
+        Kind::Overflow => return Ok(deeper(0).to_string()),
+        Kind::Block => thread::sleep(Duration::from_secs(3)),
+        Kind::Hang => std::future::pending().await,
+        Kind::Quote => {
+            return Err(
+                Failure::new("It does not work").developer_message(format!("with {secret}"))
+            );
+        }
+        Kind::LateLog => drop(tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            tracing::info!("late: {secret}");
+        })),
+        Kind::LatePanic => drop(tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            panic!("late: {secret}");
+        })),
+        Kind::Nothing => {}
+    }
+    Ok("done".into())
+}
+
+#[expect(unconditional_recursion, reason = "that is the fault")]
+fn deeper(level: u64) -> u64 {
+    let used = std::hint::black_box([level; 512]);
+    deeper(level + 1) + used[7]
+}
+
+/// Takes a list of shapes.
+#[derive(Deserialize, JsonSchema)]
+struct Draw {
+    /// The shapes.
+    shapes: Vec<Shape>,
+}
+
+/// One of several, with data.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Shape {
+    /// A circle.
+    Circle {
+        /// Its radius.
+        radius: f64,
+    },
+    /// A rectangle.
+    Rectangle {
+        /// Its width.
+        width: f64,
+        /// Its height.
+        height: f64,
+    },
+    /// A line of text.
+    Text {
+        /// What it says.
+        text: String,
+    },
+}
+
+/// How many there are of each.
+#[derive(JsonSchema, Serialize)]
+struct Drawn {
+    /// How many shapes.
+    shapes: usize,
+    /// Their size in all.
+    size: f64,
+}
+
+async fn draw(input: Draw) -> Result<Drawn, Failure> {
+    let size = |shape: &Shape| match shape {
+        Shape::Circle { radius } => radius * radius,
+        Shape::Rectangle { width, height } => width * height,
+        #[expect(clippy::cast_precision_loss, reason = "texts are short")]
+        Shape::Text { text } => text.len() as f64,
+    };
+    Ok(Drawn {
+        shapes: input.shapes.len(),
+        size: input.shapes.iter().map(size).sum(),
+    })
+}
+
+#[tokio::main]
+async fn main() -> Result<(), lambda_tools::Error> {
+    let limit = Duration::from_millis(500);
+    let fault = |id| Tool::new(id, fault).secret("KEY").timeout(limit);
+    let tools = [
+        fault("Fault.Do@1.0.0"),
+        fault("Fault.Once@1.0.0").run_at_most_once(),
+        Tool::new("Shapes.Draw@1.0.0", draw),
+    ];
+    serve(Server::new(Toolkit::new(tools)?)).await
+}
