@@ -3,6 +3,7 @@
 use lambda_tools::{Failure, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 /// The calculator's tools.
 #[must_use]
@@ -48,12 +49,32 @@ async fn add_finite(input: Add) -> Result<Sum, Failure> {
         .prompt("The sum must stay below 1.797e308; add smaller numbers."))
 }
 
-async fn add_exactly(input: Add) -> Result<Sum, Failure> {
-    /// From here on neighbouring whole numbers share one representation.
+/// Adds two numbers together.
+#[derive(Deserialize, JsonSchema)]
+struct AddExactly {
+    /// The first number to add.
+    a: Number,
+    /// The second number to add.
+    b: Number,
+}
+
+async fn add_exactly(input: AddExactly) -> Result<Sum, Failure> {
+    /// From here on neighbouring whole numbers share one float.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    let Sum(sum) = add_finite(input).await?;
-    if sum.abs() <= EXACT {
-        return Ok(Sum(sum));
+    let AddExactly { a, b } = input;
+    // Whole numbers are added as such: as floats they may have been rounded before.
+    let whole = a.as_i128().zip(b.as_i128()).map(|(a, b)| a + b);
+    let float = |number: &Number| number.as_f64().unwrap_or(f64::INFINITY);
+    let Sum(sum) = add_finite(Add {
+        a: float(&a),
+        b: float(&b),
+    })
+    .await?;
+    match whole {
+        #[expect(clippy::cast_precision_loss, reason = "floats have all of these")]
+        Some(whole) if whole.unsigned_abs() <= 1 << 53 => return Ok(Sum(whole as f64)),
+        None if sum.abs() < EXACT => return Ok(Sum(sum)),
+        _ => {}
     }
     Err(Failure::new("The sum cannot be represented exactly")
         .prompt("The sum must lie between -9007199254740992 and 9007199254740992."))
@@ -69,10 +90,31 @@ mod tests {
             a: f64::MAX,
             b: f64::MAX,
         };
-        let large = || Add { a: 9e15, b: 9e15 };
-        assert_eq!(add_finite(large()).await.unwrap(), Sum(1.8e16));
+        let large = Add { a: 9e15, b: 9e15 };
+        assert_eq!(add_finite(large).await.unwrap(), Sum(1.8e16));
         assert!(add_finite(huge()).await.is_err());
-        assert!(add_exactly(large()).await.is_err());
-        assert_eq!(add_exactly(Add { a: 0.5, b: 1.0 }).await.unwrap(), Sum(1.5));
+        let exactly = |a: &str, b: &str| {
+            let number = |text: &str| serde_json::from_str(text).unwrap();
+            let (a, b) = (number(a), number(b));
+            add_exactly(AddExactly { a, b })
+        };
+        assert_eq!(exactly("0.5", "1").await.unwrap(), Sum(1.5));
+        assert_eq!(
+            exactly("9007199254740991", "1").await.unwrap(),
+            Sum(9_007_199_254_740_992.0)
+        );
+        assert_eq!(
+            exactly("9007199254740993", "-1").await.unwrap(),
+            Sum(9_007_199_254_740_992.0)
+        );
+        for (a, b) in [
+            ("9e15", "9e15"),
+            ("9007199254740992", "1"),
+            ("9007199254740992", "0.5"),
+            ("-9007199254740992", "-1"),
+            ("18446744073709551615", "1"),
+        ] {
+            assert!(exactly(a, b).await.is_err(), "{a} + {b}");
+        }
     }
 }
