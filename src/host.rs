@@ -13,6 +13,8 @@ use std::{
 use http::Extensions;
 use uuid::Uuid;
 
+use crate::Caller;
+
 /// Where the time and new ids come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
@@ -90,6 +92,8 @@ pub(crate) struct Invocation {
     pub(crate) xray: Option<Arc<str>>,
     /// Whether somebody has waited for the process to start.
     pub(crate) is_cold: bool,
+    /// Whom the platform has let through, where it has asked.
+    pub(crate) caller: Option<Caller>,
 }
 
 impl Default for Invocation {
@@ -101,6 +105,7 @@ impl Default for Invocation {
             request_id: None,
             xray: None,
             is_cold: false,
+            caller: None,
         }
     }
 }

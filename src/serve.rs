@@ -9,6 +9,7 @@ pub(crate) mod lambda;
 mod local;
 mod log;
 mod panic;
+mod principal;
 mod record;
 mod request;
 mod sample;
@@ -96,7 +97,6 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     if env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         lambda::run(server).await
     } else {
-        server.toolkit().check()?;
         local::run(server).await
     }
 }

@@ -5,7 +5,7 @@
 //! fields, the event is parsed once, and what is wrong with it is said.
 
 use axum::{body::Body, response::Response};
-use http::{HeaderMap, HeaderValue, Request, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use lambda_http::{
     aws_lambda_events::{
         alb::AlbTargetGroupRequest,
@@ -14,12 +14,14 @@ use lambda_http::{
     request::RequestContext,
 };
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     kind::{EventError, Kind, kind_of},
+    principal,
     request::{Raw, as_it_came, encoded},
 };
-use crate::host::LARGEST_PAYLOAD;
+use crate::{Caller, host::LARGEST_PAYLOAD};
 
 /// Which answer the sender of an event expects.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +46,8 @@ pub(super) struct Event {
     pub(super) origin: Origin,
     /// The inner error is the answer to a request whose body cannot be decoded.
     pub(super) request: Result<Request<Body>, Box<Response>>,
+    /// Whom the platform has let through, where it has asked.
+    pub(super) caller: Option<Caller>,
 }
 
 impl Event {
@@ -57,8 +61,44 @@ impl Event {
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, EventError> {
-    serde_json::from_str(json).map_err(|error| EventError::invalid(&error))
+fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, EventError> {
+    serde_json::from_str(json).or_else(|error| {
+        // A failed invocation raises the alarm, and one odd header of a stranger is no reason.
+        without_invalid_headers(json)
+            .and_then(|event| serde_json::from_value(event).ok())
+            .ok_or_else(|| EventError::invalid(&error))
+    })
+}
+
+/// The event without the headers that are not valid HTTP, if there are any.
+fn without_invalid_headers(json: &str) -> Option<Value> {
+    let mut event: Value = serde_json::from_str(json).ok()?;
+    let mut dropped = 0;
+    for headers in ["headers", "multiValueHeaders"] {
+        if let Some(headers) = event.get_mut(headers).and_then(Value::as_object_mut) {
+            let before = headers.len();
+            headers.retain(|name, value| is_header(name, value));
+            dropped += before - headers.len();
+        }
+    }
+    if dropped == 0 {
+        return None;
+    }
+    tracing::warn!(dropped, "headers that are not valid HTTP are left out");
+    Some(event)
+}
+
+fn is_header(name: &str, value: &Value) -> bool {
+    let is_value = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|it| HeaderValue::try_from(it).is_ok())
+    };
+    let is_valid = match value {
+        Value::Array(values) => values.iter().all(is_value),
+        value => is_value(value),
+    };
+    is_valid && HeaderName::try_from(name).is_ok()
 }
 
 fn of_rest(event: ApiGatewayProxyRequest) -> Event {
@@ -70,11 +110,14 @@ fn of_rest(event: ApiGatewayProxyRequest) -> Event {
     };
     let path = event.path.unwrap_or_default();
     let context = event.request_context;
+    let caller = principal::of_rest(&context);
     let raw = Raw {
         method: event.http_method,
         path: match &context.path {
             // As it is with REST APIs: the stage stands in the context's path only.
             Some(whole) if *whole != path => &path,
+            // Behind a custom domain it stands in neither.
+            _ if !has_stage(context.domain_name.as_deref()) => &path,
             _ => without_stage(&path, context.stage.as_deref()),
         },
         query: &query,
@@ -86,21 +129,28 @@ fn of_rest(event: ApiGatewayProxyRequest) -> Event {
     Event {
         origin: Origin::Rest,
         request: raw.into_request(),
+        caller,
     }
 }
 
 fn of_http(event: ApiGatewayV2httpRequest) -> Event {
     let mut headers = event.headers;
-    let cookies = event.cookies.map(|cookies| cookies.join("; "));
-    if let Some(Ok(cookies)) = cookies.map(HeaderValue::try_from) {
+    let cookies = event.cookies.into_iter().flatten();
+    let cookies: Vec<_> = cookies
+        .filter(|cookie| HeaderValue::try_from(cookie).is_ok())
+        .collect();
+    if let (false, Ok(cookies)) = (
+        cookies.is_empty(),
+        HeaderValue::try_from(cookies.join("; ")),
+    ) {
         headers.insert(header::COOKIE, cookies);
     }
     let path = event.raw_path.unwrap_or_default();
     let context = event.request_context;
     // Behind a custom domain the path begins with the mapping, and the stage is not in it.
-    let domain = context.domain_name.as_deref();
-    let has_stage = domain.is_none_or(|domain| domain.contains(".execute-api."));
+    let has_stage = has_stage(context.domain_name.as_deref());
     let stage = context.stage.as_deref().filter(|_| has_stage);
+    let caller = principal::of_http(&context);
     let raw = Raw {
         method: context.http.method.clone(),
         path: without_stage(&path, stage),
@@ -113,6 +163,7 @@ fn of_http(event: ApiGatewayV2httpRequest) -> Event {
     Event {
         origin: Origin::Http,
         request: raw.into_request(),
+        caller,
     }
 }
 
@@ -138,7 +189,14 @@ fn of_alb(event: AlbTargetGroupRequest) -> Event {
             multi_value_headers,
         },
         request: raw.into_request(),
+        // It passes on whom it has let through in headers, which others can send as well.
+        caller: None,
     }
+}
+
+/// Whether paths of this domain begin with a stage: those of API Gateway's own.
+fn has_stage(domain: Option<&str>) -> bool {
+    domain.is_none_or(|domain| domain.contains(".execute-api."))
 }
 
 /// Some senders repeat every header in both maps; none may count twice.

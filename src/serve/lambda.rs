@@ -100,7 +100,11 @@ pub(crate) async fn invoke(
     context: lambda_runtime::Context,
     is_cold: bool,
 ) -> Result<Answer, EventError> {
-    let Event { origin, request } = Event::parse(event)?;
+    let Event {
+        origin,
+        request,
+        caller,
+    } = Event::parse(event)?;
     let response = match request {
         Ok(request) => {
             let invocation = Invocation {
@@ -112,6 +116,7 @@ pub(crate) async fn invoke(
                     .map(Arc::from),
                 xray: context.xray_trace_id.as_deref().map(Arc::from),
                 is_cold,
+                caller,
             };
             respond(router, request, context, invocation).await
         }

@@ -23,6 +23,7 @@ const LAST_CALLS: Duration = Duration::from_secs(5);
 pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let telemetry = Arc::new(Telemetry::from_environment()?);
     log::to_terminal(&telemetry);
+    server.toolkit().check()?;
     server.shows_calls = yes_or_no("LOG_CALLS")?.unwrap_or(false);
     let hook = server.on_shutdown.take();
     let listener = listen().await?;
