@@ -7,6 +7,7 @@ mod attempt;
 mod caller;
 #[cfg(feature = "jwt")]
 mod jwt;
+mod rotation;
 
 use std::{
     sync::Arc,
@@ -20,6 +21,7 @@ use attempt::Attempt;
 pub use caller::Caller;
 #[cfg(feature = "jwt")]
 use jwt::Jwt;
+use rotation::Rotation;
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 
@@ -31,14 +33,14 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 /// ```
 /// use lambda_tools::{Auth, Server, Toolkit};
 ///
-/// let auth = Auth::api_key_ids(["PARTNER_KEY", "PARTNER_KEY_OF_TOMORROW"]);
+/// let auth = Auth::api_key_ids(["PARTNER_KEY|PARTNER_KEY_NEXT", "OTHER_KEY"]);
 /// let server = Server::new(Toolkit::new([])?).auth(auth);
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Auth {
-    /// The ids of the secrets that hold keys. `None`: there are no keys.
-    keys: Option<Vec<Arc<str>>>,
+    /// The ids of the secrets that hold keys, by caller. `None`: there are no keys.
+    keys: Option<Vec<Rotation>>,
     #[cfg(feature = "jwt")]
     jwt: Option<Jwt>,
 }
@@ -53,27 +55,31 @@ impl Auth {
 
     /// Callers must send an API key, as `OXP-API-Key` or, as the published clients do, as
     /// `Authorization: Bearer`. These are the ids of the secrets whose values are the keys, never
-    /// the keys themselves. Several are valid at once, so that each caller can have one of its
-    /// own and keys can be rotated. Without any nobody may call.
+    /// the keys themselves. Each is a caller of its own: calls that are repeated, and what users
+    /// have allowed, are kept apart. `"A|A_NEXT"` names two keys of one caller, who is known as
+    /// `A` whichever it sends, so that a key can be rotated. Without any nobody may call.
     #[must_use]
     pub fn api_key_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         let mut auth = Self::none();
-        auth.keys = Some(shared(ids));
+        auth.keys = Some(rotations(ids));
         auth
     }
 
     /// Callers must send a JWT as `Authorization: Bearer`, signed with HS256. These are the ids
-    /// of the secrets whose values sign; several are valid at once, for rotation. RFC 7518, 3.2:
-    /// they have at least 32 bytes.
+    /// of the secrets whose values sign. RFC 7518, 3.2: they have at least 32 bytes. Each is a
+    /// signer of its own, and the `sub` claim names a caller among those of its signer: the same
+    /// `sub` of two signers is two callers, with users and grants of their own. `"A|A_NEXT"` names
+    /// two secrets of one signer, for rotation.
     ///
     /// A token must have an `exp` claim and be used before it, and not before its `nbf`; clocks
-    /// may differ by a minute. An `aud` claim must name one of the server's
-    /// [audiences](Self::audience). The `sub` claim is the caller's identity.
+    /// may differ by a minute. Where the server has [audiences](Self::audience), the `aud` claim
+    /// must name one of them; where it has none, there must be no `aud` claim (RFC 7519, 4.1.3;
+    /// RFC 8725, 3.9).
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn jwt_secret_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         let mut auth = Self::none();
-        auth.jwt = Some(Jwt::new(shared(ids)));
+        auth.jwt = Some(Jwt::new(rotations(ids)));
         auth
     }
 
@@ -126,7 +132,7 @@ impl Auth {
     pub(crate) fn users_of<'a>(&self, caller: &'a Caller) -> Users<'a> {
         let is_bound = self.jwt.as_ref().is_some_and(|jwt| jwt.subject_is_user);
         match caller {
-            Caller::Jwt { subject } if is_bound => {
+            Caller::Jwt { subject, .. } if is_bound => {
                 let subject = subject.as_deref().filter(|subject| !subject.is_empty());
                 subject.map_or(Users::None, Users::Only)
             }
@@ -145,7 +151,7 @@ impl Auth {
         let keys = self.keys.iter().flatten();
         #[cfg(feature = "jwt")]
         let keys = keys.chain(self.jwt.iter().flat_map(|jwt| &jwt.secrets));
-        keys.map(|id| &**id)
+        keys.flat_map(Rotation::ids).map(|id| &**id)
     }
 
     #[cfg(feature = "jwt")]
@@ -175,7 +181,8 @@ impl Auth {
             .map_err(Rejection::Unauthenticated)?;
         let ids: Vec<_> = self.secrets().collect();
         let mut reads = secrets.read(&ids, left).await;
-        let of_jwt = reads.split_off(self.keys.as_ref().map_or(0, Vec::len));
+        let of_keys = self.keys.iter().flatten().flat_map(Rotation::ids).count();
+        let of_jwt = reads.split_off(of_keys);
         let mut attempt = Attempt::default();
         if let Some(keys) = &self.keys
             && let Some(id) = attempt.key(credentials.value, keys, reads)
@@ -234,8 +241,10 @@ struct Credentials<'a> {
     is_bearer: bool,
 }
 
-fn shared<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Vec<Arc<str>> {
-    ids.into_iter().map(|id| Arc::from(id.as_ref())).collect()
+fn rotations<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Vec<Rotation> {
+    let ids = ids.into_iter();
+    ids.filter_map(|ids| Rotation::parse(ids.as_ref()))
+        .collect()
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>, &'static str> {

@@ -24,13 +24,15 @@ use crate::{
     authorization::Desk,
     host::{Arrival, Host},
     id::Selector,
-    idempotency::{Policy, fingerprint_of, protection::Protection},
+    idempotency::{Policy, fingerprint_of},
     metrics::CacheUse,
     rejection::Rejection,
+    schema,
     secrets::SecretCache,
     tool::Prepared,
     toolkit::{Chosen, Entry, NotFound},
     trace::spans::Spans,
+    wire::LONGEST_ID,
 };
 
 use gather::Found;
@@ -52,6 +54,10 @@ pub(crate) struct Call {
     /// The id that the server makes for a call that has none.
     pub(crate) made_id: Option<String>,
     pub(crate) trace_id: Option<String>,
+    /// Whether checking the input may take a while.
+    pub(crate) is_large: bool,
+    /// Whether an integer of the request has lost digits.
+    pub(crate) has_unkept_integer: bool,
     pub(crate) input: Value,
     pub(crate) given: Given,
 }
@@ -69,6 +75,9 @@ impl Call {
     pub(crate) fn is_for(&mut self, users: Users<'_>) -> Result<(), Rejection> {
         let named = self.given.user_id.as_deref();
         let detail = match (users, named) {
+            (Users::Only(user), _) if user.len() > LONGEST_ID => {
+                "The JWT's sub claim is too long for a user's id."
+            }
             (Users::Only(user), None) => {
                 self.given.user_id = Some(user.to_owned());
                 return Ok(());
@@ -117,10 +126,33 @@ impl Resolved {
 
     /// Checks the input against the tool's schema and decodes it.
     ///
-    /// The types that do it are the tool's, and may panic like the tool itself.
-    pub(crate) fn validate(self, protection: &Protection) -> Result<Valid, Rejection> {
+    /// A large input is checked beside the workers, which go on serving others, and for no longer
+    /// than the call may take.
+    pub(crate) async fn validate(
+        self,
+        terms: Terms,
+        arrival: &Arrival,
+        host: &Host,
+    ) -> Result<Valid, Rejection> {
+        if !self.call.is_large {
+            return self.checked(&terms);
+        }
+        let limit = time_left(&self.entry, arrival, host);
+        let span = tracing::Span::current();
+        let checking = move || span.in_scope(|| self.checked(&terms));
+        let checked = tokio::time::timeout(limit, tokio::task::spawn_blocking(checking)).await;
+        match checked {
+            Ok(Ok(checked)) => checked,
+            // Panics are caught before; what is left is a runtime that stops.
+            Ok(Err(_)) => Err(Rejection::Unavailable),
+            Err(_) => Err(Rejection::CheckTimedOut { limit }),
+        }
+    }
+
+    /// The types that check are the tool's, and may panic like the tool itself.
+    fn checked(self, terms: &Terms) -> Result<Valid, Rejection> {
         let tool = self.entry.clone();
-        let validated = AssertUnwindSafe(|| self.validated(protection));
+        let validated = AssertUnwindSafe(|| self.validated(terms));
         panic::catch_unwind(validated).unwrap_or_else(|_| {
             Err(Rejection::Misdefined {
                 tool: tool.id.to_string(),
@@ -129,12 +161,17 @@ impl Resolved {
         })
     }
 
-    fn validated(self, protection: &Protection) -> Result<Valid, Rejection> {
+    fn validated(self, terms: &Terms) -> Result<Valid, Rejection> {
         let Self { mut call, entry } = self;
         let mut input = call.input.take();
         let schema = &entry.tool.input;
         match schema.check(&input, "input") {
-            Ok(Ok(())) => schema.normalize(&mut input),
+            Ok(Ok(())) => {
+                if call.has_unkept_integer {
+                    schema::check_integers(&input).map_err(Rejection::InvalidInput)?;
+                }
+                schema.normalize(&mut input);
+            }
             Ok(Err(errors)) => return Err(Rejection::InvalidInput(errors)),
             Err(detail) => {
                 return Err(Rejection::Misdefined {
@@ -144,9 +181,13 @@ impl Resolved {
             }
         }
         // Of the input as it came: decoding uses it up.
-        let is_recorded = entry.tool.policy != Policy::Idempotent && protection.is_on();
-        let fingerprint = (is_recorded && call.call_id.is_some())
-            .then(|| fingerprint_of(&entry.id, call.given.user_id.as_deref(), &input));
+        let is_recorded = entry.tool.policy != Policy::Idempotent && terms.remembers_calls;
+        let call_id = call.call_id.as_deref().filter(|_| is_recorded);
+        let fingerprint = call_id.map(|call_id| {
+            let given = call.credentials(&entry, terms);
+            let user = call.given.user_id.as_deref();
+            fingerprint_of(&entry.id, user, &input, call_id, &given)
+        });
         let prepared = entry.tool.prepare(input);
         let prepared = prepared.map_err(Rejection::InvalidInput)?;
         Ok(Valid {
@@ -155,6 +196,35 @@ impl Resolved {
             prepared,
             fingerprint,
         })
+    }
+}
+
+/// On which terms a call is checked and recognized.
+pub(crate) struct Terms {
+    pub(crate) caller: Caller,
+    /// Whether calls are remembered.
+    pub(crate) remembers_calls: bool,
+    /// Whether calls may bring the secrets of their tools.
+    pub(crate) takes_secrets: bool,
+}
+
+impl Call {
+    /// The tokens and secrets that the call brings for its tool, by which it is recognized: who
+    /// sends others must not get what these have led to. Where a known caller names the user,
+    /// the user is what counts, and a token that was refreshed between two tries is the same call.
+    fn credentials<'a>(&'a self, entry: &'a Entry, terms: &Terms) -> Vec<(&'a str, &'a Secret)> {
+        let user = self.given.user_id.as_deref();
+        let is_named = user.is_some_and(|user| !user.is_empty());
+        if is_named && terms.caller != Caller::Anyone {
+            return Vec::new();
+        }
+        let requirements = &entry.tool.requirements;
+        let tokens = requirements.authorization.iter().map(|it| &*it.id);
+        let tokens = tokens.filter_map(|id| Some((id, self.given.tokens.get(id)?)));
+        let secrets = requirements.secrets.iter().map(|it| &*it.id);
+        let secrets = secrets.filter(|_| terms.takes_secrets);
+        let secrets = secrets.filter_map(|id| Some((id, self.given.secrets.get(id)?)));
+        tokens.chain(secrets).collect()
     }
 }
 

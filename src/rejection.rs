@@ -4,7 +4,7 @@
 //! each looks like in which protocol. What a tool itself says went wrong is a
 //! [`Failure`](crate::Failure).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use semver::Version;
 use serde::Serialize;
@@ -37,6 +37,8 @@ pub(crate) enum Rejection {
     },
     /// The input does not satisfy the tool's schema.
     InvalidInput(ParameterErrors),
+    /// Checking the input took longer than the call may take.
+    CheckTimedOut { limit: Duration },
     /// The tool needs what the call does not bring.
     Missing(Box<Missing>),
     /// The tool's own definition is wrong; calling it again will not help.
@@ -93,6 +95,7 @@ impl Rejection {
             Self::UnknownTool { .. } => "unknown_tool",
             Self::UnknownVersion { .. } => "unknown_version",
             Self::InvalidInput(_) => "invalid_input",
+            Self::CheckTimedOut { .. } => "check_timed_out",
             Self::Missing(missing) if missing.unreadable.is_empty() => "missing_requirements",
             Self::Missing(_) => "unreadable_secrets",
             Self::Misdefined { .. } => "misdefined_tool",

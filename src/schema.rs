@@ -4,8 +4,11 @@
 //! schema, and the schema holds a place for its validator.
 
 mod derive;
+mod explain;
 mod forms;
+mod integers;
 mod message;
+mod places;
 mod walk;
 
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -16,6 +19,7 @@ use serde_json::{Map, Number, Value};
 use crate::output;
 
 pub(crate) use derive::{of_input, of_output};
+pub(crate) use integers::{check as check_integers, range_of};
 pub(crate) use walk::{forbidden_reference, undescribed_properties};
 
 /// What is wrong with an input: a message for each bad parameter, by its path (`address.street`,
@@ -81,8 +85,16 @@ impl Schema {
         if validator.is_valid(value) {
             return Ok(Ok(()));
         }
-        let errors = validator.iter_errors(value);
-        Ok(Err(message::of_all(errors, self.value(), value, root)))
+        Ok(Err(message::of_all(validator, self.value(), value, root)))
+    }
+
+    /// Where in the schema a value does not satisfy it: JSON pointers to the keywords that refuse
+    /// it, a few of them. Unlike messages they name nothing that only the value knows. None for a
+    /// value that is right.
+    pub(crate) fn refused_by(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
+        let validator = self.compile()?;
+        let is_valid = validator.is_valid(value);
+        Ok((!is_valid).then(|| places::of_all(validator, self.value(), value)))
     }
 
     /// Writes whole floats as integers where the schema knows integers: JSON Schema counts `1.0`
@@ -145,7 +157,8 @@ fn map_values(map: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> 
 
 fn integer_in(number: &Number) -> Option<Number> {
     let float = number.as_f64().filter(|_| number.is_f64())?;
-    output::whole(float).map(Number::from)
+    // The integer 0 has no sign: adding it turns `-0.0` into `0.0`, and nothing else into another.
+    output::whole(float + 0.0).map(Number::from)
 }
 
 #[cfg(test)]
@@ -157,9 +170,9 @@ mod tests {
     fn whole_floats_become_integers_only_where_integers_are_known() {
         let schema = Schema::given(json!({"type": "object", "properties": {
             "n": {"type": "array", "items": {"type": "integer"}}}}));
-        let mut value = json!({"n": [1.0, -3.0, 2.5, 1e300]});
+        let mut value = json!({"n": [1.0, -3.0, -0.0, 2.5, 1e300]});
         schema.normalize(&mut value);
-        assert_eq!(value, json!({"n": [1, -3, 2.5, 1e300]}));
+        assert_eq!(value, json!({"n": [1, -3, 0, 2.5, 1e300]}));
 
         let schema = Schema::given(json!({"properties": {"n": {"type": "number"}}}));
         let mut value = json!({"n": 1.0});

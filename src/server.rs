@@ -13,7 +13,7 @@ use lambda_http::tower::ServiceExt;
 use crate::authorization::{Authorization, Desk};
 use crate::{
     Auth, Error, Toolkit,
-    host::Host,
+    host::{Host, LARGEST_PAYLOAD},
     idempotency::{Idempotency, Policy, protection::Protection},
     metrics::Metrics,
     secrets::{SecretCache, Secrets},
@@ -24,6 +24,10 @@ use crate::{
         opentool::{About, Document},
     },
 };
+
+/// How many bytes a body may have by default: far more than a model writes, far less than Lambda
+/// takes.
+const LARGEST_REQUEST: usize = 1 << 20;
 
 /// A toolkit with the choices of its owner.
 ///
@@ -51,6 +55,7 @@ pub struct Server {
     pub(crate) metrics: Option<Metrics>,
     pub(crate) shows_calls: bool,
     pub(crate) on_shutdown: Option<shutdown::Hook>,
+    largest_request: usize,
     ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -72,6 +77,7 @@ impl Server {
             metrics: None,
             shows_calls: false,
             on_shutdown: None,
+            largest_request: LARGEST_REQUEST,
             ready: None,
             with: Vec::new(),
         }
@@ -155,6 +161,15 @@ impl Server {
     #[must_use]
     pub fn cloudwatch_metrics(mut self, namespace: impl Into<String>) -> Self {
         self.metrics = Some(Metrics::in_namespace(namespace));
+        self
+    }
+
+    /// Sets how many bytes a request's body may have: 1 MiB, unless this says otherwise, and never
+    /// more than the 6 MB that Lambda takes. A larger one is a 400. Inputs take several times their
+    /// size in memory while they are checked.
+    #[must_use]
+    pub fn largest_request(mut self, bytes: usize) -> Self {
+        self.largest_request = bytes.min(LARGEST_PAYLOAD);
         self
     }
 
@@ -282,6 +297,7 @@ impl Server {
             ready: self.ready,
             metrics: self.metrics,
             shows_calls: self.shows_calls,
+            largest_request: self.largest_request,
         };
         let router = wire::router(Arc::new(app));
         let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);

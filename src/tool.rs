@@ -226,10 +226,26 @@ where
 }
 
 /// The input satisfies its schema, yet its type refuses it: the type knows a rule that the schema
-/// does not state. The error's own text may quote the value and is not passed on.
+/// does not state. The error's own text may quote the value and is not passed on; only the range of
+/// an integer type is taken from it, which is all that published schemas leave out.
 #[expect(clippy::needless_pass_by_value, reason = "map_err hands it over")]
 fn undecodable(error: serde_path_to_error::Error<serde_json::Error>) -> ParameterErrors {
     let path = error.path().to_string();
     let path = if path == "." { "input".into() } else { path };
-    ParameterErrors::from([(path, "Is not valid".into())])
+    let text = error.inner().to_string();
+    let expected = text
+        .rsplit_once(", expected ")
+        .map(|(_, expected)| expected);
+    let range = expected.and_then(|expected| {
+        let (nonzero, name) = match expected.strip_prefix("a nonzero ") {
+            Some(name) => (" other than 0", name),
+            None => ("", expected),
+        };
+        let (least, most) = schema::range_of(name)?;
+        Some(format!(
+            "Must be an integer between {least} and {most}{nonzero}"
+        ))
+    });
+    let message = range.unwrap_or_else(|| "Is not valid".into());
+    ParameterErrors::from([(path, message)])
 }

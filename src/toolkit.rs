@@ -105,11 +105,24 @@ impl Toolkit {
         BuildError::unless_empty(problems).map(|()| toolkit)
     }
 
-    /// Checks every definition, schemas included, whatever the build.
+    /// Checks every definition, schemas included, whatever the build. What is allowed and rarely
+    /// meant is a warning in the log: a tool with [`authorization`](Tool::authorization) and
+    /// without [`user_id`](Tool::user_id).
     ///
     /// # Errors
     /// All mistakes that there are.
     pub fn check(&self) -> Result<(), BuildError> {
+        for entry in &self.entries {
+            let requirements = &entry.tool.requirements;
+            if !requirements.authorization.is_empty() && !requirements.user_id {
+                tracing::warn!(
+                    tool = %entry.id,
+                    "the tool needs a user's token and does not ask for the user; without \
+                     .user_id() a repeated call is known by its token, and a refreshed one makes \
+                     it another call"
+                );
+            }
+        }
         let tools = self.entries.iter().map(|entry| &entry.tool);
         let problems = tools.flat_map(|tool| {
             let mistakes = mistakes_in(tool).into_iter();

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "oauth")]
 mod authorization;
+pub(crate) mod json;
 pub(crate) mod log;
 pub(crate) mod opentool;
 pub(crate) mod oxp;
@@ -25,8 +26,8 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::{
     Auth, Caller, Toolkit,
     authorization::Desk,
-    call::{Around, Call, Outcome},
-    host::{Arrival, Host, Invocation, LARGEST_PAYLOAD},
+    call::{Around, Call, Outcome, Terms},
+    host::{Arrival, Host, Invocation},
     idempotency::protection::Protection,
     metrics::Metrics,
     rejection::Rejection,
@@ -38,6 +39,13 @@ use log::Line;
 
 /// Says that an answer is an earlier one's.
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+
+/// The longest id that a caller may choose for a call or a user, in bytes. OpenID Connect Core
+/// 1.0, 8, gives a `sub` 255.
+pub(crate) const LONGEST_ID: usize = 256;
+
+/// From how many bytes on a body's input is checked beside the workers, not on one of them.
+const LARGE: usize = 32 * 1024;
 
 /// What every operation needs.
 pub(crate) struct App {
@@ -58,6 +66,8 @@ pub(crate) struct App {
     pub(crate) metrics: Option<Metrics>,
     /// Whether inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
+    /// How many bytes a body may have.
+    pub(crate) largest_request: usize,
 }
 
 type Shared = State<Arc<App>>;
@@ -150,13 +160,13 @@ pub(crate) struct Admitted {
     pub(crate) caller: Caller,
 }
 
-async fn read(request: Request<Body>) -> Result<(Parts, Bytes), Rejection> {
+async fn read(request: Request<Body>, largest: usize) -> Result<(Parts, Bytes), Rejection> {
     let (parts, body) = request.into_parts();
-    match Limited::new(body, LARGEST_PAYLOAD).collect().await {
+    match Limited::new(body, largest).collect().await {
         Ok(body) => Ok((parts, body.to_bytes())),
         Err(error) if error.is::<LengthLimitError>() => Err(Rejection::malformed(
             "The request is too large",
-            format!("The body is over {LARGEST_PAYLOAD} bytes, which is what AWS Lambda takes."),
+            format!("The body has more than {largest} bytes, the most that this server takes."),
         )),
         Err(error) => Err(Rejection::malformed(
             "The request did not arrive whole",
@@ -177,8 +187,12 @@ impl App {
         let invocation = Invocation::of(request.extensions());
         let left = invocation.time_left(now);
         let auth = self.auth.check(request.headers(), &self.secrets, now, left);
-        let caller = auth.await?;
-        let (parts, body) = read(request).await?;
+        let caller = match auth.await? {
+            // Nothing is asked for here: whom the platform has let through is known to it.
+            Caller::Anyone => invocation.caller.clone().unwrap_or(Caller::Anyone),
+            known => known,
+        };
+        let (parts, body) = read(request, self.largest_request).await?;
         Ok(Admitted {
             arrival: Arrival { at, invocation },
             headers: parts.headers,
@@ -234,7 +248,12 @@ impl App {
         }
         let resolved = call.resolve(&self.toolkit)?;
         line.tool = Some(resolved.tool().clone());
-        let valid = resolved.validate(&self.protection)?;
+        let terms = Terms {
+            caller: caller.clone(),
+            remembers_calls: self.protection.is_on(),
+            takes_secrets: self.secrets.may_come_from_calls(),
+        };
+        let valid = resolved.validate(terms, &arrival, &self.host).await?;
         let invocation = arrival.invocation.clone();
         let around = Around {
             host: self.host.clone(),

@@ -6,8 +6,12 @@ use std::time::SystemTime;
 
 use subtle::ConstantTimeEq;
 
+use super::rotation::{Rotation, named};
 #[cfg(feature = "jwt")]
-use super::{Caller, jwt::Jwt};
+use super::{
+    Caller,
+    jwt::{Jwt, Signing},
+};
 use crate::{Secret, rejection::Rejection, secrets::Read};
 
 /// What came of comparing credentials.
@@ -19,19 +23,19 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// The id of the key that fits.
+    /// The name of the caller whose key fits.
     ///
     /// All keys are compared, whichever fits, and each in a time that does not depend on how much
     /// of it fits.
     pub(super) fn key(
         &mut self,
         given: &[u8],
-        ids: &[Arc<str>],
+        keys: &[Rotation],
         reads: Vec<Read>,
     ) -> Option<Arc<str>> {
         let mut found = None;
         let mut is_any = false;
-        for (id, read) in ids.iter().zip(reads) {
+        for ((name, id), read) in named(keys).zip(reads) {
             let Some(key) = self.readable(id, read) else {
                 continue;
             };
@@ -41,7 +45,7 @@ impl Attempt {
             is_any |= !key.is_empty();
             let fits = bool::from(key.ct_eq(given)) & !key.is_empty();
             if fits & found.is_none() {
-                found = Some(Arc::clone(id));
+                found = Some(Arc::clone(name));
             }
         }
         self.why = Some(if is_any {
@@ -61,10 +65,16 @@ impl Attempt {
         reads: Vec<Read>,
         now: SystemTime,
     ) -> Option<Caller> {
-        let readable = |(id, read): (_, Read)| Some((id, self.readable(id, read)?));
-        let pairs = jwt.secrets.iter().zip(reads).filter_map(readable);
-        match jwt.subject_of(given, pairs.collect(), now) {
-            Ok(subject) => Some(Caller::Jwt { subject }),
+        let mut secrets = Vec::new();
+        for ((name, id), read) in named(&jwt.secrets).zip(reads) {
+            let secret = self.readable(id, read);
+            secrets.extend(secret.map(|value| Signing { name, id, value }));
+        }
+        match jwt.signed_by(given, secrets, now) {
+            Ok((name, subject)) => Some(Caller::Jwt {
+                id: Arc::clone(name),
+                subject,
+            }),
             Err(refusal) => {
                 self.why = Some(refusal.why);
                 // Nobody else's secret signed it.

@@ -2,34 +2,71 @@
 
 use std::{fmt, sync::Arc};
 
-/// Who calls: what the credentials of a request say.
+/// Who calls: what the credentials of a request say, or the platform that has checked them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Caller {
-    /// Somebody: the server asks for no credentials.
+    /// Somebody: nothing asks for credentials.
     Anyone,
     /// Who has this API key.
     ApiKey {
-        /// The id of the secret that holds the key.
+        /// The id of the secret that holds the key; of several that belong to one caller, the
+        /// first.
         id: Arc<str>,
     },
     /// Who was given a JWT.
     Jwt {
+        /// The id of the secret that signed it; of several that belong to one signer, the first.
+        id: Arc<str>,
         /// Its `sub` claim.
         subject: Option<String>,
     },
+    /// An AWS principal that IAM has let through, for a server that asks for nothing itself.
+    Iam {
+        /// Its ARN, and behind a space the id of its Cognito identity, if it has one.
+        principal: Arc<str>,
+    },
+    /// Whom an authorizer of API Gateway has let through, for a server that asks for nothing
+    /// itself.
+    Authorizer {
+        /// A JWT's issuer and subject, or what a Lambda authorizer calls it.
+        principal: Arc<str>,
+    },
 }
 
-/// For logs: `anyone`, `key ID`, `jwt SUBJECT`.
+impl Caller {
+    /// Whose users, challenges and grants are meant: those of different callers have nothing to
+    /// do with each other. The users of one signer of JWTs share one namespace, in which each has
+    /// its own `sub`.
+    pub(crate) fn namespace(&self) -> String {
+        match self {
+            Self::Jwt { id, .. } => format!("jwt {id}"),
+            other => other.name(),
+        }
+    }
+
+    /// How people know the caller; empty where nobody does.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Anyone => String::new(),
+            named => named.to_string(),
+        }
+    }
+}
+
+/// For logs: `anyone`, `key ID`, `jwt ID SUBJECT`, `iam ARN`, `authorizer PRINCIPAL`.
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Anyone => f.write_str("anyone"),
             Self::ApiKey { id } => write!(f, "key {id}"),
-            Self::Jwt { subject: None } => f.write_str("jwt"),
+            Self::Jwt { id, subject: None } => write!(f, "jwt {id}"),
             Self::Jwt {
+                id,
                 subject: Some(subject),
-            } => write!(f, "jwt {subject}"),
+            } => write!(f, "jwt {id} {subject}"),
+            Self::Iam { principal } => write!(f, "iam {principal}"),
+            Self::Authorizer { principal } => write!(f, "authorizer {principal}"),
         }
     }
 }

@@ -13,6 +13,7 @@ use jsonwebtoken::{
 };
 use serde::Deserialize;
 
+use super::rotation::Rotation;
 use crate::Secret;
 
 /// How far clocks may be apart, in seconds.
@@ -23,10 +24,18 @@ const SHORTEST_SECRET: usize = 32;
 
 #[derive(Clone, Debug)]
 pub(super) struct Jwt {
-    /// The ids of the secrets that sign.
-    pub(super) secrets: Vec<Arc<str>>,
+    /// The ids of the secrets that sign, by signer.
+    pub(super) secrets: Vec<Rotation>,
     pub(super) audiences: Vec<String>,
     pub(super) subject_is_user: bool,
+}
+
+/// A secret that signs.
+pub(super) struct Signing<'a> {
+    /// The signer's name.
+    pub(super) name: &'a Arc<str>,
+    pub(super) id: &'a Arc<str>,
+    pub(super) value: Secret,
 }
 
 /// Why a token is not accepted.
@@ -52,7 +61,7 @@ enum Audience {
 }
 
 impl Jwt {
-    pub(super) fn new(secrets: Vec<Arc<str>>) -> Self {
+    pub(super) fn new(secrets: Vec<Rotation>) -> Self {
         // A program that uses the crate with another provider as well would have to choose, and
         // panic if it does not. Where it has chosen, its choice stands.
         let _ = aws_lc::DEFAULT_PROVIDER.install_default();
@@ -69,17 +78,17 @@ impl Jwt {
         self.subject_is_user |= other.subject_is_user;
     }
 
-    /// The subject of a token that is valid, or why it is not.
-    pub(super) fn subject_of(
+    /// Who signed a token that is valid, and its subject; or why it is not valid.
+    pub(super) fn signed_by<'a>(
         &self,
         token: &[u8],
-        secrets: Vec<(&Arc<str>, Secret)>,
+        secrets: Vec<Signing<'a>>,
         now: SystemTime,
-    ) -> Result<Option<String>, Refusal> {
+    ) -> Result<(&'a Arc<str>, Option<String>), Refusal> {
         let mut why = "no secret is there that signs JWTs";
-        for (id, secret) in secrets {
+        for Signing { name, id, value } in secrets {
             // What is pasted into a store often ends with a line feed.
-            let secret = secret.expose().trim_end_matches(['\r', '\n']);
+            let secret = value.expose().trim_end_matches(['\r', '\n']);
             if secret.len() < SHORTEST_SECRET {
                 tracing::error!(
                     secret = &**id,
@@ -91,6 +100,7 @@ impl Jwt {
                 Ok(claims) => {
                     let is_signed = true;
                     let accepted = self.accepted(claims, now);
+                    let accepted = accepted.map(|subject| (name, subject));
                     return accepted.map_err(|why| Refusal { why, is_signed });
                 }
                 Err(text) => why = text,
@@ -134,8 +144,15 @@ impl Jwt {
         if claims.nbf.is_some_and(|nbf| now < nbf - LEEWAY) {
             return Err("the JWT is not valid yet");
         }
-        if !claims.aud.is_none_or(|audience| self.is_meant(&audience)) {
-            return Err("the JWT's aud claim names none of the server's audiences");
+        match claims.aud {
+            // RFC 8725, 3.9: a token that says for whom it is must not pass for another's.
+            None if !self.audiences.is_empty() => {
+                return Err("the JWT has no aud claim, and this server has audiences");
+            }
+            Some(audience) if !self.is_meant(&audience) => {
+                return Err("the JWT's aud claim names none of the server's audiences");
+            }
+            _ => {}
         }
         Ok(claims.sub)
     }

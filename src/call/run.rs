@@ -185,14 +185,12 @@ fn stopped(failure: Failure, policy: Policy) -> Failure {
 fn conforming(entry: &Entry, value: Value) -> Result<Value, Failure> {
     let schema = &entry.tool.output;
     let mistake = if schema.value().is_null() {
-        (!value.is_null()).then(|| "The output must be null".to_owned())
+        (!value.is_null()).then(|| "it must be null".to_owned())
     } else {
-        match schema.check(&value, "value") {
-            Ok(Ok(())) => None,
-            Ok(Err(errors)) => {
-                let named = |(path, text)| format!("{path}: {text}");
-                Some(errors.into_iter().map(named).collect::<Vec<_>>().join("; "))
-            }
+        // Where the definition is broken, and not by what: the names of fields may be secret too.
+        match schema.refused_by(&value) {
+            Ok(None) => None,
+            Ok(Some(places)) => Some(format!("it is refused by {}", places.join(", "))),
             Err(detail) => Some(detail.to_owned()),
         }
     };
@@ -202,6 +200,6 @@ fn conforming(entry: &Entry, value: Value) -> Result<Value, Failure> {
             "invalid_output",
             "The tool gave a result that does not fit its definition",
         )
-        .developer_message(format!("The output does not fit output_schema: {mistake}"))),
+        .developer_message(format!("The output does not fit output_schema: {mistake}."))),
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{Caller, ToolId};
+use crate::{Caller, Secret, ToolId};
 
 /// By what a call is recognized.
 #[derive(Clone, Debug)]
@@ -17,13 +17,7 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
         let mut key = Sha256::new();
-        let (kind, name) = match caller {
-            Caller::Anyone => ("anyone", None),
-            Caller::ApiKey { id } => ("key", Some(&**id)),
-            Caller::Jwt { subject } => ("jwt", subject.as_deref()),
-        };
-        part(&mut key, Some(kind));
-        part(&mut key, name);
+        of_caller(&mut key, caller);
         part(&mut key, Some(tool.qualified()));
         part(&mut key, Some(call_id));
         let key = hex(key);
@@ -31,12 +25,42 @@ impl Identity {
     }
 }
 
-/// SHA-256 of the tool with its version, the user and the canonical JSON of the input.
-pub(crate) fn fingerprint_of(tool: &ToolId, user: Option<&str>, input: &Value) -> String {
+fn of_caller(hash: &mut Sha256, caller: &Caller) {
+    let (kind, name) = match caller {
+        Caller::Anyone => ("anyone", None),
+        Caller::ApiKey { id } => ("key", Some(&**id)),
+        Caller::Jwt { id, .. } => ("jwt", Some(&**id)),
+        Caller::Iam { principal } => ("iam", Some(&**principal)),
+        Caller::Authorizer { principal } => ("authorizer", Some(&**principal)),
+    };
+    part(hash, Some(kind));
+    part(hash, name);
+    if let Caller::Jwt { subject, .. } = caller {
+        part(hash, subject.as_deref());
+    }
+}
+
+/// SHA-256 of the tool with its version, the user, the canonical JSON of the input, and the
+/// credentials that the call brings for its tool.
+pub(crate) fn fingerprint_of(
+    tool: &ToolId,
+    user: Option<&str>,
+    input: &Value,
+    call_id: &str,
+    credentials: &[(&str, &Secret)],
+) -> String {
     let mut hash = Sha256::new();
     part(&mut hash, Some(&tool.to_string()));
     part(&mut hash, user);
     canonical(&mut hash, input);
+    if !credentials.is_empty() {
+        // So that nobody who reads the store can try a list of secrets against all calls at once.
+        part(&mut hash, Some(call_id));
+    }
+    for (id, secret) in credentials {
+        part(&mut hash, Some(id));
+        part(&mut hash, Some(secret.expose()));
+    }
     hex(hash)
 }
 
@@ -114,7 +138,7 @@ mod tests {
 
     fn print(text: &str) -> String {
         let input = serde_json::from_str(text).unwrap();
-        fingerprint_of(&"A.B@1.0.0".parse().unwrap(), None, &input)
+        fingerprint_of(&"A.B@1.0.0".parse().unwrap(), None, &input, "c", &[])
     }
 
     #[test]
@@ -155,21 +179,41 @@ mod tests {
             ("A.B@1.0.0".parse().unwrap(), "A.B@2.0.0".parse().unwrap());
         let input = json!({});
         assert_ne!(
-            fingerprint_of(&one, None, &input),
-            fingerprint_of(&two, None, &input)
+            fingerprint_of(&one, None, &input, "c", &[]),
+            fingerprint_of(&two, None, &input, "c", &[])
         );
         assert_ne!(
-            fingerprint_of(&one, None, &input),
-            fingerprint_of(&one, Some(""), &input)
+            fingerprint_of(&one, None, &input, "c", &[]),
+            fingerprint_of(&one, Some(""), &input, "c", &[])
         );
+        let (token, other) = (Secret::from("token"), Secret::from("other"));
+        let prints = [
+            fingerprint_of(&one, None, &input, "c", &[]),
+            fingerprint_of(&one, None, &input, "c", &[("google", &token)]),
+            fingerprint_of(&one, None, &input, "c", &[("google", &other)]),
+            fingerprint_of(&one, None, &input, "c", &[("github", &token)]),
+        ];
+        let different: std::collections::HashSet<_> = prints.iter().collect();
+        assert_eq!(different.len(), prints.len());
         let key = |caller: &Caller, tool: &str, call_id: &str| {
             let tool = tool.parse().unwrap();
             Identity::new(caller, &tool, call_id, String::new()).key
         };
-        let jwt = |subject: &str| Caller::Jwt {
+        let signed = |id: &str, subject: &str| Caller::Jwt {
+            id: id.into(),
             subject: Some(subject.into()),
         };
-        let nobody = Caller::Jwt { subject: None };
+        let jwt = |subject: &str| signed("S", subject);
+        let nobody = Caller::Jwt {
+            id: "S".into(),
+            subject: None,
+        };
+        let iam = Caller::Iam {
+            principal: "a".into(),
+        };
+        let authorizer = Caller::Authorizer {
+            principal: "a".into(),
+        };
         let api_key = Caller::ApiKey { id: "a".into() };
         let keys = [
             key(&Caller::Anyone, "A.B@1.0.0", "c"),
@@ -179,6 +223,9 @@ mod tests {
             key(&jwt("b"), "A.B@1.0.0", "c"),
             key(&nobody, "A.B@1.0.0", "c"),
             key(&api_key, "A.B@1.0.0", "c"),
+            key(&signed("T", "a"), "A.B@1.0.0", "c"),
+            key(&iam, "A.B@1.0.0", "c"),
+            key(&authorizer, "A.B@1.0.0", "c"),
         ];
         let different: std::collections::HashSet<_> = keys.iter().collect();
         assert_eq!(different.len(), keys.len());

@@ -4,13 +4,16 @@
 //! never the value, which may be anything.
 
 use jsonschema::{
-    JsonType, ValidationError,
+    JsonType, ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Kind},
     paths::{Location, LocationSegment},
 };
 use serde_json::Value;
 
-use super::ParameterErrors;
+use super::{
+    ParameterErrors,
+    explain::{self, Part, Sink},
+};
 use crate::text::clipped;
 
 /// More bad parameters than this say nothing more, and could make the answer too large to send.
@@ -20,36 +23,77 @@ const LONGEST_NAME: usize = 64;
 
 /// The messages of all errors of `instance` under `schema`, by parameter; what is wrong with the
 /// instance as a whole is under the name `root`.
-pub(super) fn of_all<'a>(
-    errors: impl Iterator<Item = ValidationError<'a>>,
+pub(super) fn of_all(
+    validator: &Validator,
     schema: &Value,
     instance: &Value,
     root: &str,
 ) -> ParameterErrors {
-    let mut messages = Messages {
-        schema,
-        instance,
-        found: ParameterErrors::new(),
-        is_full: false,
-    };
-    for error in errors {
-        messages.add(&error);
-        if messages.is_full {
-            break;
-        }
-    }
-    let mut found = messages.found;
+    let mut collected = Collected::default();
+    explain::explain(validator, schema, instance, &mut collected);
+    let mut found = collected.found;
     if let Some(message) = found.remove("") {
         found.insert(root.into(), message);
     }
     found
 }
 
-pub(super) struct Messages<'a> {
-    schema: &'a Value,
-    instance: &'a Value,
+/// The messages until there are enough.
+#[derive(Default)]
+struct Collected {
     found: ParameterErrors,
     is_full: bool,
+}
+
+impl Sink for Collected {
+    fn error(&mut self, part: Part<'_>, error: &ValidationError<'_>) {
+        let mut messages = Messages {
+            part,
+            collected: self,
+        };
+        messages.add(error);
+    }
+
+    fn whole(&mut self, part: Part<'_>) {
+        let has = |keyword| part.schema.get(keyword).is_some();
+        let message = if has("oneOf") || has("anyOf") {
+            "Must be one of the forms that the tool's definition describes"
+        } else {
+            "Does not satisfy the tool's definition"
+        };
+        self.put(part.path.to_owned(), message.into());
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full
+    }
+}
+
+impl Collected {
+    fn put(&mut self, path: String, message: String) {
+        let is_full = self.found.len() >= MOST;
+        match self.found.get_mut(&path) {
+            None if is_full => {
+                self.is_full = true;
+                let more = "More parameters are invalid";
+                self.found.insert("…".into(), more.into());
+            }
+            None => {
+                self.found.insert(path, message);
+            }
+            Some(known) if known.contains(&message) => {}
+            Some(known) => {
+                known.push_str("; ");
+                known.push_str(&message);
+            }
+        }
+    }
+}
+
+/// The messages of one part. Paths are those in the part until they are put down.
+pub(super) struct Messages<'a> {
+    part: Part<'a>,
+    collected: &'a mut Collected,
 }
 
 impl Messages<'_> {
@@ -61,20 +105,20 @@ impl Messages<'_> {
                 self.put(joined(&path, name), "Is required".into());
             }
             Kind::AdditionalProperties { unexpected } => {
-                let known = known_properties(error.schema_path(), self.schema);
+                let known = known_properties(error.schema_path(), self.part.schema);
                 self.add_unknown(&path, unexpected.iter().map(String::as_str), &known);
             }
             Kind::UnevaluatedProperties { unexpected } => {
                 // Where no form fits, nothing in the forms counts as evaluated; a property that
                 // one of them knows is not what is wrong.
-                let known = known_properties(error.schema_path(), self.schema);
+                let known = known_properties(error.schema_path(), self.part.schema);
                 let unknown = unexpected.iter().map(String::as_str);
                 let unknown = unknown.filter(|name| !known.contains(name));
                 self.add_unknown(&path, unknown, &known);
             }
             // An object that takes no properties at all is refused as a whole.
             Kind::FalseSchema if refuses_properties(error) => {
-                let place = self.instance.pointer(error.instance_path().as_str());
+                let place = self.part.value.pointer(error.instance_path().as_str());
                 let properties = place.and_then(Value::as_object).into_iter().flatten();
                 self.add_unknown(&path, properties.map(|(name, _)| name.as_str()), &[]);
             }
@@ -93,28 +137,21 @@ impl Messages<'_> {
     ) {
         // One more than there is room for tells that there are more.
         for name in names.take(MOST + 1) {
-            let message = unknown(name, known, path.is_empty());
+            let is_parameter = path.is_empty() && self.part.path.is_empty();
+            let message = unknown(name, known, is_parameter);
             self.put(joined(path, name), message);
         }
     }
 
     pub(super) fn put(&mut self, path: String, message: String) {
-        let is_full = self.found.len() >= MOST;
-        match self.found.get_mut(&path) {
-            None if is_full => {
-                self.is_full = true;
-                let more = "More parameters are invalid";
-                self.found.insert("…".into(), more.into());
-            }
-            None => {
-                self.found.insert(path, message);
-            }
-            Some(known) if known.contains(&message) => {}
-            Some(known) => {
-                known.push_str("; ");
-                known.push_str(&message);
-            }
-        }
+        let base = self.part.path;
+        let path = match (base.is_empty(), path.is_empty()) {
+            (true, _) => path,
+            (false, true) => base.to_owned(),
+            (false, false) if path.starts_with('[') => format!("{base}{path}"),
+            (false, false) => format!("{base}.{path}"),
+        };
+        self.collected.put(path, message);
     }
 }
 

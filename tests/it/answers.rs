@@ -212,8 +212,47 @@ async fn an_output_that_breaks_its_own_schema_is_a_failure() {
     let error = failure(&tools(), "T.BeyondItsRange", json!({})).await;
     let message = "The tool gave a result that does not fit its definition";
     assert_eq!(error["message"], message);
-    let detail = "The output does not fit output_schema: stars: Must be at most 5";
+    let detail =
+        "The output does not fit output_schema: it is refused by /properties/stars/maximum.";
     assert_eq!(error["developer_message"], detail);
+}
+
+/// The names of fields come from wherever the tool has them, and may be as secret as values.
+#[tokio::test]
+async fn an_output_that_breaks_its_own_schema_shows_no_name_of_its_fields() {
+    let tool = |id: &'static str, schema: Value, output: Value| {
+        let give = move |_: Value| {
+            let output = output.clone();
+            async move { Ok::<_, Failure>(output) }
+        };
+        Tool::dynamic(id, "Gives.", json!({"type": "object"}), schema, give)
+    };
+    let map = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    let closed = json!({"type": "object", "additionalProperties": false,
+                        "properties": {"a": {"type": "integer"}}});
+    let many: serde_json::Map<_, _> = (0..5000)
+        .map(|i| (format!("secret-{i}"), json!("x")))
+        .collect();
+    let tools = [
+        tool("T.Map@1.0.0", map.clone(), json!({"secret": "x"})),
+        tool("T.Closed@1.0.0", closed, json!({"secret": 1, "a": "x"})),
+        tool("T.Many@1.0.0", map, Value::Object(many)),
+    ];
+    let function = function(Toolkit::new(tools).unwrap());
+    for (tool, place) in [
+        ("T.Map", "/additionalProperties/type"),
+        ("T.Closed", "/additionalProperties"),
+        ("T.Closed", "/properties/a/type"),
+        ("T.Many", "/additionalProperties/type"),
+    ] {
+        let error = failure(&function, tool, json!({})).await;
+        let detail = error["developer_message"].as_str().unwrap();
+        assert!(detail.contains(place), "{tool}: {detail}");
+        assert!(
+            !detail.contains("secret") && !detail.contains("parameter"),
+            "{detail}"
+        );
+    }
 }
 
 #[tokio::test]

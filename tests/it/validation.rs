@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lambda_tools::{Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 
-use crate::support::{call, function};
+use crate::support::{call, event, function};
 
 async fn nothing(_: Value) -> Result<Value, Failure> {
     Ok(Value::Null)
@@ -256,7 +256,7 @@ async fn messages_stay_few_and_short() {
             .map(|i| (format!("k{i}"), json!(1)))
             .collect::<Value>()
     };
-    let found = messages_of(schema.clone(), many(150_000)).await;
+    let found = messages_of(schema.clone(), many(50_000)).await;
     assert_eq!(found.len(), 101);
     let found = messages_of(schema, many(100)).await;
     assert!(
@@ -287,4 +287,234 @@ async fn what_the_type_refuses_is_named_without_its_value() {
     assert_eq!(answer.status, 422);
     let errors = json!({"addresses[1]": "Is not valid"});
     assert_eq!(answer.body["parameter_errors"], errors);
+}
+
+/// Numbers of several types.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Count {
+    /// A small one.
+    small: Option<u8>,
+    /// A number with a sign.
+    signed: Option<i64>,
+    /// One that is not nothing.
+    nonzero: Option<std::num::NonZeroI32>,
+}
+
+async fn count(input: Count) -> Result<i64, Failure> {
+    let nonzero = input.nonzero.map_or(0, i32::from);
+    Ok(i64::from(input.small.unwrap_or(0)) + input.signed.unwrap_or(0) + i64::from(nonzero))
+}
+
+#[tokio::test]
+async fn an_integer_that_its_type_cannot_hold_is_told_the_range() {
+    let function = function(Toolkit::new([Tool::new("Count.Up@1.0.0", count)]).unwrap());
+    for (field, number, message) in [
+        (
+            "signed",
+            json!(u64::MAX),
+            "Must be an integer between -9223372036854775808 and 9223372036854775807",
+        ),
+        (
+            "signed",
+            json!(1e300),
+            "Must be an integer between -9223372036854775808 and 9223372036854775807",
+        ),
+        (
+            "nonzero",
+            json!(3_000_000_000_u32),
+            "Must be an integer between -2147483648 and 2147483647 other than 0",
+        ),
+    ] {
+        let answer = call(&function, "Count.Up", json!({field: number})).await;
+        assert_eq!(answer.status, 422, "{answer:?}");
+        assert_eq!(answer.body["parameter_errors"], json!({field: message}));
+    }
+    let answer = call(&function, "Count.Up", json!({"small": 300})).await;
+    let message = answer.body["parameter_errors"]["small"].as_str().unwrap();
+    assert!(message.contains("255"), "{message}");
+    // -0 is the integer 0.
+    let body = r#"{"tool_id": "Count.Up", "input": {"signed": -0, "small": -0.0}}"#;
+    let event = event("POST", "/tools/call", body);
+    let answer = function.answer(&event).await.unwrap();
+    assert_eq!(answer.body["value"], 0, "{answer:?}");
+}
+
+#[tokio::test]
+async fn dynamic_tools_get_no_integer_that_has_lost_digits() {
+    async fn echo(input: Value) -> Result<Value, Failure> {
+        Ok(input["n"].clone())
+    }
+    let schema = json!({"type": "object", "properties": {"n": {"description": "Anything."}}});
+    let tool = Tool::dynamic("Echo.It@1.0.0", "Echoes.", schema, json!({}), echo);
+    let function = function(Toolkit::new([tool]).unwrap());
+    let answer = async |number: &str| {
+        let body = format!(r#"{{"tool_id": "Echo.It", "input": {{"n": [{number}]}}}}"#);
+        let event = event("POST", "/tools/call", &body);
+        function.answer(&event).await.unwrap()
+    };
+    for number in ["18446744073709551617", "-9223372036854775809"] {
+        let answer = answer(number).await;
+        let message = "Must be an integer between -9223372036854775808 and 18446744073709551615, \
+                       or be written with an exponent";
+        assert_eq!(answer.body["parameter_errors"], json!({"n[0]": message}));
+    }
+    for number in ["18446744073709551615", "-9223372036854775808"] {
+        assert_eq!(answer(number).await.body["value"][0].to_string(), number);
+    }
+    assert_eq!(answer("1.8446744073709551617e19").await.status, 200);
+}
+
+/// Something to draw.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Draw {
+    /// What to draw.
+    shapes: Vec<Shape>,
+    /// Names of layers.
+    #[serde(default)]
+    layers: std::collections::BTreeMap<String, Vec<u16>>,
+}
+
+/// One of several, with data.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Shape {
+    /// A circle.
+    Circle {
+        /// Its radius.
+        radius: f64,
+    },
+    /// A text.
+    Text {
+        /// What it says.
+        text: String,
+    },
+}
+
+async fn draw(input: Draw) -> Result<f64, Failure> {
+    let size = |shape: &Shape| match shape {
+        Shape::Circle { radius } => *radius,
+        #[expect(clippy::cast_precision_loss, reason = "short")]
+        Shape::Text { text } => text.len() as f64,
+    };
+    let layers: usize = input.layers.values().map(Vec::len).sum();
+    #[expect(clippy::cast_precision_loss, reason = "few")]
+    Ok(input.shapes.iter().map(size).sum::<f64>() + layers as f64)
+}
+
+/// What is wrong in a large input is found where it is, one part after the other.
+#[tokio::test]
+async fn what_is_wrong_in_a_large_input_is_named_like_in_a_small_one() {
+    let function = function(Toolkit::new([Tool::new("Shapes.Draw@1.0.0", draw)]).unwrap());
+    let circle = json!({"circle": {"radius": 1}});
+    let right = vec![circle.clone(); 10_000];
+    let answer = call(&function, "Shapes.Draw", json!({"shapes": right})).await;
+    assert_eq!(answer.body["value"], 10_000);
+
+    let errors_of = async |shapes: &[Value], layer: Vec<i32>| {
+        let layers = json!({"a": layer, "b": [1, "x"]});
+        let input = json!({"shapes": shapes, "layers": layers, "colour": 1});
+        let answer = call(&function, "Shapes.Draw", input).await;
+        answer.body["parameter_errors"].clone()
+    };
+    let (one, other) = (json!({"circle": {"radius": "x"}}), json!("circle"));
+    let small = errors_of(&[one.clone(), other.clone()], vec![7]).await;
+    assert_eq!(small.as_object().unwrap().len(), 4, "{small}");
+    let unknown = "Is not a parameter of this tool; it takes layers, shapes";
+    assert_eq!(small["colour"], unknown);
+    assert_eq!(small["layers.b[1]"], "Must be an integer");
+    let mut wrong = right.clone();
+    wrong[5000] = one;
+    wrong[9999] = other;
+    let large = errors_of(&wrong, vec![7; 2000]).await.to_string();
+    let large = large.replace("[5000]", "[0]").replace("[9999]", "[1]");
+    assert_eq!(large.parse::<Value>().unwrap(), small);
+    // As many as are worth reading, and the word that there are more.
+    let input = json!({"shapes": vec![json!({}); 20_000]});
+    let answer = call(&function, "Shapes.Draw", input).await;
+    let errors = answer.body["parameter_errors"].as_object().unwrap();
+    assert_eq!(errors.len(), 101, "{errors:?}");
+    assert_eq!(errors["…"], "More parameters are invalid");
+    assert!(errors.contains_key("shapes[0]"), "{errors:?}");
+    // A rule of the whole, which no part breaks.
+    let answer = call(
+        &function,
+        "Shapes.Draw",
+        json!({"layers": {"a": vec![1; 5000]}}),
+    )
+    .await;
+    let errors = json!({"shapes": "Is required"});
+    assert_eq!(answer.body["parameter_errors"], errors);
+}
+
+/// Where the schema of a part is not simply the one of its place, a large value is told as a whole.
+#[tokio::test]
+async fn a_large_input_under_a_complicated_schema_is_told_as_a_whole() {
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let schema = json!({"anyOf": [list, {"type": "string"}]});
+    let found = messages(schema, json!(vec![1; 5000])).await;
+    assert_eq!(
+        found["p"],
+        "Must be one of the forms that the tool's definition describes"
+    );
+    let schema = json!({"type": "array", "prefixItems": [{"type": "string"}], "items": {}});
+    let found = messages(schema, json!(vec![1; 5000])).await;
+    assert_eq!(found["p"], "Does not satisfy the tool's definition");
+    // Rules of the list itself are told all the same.
+    let schema = json!({"type": "array", "maxItems": 10, "items": {"type": "integer"}});
+    let found = messages(schema, json!(vec![1; 5000])).await;
+    assert_eq!(found["p"], "Must have at most 10 items");
+}
+
+/// A large input is checked beside the workers: on one thread, others are served meanwhile; and the
+/// check has no more time than the call.
+#[tokio::test]
+async fn a_large_check_keeps_nobody_waiting_and_ends_with_its_call() {
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Any {
+        /// Anything.
+        text: String,
+    }
+    /// Takes its time to be read.
+    struct Slow;
+    impl schemars::JsonSchema for Slow {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Slow".into()
+        }
+        fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            let mut schema = Any::json_schema(generator);
+            schema.insert("description".into(), "Takes its time.".into());
+            schema
+        }
+    }
+    impl<'de> serde::Deserialize<'de> for Slow {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            serde::de::IgnoredAny::deserialize(deserializer)?;
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            Ok(Self)
+        }
+    }
+    async fn slow(_: Slow) -> Result<(), Failure> {
+        Ok(())
+    }
+    let tool =
+        |id: &'static str, ms| Tool::new(id, slow).timeout(std::time::Duration::from_millis(ms));
+    let tools = [tool("Slow.Take@1.0.0", 5000), tool("Slow.Late@1.0.0", 100)];
+    let function = function(Toolkit::new(tools).unwrap());
+    let large = json!({"text": "x".repeat(100_000)});
+    let begun = std::time::Instant::now();
+    let others = async {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        call(&function, "No.Such", json!({})).await;
+        begun.elapsed()
+    };
+    let (answer, served) = tokio::join!(call(&function, "Slow.Take", large.clone()), others);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(served < std::time::Duration::from_millis(300), "{served:?}");
+    let begun = std::time::Instant::now();
+    let answer = call(&function, "Slow.Late", large).await;
+    assert_eq!(answer.status, 400);
+    let message = "The input could not be checked in time";
+    assert_eq!(answer.body["message"], message);
+    assert!(begun.elapsed() < std::time::Duration::from_millis(300));
 }

@@ -47,7 +47,9 @@ impl Refusal {
             Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {
                 (StatusCode::OK, METHOD_NOT_FOUND)
             }
-            Rejection::InvalidInput(_) => (StatusCode::OK, INVALID_PARAMS),
+            Rejection::InvalidInput(_) | Rejection::CheckTimedOut { .. } => {
+                (StatusCode::OK, INVALID_PARAMS)
+            }
             Rejection::Missing(_) if !rejection.is_temporary() => {
                 (StatusCode::OK, MISSING_REQUIREMENTS)
             }
@@ -111,8 +113,9 @@ impl Refusal {
             | Rejection::Undecided
             | Rejection::Unprotected(_)
             | Rejection::Unavailable => super::oxp::UNAVAILABLE.to_owned(),
-            // What only OXP's calls can name.
-            other @ (Rejection::UnsupportedVersion
+            // In the same words, or what only OXP's calls can name.
+            other @ (Rejection::CheckTimedOut { .. }
+            | Rejection::UnsupportedVersion
             | Rejection::InvalidToolId(_)
             | Rejection::UnknownVersion { .. }) => super::oxp::detail_of(other),
         }

@@ -3,7 +3,12 @@
 //! What can be read of a wrong request is read, above all its id, so that the answer finds its
 //! call.
 
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::{Value, error::Category, value::RawValue};
 
 use super::{
@@ -15,7 +20,11 @@ use crate::{
     call::{Call, Given},
     id::Selector,
     rejection::Rejection,
-    wire::log::Names,
+    wire::{
+        LARGE, LONGEST_ID,
+        json::{self, Shape, Unread},
+        log::Names,
+    },
 };
 
 /// An id as it came: a JSON string or number.
@@ -48,12 +57,16 @@ impl Decoded {
     }
 }
 
+/// Raw until it is known of what kind each field has to be.
 #[derive(Deserialize)]
 struct Request<'a> {
-    jsonrpc: Option<Value>,
-    method: Option<Value>,
-    params: Option<Value>,
-    /// Raw, because a number has to be echoed digit by digit.
+    #[serde(borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    /// A number has to be echoed digit by digit.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
 }
@@ -82,27 +95,22 @@ pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Dec
         Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
     };
     // The published TypeScript client says 2.0.0.
-    if !matches!(request.jsonrpc, Some(Value::String(ref it)) if it == "2.0" || it == "2.0.0") {
+    let version = request.jsonrpc.and_then(text_in);
+    if !version.is_some_and(|it| it == "2.0" || it == "2.0.0") {
         return Decoded::refused(id, INVALID_REQUEST, "'jsonrpc' must be \"2.0\".");
     }
-    let Some(Value::String(method)) = request.method else {
+    let Some(method) = request.method.and_then(text_in) else {
         let detail = "'method' must be a string: the name of a function.";
         return Decoded::refused(id, INVALID_REQUEST, detail);
     };
-    let input = match request.params {
-        None => Value::Object(serde_json::Map::new()),
-        Some(params @ Value::Object(_)) => params,
-        Some(Value::Array(_)) => {
-            let detail = "'params' must be an object: name by name.";
-            let mut decoded = Decoded::refused(id, INVALID_PARAMS, detail).of_method(&method);
-            if let Err(refusal) = &mut decoded.call {
+    let input = match input_in(request.params) {
+        Ok(input) => input,
+        Err((code, detail)) => {
+            let mut decoded = Decoded::refused(id, code, detail).of_method(&method);
+            if let (Err(refusal), INVALID_PARAMS) = (&mut decoded.call, code) {
                 refusal.status = http::StatusCode::OK;
             }
             return decoded;
-        }
-        Some(_) => {
-            let detail = "'params' must be an object.";
-            return Decoded::refused(id, INVALID_REQUEST, detail).of_method(&method);
         }
     };
     let selector = match selector_of(&method, document, toolkit) {
@@ -122,6 +130,8 @@ pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Dec
         // What some clients send for what they have not set.
         call_id: Some(call_id).filter(|id| !id.is_empty()),
         made_id: None,
+        is_large: body.len() > LARGE,
+        has_unkept_integer: json::has_unkept_integer(body),
         trace_id: None,
         input,
         given: Given::default(),
@@ -155,18 +165,68 @@ fn request_in(body: &[u8]) -> Result<Request<'_>, (i32, String)> {
     })
 }
 
+/// The params of a request, or the code and the sentence with which they are refused.
+fn input_in(params: Option<&RawValue>) -> Result<Value, (i32, String)> {
+    let Some(params) = params else {
+        return Ok(Value::Object(serde_json::Map::new()));
+    };
+    match params.get().as_bytes().first() {
+        Some(b'{') => {}
+        Some(b'[') => {
+            let detail = "'params' must be an object: name by name.";
+            return Err((INVALID_PARAMS, detail.into()));
+        }
+        _ => return Err((INVALID_REQUEST, "'params' must be an object.".into())),
+    }
+    json::read(params.get().as_bytes(), &Shape::Whole).map_err(|unread| match unread {
+        Unread::Syntax(error) => (PARSE_ERROR, format!("The body is not valid JSON: {error}")),
+        Unread::Refused(sentence) => (INVALID_REQUEST, sentence),
+    })
+}
+
+fn text_in(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}
+
 /// The id of a request that cannot be read: one that has a field twice, for example.
 fn id_somewhere_in(body: &[u8]) -> Option<Box<Id>> {
-    let body: Value = serde_json::from_slice(body).ok()?;
-    let id = RawValue::from_string(body.get("id")?.to_string()).ok()?;
+    let OnlyId(id) = serde_json::from_slice(body).ok()?;
+    let id = id?;
     id_in(&id).is_some().then_some(id)
+}
+
+/// The last `id` of an object, whatever else is in it.
+struct OnlyId(Option<Box<Id>>);
+
+impl<'de> Deserialize<'de> for OnlyId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self(None))
+    }
+}
+
+impl<'de> Visitor<'de> for OnlyId {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Self, A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            if name == "id" {
+                self.0 = Some(fields.next_value()?);
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// The text of an id, by which a repeated call is known. It comes back in the answer, which must
 /// not become too large to send.
 fn id_in(id: &RawValue) -> Option<String> {
-    const LONGEST: usize = 256;
-    if id.get().len() > LONGEST {
+    if id.get().len() > LONGEST_ID {
         return None;
     }
     match serde_json::from_str(id.get()).ok()? {

@@ -99,6 +99,15 @@ impl<'a> ErrorBody<'a> {
                 parameter_errors: Some(errors),
                 ..Self::plain("Some input parameters are invalid", "")
             },
+            Rejection::CheckTimedOut { limit } => {
+                let ms = limit.as_millis();
+                Self::plain(
+                    "The input could not be checked in time",
+                    format!(
+                        "Checking it took more than the {ms} ms of this call. Nothing was run."
+                    ),
+                )
+            }
             Rejection::Missing(missing) => missing_requirements(missing),
             Rejection::Misdefined { tool, detail } => Self::plain(
                 "This tool cannot be called because of a mistake in its definition",
@@ -106,8 +115,8 @@ impl<'a> ErrorBody<'a> {
             ),
             Rejection::CallIdReused => Self::plain(
                 "This call_id belongs to another call",
-                "A call with this call_id asked for another version, input or user. Nothing was \
-                 run; a new call needs a new call_id.",
+                "A call with this call_id asked for another version, input or user, or brought \
+                 other credentials. Nothing was run; a new call needs a new call_id.",
             ),
             Rejection::Unprotected(error) => Self::plain(
                 UNAVAILABLE,

@@ -1,7 +1,8 @@
 //! Decoding of requests.
 //!
-//! A body is parsed once and taken apart by hand, because the answer to a wrong one has to name
-//! the field that is wrong. Order of the checks: JSON, shape, types, protocol version, tool id.
+//! A body is parsed once, as far as its fields are known, and taken apart by hand, because the
+//! answer to a wrong one has to name the field that is wrong. Order of the checks: JSON, shape,
+//! types, protocol version, tool id.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,67 @@ use crate::{
     Secret,
     call::{Call, Given},
     rejection::Rejection,
-    wire::log::Names,
+    wire::{
+        LARGE, LONGEST_ID,
+        json::{self, Shape, Unread},
+        log::Names,
+    },
 };
 
 type Object = Map<String, Value>;
+
+/// OXP 1.0, Call Tool Request. The OTC text calls the field `inputs` in one place.
+macro_rules! call_fields {
+    ($($more:expr),*) => {
+        Shape::Fields(&[
+            ("tool_id", Shape::Scalar),
+            ("call_id", Shape::Scalar),
+            ("trace_id", Shape::Scalar),
+            ("input", Shape::Whole),
+            ("inputs", Shape::Whole),
+            ("context", CONTEXT),
+            $($more),*
+        ])
+    };
+}
+
+const CONTEXT: Shape = Shape::Fields(&[
+    ("user_id", Shape::Scalar),
+    (
+        "authorization",
+        Shape::List(&Shape::Fields(&[
+            ("id", Shape::Scalar),
+            ("token", Shape::Scalar),
+        ])),
+    ),
+    (
+        "secrets",
+        Shape::List(&Shape::Fields(&[
+            ("id", Shape::Scalar),
+            ("value", Shape::Scalar),
+        ])),
+    ),
+]);
+
+/// The body of a call: bare, or an envelope.
+const BODY: Shape = call_fields!(("$schema", Shape::Scalar), ("request", call_fields!()));
+
+/// The body of `GET /tools`.
+const LIST: Shape = Shape::Fields(&[("$schema", Shape::Scalar)]);
+
+const NAMES: Shape = Shape::Fields(&[
+    ("tool_id", Shape::Scalar),
+    ("call_id", Shape::Scalar),
+    ("trace_id", Shape::Scalar),
+    (
+        "request",
+        Shape::Fields(&[
+            ("tool_id", Shape::Scalar),
+            ("call_id", Shape::Scalar),
+            ("trace_id", Shape::Scalar),
+        ]),
+    ),
+]);
 
 /// A request as far as it could be read.
 pub(super) struct Decoded {
@@ -32,17 +90,25 @@ impl Decoded {
         let call = Err(rejection);
         Self { dialect, call }
     }
+
+    fn measured(mut self, body: &[u8]) -> Self {
+        if let Ok(call) = &mut self.call {
+            call.is_large = body.len() > LARGE;
+            call.has_unkept_integer = json::has_unkept_integer(body);
+        }
+        self
+    }
 }
 
 /// Decodes the body of `POST /tools/call`, in whichever dialect it is.
-pub(super) fn decode(headers: &HeaderMap, body: &[u8]) -> Decoded {
-    let body = match object(body) {
+pub(super) fn decode(headers: &HeaderMap, bytes: &[u8]) -> Decoded {
+    let body = match object(bytes, &BODY) {
         Ok(body) => body,
         Err(rejection) => return Decoded::refused(Dialect::Header, rejection),
     };
     let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
-        (false, true) => return bare(headers, body),
-        (true, false) => return enveloped(headers, body),
+        (false, true) => return bare(headers, body).measured(bytes),
+        (true, false) => return enveloped(headers, body).measured(bytes),
         (true, true) => "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
         (false, false) => {
             "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
@@ -54,7 +120,7 @@ pub(super) fn decode(headers: &HeaderMap, body: &[u8]) -> Decoded {
 
 /// How a request that is refused calls what it asks for, for the log.
 pub(super) fn names_in(body: &[u8]) -> Names {
-    let Ok(Value::Object(mut body)) = serde_json::from_slice(body) else {
+    let Some(Value::Object(mut body)) = json::glance(body, &NAMES) else {
         return Names::default();
     };
     if let Some(Value::Object(request)) = body.swap_remove("request") {
@@ -105,7 +171,7 @@ pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Di
     let schema = if body.trim_ascii().is_empty() {
         None
     } else {
-        let mut body = Fields::of(object(body).map_err(bare)?, "");
+        let mut body = Fields::of(object(body, &LIST).map_err(bare)?, "");
         body.text("$schema").map_err(bare)?
     };
     let schema = schema.as_deref();
@@ -122,8 +188,8 @@ pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Di
         .map_err(|rejection| (dialect, rejection))
 }
 
-fn object(body: &[u8]) -> Result<Object, Rejection> {
-    match serde_json::from_slice(body) {
+fn object(body: &[u8], shape: &Shape) -> Result<Object, Rejection> {
+    match json::read(body, shape) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Rejection::malformed(
             "The request cannot be understood",
@@ -133,9 +199,13 @@ fn object(body: &[u8]) -> Result<Object, Rejection> {
             "The request is empty",
             "The body must be a JSON object with the call.",
         )),
-        Err(error) => Err(Rejection::malformed(
+        Err(Unread::Syntax(error)) => Err(Rejection::malformed(
             "The request is not valid JSON",
             format!("The body is not valid JSON: {error}"),
+        )),
+        Err(Unread::Refused(sentence)) => Err(Rejection::malformed(
+            "The request cannot be understood",
+            sentence,
         )),
     }
 }
@@ -157,7 +227,7 @@ impl Request {
         Ok(Self {
             tool_id,
             // What some clients send for what they have not set.
-            call_id: body.text("call_id")?.filter(|id| !id.is_empty()),
+            call_id: body.id("call_id")?.filter(|id| !id.is_empty()),
             trace_id: body.text("trace_id")?,
             input: input(&mut body)?,
             given: given(&mut body)?,
@@ -169,6 +239,8 @@ impl Request {
             selector: self.tool_id.parse().map_err(Rejection::InvalidToolId)?,
             call_id: self.call_id,
             made_id: None,
+            is_large: false,
+            has_unkept_integer: false,
             trace_id: self.trace_id,
             input: Value::Object(self.input),
             given: self.given,
@@ -194,7 +266,7 @@ fn given(body: &mut Fields<'_>) -> Result<Given, Rejection> {
     let path = format!("{}context.", body.path);
     let mut context = Fields::of(context, &path);
     Ok(Given {
-        user_id: context.text("user_id")?,
+        user_id: context.id("user_id")?,
         tokens: context.secrets("authorization", "token")?,
         secrets: context.secrets("secrets", "value")?,
     })
@@ -217,6 +289,16 @@ impl<'a> Fields<'a> {
             Some(Value::String(text)) => Ok(Some(text)),
             Some(_) => Err(self.wrong(name, "must be a string")),
         }
+    }
+
+    /// A text that is kept, or hashed, or sent back.
+    fn id(&mut self, name: &str) -> Result<Option<String>, Rejection> {
+        let id = self.text(name)?;
+        if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+            let what = format!("must have at most {LONGEST_ID} bytes");
+            return Err(self.wrong(name, &what));
+        }
+        Ok(id)
     }
 
     fn object(&mut self, name: &str) -> Result<Option<Object>, Rejection> {

@@ -214,7 +214,7 @@ async fn tokens_are_taken_for_the_audiences_that_are_named() {
             200,
         ),
         ("https://a.example", Some("https://tools.example"), 401),
-        ("https://a.example", None, 200),
+        ("https://a.example", None, 401),
     ] {
         let mut command = toolbox();
         command
@@ -231,7 +231,7 @@ async fn tokens_are_taken_for_the_audiences_that_are_named() {
             "{audiences:?} {audience:?}"
         );
         if status == 200 {
-            running.line_with("jwt user_123", 5);
+            running.line_with("jwt SIGNS user_123", 5);
         }
     }
 }

@@ -323,7 +323,9 @@ async fn no_event_brings_a_secret_to_light() {
             ["open", "remembered", "keys", "aws"].contains(&what),
             "{what}"
         );
-        let by_token = printed.iter().any(|line| line.contains("jwt user_123"));
+        let by_token = printed
+            .iter()
+            .any(|line| line.contains("jwt TOOLS_JWT_SECRET user_123"));
         assert_eq!(by_token, ["keys", "aws"].contains(&what), "{what}");
     }
     assert_table_unmarked(&gate).await;

@@ -20,11 +20,13 @@ use crate::stub::Stub;
 /// What Twilio's stub accepts.
 pub(crate) const TWILIO_KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
 
-const KEYS: [(&str, &str); 4] = [
+const KEYS: [(&str, &str); 6] = [
     ("KEY_OF_TODAY", "key-of-today"),
     ("KEY_OF_TOMORROW", "key-of-tomorrow"),
     ("JWT_OF_TODAY", "jwt-secret-of-today-0123456789abcdef"),
     ("JWT_OF_TOMORROW", "jwt-secret-of-tomorrow-0123456789abcdef"),
+    ("KEY_OF_ANOTHER", "key-of-another"),
+    ("JWT_OF_TENANT_B", "jwt-secret-of-tenant-b-0123456789abcdef"),
 ];
 
 /// The server for a folder of `events`, or for one below it.
@@ -49,6 +51,9 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
     }
     if name == "opentool-user" {
         tools.push(whoami());
+    }
+    if ["platform", "tenants"].contains(&name) {
+        tools.push(caller());
     }
     let server = toolbox::server(tools).unwrap();
     let server = if name == "authorization" {
@@ -79,6 +84,16 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
                 Provider::google("client-id", "GOOGLE_CLIENT_SECRET"),
                 Provider::github("client-id", "GITHUB_CLIENT_SECRET"),
             ])),
+        "platform" => server.idempotency(Idempotency::in_memory()),
+        // Two secrets of one caller, and another caller, of each kind.
+        "tenants" => server
+            .auth(
+                Auth::api_key_ids(["KEY_OF_TODAY|KEY_OF_TOMORROW", "KEY_OF_ANOTHER"]).or(
+                    Auth::jwt_secret_ids(["JWT_OF_TODAY | JWT_OF_TOMORROW", "JWT_OF_TENANT_B"]),
+                ),
+            )
+            .secrets(all)
+            .idempotency(Idempotency::in_memory()),
         "opentool-off" => server.without_opentool(),
         "opentool-user" => server.auth(keys().or(jwt()).subject_is_user()).secrets(all),
         "idempotency" | "opentool-idempotency" => server.idempotency(Idempotency::in_memory()),
@@ -176,6 +191,19 @@ fn whoami() -> Tool {
     }
 
     Tool::new("Whoami.Get@1.0.0", whoami).user_id()
+}
+
+/// A tool that says who calls.
+fn caller() -> Tool {
+    /// Says who calls.
+    #[derive(Deserialize, JsonSchema)]
+    struct WhoCalls {}
+
+    async fn caller(_: WhoCalls, cx: Context) -> Result<String, Failure> {
+        Ok(cx.caller().to_string())
+    }
+
+    Tool::new("Whoami.Caller@1.0.0", caller)
 }
 
 /// Tools with several secrets.

@@ -1,0 +1,40 @@
+//! Where a schema refuses a value.
+
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+
+use super::explain::{self, Part, Sink};
+
+/// As many as help to find a mistake.
+const MOST: usize = 5;
+
+pub(super) fn of_all(validator: &Validator, schema: &Value, value: &Value) -> Vec<String> {
+    let mut places = Places::default();
+    explain::explain(validator, schema, value, &mut places);
+    places.0
+}
+
+#[derive(Default)]
+struct Places(Vec<String>);
+
+impl Places {
+    fn add(&mut self, place: String) {
+        if !self.0.contains(&place) {
+            self.0.push(place);
+        }
+    }
+}
+
+impl Sink for Places {
+    fn error(&mut self, part: Part<'_>, error: &ValidationError<'_>) {
+        self.add(format!("{}{}", part.place, error.schema_path()));
+    }
+
+    fn whole(&mut self, part: Part<'_>) {
+        self.add(part.place.to_owned());
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() >= MOST
+    }
+}

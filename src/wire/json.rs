@@ -1,0 +1,411 @@
+//! Reading JSON within a budget.
+//!
+//! A few bytes of JSON can become a thousand in memory: `[[[0]]]` costs an allocation for each
+//! bracket. What nobody asked for is not built at all, and what is built is counted while it is
+//! read, so that no request takes more than its share.
+
+use std::{
+    borrow::Cow,
+    cell::{Cell, RefCell},
+    fmt,
+};
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::text::clipped;
+
+/// How many values a request may have: each number, text, array and object counts.
+pub(crate) const MOST_VALUES: usize = 100_000;
+
+/// How deep arrays and objects may lie in each other.
+pub(crate) const DEEPEST: usize = 64;
+
+/// What of a JSON text is wanted.
+pub(super) enum Shape {
+    /// All of it.
+    Whole,
+    /// A text, a number, `true`, `false` or `null`. An array or an object is left empty.
+    Scalar,
+    /// An object, and in it the fields of these names. Others are skipped without being built.
+    Fields(&'static [(&'static str, Shape)]),
+    /// A list, each item of this shape.
+    List(&'static Shape),
+}
+
+/// Why a text is not read.
+pub(super) enum Unread {
+    /// It is not JSON.
+    Syntax(serde_json::Error),
+    /// It is JSON, and refused for what this sentence says.
+    Refused(String),
+}
+
+/// Reads what is wanted of a JSON text. A field that is there twice is refused: programs before
+/// this one may have looked at the other one.
+pub(super) fn read(json: &[u8], shape: &Shape) -> Result<Value, Unread> {
+    read_with(json, shape, true)
+}
+
+/// The same of a text that is refused anyway: of a field that is there twice, the first counts.
+pub(super) fn glance(json: &[u8], shape: &Shape) -> Option<Value> {
+    read_with(json, shape, false).ok()
+}
+
+fn read_with(json: &[u8], shape: &Shape, is_strict: bool) -> Result<Value, Unread> {
+    let reading = Reading {
+        values: Cell::new(MOST_VALUES),
+        refusal: RefCell::default(),
+        is_strict,
+    };
+    let place = Place {
+        reading: &reading,
+        shape,
+        depth: 0,
+    };
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let read = place.deserialize(&mut deserializer);
+    let read = read.and_then(|value| deserializer.end().map(|()| value));
+    read.map_err(|error| match reading.refusal.take() {
+        Some(sentence) => Unread::Refused(sentence),
+        None => Unread::Syntax(error),
+    })
+}
+
+/// What is kept while a text is read.
+struct Reading {
+    /// How many values may still come.
+    values: Cell<usize>,
+    refusal: RefCell<Option<String>>,
+    is_strict: bool,
+}
+
+impl Reading {
+    fn refuse<E: Error>(&self, sentence: String) -> E {
+        self.refusal.replace(Some(sentence));
+        E::custom("refused")
+    }
+
+    fn count<E: Error>(&self) -> Result<(), E> {
+        match self.values.get().checked_sub(1) {
+            Some(left) => {
+                self.values.set(left);
+                Ok(())
+            }
+            None => Err(self.refuse(format!("The body has more than {MOST_VALUES} values."))),
+        }
+    }
+}
+
+/// A value that comes next.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    reading: &'a Reading,
+    shape: &'a Shape,
+    depth: usize,
+}
+
+impl<'a> Place<'a> {
+    /// The place of a value inside of this one.
+    fn inner<E: Error>(self, shape: &'a Shape) -> Result<Self, E> {
+        let depth = self.depth + 1;
+        if depth > DEEPEST {
+            let sentence = format!("The body is nested more than {DEEPEST} levels deep.");
+            return Err(self.reading.refuse(sentence));
+        }
+        Ok(Self {
+            shape,
+            depth,
+            ..self
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Place<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Place<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        self.reading.count()?;
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        self.reading.count()?;
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        self.reading.count()?;
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        self.reading.count()?;
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.reading.count()?;
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        self.reading.count()?;
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        self.reading.count()?;
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        self.reading.count()?;
+        let shape = match self.shape {
+            Shape::Whole => self.shape,
+            Shape::List(shape) => shape,
+            Shape::Scalar | Shape::Fields(_) => {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(Value::Array(Vec::new()));
+            }
+        };
+        let place = self.inner(shape)?;
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(place)? {
+            list.push(item);
+        }
+        // A list grows to four items at once, which is most of what nested lists of one cost.
+        list.shrink_to_fit();
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        self.reading.count()?;
+        let mut object = Map::new();
+        while let Some(Name(name)) = fields.next_key()? {
+            let Some(shape) = self.shape.of_field(&name) else {
+                fields.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            if object.contains_key(&*name) {
+                if self.reading.is_strict {
+                    let name = clipped(&name, LONGEST_NAME);
+                    let sentence = format!("The field '{name}' is there twice in one object.");
+                    return Err(self.reading.refuse(sentence));
+                }
+                fields.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let value = fields.next_value_seed(self.inner(shape)?)?;
+            object.insert(name.into_owned(), value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// Names come from the caller and may be of any length; this is in bytes.
+const LONGEST_NAME: usize = 64;
+
+impl Shape {
+    fn of_field(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Whole => Some(self),
+            Self::Fields(fields) => {
+                let known = fields.iter().find(|(known, _)| *known == name);
+                known.map(|(_, shape)| shape)
+            }
+            Self::Scalar | Self::List(_) => None,
+        }
+    }
+}
+
+/// A field's name, borrowed where it has no escapes.
+struct Name<'de>(Cow<'de, str>);
+
+impl<'de> serde::Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Name<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Owned(name.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// Whether a JSON text has an integer that would lose digits: one beyond 64 bits that no float is.
+pub(super) fn has_unkept_integer(json: &[u8]) -> bool {
+    /// Fewer digits always fit.
+    const SHORTEST: usize = 19;
+    let mut at = 0;
+    let mut is_in_text = false;
+    while let Some(&byte) = json.get(at) {
+        match byte {
+            b'\\' if is_in_text => at += 1,
+            b'"' => is_in_text = !is_in_text,
+            b'-' | b'0'..=b'9' if !is_in_text => {
+                let is_of_number =
+                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+                let length = json[at..].iter().take_while(|it| is_of_number(it)).count();
+                let number = &json[at..at + length];
+                if length >= SHORTEST && is_unkept(number) {
+                    return true;
+                }
+                at += length;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+fn is_unkept(number: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(number) else {
+        return false;
+    };
+    let is_integer = !text.contains(['.', 'e', 'E']);
+    if !is_integer || text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok() {
+        return false;
+    }
+    // The digits of the float that it becomes.
+    text.parse::<f64>()
+        .is_ok_and(|float| format!("{float:.0}") != text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const CALL: Shape = Shape::Fields(&[
+        ("id", Shape::Scalar),
+        ("input", Shape::Whole),
+        (
+            "context",
+            Shape::Fields(&[(
+                "secrets",
+                Shape::List(&Shape::Fields(&[("id", Shape::Scalar)])),
+            )]),
+        ),
+    ]);
+
+    fn refusal(json: &str) -> String {
+        match read(json.as_bytes(), &CALL) {
+            Err(Unread::Refused(sentence)) => sentence,
+            Err(Unread::Syntax(error)) => format!("not JSON: {error}"),
+            Ok(value) => panic!("{value}"),
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_is_read_and_nothing_else() {
+        let body = r#"{"other": [[[{}]]], "id": "a", "input": {"x": [1, -2, 1.5, null, true, "é"]},
+            "context": {"secrets": [{"id": 1, "more": {}}, 7, []], "x": 1}}"#;
+        let value = read(body.as_bytes(), &CALL).ok().unwrap();
+        assert_eq!(
+            value,
+            json!({"id": "a", "input": {"x": [1, -2, 1.5, null, true, "é"]},
+                   "context": {"secrets": [{"id": 1}, 7, []]}})
+        );
+        // What is of the wrong kind stays of its kind.
+        let value = read(br#"{"id": [1, 2], "context": [{"secrets": 1}]}"#, &CALL);
+        assert_eq!(value.ok().unwrap(), json!({"id": [], "context": []}));
+    }
+
+    #[test]
+    fn a_budget_of_values_and_depth_is_kept() {
+        let many = |count: usize| format!(r#"{{"input": [{}0]}}"#, "0,".repeat(count - 1));
+        assert!(read(many(MOST_VALUES - 2).as_bytes(), &CALL).is_ok());
+        assert_eq!(
+            refusal(&many(MOST_VALUES - 1)),
+            "The body has more than 100000 values."
+        );
+        let deep = |levels: usize| {
+            format!(
+                r#"{{"input": {}{}}}"#,
+                "[".repeat(levels),
+                "]".repeat(levels)
+            )
+        };
+        assert!(read(deep(DEEPEST - 1).as_bytes(), &CALL).is_ok());
+        let sentence = "The body is nested more than 64 levels deep.";
+        assert_eq!(refusal(&deep(DEEPEST + 1)), sentence);
+        // Far beyond any stack, wanted or not.
+        assert_eq!(refusal(&deep(1_000_000)), sentence);
+        let unwanted = deep(1_000_000).replace("input", "other");
+        assert!(read(unwanted.as_bytes(), &CALL).is_ok());
+    }
+
+    #[test]
+    fn a_field_that_is_there_twice_is_refused_at_every_depth() {
+        let twice = "The field 'id' is there twice in one object.";
+        assert_eq!(refusal(r#"{"id": "a", "id": "a"}"#), twice);
+        assert_eq!(refusal(r#"{"id": "a", "\u0069d": "b"}"#), twice);
+        assert_eq!(refusal(r#"{"input": {"x": [{"id": 1, "id": 2}]}}"#), twice);
+        let first = glance(br#"{"id": "a", "id": "b"}"#, &CALL).unwrap();
+        assert_eq!(first, json!({"id": "a"}));
+    }
+
+    #[test]
+    fn what_is_not_json_is_said_to_be_so() {
+        for text in [
+            "",
+            "{",
+            r#"{"id": }"#,
+            r#"{"id": "a"} x"#,
+            r#"{"other": [1,]}"#,
+        ] {
+            assert!(refusal(text).starts_with("not JSON"), "{text}");
+        }
+    }
+
+    #[test]
+    fn integers_that_would_lose_digits_are_seen() {
+        for text in [
+            "18446744073709551617",
+            r#"{"a": [-9223372036854775809]}"#,
+            r#"{"a": "x\"", "b": 123456789012345678901234567890}"#,
+        ] {
+            assert!(has_unkept_integer(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "100000000000000000000",
+            "18446744073709551616",
+            "1.2345678901234567890123",
+            "1e400",
+            "12345678901234567890123e0",
+            r#"{"a": "123456789012345678901234567890"}"#,
+            r#"{"a\"123456789012345678901234567890": 1}"#,
+            "",
+        ] {
+            assert!(!has_unkept_integer(text.as_bytes()), "{text}");
+        }
+    }
+}
