@@ -67,7 +67,7 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | `TOOLS_METRICS` | `cloudwatch` prints metrics, as [`Server::cloudwatch_metrics`]; `none` | `none` |
 /// | `TOOLS_METRICS_NAMESPACE` | the metrics' namespace | `lambda_tools` |
 /// | `HOST`, `PORT` | where the local server listens; port 0 takes a free one | `127.0.0.1`, `9000` |
-/// | `ALLOWED_HOSTS` | names, comma-separated, under which a local server on a loopback address may be called besides `localhost` | |
+/// | `ALLOWED_HOSTS` | hosts, comma-separated, under which a local server may be called, and whose pages may call it, besides `localhost`; `*` is all. A server that listens on another than a loopback address may be called under every IP address, too | |
 /// | `RECORD_EVENTS` | a folder: the local server writes every request there as an event with its expected answer | |
 /// | `LOG_CALLS` | `yes`: the local server logs inputs and outputs | `no` |
 /// | `AWS_LAMBDA_LOG_LEVEL`, `RUST_LOG` | what is logged | `info` |

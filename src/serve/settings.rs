@@ -70,7 +70,7 @@ fn check_version(version: &str) -> Result<(), WrongChoice> {
 }
 
 /// A choice that cannot be carried out, with what to do about it.
-pub(super) struct WrongChoice(String);
+pub(super) struct WrongChoice(pub(super) String);
 
 impl fmt::Display for WrongChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -287,7 +287,7 @@ fn set(name: &str) -> Result<Option<String>, WrongChoice> {
 }
 
 /// A list separated by commas.
-fn list(name: &str, default: &str) -> Result<Vec<String>, WrongChoice> {
+pub(super) fn list(name: &str, default: &str) -> Result<Vec<String>, WrongChoice> {
     let text = set(name)?;
     let items = text.as_deref().unwrap_or(default).split(',');
     let items = items.map(str::trim).filter(|item| !item.is_empty());

@@ -9,10 +9,12 @@ mod error;
 mod request;
 mod response;
 
+use std::time::Duration;
+
 use axum::response::Response;
 use http::{
     HeaderName, HeaderValue, StatusCode,
-    header::{RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
 
@@ -175,6 +177,20 @@ pub(crate) fn forbidden(detail: &str) -> Response {
         "This request is not allowed here",
         detail,
     )
+}
+
+/// A body that did not arrive in the time that a local server gives it. Its rest may still come, so
+/// that the connection is of no more use.
+pub(crate) fn late(limit: Duration) -> Response {
+    let limit = limit.as_secs_f64();
+    let mut response = error_response(
+        StatusCode::REQUEST_TIMEOUT,
+        "The request did not arrive in time",
+        &format!("The body has to be here {limit} seconds after the headers."),
+    );
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    response
 }
 
 fn error_response(status: StatusCode, message: &str, detail: &str) -> Response {

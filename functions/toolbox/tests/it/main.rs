@@ -12,6 +12,7 @@ mod events;
 mod idempotency;
 mod lambda;
 mod leaks;
+mod local;
 mod managed;
 mod night;
 mod observed;

@@ -1,0 +1,151 @@
+//! The local server as raw sockets see it: web pages and clients that keep to no rules.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    process::Command,
+    time::Duration,
+};
+
+use crate::support::{Running, isolated, toolbox};
+
+const REFUSED: &str = "connections cannot be accepted";
+
+fn connect(url: &str) -> TcpStream {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut address: SocketAddr = address.parse().unwrap();
+    address.set_ip([127, 0, 0, 1].into());
+    let stream = TcpStream::connect(address).unwrap();
+    let limit = Some(Duration::from_secs(5));
+    stream.set_read_timeout(limit).unwrap();
+    stream
+}
+
+/// What comes back for these bytes until the server closes the connection.
+fn exchange(url: &str, bytes: &[u8]) -> String {
+    let mut stream = connect(url);
+    stream.write_all(bytes).unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// The status for a request with this target and these headers.
+fn status_of(url: &str, target: &str, headers: &[&str]) -> String {
+    let headers = headers.join("\r\n");
+    let head = format!("GET {target} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n\r\n");
+    let answer = exchange(url, head.replace("\r\n\r\n\r\n", "\r\n\r\n").as_bytes());
+    answer.split(' ').nth(1).unwrap_or(&answer).to_owned()
+}
+
+#[test]
+fn http_2_is_not_spoken() {
+    let (_running, url) = Running::serving(&mut toolbox());
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    assert_eq!(exchange(&url, preface), "");
+    assert_eq!(status_of(&url, "/health", &["Host: localhost"]), "200");
+}
+
+#[test]
+fn a_request_cannot_name_two_hosts_or_hide_one() {
+    let (_running, url) = Running::serving(&mut toolbox());
+    for (target, headers, status) in [
+        ("/health", &["Host: [::1]:9000"][..], "200"),
+        ("/health", &[], "200"),
+        ("http://localhost/health", &["Host: localhost"], "200"),
+        ("http://evil.example/health", &["Host: localhost"], "403"),
+        ("http://evil.example/health", &[], "403"),
+        ("http://localhost/health", &["Host: evil.example"], "403"),
+        ("http://evil@localhost/health", &["Host: localhost"], "403"),
+        ("/health", &["Host: localhost", "Host: localhost"], "403"),
+        ("/health", &["Host: localhost", "Host: evil.example"], "403"),
+        (
+            "/health",
+            &["Origin: http://localhost", "Origin: http://evil.example"],
+            "403",
+        ),
+        ("/health", &["Host: [::1].evil.example"], "403"),
+        ("/health", &["Origin: http://[::1].evil.example"], "403"),
+        ("/health", &["Origin: http://localhost/evil"], "403"),
+        ("/health", &["Origin: localhost"], "403"),
+        ("/health", &["Host: 192.0.2.7"], "403"),
+    ] {
+        assert_eq!(
+            status_of(&url, target, headers),
+            status,
+            "{target} {headers:?}"
+        );
+    }
+}
+
+#[test]
+fn on_other_addresses_names_have_to_be_allowed() {
+    let everywhere = |allowed: &str| {
+        let mut command = toolbox();
+        command.env("HOST", "0.0.0.0").env("ALLOWED_HOSTS", allowed);
+        Running::serving(&mut command)
+    };
+    let (_running, url) = everywhere("app.example, other.example");
+    for (headers, status) in [
+        (&[][..], "200"),
+        (&["Host: localhost:9000"], "200"),
+        (&["Host: 192.0.2.7:9000"], "200"),
+        (&["Host: [2001:db8::1]:9000"], "200"),
+        (&["Host: App.Example:9000"], "200"),
+        (&["Host: evil.example"], "403"),
+        (&["Host: 192.0.2.7.evil.example"], "403"),
+        (
+            &["Host: 192.0.2.7:9000", "Origin: http://192.0.2.7:3000"],
+            "200",
+        ),
+        (&["Host: 192.0.2.7", "Origin: http://localhost:3000"], "200"),
+        (&["Host: 192.0.2.7", "Origin: https://other.example"], "200"),
+        (&["Host: 192.0.2.7", "Origin: http://192.0.2.8"], "403"),
+        (&["Host: 192.0.2.7", "Origin: http://evil.example"], "403"),
+        (&["Host: 192.0.2.7", "Origin: null"], "403"),
+        (&["Origin: http://192.0.2.7"], "403"),
+    ] {
+        assert_eq!(status_of(&url, "/health", headers), status, "{headers:?}");
+    }
+    let head = b"GET /health HTTP/1.1\r\nConnection: close\r\nHost: tools.example:80\r\n\r\n";
+    let answer = exchange(&url, head);
+    assert!(
+        answer.contains("add tools.example to ALLOWED_HOSTS"),
+        "{answer}"
+    );
+
+    let (_running, url) = everywhere("*");
+    let headers = ["Host: evil.example", "Origin: null"];
+    assert_eq!(status_of(&url, "/health", &headers), "200");
+}
+
+#[test]
+fn an_allowed_host_that_is_none_is_a_clear_error() {
+    let mut command = toolbox();
+    command.env("PORT", "0");
+    command.env("ALLOWED_HOSTS", "app.example, https://other.example");
+    let mut running = Running::start(command.stderr(std::process::Stdio::piped()));
+    assert_eq!(running.ends_within(20), Some(1));
+    let mut text = String::new();
+    let mut stderr = running.child.stderr.take().unwrap();
+    stderr.read_to_string(&mut text).unwrap();
+    assert!(text.contains("'https://other.example'"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn without_file_descriptors_it_says_so_and_recovers() {
+    let mut command = isolated(Command::new("sh"));
+    let toolbox = env!("CARGO_BIN_EXE_toolbox");
+    command.args(["-c", "ulimit -n 40; exec \"$0\"", toolbox]);
+    let (running, url) = Running::serving(&mut command);
+    let held: Vec<_> = (0..60).map(|_| connect(&url)).collect();
+    let line = running.line_with(REFUSED, 5);
+    assert!(line.contains("WARN"), "{line}");
+    std::thread::sleep(Duration::from_millis(2_500));
+    let lines = running.lines();
+    let warnings = lines.iter().filter(|line| line.contains(REFUSED));
+    assert!((1..=3).contains(&warnings.count()), "{lines:?}");
+    drop(held);
+    assert_eq!(status_of(&url, "/health", &["Host: localhost"]), "200");
+}

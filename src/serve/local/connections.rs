@@ -1,0 +1,94 @@
+//! Connections: taken, served over HTTP/1.1, and closed when a client is slow or idle.
+//!
+//! No HTTP/2: programs that call a local server do not need it, and limits and the guard would
+//! have to hold for both.
+
+use std::{future::Future, io, pin::pin, time::Duration};
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+    service::TowerToHyperService,
+};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::body;
+
+/// The time from a failure to accept until the next attempt, and so between two warnings.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long clients may take to send a request. Calls take the time of their tools.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// For its head, counted from the start of the connection or the end of the last answer.
+    pub(super) head: Duration,
+    /// For its body, counted from the end of the head.
+    pub(super) body: Duration,
+}
+
+impl Limits {
+    pub(super) const LOCAL: Self = Self {
+        head: Duration::from_secs(30),
+        body: Duration::from_mins(1),
+    };
+}
+
+/// Serves until `stop` completes; returns once the requests that are under way are answered.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) {
+    let service = TowerToHyperService::new(body::limit(router, limits.body));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.head);
+    let open = GracefulShutdown::new();
+    let mut stop = pin!(stop);
+    loop {
+        let stream = tokio::select! {
+            () = &mut stop => break,
+            stream = accept(&listener) => stream,
+        };
+        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
+        let connection = open.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection was closed early");
+            }
+        });
+    }
+    // New clients are refused, rather than left waiting in the queue.
+    drop(listener);
+    open.shutdown().await;
+}
+
+/// Returns the next connection. Errors pass: descriptors become free again.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) if is_of_one_client(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "connections cannot be accepted; trying again in a second");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Such an error says that a client left before its connection was accepted.
+fn is_of_one_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Clients that are slow, idle or still there at the end, on real sockets.
+
+use std::{
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream},
+    thread,
+    time::Instant,
+};
+
+use axum::routing::get;
+use serde_json::Value;
+use tokio::{sync::oneshot, task::JoinHandle};
+
+use super::*;
+use crate::{Server, Toolkit};
+
+const SHORT: Limits = Limits {
+    head: Duration::from_millis(600),
+    body: Duration::from_millis(600),
+};
+
+const HEALTH: &str = "GET /health HTTP/1.1\r\n\r\n";
+
+/// A server with a route that takes twice as long as a request may.
+struct Running {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+impl Running {
+    async fn start(limits: Limits) -> Self {
+        let slow = async || tokio::time::sleep(SHORT.head * 2).await;
+        let router = Server::new(Toolkit::new([]).unwrap()).into_router();
+        let router = router.unwrap().route("/slow", get(slow));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async { stopped.await.unwrap() };
+        let server = tokio::spawn(serve(listener, router, limits, stopped));
+        Self {
+            address,
+            stop,
+            server,
+        }
+    }
+}
+
+/// How long the server keeps a connection that sends `first` at once and then `rest`, piece by
+/// piece, and all that it answers.
+fn kept(address: SocketAddr, first: &str, rest: &str) -> (Duration, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let begun = Instant::now();
+    stream.write_all(first.as_bytes()).unwrap();
+    let between = Some(Duration::from_millis(20));
+    stream.set_read_timeout(between).unwrap();
+    let (mut answer, mut buffer) = (Vec::new(), [0; 4_096]);
+    loop {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{first:?}");
+        // It fails once the connection is closed, which reading tells, too.
+        let _ = stream.write_all(rest.as_bytes());
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => answer.extend_from_slice(&buffer[..length]),
+            Err(error) if is_timeout(&error) => {}
+            Err(_) => break,
+        }
+    }
+    (begun.elapsed(), String::from_utf8(answer).unwrap())
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn slow_and_idle_clients_are_let_go_while_others_are_served() {
+    let running = Running::start(SHORT).await;
+    let address = running.address;
+    let post = "POST /tools/call HTTP/1.1\r\n";
+    let length = format!("{post}Content-Length: 1000\r\n\r\n{{");
+    let chunked = format!("{post}Transfer-Encoding: chunked\r\n\r\n");
+    let clients = [
+        ("", "", ""),
+        ("GET /health HTTP/1.1\r\nX-Slow: ", "x", ""),
+        ("", "\r\n", ""),
+        (HEALTH, "", "200"),
+        (&length, "", "408"),
+        (&length, " ", "408"),
+        (&chunked, "1\r\n \r\n", "408"),
+    ];
+    thread::scope(|scope| {
+        let clients = clients.map(|(first, rest, status)| {
+            let client = scope.spawn(move || kept(address, first, rest));
+            (first, rest, status, client)
+        });
+        thread::sleep(SHORT.head / 2);
+        let close = "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n";
+        let (time, answer) = kept(address, close, "");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(time < SHORT.head, "{time:?}");
+        for (first, rest, status, client) in clients {
+            let (time, answer) = client.join().unwrap();
+            assert!(
+                time >= SHORT.head && time < SHORT.head * 4,
+                "{first:?} {rest:?} {time:?}"
+            );
+            let answered = answer.split(' ').nth(1).unwrap_or_default();
+            assert_eq!(answered, status, "{first:?} {rest:?} {answer}");
+            if status == "408" {
+                let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+                let body: Value = serde_json::from_str(body).unwrap();
+                let detail = &body["developer_message"];
+                assert_eq!(
+                    detail,
+                    "The body has to be here 0.6 seconds after the headers."
+                );
+            }
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_connection_is_kept_while_it_is_used_and_while_a_call_runs() {
+    let running = Running::start(SHORT).await;
+    let address = running.address;
+    let mut stream = TcpStream::connect(address).unwrap();
+    let begun = Instant::now();
+    let mut buffer = [0; 4_096];
+    for target in ["/health", "/slow", "/health"] {
+        thread::sleep(SHORT.head / 2);
+        write!(stream, "GET {target} HTTP/1.1\r\n\r\n").unwrap();
+        let length = stream.read(&mut buffer).unwrap();
+        let answer = String::from_utf8_lossy(&buffer[..length]);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{target}: {answer}");
+    }
+    assert!(begun.elapsed() > SHORT.head * 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stop_closes_what_is_idle_and_answers_what_runs() {
+    let Running {
+        address,
+        stop,
+        server,
+    } = Running::start(Limits::LOCAL).await;
+    let slow = "GET /slow HTTP/1.1\r\n\r\n";
+    let clients = ["", HEALTH, slow].map(|first| thread::spawn(move || kept(address, first, "")));
+    // Time for them to be accepted.
+    thread::sleep(SHORT.head / 2);
+    stop.send(()).unwrap();
+    server.await.unwrap();
+    assert!(TcpStream::connect(address).is_err());
+    let [silent, idle, slow] = clients.map(|client| client.join().unwrap());
+    assert_eq!(silent.1, "");
+    assert!(idle.1.starts_with("HTTP/1.1 200"), "{}", idle.1);
+    assert!(slow.1.starts_with("HTTP/1.1 200"), "{}", slow.1);
+}

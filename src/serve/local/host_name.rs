@@ -1,0 +1,163 @@
+//! Hosts as requests name them.
+//!
+//! The grammar is smaller than RFC 3986's: a web page could hide its own host in the parts that a
+//! lenient parser drops or repairs.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+/// The longest name in DNS.
+const LONGEST: usize = 253;
+
+/// A host without its port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum HostName {
+    /// In lower case.
+    Name(String),
+    Address(IpAddr),
+}
+
+impl HostName {
+    /// `name`, `name:port`, `[v6]` or `[v6]:port`, and nothing after it.
+    pub(super) fn in_authority(text: &str) -> Option<Self> {
+        match text.rsplit_once(':') {
+            // Not the last colon of an IPv6 address.
+            Some((host, port)) if !port.ends_with(']') => {
+                is_port(port).then(|| Self::parse(host)).flatten()
+            }
+            _ => Self::parse(text),
+        }
+    }
+
+    /// `scheme://` and what [`in_authority`](Self::in_authority) reads, and nothing after it.
+    pub(super) fn in_origin(text: &str) -> Option<Self> {
+        let (scheme, authority) = text.split_once("://")?;
+        let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        let is_scheme = !scheme.is_empty() && scheme.bytes().all(is_scheme);
+        is_scheme.then(|| Self::in_authority(authority)).flatten()
+    }
+
+    /// A host by itself: `name` or `[v6]`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        if let Some(rest) = text.strip_prefix('[') {
+            let address: Ipv6Addr = rest.strip_suffix(']')?.parse().ok()?;
+            return Some(Self::Address(address.into()));
+        }
+        if let Ok(address) = text.parse::<Ipv4Addr>() {
+            return Some(Self::Address(address.into()));
+        }
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        let is_name = (1..=LONGEST).contains(&text.len()) && text.bytes().all(is_allowed);
+        is_name.then(|| Self::Name(text.to_ascii_lowercase()))
+    }
+
+    /// True for `localhost`, 127.0.0.1 and `[::1]`.
+    pub(super) fn is_this_machine(&self) -> bool {
+        match self {
+            Self::Name(name) => name == "localhost",
+            Self::Address(address) => [
+                IpAddr::from(Ipv4Addr::LOCALHOST),
+                Ipv6Addr::LOCALHOST.into(),
+            ]
+            .contains(address),
+        }
+    }
+}
+
+fn is_port(text: &str) -> bool {
+    // The parser of integers takes a sign, too.
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => address.fmt(f),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_may_have_a_port_and_nothing_else() {
+        for (text, host) in [
+            ("localhost", "localhost"),
+            ("LocalHost:9000", "localhost"),
+            ("a-b.my_host.example:0", "a-b.my_host.example"),
+            ("127.0.0.1:65535", "127.0.0.1"),
+            ("[::1]", "[::1]"),
+            ("[0:0:0:0:0:0:0:1]:9000", "[::1]"),
+            ("[2001:DB8::1]:80", "[2001:db8::1]"),
+        ] {
+            let read = HostName::in_authority(text).map(|host| host.to_string());
+            assert_eq!(read.as_deref(), Some(host), "{text}");
+        }
+        for text in [
+            "",
+            ":80",
+            "localhost:",
+            "localhost:+80",
+            "localhost:65536",
+            "localhost:80:80",
+            "localhost/",
+            "localhost evil.example",
+            "localhost,evil.example",
+            "localhost\u{e9}",
+            "user@localhost",
+            "http://localhost",
+            "::1",
+            "[::1",
+            "[::1].evil.example",
+            "[::1]evil:80",
+            "[::1]:",
+            "[::1%25eth0]",
+            "[127.0.0.1]",
+            "[localhost]",
+            "[]",
+        ] {
+            assert_eq!(HostName::in_authority(text), None, "{text}");
+        }
+        assert_eq!(HostName::in_authority(&"x".repeat(LONGEST + 1)), None);
+    }
+
+    #[test]
+    fn an_origin_is_a_scheme_and_a_host() {
+        for text in [
+            "http://localhost:3000",
+            "https://app.example",
+            "chrome-extension://abcdef",
+            "http://[::1]:80",
+        ] {
+            assert!(HostName::in_origin(text).is_some(), "{text}");
+        }
+        for text in [
+            "",
+            "null",
+            "localhost",
+            "://localhost",
+            "http://",
+            "http://localhost/",
+            "http://localhost/evil",
+            "http://localhost http://evil.example",
+            "http://http://localhost",
+            "http://evil.example@localhost",
+        ] {
+            assert_eq!(HostName::in_origin(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_an_address_is_a_name() {
+        for text in ["0x7f.1", "127.1", "192.0.2.300", "192.0.2.7.evil.example"] {
+            let read = HostName::in_authority(text);
+            assert_eq!(read, Some(HostName::Name(text.into())), "{text}");
+        }
+    }
+}
