@@ -31,7 +31,8 @@
 //! [`serve`]. [`testing`] replays recorded events, [`Auth`] says who may call, [`secrets`] where
 //! secrets come from. With the cargo feature `oauth` users allow tools to act for them, module
 //! `authorization`; with `client` programs call tools, module `client`. [`protocols`] has a table of what
-//! each protocol can say, [`operations`] what a function may do, logs and measures.
+//! each protocol can say, [`operations`] what a function may do, logs and measures, [`security`] what
+//! is promised to whom.
 
 // A panic of one tool must not take the process, the other calls and the record of its own call with
 // it. Without a word about it in the manifest, cargo-lambda chooses "abort" for release builds.
@@ -67,6 +68,8 @@ mod output;
 pub mod operations {}
 #[doc = include_str!("../docs/protocols.md")]
 pub mod protocols {}
+#[doc = include_str!("../docs/security.md")]
+pub mod security {}
 mod rejection;
 mod requirement;
 mod schema;

@@ -42,8 +42,8 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | environment variable | meaning | default |
 /// | --- | --- | --- |
 /// | `TOOLS_AUTH` | who may call: `none`, `api-key`, `jwt` (cargo feature `jwt`) or `api-key,jwt`, as [`Server::auth`] | on Lambda none: it has to be chosen; else `none` |
-/// | `TOOLS_API_KEY_IDS` | ids of the secrets that are API keys, comma-separated | `TOOLS_API_KEY` |
-/// | `TOOLS_JWT_SECRET_IDS` | ids of the secrets that sign JWTs, comma-separated | `TOOLS_JWT_SECRET` |
+/// | `TOOLS_API_KEY_IDS` | ids of the secrets that are API keys, comma-separated; `A\|B` are two keys of one caller | `TOOLS_API_KEY` |
+/// | `TOOLS_JWT_SECRET_IDS` | ids of the secrets that sign JWTs, comma-separated; `A\|B` are two of one signer | `TOOLS_JWT_SECRET` |
 /// | `TOOLS_JWT_AUDIENCES` | audiences that JWTs may be meant for, comma-separated | |
 /// | `TOOLS_JWT_SUBJECT_IS_USER` | `yes` takes a JWT's `sub` for the call's user, as [`Auth::subject_is_user`](crate::Auth::subject_is_user) | `no` |
 /// | `TOOLS_SECRETS` | where secrets come from: `environment`, `secrets-manager` (cargo feature of that name) or `none`, as [`Server::secrets`] | `environment` |

@@ -96,3 +96,55 @@ fn mistakes_in_schema(which: &str, schema: &Schema, found: &mut Vec<String>) {
 pub(super) fn problem(tool: &Tool, text: &str) -> String {
     format!("{} ({}): {text}", tool.id, tool.defined_at)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Failure;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_token_without_a_user_is_a_warning() {
+        async fn read(_: Value) -> Result<Value, Failure> {
+            Ok(Value::Null)
+        }
+        let tool = |id: &'static str| {
+            let tool = Tool::dynamic(id, "Reads.", json!({"type": "object"}), json!({}), read);
+            tool.authorization("google", ["mail"])
+        };
+        let tools = [tool("Mail.Any@1.0.0"), tool("Mail.Own@1.0.0").user_id()];
+        let toolkit = Toolkit::new(tools).unwrap();
+        let lines = Lines::default();
+        let written = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || written.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || toolkit.check().unwrap());
+        let said = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert!(
+            said.contains("WARN") && said.contains("Mail.Any@1.0.0"),
+            "{said}"
+        );
+        assert!(!said.contains("Mail.Own"), "{said}");
+    }
+}
