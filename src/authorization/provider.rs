@@ -18,6 +18,7 @@ pub struct Provider {
     pub(super) auth: AuthType,
     /// What every authorization asks for besides the tool's scopes.
     pub(super) scopes: Vec<String>,
+    /// Each name once.
     pub(super) parameters: Vec<(String, String)>,
 }
 
@@ -87,6 +88,8 @@ impl Provider {
             scopes: Vec::new(),
             parameters: Vec::new(),
         }
+        // Providers that remember a consent ask nobody again unless they are told to.
+        .parameter("prompt", "consent")
     }
 
     /// `google`.
@@ -97,9 +100,8 @@ impl Provider {
             "https://oauth2.googleapis.com/token",
         );
         Self::new("google", client_id, client_secret_id, authorize, token)
-            // Without these two there is no refresh token.
+            // Without it, and the prompt for consent, there is no refresh token.
             .parameter("access_type", "offline")
-            .parameter("prompt", "consent")
     }
 
     /// `github`.
@@ -153,10 +155,18 @@ impl Provider {
         self
     }
 
-    /// Adds a parameter to the URL that the user follows.
+    /// Sets a parameter of the URL that the user follows, in place of an earlier one with this name;
+    /// with an empty value the parameter is left out.
+    ///
+    /// `prompt` is `consent` from the beginning, for GitHub and Microsoft `select_account`: a provider
+    /// that has the user's consent already would send them back without having asked anything.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.parameters.push((name.into(), value.into()));
+        let (name, value) = (name.into(), value.into());
+        self.parameters.retain(|(it, _)| *it != name);
+        if !value.is_empty() {
+            self.parameters.push((name, value));
+        }
         self
     }
 
@@ -225,5 +235,46 @@ impl fmt::Debug for Provider {
             .field("id", &self.id)
             .field("client_id", &self.client_id)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(provider: &Provider) -> Vec<&str> {
+        let all = provider.parameters.iter();
+        all.filter(|(name, _)| name == "prompt")
+            .map(|(_, value)| &**value)
+            .collect()
+    }
+
+    #[test]
+    fn users_are_asked_again_unless_the_owner_says_otherwise() {
+        let new = || Provider::new("p", "c", "S", "https://p.example/a", "https://p.example/t");
+        for (provider, expected) in [
+            (new(), &["consent"][..]),
+            (
+                Provider::openid("p", "c", "S", "https://p.example"),
+                &["consent"],
+            ),
+            (Provider::google("c", "S"), &["consent"]),
+            (Provider::slack("c", "S"), &["consent"]),
+            (Provider::github("c", "S"), &["select_account"]),
+            (Provider::microsoft("c", "S"), &["select_account"]),
+            (new().parameter("prompt", "login"), &["login"]),
+            (new().parameter("prompt", ""), &[]),
+            (
+                Provider::google("c", "S").issuer("https://p.example"),
+                &["consent"],
+            ),
+        ] {
+            assert_eq!(prompt(&provider), expected, "{provider:?}");
+        }
+        let google = Provider::google("c", "S").parameter("prompt", "");
+        assert_eq!(
+            google.parameters,
+            [("access_type".into(), "offline".into())]
+        );
     }
 }
