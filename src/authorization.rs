@@ -30,6 +30,8 @@ mod redemption;
 mod refresh;
 mod state;
 mod table;
+#[cfg(test)]
+mod tests;
 mod visit;
 
 use std::{fmt, sync::Arc, time::Duration};

@@ -313,6 +313,7 @@ pub(crate) struct Ready {
 /// What it takes to challenge the user anew, after a token of theirs was refused.
 pub(crate) struct Granted {
     tool: String,
+    caller: Caller,
     user: String,
     needs: Vec<(AuthorizationRequirement, Secret)>,
 }
@@ -328,6 +329,7 @@ impl Ready {
         let needs: Vec<_> = needs.collect();
         (!needs.is_empty()).then(|| Granted {
             tool: self.entry.id.to_string(),
+            caller: self.caller.clone(),
             user: self.call.given.user_id.clone().unwrap_or_default(),
             needs,
         })

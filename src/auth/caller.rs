@@ -37,18 +37,11 @@ pub enum Caller {
 impl Caller {
     /// Whose users, challenges and grants are meant: those of different callers have nothing to
     /// do with each other. The users of one signer of JWTs share one namespace, in which each has
-    /// its own `sub`.
+    /// its own `sub`. Empty where callers are not told apart.
     pub(crate) fn namespace(&self) -> String {
         match self {
-            Self::Jwt { id, .. } => format!("jwt {id}"),
-            other => other.name(),
-        }
-    }
-
-    /// How people know the caller; empty where nobody does.
-    pub(crate) fn name(&self) -> String {
-        match self {
             Self::Anyone => String::new(),
+            Self::Jwt { id, .. } => format!("jwt {id}"),
             named => named.to_string(),
         }
     }

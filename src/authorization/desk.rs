@@ -5,24 +5,26 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use super::{
     Authorization, Provider,
     grant::{Grants, KEPT_FOR},
     keys::Keys,
     pending::{Pending, Status, halves_of, place_of},
-    table::Item,
+    table::{Item, Stored},
 };
 use crate::{
     AuthorizationRequirement, Secret, StoreError, host::Host, rejection::Challenge,
-    secrets::SecretCache,
+    secrets::SecretCache, text::clipped,
 };
 
 /// How close to its end a token is not worth handing out.
 pub(super) const TOO_SHORT: Duration = Duration::from_mins(1);
 /// A token that lives this long still serves a call that begins now.
 const LAST_RESORT: Duration = Duration::from_secs(5);
+/// The longest id of a user, in bytes: it is kept, for whoever asks.
+const LONGEST_USER: usize = 256;
 
 /// Authorization with everything it needs.
 pub(crate) struct Desk {
@@ -38,11 +40,26 @@ pub(crate) struct Desk {
 /// What a call asks for.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking<'a> {
+    /// The namespace of the caller: users of two callers are two people, whatever their ids. Empty
+    /// for callers who are not told apart.
+    pub(crate) caller: &'a str,
+    /// How the user is told who asks; empty where nobody knows.
+    pub(crate) caller_name: &'a str,
     pub(crate) user: &'a str,
     pub(crate) need: &'a AuthorizationRequirement,
     /// Where the server is, as the event says.
     pub(crate) base: Option<&'a str>,
     pub(crate) left: Duration,
+}
+
+impl Asking<'_> {
+    fn checked(self) -> Result<Self, StoreError> {
+        if self.user.len() > LONGEST_USER {
+            let text = format!("the user's id is longer than {LONGEST_USER} bytes");
+            return Err(StoreError::denied(text));
+        }
+        Ok(self)
+    }
 }
 
 /// What is kept in a place: nothing, something, or something that cannot be read any longer.
@@ -91,10 +108,11 @@ impl Desk {
         self: &Arc<Self>,
         asking: Asking<'_>,
     ) -> Result<Option<Secret>, StoreError> {
+        let asking = asking.checked()?;
         let Some(provider) = self.provider(&asking.need.id) else {
             return Ok(None);
         };
-        let place = grant_of(asking.user, &provider.id);
+        let place = grant_of(asking.caller, asking.user, &provider.id);
         let keys = self.keys(Some(asking.left)).await?;
         let kept: Kept<Grants> = self.kept(&keys, &place).await?;
         let (scopes, now) = (&asking.need.oauth2.scopes, self.host.now());
@@ -124,13 +142,15 @@ impl Desk {
 
     /// What the user has to follow: the same as long as it is pending.
     pub(crate) async fn challenge(&self, asking: Asking<'_>) -> Result<Challenge, StoreError> {
+        let asking = asking.checked()?;
         let need = asking.need;
         let base = self.base(asking.base).ok_or_else(|| {
             StoreError::denied(
                 "set TOOLS_PUBLIC_URL: nothing says under which URL users reach this server",
             )
         })?;
-        let hash = place_of("challenge", asking.user, &need.id, &need.oauth2.scopes);
+        let (caller, scopes) = (asking.caller, &need.oauth2.scopes);
+        let hash = place_of("challenge", caller, asking.user, &need.id, scopes);
         let place = format!("challenge#{hash}");
         let keys = self.keys(Some(asking.left)).await?;
         for _ in 0..3 {
@@ -149,9 +169,11 @@ impl Desk {
             }
             let pending = Pending {
                 nonce: self.host.id().simple().to_string(),
+                caller: caller.to_owned(),
+                caller_name: clipped(asking.caller_name, LONGEST_USER).into_owned(),
                 user: asking.user.to_owned(),
                 provider: need.id.clone(),
-                scopes: need.oauth2.scopes.clone(),
+                scopes: scopes.clone(),
                 asked_for: Vec::new(),
                 status: Status::Pending,
             };
@@ -172,12 +194,13 @@ impl Desk {
     /// Forgets a grant whose token was refused where it belongs. Returns whether it was there.
     pub(crate) async fn refused(
         &self,
+        caller: &str,
         user: &str,
         provider: &str,
         token: &Secret,
     ) -> Result<bool, StoreError> {
         let keys = self.keys(None).await?;
-        let place = grant_of(user, provider);
+        let place = grant_of(caller, user, provider);
         let forgotten = self.forget(&keys, &place, token.expose()).await?;
         if forgotten {
             tracing::info!(provider, "a token was refused; its grant is forgotten");
@@ -286,7 +309,7 @@ impl Desk {
 
     /// Writes what is kept in a place over the version that was read. Returns the new version, if
     /// nobody else was faster.
-    pub(super) async fn keep<T: Serialize>(
+    pub(super) async fn keep<T: Stored>(
         &self,
         keys: &Keys,
         place: &str,
@@ -303,6 +326,7 @@ impl Desk {
             key_id,
             sealed,
             expires_at: now + life,
+            owner: value.owner().map(Arc::from),
         };
         let is_written = self.settings.table.write(place, item, over, now).await?;
         Ok(is_written.then_some(version))
@@ -319,8 +343,8 @@ fn said(base: &str, hash: &str, nonce: &str) -> Challenge {
     }
 }
 
-pub(super) fn grant_of(user: &str, provider: &str) -> String {
-    format!("grant#{}", place_of("grant", user, provider, &[]))
+pub(super) fn grant_of(caller: &str, user: &str, provider: &str) -> String {
+    format!("grant#{}", place_of("grant", caller, user, provider, &[]))
 }
 
 /// Never one that was there before, so that nobody takes a new item for the one they have read.

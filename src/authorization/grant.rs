@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::exchange::Tokens;
+use super::{exchange::Tokens, table::Stored};
 
 /// Providers leave these out of what they say was granted, or write them in other words.
 const UNSAID: [&str; 4] = ["email", "offline_access", "openid", "profile"];
@@ -16,6 +16,13 @@ pub(super) const KEPT_FOR: Duration = Duration::from_hours(400 * 24);
 /// allowed one after the other, and a token is for what it was given for.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub(super) struct Grants(pub(super) Vec<Grant>);
+
+impl Stored for Grants {
+    /// What users have allowed stays.
+    fn owner(&self) -> Option<&str> {
+        None
+    }
+}
 
 impl Grants {
     /// The grant that has all scopes, and of several the one that is good for longest.

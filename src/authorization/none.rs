@@ -10,6 +10,8 @@ pub(crate) enum Desk {}
 #[derive(Clone, Copy)]
 #[expect(dead_code, reason = "the same fields with and without the feature")]
 pub(crate) struct Asking<'a> {
+    pub(crate) caller: &'a str,
+    pub(crate) caller_name: &'a str,
     pub(crate) user: &'a str,
     pub(crate) need: &'a AuthorizationRequirement,
     pub(crate) base: Option<&'a str>,
@@ -35,7 +37,13 @@ impl Desk {
     }
 
     #[expect(clippy::unused_async, reason = "the same with and without the feature")]
-    pub(crate) async fn refused(&self, _: &str, _: &str, _: &Secret) -> Result<bool, StoreError> {
+    pub(crate) async fn refused(
+        &self,
+        _: &str,
+        _: &str,
+        _: &str,
+        _: &Secret,
+    ) -> Result<bool, StoreError> {
         match *self {}
     }
 }

@@ -1,11 +1,13 @@
 //! Challenges, as they are kept.
 //!
-//! There is one for a user, a provider and a set of scopes: asking again while it is pending gives
+//! There is one for a caller, a user, a provider and a set of scopes: asking again while it is pending gives
 //! the same one. Its id is where it is kept, and something that cannot be guessed.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+
+use super::table::Stored;
 
 /// How many characters of a challenge's id say where it is kept.
 const PLACE: usize = 32;
@@ -14,6 +16,12 @@ const PLACE: usize = 32;
 pub(super) struct Pending {
     /// What cannot be guessed.
     pub(super) nonce: String,
+    /// The namespace of the caller who asks. Items of earlier versions have none.
+    #[serde(default)]
+    pub(super) caller: String,
+    /// How the page names them; empty where nobody knows.
+    #[serde(default)]
+    pub(super) caller_name: String,
     pub(super) user: String,
     pub(super) provider: String,
     /// What the tool needs.
@@ -33,6 +41,13 @@ pub(super) enum Status {
     Failed,
 }
 
+impl Stored for Pending {
+    /// Callers may ask for any number, for users whom they have invented.
+    fn owner(&self) -> Option<&str> {
+        Some(&self.caller)
+    }
+}
+
 impl Pending {
     pub(super) fn is_named_by(&self, nonce: &str) -> bool {
         bool::from(self.nonce.as_bytes().ct_eq(nonce.as_bytes()))
@@ -41,12 +56,23 @@ impl Pending {
 
 /// Where something is kept: a hash, because table ids stand in logs and metrics. Who has the table
 /// can still find out whether a user that they know is in it.
-pub(super) fn place_of(kind: &str, user: &str, provider: &str, scopes: &[String]) -> String {
+///
+/// Without a caller's namespace it is what it was before there were any.
+pub(super) fn place_of(
+    kind: &str,
+    caller: &str,
+    user: &str,
+    provider: &str,
+    scopes: &[String],
+) -> String {
     let mut scopes: Vec<_> = scopes.iter().map(String::as_str).collect();
     scopes.sort_unstable();
     scopes.dedup();
+    // No kind is called that: what has a caller is in nobody else's place.
+    let caller = (!caller.is_empty()).then_some(["caller", caller]);
+    let caller = caller.into_iter().flatten();
     let mut hash = Sha256::new();
-    for part in [kind, user, provider].into_iter().chain(scopes) {
+    for part in caller.chain([kind, user, provider]).chain(scopes) {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
@@ -60,4 +86,43 @@ pub(super) fn place_of(kind: &str, user: &str, provider: &str, scopes: &[String]
 pub(super) fn halves_of(id: &str) -> Option<(&str, &str)> {
     let is_hex = id.len() == 2 * PLACE && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_hex.then(|| id.split_at(PLACE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_have_places_of_their_own() {
+        let scopes = ["https://www.googleapis.com/auth/gmail.readonly".to_owned()];
+        let of =
+            |kind: &str, caller: &str, user: &str| place_of(kind, caller, user, "google", &scopes);
+        // Items from before there were namespaces are still found.
+        assert_eq!(
+            of("challenge", "", "user-1"),
+            "b9e837c157b2a0d1dc0bba8f09a5087e"
+        );
+        let mut all = vec![
+            of("challenge", "", "user-1"),
+            of("challenge", "key A", "user-1"),
+            of("challenge", "key B", "user-1"),
+            of("challenge", "key A", "user-2"),
+            of("grant", "key A", "user-1"),
+            // The parts together are the same text.
+            of("challenge", "key Au", "ser-1"),
+            place_of("caller", "", "key A", "challenge", &scopes),
+        ];
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn a_challenge_of_an_earlier_version_is_read() {
+        let text = r#"{"nonce": "n", "user": "u", "provider": "google", "scopes": [],
+            "asked_for": [], "status": "pending"}"#;
+        let pending: Pending = serde_json::from_str(text).unwrap();
+        assert_eq!((&*pending.caller, &*pending.caller_name), ("", ""));
+    }
 }

@@ -164,6 +164,7 @@ impl Redemption {
 
     async fn store(&self, tokens: Tokens) -> Result<(), (Told, String)> {
         let Pending {
+            caller,
             user,
             scopes,
             asked_for,
@@ -176,7 +177,7 @@ impl Redemption {
                 "not everything that was asked for was allowed".into(),
             ));
         }
-        let place = grant_of(user, &self.provider.id);
+        let place = grant_of(caller, user, &self.provider.id);
         // The code is spent: whatever happens now, the user has to begin anew.
         let failed = |error: StoreError| (Told::Failed, error.to_string());
         for _ in 0..3 {

@@ -46,6 +46,7 @@ impl Desk {
                 // By which a repeated request finds out that the lease is its own.
                 sealed: self.host.id().as_bytes().to_vec(),
                 expires_at: now + LEASE,
+                owner: None,
             };
             if self.settings.table.write(&lease, item, None, now).await? {
                 let (desk, scopes) = (Arc::clone(self), scopes.to_vec());

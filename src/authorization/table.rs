@@ -7,9 +7,18 @@
 mod dynamodb;
 mod memory;
 
-use std::time::SystemTime;
+use std::{sync::Arc, time::SystemTime};
+
+use serde::Serialize;
 
 use crate::StoreError;
+
+/// What can be kept in a table.
+pub(super) trait Stored: Serialize {
+    /// The namespace of the caller in whose share of a full table it is; none for what nothing
+    /// may push out.
+    fn owner(&self) -> Option<&str>;
+}
 
 /// What is kept under one id.
 #[derive(Clone)]
@@ -19,6 +28,8 @@ pub(crate) struct Item {
     pub(super) key_id: String,
     pub(super) sealed: Vec<u8>,
     pub(super) expires_at: SystemTime,
+    /// See [`Stored::owner`]. Known to the memory of a process only: other tables have room.
+    pub(super) owner: Option<Arc<str>>,
 }
 
 pub(crate) enum Table {
@@ -69,7 +80,7 @@ impl Table {
         now: SystemTime,
     ) -> Result<bool, StoreError> {
         match self {
-            Self::Memory(memory) => memory.write(id, item, over, now),
+            Self::Memory(memory) => Ok(memory.write(id, item, over, now)),
             #[cfg(feature = "dynamodb")]
             Self::DynamoDb(table) => table.write(id, &item, over, now).await,
         }

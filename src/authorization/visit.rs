@@ -117,7 +117,10 @@ impl Desk {
         pending: &Pending,
     ) -> Result<Vec<String>, StoreError> {
         let kept: Kept<Grants> = self
-            .kept(keys, &grant_of(&pending.user, &provider.id))
+            .kept(
+                keys,
+                &grant_of(&pending.caller, &pending.user, &provider.id),
+            )
             .await?;
         let before = kept.value.unwrap_or_default();
         // One that no tool needs any longer may be one that the provider no longer knows.

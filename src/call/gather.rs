@@ -98,7 +98,10 @@ impl Call {
                 asked.needs_user = true;
                 continue;
             };
+            let (caller, caller_name) = (around.caller.namespace(), around.caller.name());
             let asking = Asking {
+                caller: &caller,
+                caller_name: &caller_name,
                 user,
                 need,
                 base: around.arrival.invocation.base_url.as_deref(),

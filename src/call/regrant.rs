@@ -30,13 +30,17 @@ impl Granted {
             return Ok(outcome);
         };
         let each = left.map_or(LEFT, |left| LEFT.min(left / 2));
-        let forgotten = bounded(each, desk.refused(&self.user, &need.id, token)).await;
+        let (caller, caller_name) = (self.caller.namespace(), self.caller.name());
+        let refused = desk.refused(&caller, &self.user, &need.id, token);
+        let forgotten = bounded(each, refused).await;
         if !forgotten.unwrap_or(false) {
             // There is a newer token, with which the same call may succeed; or the failure has to
             // do, which says that the token is refused.
             return Ok(outcome);
         }
         let asking = Asking {
+            caller: &caller,
+            caller_name: &caller_name,
             user: &self.user,
             need,
             base,

@@ -108,6 +108,7 @@ fn item_of(attributes: &HashMap<String, AttributeValue>) -> Option<Item> {
         key_id: attributes.get("key_id")?.as_s().ok()?.clone(),
         sealed: attributes.get("sealed")?.as_b().ok()?.clone().into_inner(),
         expires_at: UNIX_EPOCH.checked_add(Duration::from_secs(number("expires_at")?))?,
+        owner: None,
     })
 }
 
