@@ -10,15 +10,19 @@
 //! everything that is stored is encrypted (AES-256-GCM). Whoever can read the table alone can
 //! read no token.
 //!
+//! Following a challenge's URL starts nothing yet: a page says who asks for what, and its button
+//! leads to the provider. A preview of the link, or a form of another site, presses no button.
+//!
 //! What is sent round through the browser is bound to it: `state` is signed, works once and for
-//! minutes, and only together with a cookie that the challenge's URL has set; the PKCE verifier is
+//! minutes, and only together with a cookie that the challenge's page has set; the PKCE verifier is
 //! made of the same cookie. So nobody can finish in one browser what was begun in another.
 //!
 //! A challenge's id, and with it `state`, holds a hash of the user's id: who guesses the id of a user
 //! can confirm the guess, as everywhere that hashes names.
 //!
-//! A challenge is for whom the call names as its user. Give its URL to that user only: whoever
-//! follows it lends that user their account at the provider.
+//! A challenge is for whom the call names as its user, and for who calls: users of two callers are
+//! two people, whatever their ids. Give its URL to that user only: whoever follows it and agrees
+//! lends that user their account at the provider.
 
 mod desk;
 mod exchange;
@@ -28,6 +32,7 @@ mod pending;
 mod provider;
 mod redemption;
 mod refresh;
+mod start;
 mod state;
 mod table;
 #[cfg(test)]
@@ -39,6 +44,7 @@ use std::{fmt, sync::Arc, time::Duration};
 pub(crate) use desk::{Asking, Desk};
 pub use provider::Provider;
 pub(crate) use provider::is_base;
+pub(crate) use start::Question;
 use table::Table;
 pub(crate) use visit::{Answer, Back, Told};
 

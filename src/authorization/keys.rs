@@ -85,8 +85,13 @@ impl Keys {
 
     #[cfg(test)]
     pub(super) fn of(secret: &str) -> Self {
-        let secret = Secret::from(secret);
-        Self(vec![(fingerprint(&secret), secret)])
+        Self::of_all([secret])
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_all<const N: usize>(secrets: [&str; N]) -> Self {
+        let keys = secrets.map(Secret::from).into_iter();
+        Self(keys.map(|it| (fingerprint(&it), it)).collect())
     }
 
     /// A signature with the newest key.

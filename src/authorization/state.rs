@@ -11,6 +11,7 @@ use super::keys::Keys;
 
 const STATE: &str = "state";
 const VERIFIER: &str = "verifier";
+const QUESTION: &str = "question";
 
 /// A challenge in a browser.
 pub(super) struct Journey {
@@ -61,6 +62,17 @@ impl<'a> Trip<'a> {
     {
         [self.challenge, self.provider, self.browser, until]
     }
+
+    /// What the form of the page sends back: other sites know it for none of their visitors.
+    pub(super) fn form(&self, keys: &Keys) -> String {
+        keys.sign(QUESTION, &[self.challenge, self.provider, self.browser])
+    }
+
+    /// Whether the page with this form was shown in this browser, for this challenge.
+    pub(super) fn was_asked(&self, keys: &Keys, form: &str) -> bool {
+        let parts = [self.challenge, self.provider, self.browser];
+        keys.signer(QUESTION, &parts, form).is_some()
+    }
 }
 
 /// The three parts of a state: the challenge's id, its end with what makes it unique, its signature.
@@ -76,6 +88,13 @@ pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
     // RFC 6265bis, 4.1.3.2: no other host can set a cookie with this prefix.
     let prefix = if is_https { "__Host-" } else { "" };
     format!("{prefix}authorization-{id}")
+}
+
+/// What sets a challenge's cookie. Lax: it comes along on the way back from the provider, and with
+/// no form of another site.
+pub(super) fn cookie(name: &str, value: &str, life: Duration, is_https: bool) -> String {
+    let (life, secure) = (life.as_secs(), if is_https { "; Secure" } else { "" });
+    format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
 }
 
 /// The value of a cookie, if it looks like one of ours.
@@ -137,5 +156,32 @@ mod tests {
         }
         let others = Keys::of("another-key-of-this-server-0123456789");
         assert_eq!(comes_back(&others, other("c", "google", "b"), 0), None);
+    }
+
+    #[test]
+    fn a_form_is_good_in_its_browser_for_its_challenge_and_provider() {
+        let (old, new) = (
+            "an-old-key-of-this-server-0123456789",
+            "a-new-key-of-this-server-0123456789",
+        );
+        let trip = |challenge, provider, browser| Trip {
+            challenge,
+            provider,
+            browser,
+        };
+        let form = trip("c", "google", "b").form(&Keys::of(old));
+        let rotated = Keys::of_all([new, old]);
+        assert!(trip("c", "google", "b").was_asked(&rotated, &form));
+        for other in [
+            trip("d", "google", "b"),
+            trip("c", "github", "b"),
+            trip("c", "google", "a"),
+        ] {
+            assert!(!other.was_asked(&rotated, &form));
+        }
+        assert!(!trip("c", "google", "b").was_asked(&Keys::of(new), &form));
+        // Nor is it anything else.
+        let verifier = Keys::of(old).sign(VERIFIER, &["c", "google", "b"]);
+        assert!(!trip("c", "google", "b").was_asked(&rotated, &verifier));
     }
 }

@@ -1,22 +1,25 @@
-//! What browsers ask for: the way to the provider, and the way back.
+//! What browsers get, and the way back from the provider.
 
 use std::sync::Arc;
 
 use http::HeaderMap;
 
 use super::{
-    Provider,
-    desk::{Desk, Kept, grant_of},
-    grant::Grants,
-    keys::Keys,
+    desk::{Desk, Kept},
     pending::{Pending, Status, halves_of},
     redemption::Redemption,
+    start::Question,
     state::{Journey, Trip, cookie_in, cookie_name, parts_of},
 };
 use crate::StoreError;
 
 /// What a browser gets.
 pub(crate) enum Answer {
+    /// Whether they want it, with a cookie.
+    Question {
+        question: Box<Question>,
+        cookie: String,
+    },
     /// On to the provider, with a cookie.
     Redirect {
         url: String,
@@ -48,96 +51,6 @@ pub(crate) struct Back {
 }
 
 impl Desk {
-    /// `GET url`: sends the browser to the provider, and binds what follows to it.
-    pub(crate) async fn start(
-        &self,
-        id: &str,
-        base: Option<&str>,
-        headers: &HeaderMap,
-    ) -> Result<Answer, StoreError> {
-        let (Some((hash, nonce)), Some(base)) = (halves_of(id), self.base(base)) else {
-            return Ok(Answer::Page(Told::Expired));
-        };
-        let keys = self.keys(None).await?;
-        let place = format!("challenge#{hash}");
-        let kept: Kept<Pending> = self.kept(&keys, &place).await?;
-        let Some(pending) = kept.value.filter(|it| it.is_named_by(nonce)) else {
-            return Ok(Answer::Page(Told::Expired));
-        };
-        match pending.status {
-            Status::Pending => {}
-            Status::Exchanging => return Ok(Answer::Page(Told::InUse)),
-            Status::Completed => return Ok(Answer::Page(Told::Completed)),
-            Status::Failed => return Ok(Answer::Page(Told::Failed)),
-        }
-        let Some(provider) = self.provider(&pending.provider) else {
-            return Ok(Answer::Page(Told::Failed));
-        };
-        let is_https = base.starts_with("https://");
-        let name = cookie_name(id, is_https);
-        // A second tab goes on with what the first one has: either may come back.
-        let known = cookie_in(headers, &name).map(str::to_owned);
-        let new = || format!("{}{}", self.host.id().simple(), self.host.id().simple());
-        let browser = known.unwrap_or_else(new);
-        let trip = Trip {
-            challenge: id,
-            provider: &provider.id,
-            browser: &browser,
-        };
-        let life = self.settings.challenge_life;
-        let salt = self.host.id().simple().to_string();
-        let journey = Journey::begin(&keys, &trip, self.host.now() + life, &salt);
-        let scopes = self.scopes_for(&keys, provider, &pending).await?;
-        let redirect = redirect_uri(&base, &provider.id);
-        let urls = provider.urls().await;
-        let url = urls.and_then(|urls| {
-            provider.authorize_url(urls, &redirect, &scopes, journey.state, journey.verifier)
-        });
-        let url = url.map_err(|refusal| refusal.into_error(&provider.id))?;
-        // From now on there is time for the way; another tab may have written the same.
-        let asked_for = scopes;
-        let pending = Pending {
-            asked_for,
-            ..pending
-        };
-        self.keep(&keys, &place, &pending, life, kept.version)
-            .await?;
-        let secure = if is_https { "; Secure" } else { "" };
-        let life = life.as_secs();
-        let cookie =
-            format!("{name}={browser}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}");
-        Ok(Answer::Redirect { url, cookie })
-    }
-
-    /// What the tool needs, and what the user has allowed before: one token is for all of it.
-    async fn scopes_for(
-        &self,
-        keys: &Keys,
-        provider: &Provider,
-        pending: &Pending,
-    ) -> Result<Vec<String>, StoreError> {
-        let kept: Kept<Grants> = self
-            .kept(
-                keys,
-                &grant_of(&pending.caller, &pending.user, &provider.id),
-            )
-            .await?;
-        let before = kept.value.unwrap_or_default();
-        // One that no tool needs any longer may be one that the provider no longer knows.
-        let is_needed = |scope: &&String| {
-            self.declared
-                .contains(&(provider.id.clone(), (*scope).clone()))
-        };
-        let before = before.scopes().filter(is_needed);
-        let mut scopes = Vec::new();
-        for scope in pending.scopes.iter().chain(&provider.scopes).chain(before) {
-            if !scopes.contains(scope) {
-                scopes.push(scope.clone());
-            }
-        }
-        Ok(scopes)
-    }
-
     /// The provider's redirect: the end of a challenge.
     pub(crate) async fn callback(
         self: &Arc<Self>,
@@ -205,6 +118,6 @@ impl Desk {
     }
 }
 
-fn redirect_uri(base: &str, provider: &str) -> String {
+pub(super) fn redirect_uri(base: &str, provider: &str) -> String {
     format!("{base}/authorization/{provider}/callback")
 }

@@ -2,23 +2,23 @@
 //!
 //! Pages are plain, without scripts and styles, and repeat nothing that came with the request.
 
+mod page;
+
 use std::sync::Arc;
 
 use axum::{
     Router,
-    body::Body,
+    body::{Body, Bytes},
     extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
     routing::get,
 };
 use http::{
     HeaderValue, Method, StatusCode,
-    header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
-        SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
-    },
+    header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY, SET_COOKIE},
     request::Parts,
 };
+use http_body_util::{BodyExt, Limited};
 use serde::Serialize;
 
 use super::{App, Shared, json_response, log::Line, oxp};
@@ -27,6 +27,10 @@ use crate::{
     authorization::{Answer, Back, Desk, Told},
     host::Invocation,
 };
+use page::page;
+
+/// The longest form that is read, in bytes: its one field is far shorter.
+const LARGEST_FORM: usize = 4 * 1024;
 
 /// What is no text is no id either.
 type PathOf = Result<Path<String>, PathRejection>;
@@ -39,7 +43,10 @@ fn text_of(path: PathOf) -> String {
 pub(super) fn routes(router: Router<Arc<App>>) -> Router<Arc<App>> {
     router
         .route("/authorization/challenges/{id}", get(status))
-        .route("/authorization/challenges/{id}/start", get(start))
+        .route(
+            "/authorization/challenges/{id}/start",
+            get(question).post(start),
+        )
         .route("/authorization/{provider}/callback", get(callback))
 }
 
@@ -72,18 +79,38 @@ async fn status(State(app): Shared, id: PathOf, request: Request) -> Response {
     response
 }
 
+async fn question(State(app): Shared, id: PathOf, request: Request) -> Response {
+    let Some(desk) = &app.desk else {
+        return oxp::not_found(app.opentool.is_some());
+    };
+    let base = Invocation::of(request.extensions()).base_url;
+    let (id, headers) = (text_of(id), request.headers());
+    answered(desk.question(&id, base.as_deref(), headers).await)
+}
+
 async fn start(State(app): Shared, id: PathOf, request: Request) -> Response {
     let Some(desk) = &app.desk else {
         return oxp::not_found(app.opentool.is_some());
     };
     let base = Invocation::of(request.extensions()).base_url;
-    let (parts, _) = request.into_parts();
-    let answer = desk
-        .start(&text_of(id), base.as_deref(), &parts.headers)
-        .await;
+    let (parts, body) = request.into_parts();
+    let body = Limited::new(body, LARGEST_FORM).collect().await;
+    let form = body.ok().and_then(|body| form_in(&body.to_bytes()));
+    let (id, headers) = (text_of(id), &parts.headers);
+    let started = desk.start(&id, base.as_deref(), headers, form.as_deref());
+    answered(started.await)
+}
+
+fn answered(answer: Result<Answer, StoreError>) -> Response {
     match answer {
+        Ok(Answer::Question { question, cookie }) => page::question(&question, &cookie),
         Ok(Answer::Redirect { url, cookie }) => redirect(&url, &cookie),
-        Ok(Answer::Page(told)) => page(told),
+        Ok(Answer::Page(told)) => {
+            if told == Told::OtherBrowser {
+                tracing::warn!("a form was sent that this server has not shown to this browser");
+            }
+            page(told)
+        }
         Err(error) => page(unavailable(&error)),
     }
 }
@@ -120,9 +147,8 @@ fn unavailable(error: &StoreError) -> Told {
 
 /// RFC 6749, 3.1: nothing may be there twice.
 fn back_in(query: &str) -> Option<Back> {
-    let url = reqwest::Url::parse(&format!("http://localhost/?{query}")).ok()?;
     let mut back = Back::default();
-    for (name, value) in url.query_pairs() {
+    for (name, value) in pairs_in(query)?.query_pairs() {
         let field = match &*name {
             "state" => &mut back.state,
             "code" => &mut back.code,
@@ -137,6 +163,19 @@ fn back_in(query: &str) -> Option<Back> {
     Some(back)
 }
 
+/// The field of the page's form, if it is there once.
+fn form_in(body: &Bytes) -> Option<String> {
+    let url = pairs_in(std::str::from_utf8(body).ok()?)?;
+    let mut fields = url.query_pairs().filter(|(name, _)| name == page::FIELD);
+    let (_, value) = fields.next()?;
+    fields.next().is_none().then(|| value.into_owned())
+}
+
+/// A URL with these pairs, because it is URLs that can be taken apart.
+fn pairs_in(text: &str) -> Option<reqwest::Url> {
+    reqwest::Url::parse(&format!("http://localhost/?{text}")).ok()
+}
+
 fn redirect(url: &str, cookie: &str) -> Response {
     let (Ok(url), Ok(cookie)) = (HeaderValue::try_from(url), HeaderValue::try_from(cookie)) else {
         return page(Told::Failed);
@@ -149,74 +188,4 @@ fn redirect(url: &str, cookie: &str) -> Response {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
-}
-
-fn page(told: Told) -> Response {
-    let (status, title, text) = words_of(told);
-    let body = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>{title}</title>\n<h1>{title}</h1>\n<p>{text}</p>\n</html>\n"
-    );
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    let policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    for (name, value) in [
-        (CONTENT_TYPE, "text/html; charset=utf-8"),
-        (CONTENT_SECURITY_POLICY, policy),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "no-referrer"),
-        (CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-fn words_of(told: Told) -> (StatusCode, &'static str, &'static str) {
-    match told {
-        Told::Completed => (
-            StatusCode::OK,
-            "Done",
-            "Access is allowed. You can close this window.",
-        ),
-        Told::NotAllowed => (
-            StatusCode::OK,
-            "Not allowed",
-            "You have not allowed access, and nothing was changed. You can close this window.",
-        ),
-        Told::TooLittle => (
-            StatusCode::OK,
-            "Not everything was allowed",
-            "The tool needs everything that was asked for. Go back to where you found the link, \
-             ask again, and allow all of it.",
-        ),
-        Told::Expired => (
-            StatusCode::NOT_FOUND,
-            "This link has expired",
-            "Go back to where you found it and ask again.",
-        ),
-        Told::OtherBrowser => (
-            StatusCode::BAD_REQUEST,
-            "This page does not belong to this browser",
-            "It was opened in another browser, or too late. Go back to where you found the link \
-             and follow it again.",
-        ),
-        Told::InUse => (
-            StatusCode::CONFLICT,
-            "This link is being used",
-            "It works once. You can close this window.",
-        ),
-        Told::Failed => (
-            StatusCode::OK,
-            "It did not work",
-            "Access was not given. Go back to where you found the link and ask again.",
-        ),
-        Told::Unavailable => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Not available at the moment",
-            "Go back to where you found the link and follow it again in a moment.",
-        ),
-    }
 }

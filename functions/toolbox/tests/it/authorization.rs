@@ -8,6 +8,7 @@ mod flow;
 mod instances;
 mod openid;
 mod page;
+mod question;
 
 use std::time::Duration;
 
@@ -100,6 +101,7 @@ async fn serve_as(
         ("TOOLS_AUTHORIZATION_KEY", KEY),
         ("JWT_SECRET", JWT_SECRET),
         ("KEY", "key-of-the-caller"),
+        ("OTHER_KEY", "key-of-another-caller"),
     ];
     let server = Server::new(Toolkit::new(whoami(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))

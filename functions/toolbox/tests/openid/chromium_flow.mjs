@@ -1,5 +1,7 @@
-// Logs in and consents in headless Chromium: node chromium_flow.mjs START_URL OUT.png [allow|deny] [login]
-// Saves a screenshot of the page where the flow ends and prints {"title", "text", "log", "outside"} of it as one line.
+// Logs in and consents in headless Chromium: node chromium_flow.mjs START_URL OUT.png [allow|deny|forge] [login]
+// Saves a screenshot of the page that asks (OUT.question.png) and one of the page where the flow ends, and prints
+// {"question", "title", "text", "log", "outside"} as one line: the text of the first page, and of the last one.
+// forge: in a browser that has seen the first page, another site sends its form.
 // CHROMIUM names the browser; chromium-headless-shell (Debian) is enough. No npm packages.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const [start, out, action = 'allow', login = 'alice'] = process.argv.slice(2);
-if (!out) throw new Error('usage: chromium_flow.mjs START_URL OUT.png [allow|deny] [login]');
+if (!out) throw new Error('usage: chromium_flow.mjs START_URL OUT.png [allow|deny|forge] [login]');
 
 const profile = mkdtempSync(join(tmpdir(), 'chromium-flow-'));
 const browser = spawn(process.env.CHROMIUM || 'chromium-headless-shell', [
@@ -91,6 +93,21 @@ await leads(async () => {
   if (errorText) await fail(`${start}: ${errorText}`);
 });
 const has = (selector) => evaluate(`!!document.querySelector('${selector}')`);
+const pictured = async (file) => {
+  const { data } = await page('Page.captureScreenshot', { format: 'png' });
+  writeFileSync(file, Buffer.from(data, 'base64'));
+};
+
+const question = await evaluate('document.body.innerText');
+await pictured(out.replace(/\.png$/, '.question.png'));
+if (action === 'forge') {
+  const form = await evaluate("document.querySelector('input[name=form]').value");
+  const site = `<form method="post" action="${start}"><input name="form" value="${form}"></form>`;
+  await leads(() => page('Page.navigate', { url: `data:text/html,${encodeURIComponent(site)}` }));
+  await leads(() => evaluate('document.forms[0].submit()'));
+} else {
+  await leads(() => evaluate("document.querySelector('form button').click()"));
+}
 while (await has('button[name=action]')) {
   const signIn = await has('input[name=login]');
   if (signIn) {
@@ -101,8 +118,7 @@ while (await has('button[name=action]')) {
   await leads(() => evaluate(`document.querySelector('button[name=action][value=${value}]').click()`));
 }
 
-const { data } = await page('Page.captureScreenshot', { format: 'png' });
-writeFileSync(out, Buffer.from(data, 'base64'));
+await pictured(out);
 const [title, text] = await evaluate('[document.title, document.body.innerText]');
-console.log(JSON.stringify({ title, text, log, outside }));
+console.log(JSON.stringify({ question, title, text, log, outside }));
 stop(0);

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use lambda_tools::Auth;
+
 use super::{
-    Served, assert_value,
-    openid::{Act, Browser, OpenId, Page},
-    serve, serve_with, status,
+    Served, assert_value, call, challenge_in,
+    openid::{Act, Browser, OpenId, Page, form_in},
+    serve, serve_as, serve_with, status,
 };
 
 /// A browser that has allowed access, and the URL to which the provider sends it back.
@@ -185,7 +187,7 @@ async fn nothing_in_a_request_decides_where_browsers_are_sent() {
     let evil = "https://evil.example";
     for query in ["redirect_uri", "url", "next", "return_to", "iss"] {
         let page = Browser::of("alice")
-            .get(&format!("{}?{query}={evil}", challenge.url))
+            .start(&format!("{}?{query}={evil}", challenge.url))
             .await;
         assert_eq!(page.status, 303);
         let location = &page.headers["location"];
@@ -201,13 +203,18 @@ async fn nothing_in_a_request_decides_where_browsers_are_sent() {
         ("x-forwarded-host", "evil.example"),
         ("origin", evil),
     ] {
-        let sent = client
-            .get(&challenge.url)
-            .header(name, value)
-            .send()
-            .await
-            .unwrap();
+        let asked = client.get(&challenge.url).header(name, value);
+        let asked = asked.send().await.unwrap();
+        let cookie = asked.headers()["set-cookie"].to_str().unwrap().to_owned();
+        let page = asked.text().await.unwrap();
+        assert!(!page.contains("evil"), "{page}");
+        let sent = client.post(&challenge.url).header(name, value);
+        let sent = sent
+            .header("cookie", cookie.split(';').next().unwrap())
+            .form(&[("form", form_in(&page).unwrap())]);
+        let sent = sent.send().await.unwrap();
         let location = sent.headers()["location"].to_str().unwrap();
+        assert!(location.starts_with(&openid.url), "{location}");
         assert!(!location.contains("evil"), "{location}");
         let body = serde_json::json!({"tool_id": "Account.Whoami", "context": {"user_id": "u"}});
         let sent = client
@@ -277,4 +284,33 @@ async fn looking_uses_nothing_up() {
         assert_eq!(answer.status(), 405);
     }
     assert!(browser.get(&callback).await.body.contains("Done"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider; run tests/all"]
+async fn a_caller_gets_nothing_of_what_anothers_user_has_allowed() {
+    let openid = OpenId::start();
+    let keys = Auth::api_key_ids(["KEY", "OTHER_KEY"]);
+    let served = serve_as(&openid, |it| it, |server| server.auth(keys)).await;
+    let client = |key: &str| served.client.clone().api_key(key);
+    let (ours, theirs) = (client("key-of-the-caller"), client("key-of-another-caller"));
+    let tool = "Account.Whoami";
+    let challenge = challenge_in(call(&ours, tool, "alice").await);
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
+    assert_value(call(&ours, tool, "alice").await, "alice");
+    // The other caller's alice is somebody else.
+    let other = challenge_in(call(&theirs, "Account.WhoamiByMail", "alice").await);
+    let page = Browser::of("mallory").get(&other.url).await;
+    assert!(page.body.contains("key OTHER_KEY"), "{page:?}");
+    assert!(!page.body.contains("gmail.readonly"), "{page:?}");
+    let page = Browser::of("mallory").start(&other.url).await;
+    assert_eq!(value_of(&page.headers["location"], "scope"), "mail");
+    Browser::of("mallory").follow(&other.url, Act::Allow).await;
+    let tool_of_theirs = challenge_in(call(&theirs, tool, "alice").await);
+    assert_eq!(status(&tool_of_theirs).await, "pending");
+    // Nor has it become the first one's.
+    assert_value(call(&ours, tool, "alice").await, "alice");
+    assert_ne!(challenge.id, tool_of_theirs.id);
 }

@@ -297,7 +297,7 @@ async fn a_provider_that_is_down_is_no_failed_challenge() {
     let served = serve(&openid).await;
     let challenge = served.challenge("user-1").await;
     drop(openid);
-    let page = Browser::of("alice").get(&challenge.url).await;
+    let page = Browser::of("alice").start(&challenge.url).await;
     assert_eq!(page.status, 503, "{page:?}");
     assert_eq!(status(&challenge).await, "pending");
 }

@@ -109,6 +109,14 @@ impl Browser {
         page_of(self.client.get(url).send().await.unwrap()).await
     }
 
+    /// Opens a challenge's page and presses its button.
+    pub(super) async fn start(&self, url: &str) -> Page {
+        let page = self.get(url).await;
+        let form = form_in(&page.body).unwrap_or_else(|| panic!("{url} {page:?}"));
+        let sent = self.client.post(url).form(&[("form", form)]).send();
+        page_of(sent.await.unwrap()).await
+    }
+
     /// Follows a link to its end.
     pub(super) async fn follow(&self, url: &str, act: Act) -> Page {
         let callback = self.follow_to_callback(url, act).await;
@@ -131,6 +139,11 @@ impl Browser {
             }
             let status = response.status();
             let page = response.text().await.unwrap();
+            if let Some(form) = form_in(&page) {
+                let sent = self.client.post(url.clone()).form(&[("form", form)]);
+                response = sent.send().await.unwrap();
+                continue;
+            }
             let is_form = page.contains("Sign in") || page.contains("Allow access");
             assert!(status == 200 && is_form, "{status} {url} {page}");
             let action = if act == Act::Allow { "allow" } else { "deny" };
@@ -144,6 +157,12 @@ impl Browser {
         }
         panic!("{url} leads nowhere");
     }
+}
+
+/// What the form of our own page sends back.
+pub(super) fn form_in(page: &str) -> Option<&str> {
+    let (_, field) = page.split_once("name=\"form\" value=\"")?;
+    Some(field.split_once('"')?.0)
 }
 
 async fn page_of(response: Response) -> Page {

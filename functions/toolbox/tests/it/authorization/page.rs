@@ -2,21 +2,27 @@
 
 use std::process::Command;
 
-use super::{assert_value, openid::OpenId, serve, status};
-use crate::support::repository;
+use lambda_tools::client::oxp::Challenge;
+use serde_json::Value;
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider and Chromium; run tests/all"]
-async fn chromium_logs_in_and_allows() {
-    let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let challenge = served.challenge("user-1").await;
-    let picture = repository("target/artifacts/authorization.png");
+use super::{
+    KEY, call, challenge_in, client_of,
+    openid::{OpenId, SCOPE},
+    serve, status,
+};
+use crate::{
+    stub::Stub,
+    support::{Running, repository, toolbox},
+};
+
+/// What Chromium says at the end of a challenge, and nothing else is asked for on the way.
+async fn chromium(challenge: &Challenge, action: &str) -> Value {
+    let picture = repository(&format!("target/artifacts/authorization.{action}.png"));
     std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
     let mut browser = Command::new("node");
     browser
         .arg(repository("target/openid/chromium_flow.mjs"))
-        .args([&challenge.url, picture.to_str().unwrap()]);
+        .args([&challenge.url, picture.to_str().unwrap(), action]);
     let run = tokio::task::spawn_blocking(move || browser.output());
     let output = run.await.unwrap().unwrap();
     let (said, error) = (
@@ -28,7 +34,43 @@ async fn chromium_logs_in_and_allows() {
         "Chromium does not finish the flow; without it, install Debian's chromium-headless-shell \
          or name one in CHROMIUM: {said}{error}"
     );
-    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(
+        said["outside"],
+        serde_json::json!([]),
+        "nothing else was asked for"
+    );
+    assert!(std::fs::metadata(picture).unwrap().len() > 1000);
+    said
+}
+
+/// With the local server, which takes nothing from other sites: browsers have to see that the form
+/// is its own.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider and Chromium; run tests/all"]
+async fn chromium_logs_in_and_allows() {
+    let openid = OpenId::start();
+    let stub = Stub::start().await;
+    let (_running, url) = Running::serving(
+        toolbox()
+            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
+            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
+            .env("TOOLS_AUTHORIZATION_KEY", KEY)
+            .env("TOOLS_GOOGLE_ISSUER", &openid.url)
+            .env("GMAIL_URL", stub.url()),
+    );
+    openid.allow_redirects_to(&url).await;
+    let client = client_of(&url);
+    let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);
+    let said = chromium(&challenge, "allow").await;
+    let question = said["question"].as_str().unwrap();
+    for part in ["user-1", SCOPE, "Continue to google"] {
+        assert!(question.contains(part), "{question}");
+    }
+    assert!(
+        !said["log"].to_string().contains("Security Policy"),
+        "{said}"
+    );
     assert_eq!(said["title"], "Done");
     assert!(
         said["text"]
@@ -36,12 +78,18 @@ async fn chromium_logs_in_and_allows() {
             .unwrap()
             .contains("You can close this window")
     );
-    assert_eq!(
-        said["outside"],
-        serde_json::json!([]),
-        "nothing else was asked for"
-    );
-    assert!(std::fs::metadata(picture).unwrap().len() > 1000);
     assert_eq!(status(&challenge).await, "completed");
-    assert_value(served.call("user-1").await, "alice");
+    let outcome = call(&client, "Gmail.GetEmails", "user-1").await;
+    assert!(outcome.value().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider and Chromium; run tests/all"]
+async fn chromium_keeps_the_cookie_from_forms_of_other_sites() {
+    let openid = OpenId::start();
+    let served = serve(&openid).await;
+    let challenge = served.challenge("user-1").await;
+    let said = chromium(&challenge, "forge").await;
+    assert_eq!(said["title"], "This page does not belong to this browser");
+    assert_eq!(status(&challenge).await, "pending");
 }
