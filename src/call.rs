@@ -6,6 +6,7 @@
 mod claim;
 pub(crate) mod confidential;
 mod gather;
+pub(crate) mod heavy;
 mod regrant;
 mod run;
 
@@ -36,6 +37,7 @@ use crate::{
 };
 
 use gather::Found;
+use heavy::Heavy;
 pub(crate) use run::{Outcome, Output};
 
 /// How long a tool may take unless it [says otherwise](crate::Tool::timeout).
@@ -133,20 +135,13 @@ impl Resolved {
         terms: Terms,
         arrival: &Arrival,
         host: &Host,
+        heavy: &Heavy,
     ) -> Result<Valid, Rejection> {
         if !self.call.is_large {
             return self.checked(&terms);
         }
         let limit = time_left(&self.entry, arrival, host);
-        let span = tracing::Span::current();
-        let checking = move || span.in_scope(|| self.checked(&terms));
-        let checked = tokio::time::timeout(limit, tokio::task::spawn_blocking(checking)).await;
-        match checked {
-            Ok(Ok(checked)) => checked,
-            // Panics are caught before; what is left is a runtime that stops.
-            Ok(Err(_)) => Err(Rejection::Unavailable),
-            Err(_) => Err(Rejection::CheckTimedOut { limit }),
-        }
+        heavy.run(limit, move || self.checked(&terms)).await?
     }
 
     /// The types that check are the tool's, and may panic like the tool itself.

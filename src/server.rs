@@ -13,6 +13,7 @@ use lambda_http::tower::ServiceExt;
 use crate::authorization::{Authorization, Desk};
 use crate::{
     Auth, Error, Toolkit,
+    call::heavy::Heavy,
     host::{Host, LARGEST_PAYLOAD},
     idempotency::{Idempotency, Policy, protection::Protection},
     metrics::Metrics,
@@ -298,6 +299,7 @@ impl Server {
             metrics: self.metrics,
             shows_calls: self.shows_calls,
             largest_request: self.largest_request,
+            heavy: Heavy::default(),
         };
         let router = wire::router(Arc::new(app));
         let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);

@@ -26,7 +26,10 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::{
     Auth, Caller, Toolkit,
     authorization::Desk,
-    call::{Around, Call, Outcome, Terms},
+    call::{
+        Around, Call, DEFAULT_TIMEOUT, Outcome, Terms,
+        heavy::{Heavy, LARGE},
+    },
     host::{Arrival, Host, Invocation},
     idempotency::protection::Protection,
     metrics::Metrics,
@@ -43,9 +46,6 @@ const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 /// The longest id that a caller may choose for a call or a user, in bytes. `OpenID` Connect Core
 /// 1.0, 8, gives a `sub` 255.
 pub(crate) const LONGEST_ID: usize = 256;
-
-/// From how many bytes on a body's input is checked beside the workers, not on one of them.
-const LARGE: usize = 32 * 1024;
 
 /// What every operation needs.
 pub(crate) struct App {
@@ -68,6 +68,7 @@ pub(crate) struct App {
     pub(crate) shows_calls: bool,
     /// How many bytes a body may have.
     pub(crate) largest_request: usize,
+    pub(crate) heavy: Heavy,
 }
 
 type Shared = State<Arc<App>>;
@@ -139,7 +140,7 @@ async fn opentool_load(State(app): Shared, request: Request) -> Response {
 async fn opentool_call(State(app): Shared, request: Request) -> Response {
     let line = Line::of_call(&app, &request, "POST /opentool/call");
     match app.admitted_to_opentool(request, line).await {
-        Ok((document, admitted, line)) => opentool::call(&app, document, admitted, line).await,
+        Ok((_, admitted, line)) => opentool::call(&app, admitted, line).await,
         Err(response) => response,
     }
 }
@@ -216,6 +217,23 @@ impl App {
         }
     }
 
+    /// Decodes a body, a large one beside the workers.
+    async fn decoded<T: Send + 'static>(
+        self: &Arc<Self>,
+        admitted: &Admitted,
+        decode: impl FnOnce(&Self, &HeaderMap, &[u8]) -> T + Send + 'static,
+    ) -> Result<T, Rejection> {
+        let Admitted { headers, body, .. } = admitted;
+        if body.len() <= LARGE {
+            return Ok(decode(self, headers, body));
+        }
+        let left = admitted.arrival.invocation.time_left(self.host.now());
+        let limit = left.unwrap_or(DEFAULT_TIMEOUT);
+        let (app, headers, body) = (Arc::clone(self), headers.clone(), body.clone());
+        let decoding = move || decode(&app, &headers, &body);
+        self.heavy.run(limit, decoding).await
+    }
+
     /// Takes a call through all its stages.
     async fn perform(
         &self,
@@ -253,7 +271,9 @@ impl App {
             remembers_calls: self.protection.is_on(),
             takes_secrets: self.secrets.may_come_from_calls(),
         };
-        let valid = resolved.validate(terms, &arrival, &self.host).await?;
+        let valid = resolved
+            .validate(terms, &arrival, &self.host, &self.heavy)
+            .await?;
         let invocation = arrival.invocation.clone();
         let around = Around {
             host: self.host.clone(),

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     AuthorizationRequirement, Secret, StoreError, host::Host, rejection::Challenge,
-    secrets::SecretCache, text::clipped,
+    secrets::SecretCache,
 };
 
 /// How close to its end a token is not worth handing out.
@@ -43,8 +43,6 @@ pub(crate) struct Asking<'a> {
     /// The namespace of the caller: users of two callers are two people, whatever their ids. Empty
     /// for callers who are not told apart.
     pub(crate) caller: &'a str,
-    /// How the user is told who asks; empty where nobody knows.
-    pub(crate) caller_name: &'a str,
     pub(crate) user: &'a str,
     pub(crate) need: &'a AuthorizationRequirement,
     /// Where the server is, as the event says.
@@ -170,7 +168,6 @@ impl Desk {
             let pending = Pending {
                 nonce: self.host.id().simple().to_string(),
                 caller: caller.to_owned(),
-                caller_name: clipped(asking.caller_name, LONGEST_USER).into_owned(),
                 user: asking.user.to_owned(),
                 provider: need.id.clone(),
                 scopes: scopes.clone(),

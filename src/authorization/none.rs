@@ -11,7 +11,6 @@ pub(crate) enum Desk {}
 #[expect(dead_code, reason = "the same fields with and without the feature")]
 pub(crate) struct Asking<'a> {
     pub(crate) caller: &'a str,
-    pub(crate) caller_name: &'a str,
     pub(crate) user: &'a str,
     pub(crate) need: &'a AuthorizationRequirement,
     pub(crate) base: Option<&'a str>,

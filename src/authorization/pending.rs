@@ -19,9 +19,6 @@ pub(super) struct Pending {
     /// The namespace of the caller who asks. Items of earlier versions have none.
     #[serde(default)]
     pub(super) caller: String,
-    /// How the page names them; empty where nobody knows.
-    #[serde(default)]
-    pub(super) caller_name: String,
     pub(super) user: String,
     pub(super) provider: String,
     /// What the tool needs.
@@ -123,6 +120,6 @@ mod tests {
         let text = r#"{"nonce": "n", "user": "u", "provider": "google", "scopes": [],
             "asked_for": [], "status": "pending"}"#;
         let pending: Pending = serde_json::from_str(text).unwrap();
-        assert_eq!((&*pending.caller, &*pending.caller_name), ("", ""));
+        assert_eq!(pending.caller, "");
     }
 }

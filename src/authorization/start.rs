@@ -17,7 +17,7 @@ use super::{
     state::{Journey, Trip, cookie, cookie_in, cookie_name},
     visit::{Answer, Told, redirect_uri},
 };
-use crate::StoreError;
+use crate::{StoreError, text::clipped};
 
 /// What a user is asked before they are sent to the provider.
 pub(crate) struct Question {
@@ -31,6 +31,9 @@ pub(crate) struct Question {
     /// Whether browsers reach this server over TLS.
     pub(crate) is_https: bool,
 }
+
+/// What an authorizer calls somebody may be of any length; this is in bytes.
+const LONGEST_CALLER: usize = 256;
 
 /// A challenge that can be answered.
 struct Open<'a> {
@@ -78,7 +81,7 @@ impl Desk {
             scopes: self.scopes_for(&open).await?,
             is_https: open.is_https(),
             provider: open.provider.id.clone(),
-            caller: open.pending.caller_name,
+            caller: clipped(&open.pending.caller, LONGEST_CALLER).into_owned(),
             user: open.pending.user,
         };
         let life = self.settings.challenge_life;

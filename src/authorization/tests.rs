@@ -30,7 +30,6 @@ fn need() -> AuthorizationRequirement {
 fn asking<'a>(caller: &'a str, user: &'a str, need: &'a AuthorizationRequirement) -> Asking<'a> {
     Asking {
         caller,
-        caller_name: caller,
         user,
         need,
         base: Some("https://tools.example"),

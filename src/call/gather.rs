@@ -98,10 +98,9 @@ impl Call {
                 asked.needs_user = true;
                 continue;
             };
-            let (caller, caller_name) = (around.caller.namespace(), around.caller.name());
+            let caller = around.caller.namespace();
             let asking = Asking {
                 caller: &caller,
-                caller_name: &caller_name,
                 user,
                 need,
                 base: around.arrival.invocation.base_url.as_deref(),

@@ -30,7 +30,7 @@ impl Granted {
             return Ok(outcome);
         };
         let each = left.map_or(LEFT, |left| LEFT.min(left / 2));
-        let (caller, caller_name) = (self.caller.namespace(), self.caller.name());
+        let caller = self.caller.namespace();
         let refused = desk.refused(&caller, &self.user, &need.id, token);
         let forgotten = bounded(each, refused).await;
         if !forgotten.unwrap_or(false) {
@@ -40,7 +40,6 @@ impl Granted {
         }
         let asking = Asking {
             caller: &caller,
-            caller_name: &caller_name,
             user: &self.user,
             need,
             base,

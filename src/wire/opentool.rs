@@ -10,9 +10,11 @@ mod request;
 mod response;
 mod schema;
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use http::{
-    HeaderValue, StatusCode,
+    HeaderMap, HeaderValue, StatusCode,
     header::{RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
@@ -58,13 +60,17 @@ pub(super) fn load(
 }
 
 /// `POST /opentool/call`: runs the newest version of one tool.
-pub(super) async fn call(
-    app: &App,
-    document: &Document,
-    admitted: Admitted,
-    mut line: Line,
-) -> Response {
-    let Decoded { id, names, call } = request::decode(&admitted.body, document, &app.toolkit);
+pub(super) async fn call(app: &Arc<App>, admitted: Admitted, mut line: Line) -> Response {
+    let decode = |app: &App, _: &HeaderMap, body: &[u8]| {
+        let document = app.opentool.as_ref();
+        document.map(|document| request::decode(body, document, &app.toolkit))
+    };
+    let decoded = app.decoded(&admitted, decode).await;
+    let Decoded { id, names, call } = match decoded {
+        Ok(Some(decoded)) => decoded,
+        Ok(None) => return oxp::not_found(false),
+        Err(rejection) => return rejected(rejection, line),
+    };
     let largest = admitted.arrival.invocation.largest_answer;
     line.named(NAME, &admitted.caller);
     let result = match call {

@@ -11,9 +11,11 @@ mod response;
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use http::{
-    HeaderName, HeaderValue, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
@@ -76,8 +78,12 @@ pub(super) fn list(app: &App, admitted: &Admitted, mut line: Line) -> Response {
 }
 
 /// `POST /tools/call`: runs one tool.
-pub(super) async fn call(app: &App, admitted: Admitted, mut line: Line) -> Response {
-    let decoded = request::decode(&admitted.headers, &admitted.body);
+pub(super) async fn call(app: &Arc<App>, admitted: Admitted, mut line: Line) -> Response {
+    let decode = |_: &App, headers: &HeaderMap, body: &[u8]| request::decode(headers, body);
+    let decoded = match app.decoded(&admitted, decode).await {
+        Ok(decoded) => decoded,
+        Err(rejection) => return rejected(&rejection, line),
+    };
     let dialect = decoded.dialect;
     let largest = admitted.arrival.invocation.largest_answer;
     line.named(dialect.name(), &admitted.caller);

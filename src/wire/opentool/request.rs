@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{
     Toolkit,
-    call::{Call, Given},
+    call::{Call, Given, heavy::LARGE},
     id::Selector,
     rejection::Rejection,
     wire::{
-        LARGE, LONGEST_ID,
+        LONGEST_ID,
         json::{self, Shape, Unread},
         log::Names,
     },

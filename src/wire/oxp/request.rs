@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     Secret,
-    call::{Call, Given},
+    call::{Call, Given, heavy::LARGE},
     rejection::Rejection,
     wire::{
-        LARGE, LONGEST_ID,
+        LONGEST_ID,
         json::{self, Shape, Unread},
         log::Names,
     },
