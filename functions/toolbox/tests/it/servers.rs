@@ -84,7 +84,6 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
                 Provider::google("client-id", "GOOGLE_CLIENT_SECRET"),
                 Provider::github("client-id", "GITHUB_CLIENT_SECRET"),
             ])),
-        "platform" => server.idempotency(Idempotency::in_memory()),
         // Two secrets of one caller, and another caller, of each kind.
         "tenants" => server
             .auth(
@@ -96,7 +95,9 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
             .idempotency(Idempotency::in_memory()),
         "opentool-off" => server.without_opentool(),
         "opentool-user" => server.auth(keys().or(jwt()).subject_is_user()).secrets(all),
-        "idempotency" | "opentool-idempotency" => server.idempotency(Idempotency::in_memory()),
+        "idempotency" | "opentool-idempotency" | "platform" => {
+            server.idempotency(Idempotency::in_memory())
+        }
         "stored" => server.secrets(twilio(there(TWILIO_KEY))),
         "only-from-store" => server.secrets(twilio(there(TWILIO_KEY)).only_from_store()),
         "absent" => server.secrets(Secrets::from_store(Says::of([]))),
