@@ -91,8 +91,21 @@ impl Idempotency {
     }
 
     /// In the memory of this process: for local use, and for functions that never have more than
-    /// one instance. At most 10,000 calls and 16 MiB of outcomes; the oldest finished ones go
-    /// first.
+    /// one instance.
+    ///
+    /// There is room for 10,000 calls of each caller, for 50,000 calls in all, and for 16 MiB of
+    /// outcomes, an outcome of at most 4 MiB. What has expired goes first. Then
+    ///
+    /// - a caller who makes more calls loses the oldest of their own that have finished, and with
+    ///   too many calls in all the caller who has most of them: these run when they are repeated;
+    /// - the caller whose outcomes take most room loses the oldest ones: these calls do not run when
+    ///   they are repeated, and fail, because their outcome can no longer be told.
+    ///
+    /// The log warns of both, at most once a minute. Calls that run and calls of
+    /// [`run_at_most_once`](crate::Tool::run_at_most_once) are never forgotten before they expire:
+    /// where no other call can go, new ones are refused as if the store could not be reached.
+    ///
+    /// Whoever calls without credentials is one caller.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::in_store(Memory::default())

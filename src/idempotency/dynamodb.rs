@@ -147,6 +147,10 @@ fn item_of(key: &str, record: &Record) -> Item {
         ("id".to_owned(), text(key)),
         ("claim".to_owned(), text(&record.claim)),
         ("fingerprint".to_owned(), text(&record.fingerprint)),
+        (
+            "at_most_once".to_owned(),
+            AttributeValue::Bool(record.at_most_once),
+        ),
         ("free_at".to_owned(), number(millis(record.free_at))),
         // Time to live is in seconds; not a moment too early.
         (
@@ -172,15 +176,22 @@ fn record_of(item: &Item) -> Option<Record> {
     let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
     let time = |name: &str| number(name).and_then(|ms| after_1970(Duration::from_millis(ms)));
     let outcome = item.get("outcome").and_then(|outcome| outcome.as_b().ok());
+    let at_most_once = item.get("at_most_once").and_then(|it| it.as_bool().ok());
+    let (until, free_at) = (time("until"), time("free_at")?);
     Some(Record {
         claim: text("claim")?,
         fingerprint: text("fingerprint")?,
-        state: match (outcome, time("until")) {
+        owner: String::new(),
+        // Older items do not say so; their other calls were free as soon as they were over.
+        at_most_once: at_most_once
+            .copied()
+            .unwrap_or_else(|| until.is_some_and(|until| until < free_at)),
+        state: match (outcome, until) {
             (Some(outcome), _) => State::Finished(outcome.clone().into_inner()),
             (None, Some(until)) => State::Running { until },
             (None, None) => State::Ran,
         },
-        free_at: time("free_at")?,
+        free_at,
         expires_at: after_1970(Duration::from_secs(number("expires_at")?))?,
     })
 }
@@ -192,4 +203,56 @@ fn millis(time: SystemTime) -> u64 {
 
 fn after_1970(time: Duration) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(ms)
+    }
+
+    fn record(state: State, free_at: u64, at_most_once: bool) -> Record {
+        Record {
+            claim: "claim".to_owned(),
+            fingerprint: "print".to_owned(),
+            owner: String::new(),
+            at_most_once,
+            state,
+            free_at: at(free_at),
+            expires_at: at(9000),
+        }
+    }
+
+    #[test]
+    fn records_come_back_without_their_owner() {
+        let running = || State::Running { until: at(1001) };
+        for state in [running(), State::Ran, State::Finished(vec![0, 255])] {
+            for at_most_once in [false, true] {
+                let record = record(state.clone(), 3001, at_most_once);
+                let owned = Record {
+                    owner: "owner".to_owned(),
+                    ..record.clone()
+                };
+                assert_eq!(record_of(&item_of("key", &owned)), Some(record));
+            }
+        }
+    }
+
+    #[test]
+    fn items_without_a_policy_can_be_read() {
+        let until = at(1000);
+        for (state, free_at, at_most_once) in [
+            (State::Running { until }, 1000, false),
+            (State::Running { until }, 9000, true),
+            (State::Finished(vec![1]), 9000, false),
+            (State::Ran, 9000, false),
+        ] {
+            let record = record(state, free_at, at_most_once);
+            let mut item = item_of("key", &record);
+            item.remove("at_most_once").unwrap();
+            assert_eq!(record_of(&item), Some(record));
+        }
+    }
 }

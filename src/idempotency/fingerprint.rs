@@ -12,6 +12,8 @@ pub(crate) struct Identity {
     pub(crate) key: String,
     /// A hash of what is asked for.
     pub(crate) fingerprint: String,
+    /// A hash of who calls.
+    pub(crate) owner: String,
 }
 
 impl Identity {
@@ -21,8 +23,22 @@ impl Identity {
         part(&mut key, Some(tool.qualified()));
         part(&mut key, Some(call_id));
         let key = hex(key);
-        Self { key, fingerprint }
+        let owner = owner_of(caller);
+        Self {
+            key,
+            fingerprint,
+            owner,
+        }
     }
+}
+
+/// The first part keeps it apart from other hashes of the same name. All users of one signer of JWTs
+/// are one owner: who signs can make up users.
+fn owner_of(caller: &Caller) -> String {
+    let mut owner = Sha256::new();
+    part(&mut owner, Some("owner"));
+    part(&mut owner, Some(&caller.namespace()));
+    hex(owner)
 }
 
 fn of_caller(hash: &mut Sha256, caller: &Caller) {
@@ -231,5 +247,36 @@ mod tests {
         assert_eq!(different.len(), keys.len());
         assert_eq!(keys[0], key(&Caller::Anyone, "A.B@2.0.0", "c"));
         assert_eq!(keys[0].len(), 64);
+    }
+
+    #[test]
+    fn the_owner_is_the_caller_and_nothing_else() {
+        let owner = |caller: &Caller, tool: &str, call_id: &str| {
+            let tool = tool.parse().unwrap();
+            Identity::new(caller, &tool, call_id, String::new()).owner
+        };
+        let jwt = |id: &str, subject: Option<&str>| Caller::Jwt {
+            id: id.into(),
+            subject: subject.map(Into::into),
+        };
+        let callers = [
+            Caller::Anyone,
+            Caller::ApiKey { id: "a".into() },
+            Caller::ApiKey { id: "b".into() },
+            jwt("a", Some("a")),
+            jwt("b", Some("a")),
+        ];
+        let owners: std::collections::HashSet<_> = callers
+            .iter()
+            .map(|caller| {
+                let one = owner(caller, "A.B@1.0.0", "c");
+                assert_eq!(one, owner(caller, "A.C@2.0.0", "d"));
+                assert_eq!(one.len(), 64);
+                one
+            })
+            .collect();
+        assert_eq!(owners.len(), callers.len());
+        // Who signs can make up users, and must not get more room for it.
+        assert!(owners.contains(&owner(&jwt("a", Some("b")), "A.B@1.0.0", "c")));
     }
 }

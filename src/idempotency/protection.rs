@@ -206,6 +206,8 @@ impl Protection {
             // answer shows them.
             claim: Uuid::new_v4().to_string(),
             fingerprint: identity.fingerprint.clone(),
+            owner: identity.owner.clone(),
+            at_most_once: policy == Policy::AtMostOnce,
             state: State::Running { until },
             free_at: match policy {
                 Policy::AtMostOnce => expires_at.max(until),
@@ -268,6 +270,7 @@ mod tests {
         let identity = Identity {
             key: "key".into(),
             fingerprint: "print".into(),
+            owner: "owner".into(),
         };
         let limits = || Limits {
             tool: Duration::from_millis(20),
@@ -291,6 +294,51 @@ mod tests {
         }
     }
 
+    /// Claims a call and records that it gave a text. None if it ran before.
+    async fn runs(
+        protection: &Protection,
+        (owner, key): (&str, &str),
+        policy: Policy,
+        text: &str,
+    ) -> Option<()> {
+        let identity = Identity {
+            key: format!("{owner} {key}"),
+            fingerprint: "print".into(),
+            owner: owner.into(),
+        };
+        let limits = || Limits {
+            tool: Duration::from_secs(1),
+            deadline: None,
+        };
+        let claim = match protection.claim(identity, policy, limits).await {
+            Ok(Claimed::Recorded(claim)) => claim,
+            Ok(Claimed::Known(known)) => {
+                assert!(known.is_replay);
+                return None;
+            }
+            _ => panic!("refused"),
+        };
+        let result = Ok(Output::Value(text.into()));
+        let ending = Ending::Returned;
+        let took = Duration::ZERO;
+        protection.settle(claim, took, &result, ending).await;
+        Some(())
+    }
+
+    #[tokio::test]
+    async fn other_calls_do_not_make_an_at_most_once_call_run_again() {
+        let protection = Protection::new(Idempotency::in_memory(), FIXED);
+        let once = async || runs(&protection, ("a", "once"), Policy::AtMostOnce, "paid").await;
+        let recorded = async || runs(&protection, ("b", "do"), Policy::Recorded, "done").await;
+        assert!(once().await.is_some() && recorded().await.is_some());
+        for i in 0..=10_000 {
+            let call = ("a", &*i.to_string());
+            runs(&protection, call, Policy::Recorded, "").await;
+        }
+        assert!(once().await.is_none(), "ran twice");
+        assert!(recorded().await.is_none(), "another caller's");
+    }
+
     #[test]
     fn a_claim_that_has_just_become_free_is_not_cut_off() {
         let protection = Protection::new(Idempotency::in_memory(), FIXED);
@@ -302,6 +350,8 @@ mod tests {
             let held = Record {
                 claim: String::new(),
                 fingerprint: String::new(),
+                owner: String::new(),
+                at_most_once: false,
                 state: State::Running { until },
                 free_at,
                 expires_at: later,

@@ -9,6 +9,12 @@ pub struct Record {
     pub claim: String,
     /// What was called: a hash of the tool with its version, the input and the user.
     pub fingerprint: String,
+    /// Who calls: a hash. Stores with limited room share it by owner; others need not keep it.
+    pub owner: String,
+    /// Whether the tool must rather not run at all than twice, as
+    /// [`run_at_most_once`](crate::Tool::run_at_most_once) says: such a record is never given up
+    /// before it expires.
+    pub at_most_once: bool,
     /// How far the call is.
     pub state: State,
     /// From then on another call may take its place.
@@ -36,6 +42,6 @@ pub enum State {
     },
     /// Its tool ran; this is the outcome, in a form of the library's own.
     Finished(Vec<u8>),
-    /// Its tool ran; the outcome was too large to keep.
+    /// Its tool ran; the outcome was too large to keep, or had to make room for others.
     Ran,
 }

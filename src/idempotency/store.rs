@@ -13,6 +13,9 @@ use crate::StoreError;
 pub trait CallStore: Send + Sync {
     /// Writes `record`, unless there is one that is not free yet: whose `free_at` lies after `now`.
     /// Returns that one. A record that has the same `claim` as the new one is this very write.
+    ///
+    /// A store without room may forget calls that have finished, but no
+    /// [`at_most_once`](Record::at_most_once) ones: rather it fails.
     fn claim<'a>(
         &'a self,
         key: &'a str,

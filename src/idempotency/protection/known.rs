@@ -59,6 +59,8 @@ fn cut_off() -> Failure {
 fn not_kept() -> Failure {
     let message = "This call has run, and its outcome can no longer be told";
     Failure::of_ours("not_kept", message)
-        .developer_message("The outcome was too large to be kept, or can no longer be read.")
+        .developer_message(
+            "The outcome was too large to be kept, had to make room for others, or cannot be read.",
+        )
         .prompt("Do not call the tool again for its effect; it has had it.")
 }
