@@ -15,7 +15,7 @@
 //! | a failure that may not be retried | the outcome | the same |
 //! | a failure with `can_retry`, a panic, a timeout | nothing | it runs |
 //! | the same of [`run_at_most_once`](crate::Tool::run_at_most_once) | after a panic or a timeout the failure | the failure, which may then not be retried |
-//! | the process died | the claim, until the call's deadline | it waits, then runs |
+//! | the process died | the claim, until two seconds after the call's deadline | it waits, then runs |
 //! | the same of `run_at_most_once` | the claim, until it expires | a failure that may not be retried |
 //! | an outcome too large for the store | that it ran | a failure that may not be retried |
 //! | it is still running | the claim | its outcome, or after a while a failure that may be retried |
@@ -24,6 +24,10 @@
 //! A call whose client has left goes on, so that its outcome can be had. A tool that is stopped
 //! ends at its next `await`; one that blocks its thread keeps its claim until the deadline, and what
 //! it has handed to `spawn_blocking` or to a task of its own goes on unseen.
+//!
+//! Processes that share a store need clocks that agree within two seconds, as those of Lambda do: by
+//! a clock that is ahead a call is over while it still runs elsewhere. Therefore claims are free,
+//! and calls are taken for cut off, two seconds after the deadline of their call.
 //!
 //! The key is made of who calls, the tool without its version, and `call_id`. The version, the input
 //! and the user belong to the call as well: with others the same key is a 400, and nothing runs.

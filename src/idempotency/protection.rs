@@ -1,5 +1,6 @@
 //! Claiming calls, so that each runs once.
 
+mod attempt;
 mod known;
 mod settle;
 
@@ -12,17 +13,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use uuid::Uuid;
-
-use super::{CallStore, Idempotency, Identity, Policy, Record, State};
-use crate::{
-    Failure, StoreError, call::Output, host::Host, rejection::Rejection, store_error::within,
-};
+use super::{Idempotency, Identity, Policy, Record};
+use crate::{Failure, call::Output, host::Host, rejection::Rejection, store_error::within};
 use known::still_running;
-
-/// How much longer than its tool and the store may take a call is nobody else's, where the platform
-/// does not stop the whole process by itself.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// The calls of a server.
 pub(crate) struct Protection {
@@ -146,13 +139,13 @@ impl Protection {
         let mut runs_elsewhere = false;
         let mut pause = Duration::from_millis(50);
         loop {
-            let (limits, now) = (limits(), self.host.now());
-            let record = self.claim_of(&identity, policy, limits, now);
-            let limit = self.idempotency.timeout.min(limits.tool / 2);
+            let (current, now) = (limits(), self.host.now());
+            let record = self.claim_of(&identity, policy, current, now);
+            let deadline = current.deadline;
+            let limit = self.idempotency.timeout.min(current.tool / 2);
             let held = match self.held(store, &identity.key, &record, now, limit).await {
                 Ok(None) => {
                     let key = identity.key;
-                    let deadline = limits.deadline;
                     return Ok(Claimed::Recorded(Claim {
                         key,
                         record,
@@ -190,81 +183,12 @@ impl Protection {
             pause = (pause * 2).min(Duration::from_secs(1));
         }
     }
-
-    fn claim_of(
-        &self,
-        identity: &Identity,
-        policy: Policy,
-        limits: Limits,
-        now: SystemTime,
-    ) -> Record {
-        let to_settle = self.idempotency.timeout + GRACE;
-        let until = limits.deadline.unwrap_or(now + limits.tool + to_settle);
-        let expires_at = now + self.idempotency.expire_after;
-        Record {
-            // Not the host's ids, which a replay fixes: two claims must never look the same, and no
-            // answer shows them.
-            claim: Uuid::new_v4().to_string(),
-            fingerprint: identity.fingerprint.clone(),
-            owner: identity.owner.clone(),
-            at_most_once: policy == Policy::AtMostOnce,
-            state: State::Running { until },
-            free_at: match policy {
-                Policy::AtMostOnce => expires_at.max(until),
-                Policy::Recorded | Policy::Idempotent => until,
-            },
-            expires_at: expires_at.max(until),
-        }
-    }
-
-    /// Writes the claim; the record that stands against it, if any.
-    async fn held(
-        &self,
-        store: &Arc<dyn CallStore>,
-        key: &str,
-        record: &Record,
-        now: SystemTime,
-        limit: Duration,
-    ) -> Result<Option<Record>, StoreError> {
-        if let Some(unrecorded) = self.unrecorded(key, now) {
-            // The store may be there again; if not, this process still knows.
-            match within(limit, store.finish(key, &unrecorded))
-                .await
-                .flatten()
-            {
-                Ok(true) => drop(self.forget(key)),
-                // Another process has run it since.
-                Ok(false) => {
-                    self.forget(key);
-                    return Box::pin(self.held(store, key, record, now, limit)).await;
-                }
-                Err(_) => {}
-            }
-            return Ok(Some(unrecorded));
-        }
-        let held = within(limit, store.claim(key, record, now))
-            .await
-            .flatten()?;
-        // This very write, sent twice because the answer to the first was lost.
-        Ok(held.filter(|held| held.claim != record.claim))
-    }
-
-    /// Takes back a claim that may have been written although the store did not say so.
-    fn give_up(&self, store: &Arc<dyn CallStore>, key: String, record: Record) {
-        let (store, limit) = (Arc::clone(store), self.idempotency.timeout);
-        tokio::spawn(async move {
-            // If that fails too, the claim ends by itself.
-            let _ = within(limit, store.release(&key, &record.claim))
-                .await
-                .flatten();
-        });
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::FIXED;
+    use crate::{idempotency::State, testing::FIXED};
 
     async fn claims(protection: &Protection, left: Option<Duration>) -> bool {
         let identity = Identity {
@@ -291,6 +215,48 @@ mod tests {
             assert!(claims(&protection, left).await);
             // Nobody settles the first one: its process has died.
             assert_eq!(claims(&protection, left).await, second, "{left:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_a_little_ahead_does_not_free_a_call_that_runs() {
+        let moved = Arc::default();
+        let host = FIXED.movable(&moved);
+        let idempotency = Idempotency::in_memory().wait_for(Duration::ZERO);
+        let protection = Protection::new(idempotency, host.clone());
+        let identity = |key: &str| Identity {
+            key: key.into(),
+            fingerprint: "print".into(),
+            owner: "owner".into(),
+        };
+        let until = FIXED.now() + Duration::from_secs(1);
+        let limits = || Limits {
+            tool: Duration::from_millis(20),
+            deadline: Some(until.max(host.now() + Duration::from_millis(1))),
+        };
+        let claim = async |policy| {
+            let key = format!("{policy:?}");
+            protection.claim(identity(&key), policy, limits).await
+        };
+        for policy in [Policy::Recorded, Policy::AtMostOnce] {
+            assert!(matches!(claim(policy).await, Ok(Claimed::Recorded(_))));
+        }
+        for (past_the_end, is_over) in [(0, false), (1500, false), (1999, false), (2500, true)] {
+            moved.store(1000 + past_the_end, Ordering::SeqCst);
+            let Ok(Claimed::Known(once)) = claim(Policy::AtMostOnce).await else {
+                panic!("runs twice, {past_the_end} ms past the end");
+            };
+            let reason = once.result.unwrap_err().parts().reason;
+            let expected = if is_over { "cut_off" } else { "running" };
+            assert_eq!(reason, expected, "{past_the_end}");
+            match claim(Policy::Recorded).await {
+                Ok(Claimed::Recorded(_)) => assert!(is_over, "{past_the_end}"),
+                Ok(Claimed::Known(known)) => {
+                    assert!(!is_over, "{past_the_end}");
+                    assert!(!known.is_replay, "not known to be cut off");
+                }
+                _ => panic!("{past_the_end}"),
+            }
         }
     }
 
@@ -340,18 +306,25 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_has_just_become_free_is_not_cut_off() {
+    fn what_is_known_of_a_running_call() {
         let protection = Protection::new(Idempotency::in_memory(), FIXED);
         let now = FIXED.now();
+        let ago = now - Duration::from_secs(2);
         let later = now + Duration::from_secs(1);
-        for (until, free_at, is_known) in
-            [(later, later, false), (now, now, false), (now, later, true)]
-        {
+        for (until, free_at, at_most_once, is_known) in [
+            (later, later, false, false),
+            (now, now, false, false),
+            (now, later, false, false),
+            (ago, later, false, false),
+            (now, later, true, false),
+            (ago, now, true, false),
+            (ago, later, true, true),
+        ] {
             let held = Record {
                 claim: String::new(),
                 fingerprint: String::new(),
                 owner: String::new(),
-                at_most_once: false,
+                at_most_once,
                 state: State::Running { until },
                 free_at,
                 expires_at: later,

@@ -1,8 +1,8 @@
 //! What is known of a call that is not to run.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use super::{Known, Protection};
+use super::{Known, Protection, attempt::CLOCK_MARGIN};
 use crate::{
     Failure,
     idempotency::{
@@ -21,10 +21,13 @@ impl Protection {
         };
         let now = self.host.now();
         match &held.state {
-            // Over by now, and not yet free: such a call is not to run again.
-            State::Running { until } if *until <= now && now < held.free_at => {
+            // Over, and not yet free: such a call is not to run again.
+            State::Running { until }
+                if held.at_most_once && is_over(*until, now) && now < held.free_at =>
+            {
                 Some(replay((Duration::ZERO, Err(cut_off()))))
             }
+            // It runs, or will soon be free.
             State::Running { .. } => None,
             State::Finished(bytes) => {
                 let ended = decoded(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
@@ -33,6 +36,12 @@ impl Protection {
             State::Ran => Some(replay((Duration::ZERO, Err(not_kept())))),
         }
     }
+}
+
+/// By the clock of whoever runs it too.
+fn is_over(until: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(until)
+        .is_ok_and(|since| since >= CLOCK_MARGIN)
 }
 
 pub(super) fn still_running(waited: Duration) -> Known {
