@@ -20,6 +20,7 @@
 //! | an outcome too large for the store | that it ran | a failure that may not be retried |
 //! | it is still running | the claim | its outcome, or after a while a failure that may be retried |
 //! | an outcome while the store is down | the outcome, in this process, until the store takes it | here the outcome; elsewhere it runs after the deadline |
+//! | it was refused because the store did not answer | that nothing ran, in this process | here it runs; elsewhere too, unless the store holds its claim |
 //!
 //! A call whose client has left goes on, so that its outcome can be had. A tool that is stopped
 //! ends at its next `await`; one that blocks its thread keeps its claim until the deadline, and what

@@ -1,6 +1,7 @@
 //! Claiming calls, so that each runs once.
 
 mod attempt;
+mod given_up;
 mod known;
 mod settle;
 
@@ -15,6 +16,7 @@ use std::{
 
 use super::{Idempotency, Identity, Policy, Record};
 use crate::{Failure, call::Output, host::Host, rejection::Rejection, store_error::within};
+use given_up::GivenUp;
 use known::still_running;
 
 /// The calls of a server.
@@ -24,6 +26,8 @@ pub(crate) struct Protection {
     /// Outcomes that the store did not take: the same call may come again to this process, and
     /// must not run again.
     unrecorded: Mutex<HashMap<String, Record>>,
+    /// Claims under which nothing runs, whatever the store says.
+    given_up: GivenUp,
     /// How many calls run whose outcome is to be recorded.
     running: AtomicUsize,
 }
@@ -91,6 +95,7 @@ impl Protection {
             idempotency,
             host,
             unrecorded: Mutex::default(),
+            given_up: GivenUp::default(),
             running: AtomicUsize::new(0),
         }
     }
@@ -156,23 +161,26 @@ impl Protection {
                 Ok(Some(held)) => held,
                 // It is known to run elsewhere, whatever the store says now.
                 Err(_) if runs_elsewhere => {
-                    self.give_up(store, identity.key, record);
+                    self.give_up(store, &identity.key, &record, deadline).await;
                     return Ok(Claimed::Known(still_running(begun.elapsed())));
                 }
+                Err(error) if self.idempotency.runs_unprotected && error.is_temporary() => {
+                    self.release_beside(store, identity.key, record);
+                    tracing::error!(%error, "the call runs without protection from repetition");
+                    return Ok(Claimed::Run);
+                }
                 Err(error) => {
-                    self.give_up(store, identity.key, record);
-                    if self.idempotency.runs_unprotected && error.is_temporary() {
-                        tracing::error!(%error, "the call runs without protection from repetition");
-                        return Ok(Claimed::Run);
-                    }
+                    self.give_up(store, &identity.key, &record, deadline).await;
                     return Err(Rejection::Unprotected(error));
                 }
             };
-            if held.fingerprint != identity.fingerprint {
-                return Err(Rejection::CallIdReused);
-            }
-            if let Some(known) = self.known(&held) {
-                return Ok(Claimed::Known(known));
+            if !self.given_up.contains(&held.claim) {
+                if held.fingerprint != identity.fingerprint {
+                    return Err(Rejection::CallIdReused);
+                }
+                if let Some(known) = self.known(&held) {
+                    return Ok(Claimed::Known(known));
+                }
             }
             runs_elsewhere = true;
             let left = patience.saturating_sub(begun.elapsed());

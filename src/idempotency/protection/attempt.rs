@@ -79,21 +79,21 @@ impl Protection {
             }
             return Ok(Some(unrecorded));
         }
-        let held = within(limit, store.claim(key, record, now))
-            .await
-            .flatten()?;
+        let ends = tokio::time::Instant::now() + limit;
+        let left = || ends.saturating_duration_since(tokio::time::Instant::now());
+        let claim = async || {
+            let claimed = within(left(), store.claim(key, record, now)).await;
+            claimed.flatten()
+        };
+        let mut held = claim().await?;
+        if let Some(held_by) = held.as_ref().map(|held| &held.claim)
+            && self.given_up.contains(held_by)
+        {
+            let released = within(left(), store.release(key, held_by)).await;
+            released.flatten()?;
+            held = claim().await?;
+        }
         // This very write, sent twice because the answer to the first was lost.
         Ok(held.filter(|held| held.claim != record.claim))
-    }
-
-    /// Takes back a claim that may have been written although the store did not say so.
-    pub(super) fn give_up(&self, store: &Arc<dyn CallStore>, key: String, record: Record) {
-        let (store, limit) = (Arc::clone(store), self.idempotency.timeout);
-        tokio::spawn(async move {
-            // If that fails too, the claim ends by itself.
-            let _ = within(limit, store.release(&key, &record.claim))
-                .await
-                .flatten();
-        });
     }
 }

@@ -47,7 +47,8 @@ impl Protection {
                     .await
                     .flatten()
                 {
-                    tracing::warn!(%error, "a call is not released; it can run again after its time");
+                    self.given_up.remember(&record, self.host.now());
+                    tracing::warn!(%error, "a call is not released; other processes run it again only after its time");
                 }
             }
             Afterwards::Record => {
