@@ -5,11 +5,19 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, OnceLock, PoisonError, RwLock},
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{Caller, Failure, Secret, host::Host, secrets::SecretCache};
+use crate::{
+    Caller, Failure, Secret,
+    host::Host,
+    secrets::{
+        SecretCache,
+        recent::redactor_of,
+        redaction::{PLACEHOLDER, Redaction},
+    },
+};
 
 /// The circumstances of one call: its ids, its user, and the secrets and tokens the tool declared.
 ///
@@ -28,6 +36,8 @@ pub(crate) struct Inner {
     pub(crate) granted: BTreeSet<String>,
     pub(crate) secrets: BTreeMap<String, Secret>,
     pub(crate) store: Option<Store>,
+    /// Takes the call's secrets out of texts; made for the first of them.
+    pub(crate) redaction: OnceLock<RwLock<Redaction>>,
     pub(crate) now: SystemTime,
     pub(crate) host: Host,
     pub(crate) stops_at: Instant,
@@ -38,21 +48,28 @@ pub(crate) struct Store {
     cache: Arc<SecretCache>,
     /// The ids of the secrets that came from it and were not refused yet.
     unrefused: Mutex<BTreeSet<String>>,
-    /// What was read again.
-    rotated: Mutex<Vec<Secret>>,
 }
 
 impl Inner {
-    pub(crate) fn confidential(&self) -> Vec<Secret> {
-        let rotated = self.store.as_ref().map(|store| {
-            let all = store.rotated.lock();
-            all.unwrap_or_else(PoisonError::into_inner).clone()
-        });
-        let given = self.secrets.values().chain(self.tokens.values());
-        given
-            .cloned()
-            .chain(rotated.into_iter().flatten())
-            .collect()
+    /// The values that may not leave in an error.
+    fn confidential(&self) -> impl Iterator<Item = &Secret> {
+        self.secrets.values().chain(self.tokens.values())
+    }
+
+    fn redaction(&self) -> &RwLock<Redaction> {
+        self.redaction.get_or_init(|| {
+            let mut redaction = Redaction::default();
+            for secret in self.confidential() {
+                add(secret, &mut redaction);
+            }
+            RwLock::new(redaction)
+        })
+    }
+}
+
+fn add(secret: &Secret, redaction: &mut Redaction) {
+    if let Some(redactor) = redactor_of(secret) {
+        redaction.add(&redactor, &Arc::from(PLACEHOLDER));
     }
 }
 
@@ -61,7 +78,6 @@ impl Store {
         (!ids.is_empty()).then(|| Self {
             cache: Arc::clone(cache),
             unrefused: Mutex::new(ids),
-            rotated: Mutex::default(),
         })
     }
 }
@@ -184,19 +200,25 @@ impl Context {
             return None;
         }
         let rotated = store.cache.reread(id, refused, self.remaining()).await?;
-        let mut all = store.rotated.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(rotated.clone());
+        let redaction = self.0.redaction().write();
+        let mut redaction = redaction.unwrap_or_else(PoisonError::into_inner);
+        add(&rotated, &mut redaction);
         Some(rotated)
     }
 
-    /// The values that may not leave in an error.
-    pub(crate) fn confidential(&self) -> Vec<Secret> {
-        self.0.confidential()
+    /// Makes the call's secrets known to what outlives it.
+    pub(crate) fn remember(&self) {
+        for secret in self.0.confidential() {
+            redactor_of(secret);
+        }
     }
 
-    /// To look at from outside of the call.
-    pub(crate) fn watched(&self) -> Weak<Inner> {
-        Arc::downgrade(&self.0)
+    /// The text without the call's secrets and tokens. `None` where there are none in it.
+    pub(crate) fn redacted(&self, text: &str) -> Option<String> {
+        self.0.confidential().next()?;
+        let redaction = self.0.redaction().read();
+        let redaction = redaction.unwrap_or_else(PoisonError::into_inner);
+        redaction.redacted(text)
     }
 
     /// The time at which the call began. Use it instead of asking the clock, and recorded events

@@ -6,7 +6,7 @@
 
 use std::{error::Error, fmt, time::Duration};
 
-use crate::{Context, secrets::redaction::redacted};
+use crate::Context;
 
 /// What a tool answers when it could not do what it was asked.
 ///
@@ -132,11 +132,11 @@ impl Failure {
     /// The same without the call's secrets and tokens, which the error that it was made from may
     /// have quoted.
     pub(crate) fn without(mut self, context: &Context) -> Self {
-        let secrets = context.confidential();
-        if secrets.is_empty() {
-            return self;
-        }
-        let clean = |text: &mut String| *text = redacted(text, &secrets);
+        let clean = |text: &mut String| {
+            if let Some(redacted) = context.redacted(text) {
+                *text = redacted;
+            }
+        };
         let parts = &mut self.0;
         clean(&mut parts.message);
         parts.developer_message.as_mut().map(clean);

@@ -12,6 +12,7 @@ mod environment;
 mod fixed;
 #[cfg(feature = "secrets-manager")]
 mod manager;
+pub(crate) mod recent;
 pub(crate) mod redaction;
 mod source;
 mod store;
@@ -28,6 +29,11 @@ pub use source::Secrets;
 pub use store::{Read, Reading, SecretStore};
 
 /// A secret's value, or a user's token. Erased from memory when its last clone is dropped.
+///
+/// The process keeps clones of its own: those in the store's cache, and one of each value that
+/// calls had lately, together with the forms of it that are looked for in logs and panics. At most
+/// 1,000 values are kept in this way; those that were not used for the longest time are dropped,
+/// and erased, first. Values of fewer than 8 characters are not kept.
 ///
 /// It has no `Display` and no `Serialize`; its `Debug` shows nothing of the value.
 ///

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -183,6 +183,7 @@ impl Found {
             granted: self.granted,
             secrets: self.secrets,
             store: context::Store::new(store, self.stored),
+            redaction: OnceLock::new(),
             now: host.now(),
             stops_at: host.instant() + limit,
             host: host.clone(),

@@ -84,6 +84,70 @@ mod tests {
     use super::*;
     use tracing::Level;
 
+    #[tokio::test]
+    async fn a_task_that_outlives_its_call_is_held_to_its_secrets() {
+        use crate::{Context, Failure, Tool, Toolkit, testing::Function};
+        use serde_json::{Value, json};
+        use tokio::sync::Notify;
+
+        static GO: Notify = Notify::const_new();
+        static DONE: Notify = Notify::const_new();
+
+        async fn leave(_: Value, cx: Context) -> Result<Value, Failure> {
+            let secret = cx.secret("KEY")?.clone();
+            tokio::spawn(async move {
+                GO.notified().await;
+                let key = secret.expose();
+                let span = tracing::info_span!("behind", key);
+                let _span = span.entered();
+                tracing::info!(key, bytes = ?key.as_bytes(), pin = 12_345_678, "later: {key:?}");
+                DONE.notify_one();
+            });
+            Ok(Value::Null)
+        }
+
+        let lines = [json::tests::Lines::default(), json::tests::Lines::default()];
+        let text = fmt::layer().with_ansi(false).fmt_fields(Text);
+        let json = fmt::layer().fmt_fields(Json).event_format(Json);
+        let subscriber = tracing_subscriber::registry()
+            .with(text.with_writer(lines[0].clone()))
+            .with(json.with_writer(lines[1].clone()));
+        let _subscriber = tracing::subscriber::set_default(subscriber);
+        let tool = Tool::dynamic(
+            "T.T@1.0.0",
+            "d",
+            json!({"type": "object"}),
+            json!({}),
+            leave,
+        );
+        let function = Function::new(Toolkit::new([tool.secret("KEY").secret("PIN")]).unwrap());
+        let secrets =
+            json!([{"id": "KEY", "value": "a \"late\" key"}, {"id": "PIN", "value": "12345678"}]);
+        let body = json!({"tool_id": "T.T", "context": {"secrets": secrets}}).to_string();
+        let event = json!({
+            "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "", "headers": {},
+            "requestContext": {"http": {"method": "POST", "path": "/tools/call"}, "stage": "$default"},
+            "body": body, "isBase64Encoded": false,
+        });
+        let answer = function.answer(&event.to_string()).await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        drop(function);
+        GO.notify_one();
+        DONE.notified().await;
+        for lines in lines {
+            let text = lines.text();
+            let line = text.lines().last().unwrap();
+            assert!(
+                line.contains("later: \\\"[secret]\\\"") || line.contains("later: \"[secret]\""),
+                "{line}"
+            );
+            assert!(line.matches("[secret]").count() >= 5, "{line}");
+            for left in ["late\\\"", "late\"", "108, 97, 116", "12345678"] {
+                assert!(!line.contains(left), "{line}");
+            }
+        }
+    }
+
     #[test]
     fn whole_events_are_never_logged() {
         for text in [

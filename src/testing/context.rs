@@ -1,6 +1,9 @@
 //! Contexts for unit tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
 
 use super::{FIXED, ID};
 use crate::{
@@ -26,6 +29,7 @@ pub fn context() -> ContextBuilder {
             granted: BTreeSet::new(),
             secrets: BTreeMap::new(),
             store: None,
+            redaction: OnceLock::new(),
             now: FIXED.now(),
             stops_at: FIXED.instant() + crate::DEFAULT_TIMEOUT,
             host: FIXED,

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::{
     StoreError,
-    secrets::{Read, SecretStore},
+    secrets::{Read, SecretStore, recent::redactor_of},
     store_error::within,
 };
 
@@ -24,5 +24,10 @@ pub(super) async fn landed(mut flight: Flight, id: &str) -> Read {
 /// Asks the store, whatever comes of it.
 pub(super) async fn asked(store: &dyn SecretStore, ids: &[String], limit: Duration) -> Vec<Read> {
     let reads = within(limit, store.read(ids)).await;
-    reads.unwrap_or_else(|error| vec![Err(error); ids.len()])
+    let reads = reads.unwrap_or_else(|error| vec![Err(error); ids.len()]);
+    // What is read here may show up anywhere, not only in the calls that have declared it.
+    for secret in reads.iter().flatten().flatten() {
+        redactor_of(secret);
+    }
+    reads
 }

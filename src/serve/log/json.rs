@@ -4,7 +4,7 @@
 //! `requestId` finds the line of the call, but not those that its tool has left.
 
 use std::{
-    fmt::{self, Debug},
+    fmt::{self, Debug, Display},
     io::Write,
 };
 
@@ -171,6 +171,15 @@ impl Fields<'_> {
         self.line.push(b':');
         put(self.line, value);
     }
+
+    /// A secret may be a number.
+    fn put_number(&mut self, field: &Field, value: impl Serialize + Display) {
+        let redacted = self.redacts.then(|| without_secrets(&value.to_string()));
+        match redacted.flatten() {
+            Some(redacted) => self.put(field, redacted),
+            None => self.put(field, value),
+        }
+    }
 }
 
 fn put(line: &mut Vec<u8>, value: impl Serialize) {
@@ -183,11 +192,11 @@ impl Visit for Fields<'_> {
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, value);
+        self.put_number(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value);
+        self.put_number(field, value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -205,7 +214,7 @@ impl Visit for Fields<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::{
         io,
@@ -216,7 +225,13 @@ mod tests {
     use tracing_subscriber::{fmt::MakeWriter, layer::SubscriberExt};
 
     #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
+    pub(in crate::serve::log) struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Lines {
+        pub(in crate::serve::log) fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
 
     impl io::Write for Lines {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -245,13 +260,12 @@ mod tests {
             .event_format(Json)
             .with_writer(lines.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
-        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         let line = |line: &str| {
             let mut line: Value = serde_json::from_str(line).unwrap();
             line.as_object_mut().unwrap().remove("timestamp").unwrap();
             line
         };
-        text.lines().map(line).collect()
+        lines.text().lines().map(line).collect()
     }
 
     #[test]

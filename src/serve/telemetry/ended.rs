@@ -86,7 +86,7 @@ fn redact(span: &mut SpanData) {
     }
     for attribute in &mut span.attributes {
         let text = attribute.value.as_str();
-        if let Some(text) = without_secrets(&text).filter(|redacted| *redacted != text) {
+        if let Some(text) = without_secrets(&text) {
             attribute.value = text.into();
         }
     }

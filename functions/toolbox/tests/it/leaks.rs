@@ -381,6 +381,9 @@ async fn assert_table_unmarked(gate: &Gate) {
     }
 }
 
+/// After the end of the calls that leave something behind.
+const LATER: Duration = Duration::from_millis(200);
+
 /// Tools that fail with their secret in hand, in all ways that happen by mistake.
 fn careless() -> Vec<Tool> {
     /// Fails with a secret in its hand.
@@ -430,6 +433,26 @@ fn careless() -> Vec<Tool> {
                 tracing::info!(key = secret.expose(), "with {}", token.expose());
                 Ok(String::new())
             }
+            "later-log" => {
+                let text = text();
+                tokio::spawn(async move {
+                    tokio::time::sleep(LATER).await;
+                    tracing::info!(text, "later {text:?}");
+                });
+                Ok(String::new())
+            }
+            "later-panic" => {
+                let text = text();
+                tokio::spawn(async move {
+                    tokio::time::sleep(LATER).await;
+                    panic!("later: {text}");
+                });
+                Ok(String::new())
+            }
+            "wait" => {
+                tokio::time::sleep(LATER * 3).await;
+                Ok(String::new())
+            }
             "log" => {
                 println!("{cx:?}");
                 Ok(String::new())
@@ -463,6 +486,9 @@ async fn a_careless_tool_brings_no_secret_to_light() {
         "message",
         "log",
         "trace",
+        "later-log",
+        "later-panic",
+        "wait",
     ];
     let call = |way: &str, secrets: Value| {
         let mut event = event("calculator/add.header-form");
@@ -491,12 +517,18 @@ async fn a_careless_tool_brings_no_secret_to_light() {
         let printed = search("careless", function, &events, &environment).await;
         let traced = printed.iter().filter(|line| line.contains("with [secret]"));
         assert_eq!(traced.count(), 2, "{format}");
-        // Five ways to panic, each with a secret from the call and from the environment.
+        let later = printed.iter().filter(|line| line.contains("later "));
+        let later: Vec<_> = later.collect();
+        assert_eq!(later.len(), 2, "{format}");
+        for line in later {
+            assert_eq!(line.matches("key=[secret]&t=[secret]").count(), 2, "{line}");
+        }
+        // Six ways to panic, each with a secret from the call and from the environment.
         let panics: Vec<_> = printed
             .iter()
             .filter(|line| line.contains("a tool panicked"))
             .collect();
-        assert_eq!(panics.len(), 10, "{format}");
+        assert_eq!(panics.len(), 12, "{format}");
         for panic in panics {
             let shows_type_only = panic.contains("Secret(…)");
             assert!(panic.contains("[secret]") || shows_type_only, "{panic}");

@@ -1,0 +1,443 @@
+//! Secrets in all the ways in which other programs write them.
+
+use std::fmt::Write;
+
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD},
+};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use proptest::prelude::*;
+use serde_json::Value;
+use url::Url;
+
+use super::*;
+
+const SECRETS: [&str; 8] = [
+    "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
+    "p@ss w0rd/+=&?#%\"\\'~! it is",
+    "AC0123456789abcdef0123456789abcdef:token-0123456789abcdef:+15005550006",
+    "abcd+efg/hijk=lm0==",
+    "postgres://admin:hunter2-hunter2@db.internal.example/prod?sslmode=require",
+    "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n/+8wVVBGmnr2\n-----END KEY-----",
+    "pässwört-🔑-0123",
+    r"C:\newest\tokens\u0041bc",
+];
+
+fn redaction<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redaction {
+    let mut redaction = Redaction::default();
+    for secret in secrets {
+        redaction.add(&Redactor::new(secret, SHORTEST), &Arc::from(PLACEHOLDER));
+    }
+    redaction
+}
+
+fn redacted(text: &str, secret: &str) -> String {
+    let redacted = redaction([secret]).redacted(text);
+    redacted.unwrap_or_else(|| text.to_owned())
+}
+
+fn percent(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+fn quoted(text: &str) -> String {
+    let json = Value::from(text).to_string();
+    json[1..json.len() - 1].to_owned()
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    })
+}
+
+fn every_character(text: &str) -> String {
+    let mut escaped = String::new();
+    for unit in text.encode_utf16() {
+        write!(escaped, "\\u{unit:04x}").unwrap();
+    }
+    escaped
+}
+
+/// A URL that the `url` crate has put together.
+fn url(change: impl FnOnce(&mut Url)) -> String {
+    let mut url = Url::parse("https://a.example/").unwrap();
+    change(&mut url);
+    url.to_string()
+}
+
+/// The secret, encoded in every way.
+fn encodings(secret: &str) -> Vec<(String, String)> {
+    let bytes = secret.as_bytes();
+    let json = quoted(secret);
+    let mut all = vec![
+        ("as it is", secret.to_owned()),
+        ("percent", percent(secret)),
+        (
+            "lower-case percent",
+            Layer::Percent((0..0x7F).collect(), true).around(secret),
+        ),
+        ("percent twice", percent(&percent(secret))),
+        ("percent three times", percent(&percent(&percent(secret)))),
+        (
+            "some of it in percent",
+            utf8_percent_encode(secret, CONTROLS).to_string(),
+        ),
+        (
+            "query",
+            url(|url| {
+                url.query_pairs_mut().append_pair("k", secret);
+            }),
+        ),
+        ("raw query", url(|url| url.set_query(Some(secret)))),
+        ("fragment", url(|url| url.set_fragment(Some(secret)))),
+        (
+            "path",
+            url(|url| {
+                url.path_segments_mut().unwrap().push(secret);
+            }),
+        ),
+        (
+            "password",
+            url(|url| url.set_password(Some(secret)).unwrap()),
+        ),
+        ("json", json.clone()),
+        ("json in json", quoted(&json)),
+        ("json in json in json", quoted(&quoted(&json))),
+        ("json with slashes", json.replace('/', "\\/")),
+        (
+            "careful json",
+            json.replace('=', "\\u003d").replace('&', "\\u0026"),
+        ),
+        ("ascii", every_character(secret)),
+        ("ascii in json", quoted(&every_character(secret))),
+        ("debug", format!("{secret:?}")),
+        ("debug of debug", format!("{:?}", format!("{secret:?}"))),
+        ("debug of bytes", format!("{bytes:?}")),
+        ("pretty debug of bytes", format!("{bytes:#?}")),
+        ("debug of that", format!("{:?}", format!("{bytes:#?}"))),
+        ("numbers in json", Value::from(bytes).to_string()),
+        ("byte string", bytes.escape_ascii().to_string()),
+        ("hex", hex(secret)),
+        ("upper-case hex", hex(secret).to_uppercase()),
+        ("hex of json", hex(&json)),
+        ("base64 of json", STANDARD.encode(&json)),
+        ("base64 of percent", STANDARD.encode(percent(secret))),
+        ("percent of json", percent(&json)),
+        ("json of percent", quoted(&percent(secret))),
+    ];
+    if !secret.contains(['\n', '\\']) {
+        // Which of them a URL drops or turns around, it says nowhere.
+        let text = format!("https://u:{}@a.example/{secret}", percent(secret));
+        let parsed = Url::parse(&text);
+        all.extend(parsed.ok().map(|url| ("parsed", url.to_string())));
+    }
+    let mut all: Vec<_> = all
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text))
+        .collect();
+    for engine in [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD] {
+        for before in ["", "u", "us", "user:"] {
+            for after in ["", "@"] {
+                let text = engine.encode(format!("{before}{secret}{after}"));
+                all.push((format!("percent of base64 {before}{after}"), percent(&text)));
+                let slashes = text.replace('/', "\\/");
+                all.push((format!("json of base64 {before}{after}"), slashes));
+                all.push((format!("base64 {before}{after}"), text));
+            }
+        }
+    }
+    all
+}
+
+/// Nothing of the encoded text that is long enough to be recognised may be left.
+fn assert_gone(what: &str, redacted: &str, encoded: &str) {
+    let harmless = [
+        "https://:@a.example/?k=",
+        "https://a.example/?k=",
+        "https://a.example/#",
+        "https://u:@a.example/",
+        PLACEHOLDER,
+    ];
+    let characters: Vec<_> = encoded.char_indices().map(|(at, _)| at).collect();
+    for window in characters.windows(9) {
+        let piece = &encoded[window[0]..window[8]];
+        let is_left = piece.matches(char::is_alphanumeric).count() > 2
+            && redacted.contains(piece)
+            && !harmless.iter().any(|it| it.contains(piece));
+        assert!(!is_left, "{what}: {piece} of {encoded} in {redacted}");
+    }
+}
+
+#[test]
+fn a_secret_is_found_in_every_form_it_may_have() {
+    let mut cases = 0;
+    for secret in SECRETS {
+        for (name, encoded) in encodings(secret) {
+            for (before, after) in [
+                ("", ""),
+                ("no answer from <", ">: (7%)\\"),
+                ("é\"", "\"\n,é"),
+            ] {
+                let text = format!("{before}{encoded}{after}");
+                let redacted = redacted(&text, secret);
+                let what = format!("{secret} as {name}");
+                assert!(redacted.contains(PLACEHOLDER), "{what}: {text}");
+                assert!(redacted.starts_with(before), "{what}: {redacted}");
+                assert!(redacted.ends_with(after), "{what}: {redacted}");
+                assert_gone(&what, &redacted, &encoded);
+                cases += 1;
+            }
+        }
+    }
+    assert!(cases > 150 * 3, "{cases}");
+}
+
+#[test]
+fn the_parts_of_a_secret_are_secrets() {
+    for (secret, parts) in [
+        (
+            SECRETS[2],
+            &[
+                "AC0123456789abcdef0123456789abcdef",
+                "token-0123456789abcdef",
+                "+15005550006",
+            ][..],
+        ),
+        (SECRETS[4], &["hunter2-hunter2", "db.internal.example"]),
+        (
+            "postgres://u:p%40ssw0rd@db.example/x",
+            &["p%40ssw0rd", "p@ssw0rd"],
+        ),
+        (
+            "https://hooks.example/services/T0/xyz0123456789",
+            &["xyz0123456789"],
+        ),
+        (SECRETS[5], &["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"]),
+        (
+            r#"{"user": "services", "password": "not \"that\"", "keys": ["key\nMIIEvQIBADAN", 1234567890]}"#,
+            &["not \"that\"", "MIIEvQIBADAN", "1234567890"],
+        ),
+    ] {
+        for part in parts {
+            for (name, encoded) in encodings(part) {
+                let redacted = redacted(&format!("<{encoded}>"), secret);
+                assert!(
+                    redacted.contains(PLACEHOLDER),
+                    "{part} as {name}: {encoded}"
+                );
+                assert_gone(&format!("{part} as {name}"), &redacted, &encoded);
+            }
+        }
+        let ordinary = "postgres services require user password example.com";
+        assert_eq!(redacted(ordinary, secret), ordinary);
+    }
+}
+
+#[test]
+fn what_surrounds_a_secret_stays() {
+    let secret = "top \"secret\"\n";
+    for (text, expected) in [
+        ("it is top \"secret\"\n!", "it is [secret]!"),
+        ("it is top \"secret\"", "it is [secret]"),
+        (r#"{"key": "top \"secret\"\n"}"#, r#"{"key": "[secret]"}"#),
+        (
+            "https://a.example/?key=top%20%22secret%22%0A&x=1",
+            "https://a.example/?key=[secret]&x=1",
+        ),
+        ("?key=top+%22secret%22&x=1", "?key=[secret]&x=1"),
+        ("Basic dTp0b3AgInNlY3JldCI=, then", "Basic dT[secret], then"),
+        (
+            "[1, 116, 111, 112, 32, 34, 115, 101, 99, 114, 101, 116, 34, 2]",
+            "[1, [secret], 2]",
+        ),
+    ] {
+        assert_eq!(redacted(text, secret), expected);
+    }
+}
+
+#[test]
+fn a_secret_in_another_does_not_save_the_rest_of_it() {
+    let host = "db.example.com";
+    let url = "postgres://u:password@db.example.com/x";
+    for secrets in [[host, url], [url, host]] {
+        let redacted = redaction(secrets).redacted(&format!("no connection to {url}"));
+        assert_eq!(redacted.unwrap(), "no connection to [secret]");
+    }
+    // Nor do two that overlap.
+    let redacted = redaction(["first-second", "second-third"]).redacted("<first-second-third>");
+    assert_eq!(redacted.unwrap(), "<[secret]>");
+}
+
+#[test]
+fn the_longest_of_several_placeholders_is_written() {
+    let mut redaction = Redaction::default();
+    for (secret, placeholder) in [("short!", "A"), ("a-short!-one", "B")] {
+        let redactor = Redactor::new(secret, SHORTEST_TO_RECORD);
+        redaction.add(&redactor, &Arc::from(placeholder));
+    }
+    let redacted = redaction.redacted("short! a-short!-one short!");
+    assert_eq!(redacted.unwrap(), "A B A");
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    let redaction = redaction(
+        SECRETS
+            .into_iter()
+            .chain(["to", "", "other-key", " short \n"]),
+    );
+    for text in [
+        "",
+        "go to it",
+        "short",
+        "other keys",
+        "100% of \\n %zz %4 \\u00 \\ud83d \\ud83d\\ud83d \\u{110000} \\x4 \\",
+        "[1, 2, 3,\n 4]",
+        "services postgres hunter token AC0123 sslmode require",
+        "https://a.example/?a=1+2&b=%20%25",
+        "{\"a\": \"b\\\"c\\\\\\\"d\"}",
+        "dXNlcjpwYXNzd29yZA==",
+        "é🔑ß",
+    ] {
+        assert_eq!(redaction.redacted(text), None, "{text}");
+    }
+}
+
+#[test]
+fn what_was_removed_stays() {
+    let mut redaction = redaction(["first-key"]);
+    let second = Redactor::new("second-key", SHORTEST);
+    redaction.add(&second, &Arc::from(PLACEHOLDER));
+    redaction.remove(&second);
+    redaction.tidy();
+    let redacted = redaction.redacted("first-key second-key");
+    assert_eq!(redacted.unwrap(), "[secret] second-key");
+}
+
+#[test]
+fn texts_that_can_be_read_in_many_ways_take_no_longer() {
+    let redaction = redaction([
+        "%%%%%%%%%%",
+        "\\\\\\\\\\\\\\\\\\\\",
+        "%25%25%25%25",
+        "1, 2, 3, 4, 5",
+    ]);
+    let started = std::time::Instant::now();
+    for piece in [
+        "%",
+        "\\",
+        "%25",
+        "%5C",
+        "%%32%35",
+        "\\u005c",
+        "1, ",
+        ", ",
+        "25",
+        "\\%5c\\x25",
+    ] {
+        let text = format!("%{}", piece.repeat(5_000 / piece.len()));
+        redaction.redacted(&text);
+    }
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}
+
+fn secret() -> impl Strategy<Value = String> {
+    "[!-~][ -~äß€🔑\n\t]{6,40}[!-~]"
+}
+
+/// A layer of escapes.
+#[derive(Clone, Debug)]
+enum Layer {
+    Percent(Vec<u8>, bool),
+    Json,
+    Slashes,
+    Debug,
+    Ascii,
+}
+
+impl Layer {
+    fn around(&self, text: &str) -> String {
+        match self {
+            Self::Json => quoted(text),
+            Self::Slashes => quoted(text).replace('/', "\\/"),
+            Self::Debug => {
+                let debug = format!("{text:?}");
+                debug[1..debug.len() - 1].to_owned()
+            }
+            Self::Ascii => every_character(text),
+            Self::Percent(bytes, lower) => {
+                let all = bytes
+                    .iter()
+                    .fold(CONTROLS.add(b'%'), |set, byte| set.add(*byte));
+                let all: &'static AsciiSet = Box::leak(Box::new(all));
+                let pieces = utf8_percent_encode(text, all);
+                let lowered = |piece: &str| match piece.strip_prefix('%') {
+                    Some(digits) if *lower => format!("%{}", digits.to_lowercase()),
+                    _ => piece.to_owned(),
+                };
+                pieces.map(lowered).collect()
+            }
+        }
+    }
+}
+
+fn layers() -> impl Strategy<Value = Vec<Layer>> {
+    let percent = (
+        proptest::collection::vec(0x20_u8..0x7F, 0..40),
+        any::<bool>(),
+    );
+    let layer = prop_oneof![
+        percent.prop_map(|(bytes, lower)| Layer::Percent(bytes, lower)),
+        Just(Layer::Json),
+        Just(Layer::Slashes),
+        Just(Layer::Debug),
+        Just(Layer::Ascii),
+    ];
+    proptest::collection::vec(layer, 0..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn no_layers_of_escapes_hide_a_secret(secret in secret(), layers in layers()) {
+        let encoded = layers.iter().fold(secret.clone(), |text, layer| layer.around(&text));
+        let redacted = redacted(&format!("é<{encoded}>é"), &secret);
+        prop_assert_eq!(redacted, "é<[secret]>é", "{}", encoded);
+    }
+
+    #[test]
+    fn nor_does_what_is_below_them(
+        secret in secret(), before in "[ -~]{0,7}", after in "[ -~]{0,7}", kind in 0..6, layers in layers(),
+    ) {
+        let whole = format!("{before}{secret}{after}");
+        let core = match kind {
+            0 => STANDARD.encode(whole),
+            1 => URL_SAFE_NO_PAD.encode(whole),
+            2 => hex(&whole),
+            3 => hex(&whole).to_uppercase(),
+            4 => format!("{:?}", whole.as_bytes()),
+            _ => STANDARD_NO_PAD.encode(quoted(&whole)),
+        };
+        let encoded = layers.iter().fold(core.clone(), |text, layer| layer.around(&text));
+        let redacted = redacted(&format!("<{encoded}>"), &secret);
+        prop_assert!(redacted.contains(PLACEHOLDER), "{}", encoded);
+        prop_assert!(redacted.starts_with('<') && redacted.ends_with('>'), "{}", redacted);
+        // What is around the secret is no longer than this when it is encoded.
+        let bare = layers.iter().fold(format!("{:?}", vec![255; 16]), |text, layer| layer.around(&text));
+        prop_assert!(redacted.len() < bare.len() + 40, "{} of {}", redacted, encoded);
+    }
+
+    #[test]
+    fn other_texts_are_left_alone(text in r"([%\\,+ ]|\\u|\\x|u\{|[0-9a-fA-F]|\PC){0,80}") {
+        let redaction = redaction(["a-secret-with-$$-in-it", "\u{7}\u{7}\u{7}-another-one"]);
+        prop_assert_eq!(redaction.redacted(&text), None);
+    }
+}
