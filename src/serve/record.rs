@@ -1,7 +1,8 @@
 //! Recording: every request becomes an event with its expected answer, ready to be committed.
 //!
 //! Nothing secret may land in a repository: credentials, tokens and secret values are replaced by
-//! placeholders, in the event and wherever the answer repeats them.
+//! placeholders, in the event and wherever the answer repeats them, and so are all headers that are
+//! not known to be harmless.
 
 mod redact;
 
@@ -22,22 +23,47 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
-use http::{HeaderMap, request::Parts};
+use http::{HeaderMap, HeaderName, request::Parts};
 use http_body_util::{BodyExt, Collected, Limited};
 use serde_json::{Map, Value, json};
 
-use redact::{replace_all, without_secrets};
+use redact::{redaction_of, replace, replace_all, without_secrets};
 
-use crate::{host::LARGEST_PAYLOAD, secrets::SecretCache, testing::Expected, wire::oxp};
+use crate::{
+    Secret,
+    host::LARGEST_PAYLOAD,
+    secrets::{SecretCache, redaction::Redaction},
+    testing::Expected,
+    wire::oxp,
+};
 
-/// Headers that carry credentials.
-const CREDENTIALS: [&str; 5] = [
-    "authorization",
-    "cookie",
-    "oxp-api-key",
-    "proxy-authorization",
-    "x-api-key",
+/// Headers whose values are recorded. Gateways, proxies and clients put credentials into headers of
+/// any name, so that all others are recorded without theirs.
+const HARMLESS: [&str; 21] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "access-control-request-headers",
+    "access-control-request-method",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-type",
+    "host",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "origin",
+    "oxp-version",
+    "traceparent",
+    "tracestate",
+    "user-agent",
 ];
+
+const PLACEHOLDER: &str = "PLACEHOLDER";
 
 struct Recorder {
     folder: PathBuf,
@@ -93,12 +119,16 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     let answered = answered.unwrap_or_default();
     if let Some((body, mut secrets)) = without_secrets(&body) {
         let stored = recorder.secrets.held().await.into_iter();
-        secrets.extend(
-            stored.map(|(id, value)| (value.expose().to_owned(), format!("VALUE_OF_{id}"))),
-        );
+        secrets.extend(stored.map(|(id, value)| (value, format!("VALUE_OF_{id}"))));
+        secrets.extend(credentials_of(&parts.headers));
+        let redaction = redaction_of(&secrets);
         let mut expected = Expected::of(answer.status, &answer.headers, &answered);
-        replace_all(&mut expected.body, &secrets);
-        match recorder.write(&event_of(&parts, body.as_deref()), &expected, &parts) {
+        replace_all(&mut expected.body, &redaction);
+        for value in expected.headers.values_mut() {
+            replace(value, &redaction);
+        }
+        let event = event_of(&parts, body.recorded(&redaction), &redaction);
+        match recorder.write(&event, &expected) {
             Ok(file) => tracing::info!(file = %file.display(), "recorded"),
             Err(error) => tracing::error!(%error, "not recorded"),
         }
@@ -109,11 +139,13 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
 }
 
 impl Recorder {
-    fn write(&self, event: &Value, expected: &Expected, request: &Parts) -> io::Result<PathBuf> {
+    fn write(&self, event: &Value, expected: &Expected) -> io::Result<PathBuf> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let path: String = request.uri.path().chars().take(60).map(word).collect();
-        let method = request.method.as_str().to_lowercase();
+        let http = &event["requestContext"]["http"];
+        let of_request = |name: &str| http[name].as_str().unwrap_or_default();
+        let path: String = of_request("path").chars().take(60).map(word).collect();
+        let method = of_request("method").to_lowercase();
         let name = format!("{number:04}-{method}{path}");
         let file = self.folder.join(format!("{name}.json"));
         write_new(&file, event)?;
@@ -130,27 +162,44 @@ fn write_new(file: &Path, value: &Value) -> io::Result<()> {
     writeln!(File::create_new(file)?, "{value:#}")
 }
 
+/// The values that let the caller in, and may be repeated elsewhere.
+fn credentials_of(headers: &HeaderMap) -> impl Iterator<Item = (Secret, String)> {
+    const NAMES: [&str; 8] = [
+        "auth", "cookie", "cred", "key", "pass", "secret", "session", "token",
+    ];
+    let is_one = |name: &HeaderName| NAMES.iter().any(|it| name.as_str().contains(it));
+    let values = headers.iter().filter(move |(name, _)| is_one(name));
+    let values = values.filter_map(|(_, value)| value.to_str().ok());
+    // The scheme of a credential is no secret, and its value is one by itself.
+    let values = values.map(|value| value.split_once(' ').map_or(value, |(_, value)| value));
+    values.map(|value| (value.into(), PLACEHOLDER.to_owned()))
+}
+
 /// The query, its values replaced: keys are sent there too.
-fn query_of(request: &Parts) -> String {
+fn query_of(request: &Parts, redaction: &Redaction) -> String {
     let names = request.uri.query().unwrap_or_default().split('&');
     let names = names.filter(|pair| !pair.is_empty());
     let shown = names.map(|pair| match pair.split_once('=') {
-        Some((name, _)) => format!("{name}=PLACEHOLDER"),
-        None => pair.to_owned(),
+        Some((name, _)) => format!("{}={PLACEHOLDER}", shown(name, redaction)),
+        None => shown(pair, redaction),
     });
     shown.collect::<Vec<_>>().join("&")
 }
 
+fn shown(text: &str, redaction: &Redaction) -> String {
+    redaction.redacted(text).unwrap_or_else(|| text.to_owned())
+}
+
 /// The request as an API Gateway HTTP API would hand it over, payload format 2.0.
-fn event_of(request: &Parts, body: Option<&str>) -> Value {
+fn event_of(request: &Parts, body: Option<String>, redaction: &Redaction) -> Value {
     let method = request.method.as_str();
-    let path = request.uri.path();
+    let path = shown(request.uri.path(), redaction);
     let mut event = json!({
         "version": "2.0",
         "routeKey": "$default",
         "rawPath": path,
-        "rawQueryString": query_of(request),
-        "headers": headers_of(&request.headers),
+        "rawQueryString": query_of(request, redaction),
+        "headers": headers_of(&request.headers, redaction),
         "requestContext": {
             "accountId": "123456789012",
             "apiId": "recorded",
@@ -177,18 +226,18 @@ fn event_of(request: &Parts, body: Option<&str>) -> Value {
     event
 }
 
-fn headers_of(headers: &HeaderMap) -> Map<String, Value> {
+fn headers_of(headers: &HeaderMap, redaction: &Redaction) -> Map<String, Value> {
     let mut map = Map::new();
     for name in headers.keys() {
         // The gateway joins what stands several times.
         let values = headers.get_all(name).iter();
         let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
-        let shown = if CREDENTIALS.contains(&name.as_str()) {
-            "PLACEHOLDER".to_owned()
+        let value = if HARMLESS.contains(&name.as_str()) {
+            shown(&values.join(","), redaction)
         } else {
-            values.join(",")
+            PLACEHOLDER.to_owned()
         };
-        map.insert(name.to_string(), shown.into());
+        map.insert(shown(name.as_str(), redaction), value.into());
     }
     map
 }
@@ -226,6 +275,44 @@ mod tests {
             "{expected}"
         );
         assert!(!expected.contains("marked"), "{expected}");
+    }
+
+    #[test]
+    fn what_may_be_confidential_of_a_request_is_not_recorded() {
+        let request = Request::get("/tools/stored-value/x?stored%2Dvalue&key=k-marked&page")
+            .header("authorization", "Bearer marked-bearer")
+            .header("cookie", "session=marked-cookie")
+            .header("x-amz-security-token", "marked-security")
+            .header("x-vault-token", "marked-vault")
+            .header("x-forwarded-access-token", "marked-forwarded")
+            .header("x-amzn-oidc-data", "marked-oidc")
+            .header("x-of-the-future", "marked-future")
+            .header("user-agent", "agent/1.0 (marked-vault; c3RvcmVkLXZhbHVl)")
+            .header("content-type", "application/json")
+            .header("mcp-protocol-version", "2025-06-18");
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let mut secrets: Vec<_> = credentials_of(&parts.headers).collect();
+        secrets.push(("stored-value".into(), "VALUE_OF_KEY".to_owned()));
+        let event = event_of(&parts, None, &redaction_of(&secrets));
+        assert!(!event.to_string().contains("marked"), "{event:#}");
+        assert_eq!(event["rawPath"], "/tools/VALUE_OF_KEY/x");
+        assert_eq!(event["requestContext"]["http"]["path"], event["rawPath"]);
+        assert_eq!(event["rawQueryString"], "VALUE_OF_KEY&key=PLACEHOLDER&page");
+        assert_eq!(
+            event["headers"],
+            json!({
+                "authorization": PLACEHOLDER,
+                "cookie": PLACEHOLDER,
+                "x-amz-security-token": PLACEHOLDER,
+                "x-vault-token": PLACEHOLDER,
+                "x-forwarded-access-token": PLACEHOLDER,
+                "x-amzn-oidc-data": PLACEHOLDER,
+                "x-of-the-future": PLACEHOLDER,
+                "user-agent": "agent/1.0 (PLACEHOLDER; VALUE_OF_KEY)",
+                "content-type": "application/json",
+                "mcp-protocol-version": "2025-06-18",
+            })
+        );
     }
 
     #[test]

@@ -1,17 +1,40 @@
 //! Taking secrets out of what is recorded.
 
-use serde_json::Value;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Secret,
+    secrets::redaction::{Redaction, Redactor, SHORTEST_TO_RECORD},
+};
 
 /// Secret values, each with its placeholder.
-pub(super) type Secrets = Vec<(String, String)>;
+pub(super) type Secrets = Vec<(Secret, String)>;
 
-/// The body with placeholders, and what they stand for. `None` where nothing can be told about
-/// the body.
-pub(super) fn without_secrets(body: &[u8]) -> Option<(Option<String>, Secrets)> {
-    if body.is_empty() {
-        return Some((None, Secrets::new()));
+pub(super) fn redaction_of(secrets: &Secrets) -> Redaction {
+    let mut redaction = Redaction::default();
+    for (secret, placeholder) in secrets {
+        let redactor = Redactor::new(secret.expose(), SHORTEST_TO_RECORD);
+        redaction.add(&redactor, &Arc::from(&**placeholder));
     }
-    let mut value: Value = serde_json::from_slice(body).ok()?;
+    redaction
+}
+
+/// A request's body, with placeholders where its secrets belong.
+pub(super) enum Body {
+    None,
+    /// As it came, and what it says.
+    Json(String, Value),
+}
+
+/// The body, and what its placeholders stand for. `None` where nothing can be told about the body.
+pub(super) fn without_secrets(body: &[u8]) -> Option<(Body, Secrets)> {
+    if body.is_empty() {
+        return Some((Body::None, Secrets::new()));
+    }
+    let text = str::from_utf8(body).ok()?;
+    let mut value: Value = serde_json::from_str(text).ok()?;
     let mut secrets = Secrets::new();
     for call in ["", "/request"] {
         for (list, field) in [("secrets", "value"), ("authorization", "token")] {
@@ -24,14 +47,21 @@ pub(super) fn without_secrets(body: &[u8]) -> Option<(Option<String>, Secrets)> 
         }
     }
     if secrets.is_empty() {
-        return Some((Some(String::from_utf8(body.to_vec()).ok()?), secrets));
+        value = serde_json::from_str(text).ok()?;
     }
-    for input in ["/input", "/inputs", "/request/input", "/request/inputs"] {
-        if let Some(input) = value.pointer_mut(input) {
-            replace_all(input, &secrets);
-        }
+    Some((Body::Json(text.to_owned(), value), secrets))
+}
+
+impl Body {
+    /// What is recorded: the body as it came, unless there was a secret in it.
+    pub(super) fn recorded(self, redaction: &Redaction) -> Option<String> {
+        let Self::Json(came, mut value) = self else {
+            return None;
+        };
+        replace_all(&mut value, redaction);
+        let is_same = serde_json::from_str(&came).is_ok_and(|came: Value| came == value);
+        Some(if is_same { came } else { value.to_string() })
     }
-    Some((Some(value.to_string()), secrets))
 }
 
 /// Takes the secrets out of a list of `{"id": …, FIELD: …}`; out of anything else, all there is.
@@ -56,10 +86,16 @@ fn take_out(value: &mut Value, field: &str, secrets: &mut Secrets) {
 fn take_all(value: &mut Value, placeholder: &str, secrets: &mut Secrets) {
     match value {
         Value::String(text) => {
-            secrets.push((std::mem::take(text), placeholder.to_owned()));
+            secrets.push((std::mem::take(text).into(), placeholder.to_owned()));
             placeholder.clone_into(text);
         }
-        Value::Number(number) => *number = 0.into(),
+        Value::Number(number) => {
+            let text = number.to_string();
+            if text.len() >= SHORTEST_TO_RECORD {
+                secrets.push((text.into(), placeholder.to_owned()));
+            }
+            *number = 0.into();
+        }
         Value::Array(items) => {
             for item in items {
                 take_all(item, placeholder, secrets);
@@ -74,29 +110,42 @@ fn take_all(value: &mut Value, placeholder: &str, secrets: &mut Secrets) {
     }
 }
 
-/// Replaces secrets in all strings of a value, the names of fields aside.
-pub(super) fn replace_all(value: &mut Value, secrets: &Secrets) {
-    /// Shorter ones stand in ordinary words by chance; they are no secrets that matter.
-    const SHORTEST: usize = 6;
+/// Replaces secrets in all that a value says, the names of fields included.
+pub(super) fn replace_all(value: &mut Value, redaction: &Redaction) {
     match value {
-        Value::String(text) => {
-            for (secret, placeholder) in secrets.iter().filter(|(it, _)| it.len() >= SHORTEST) {
-                if text.contains(secret) {
-                    *text = text.replace(secret, placeholder);
-                }
+        Value::String(text) => replace(text, redaction),
+        Value::Number(number) => {
+            if redaction.redacted(&number.to_string()).is_some() {
+                *number = 0.into();
             }
         }
         Value::Array(items) => {
-            for item in items {
-                replace_all(item, secrets);
+            for item in &mut *items {
+                replace_all(item, redaction);
+            }
+            // Bytes are written as numbers.
+            if items.iter().all(Value::is_number)
+                && let Some(redacted) = redaction.redacted(&value.to_string())
+            {
+                *value = redacted.into();
             }
         }
         Value::Object(fields) => {
-            for (_, field) in fields {
-                replace_all(field, secrets);
-            }
+            let replaced = |(mut name, mut field)| {
+                replace(&mut name, redaction);
+                replace_all(&mut field, redaction);
+                (name, field)
+            };
+            let fields_now: Map<_, _> = std::mem::take(fields).into_iter().map(replaced).collect();
+            *fields = fields_now;
         }
-        _ => {}
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+pub(super) fn replace(text: &mut String, redaction: &Redaction) {
+    if let Some(redacted) = redaction.redacted(text) {
+        *text = redacted;
     }
 }
 
@@ -106,8 +155,9 @@ mod tests {
     use serde_json::json;
 
     fn recorded(body: &Value) -> (Value, Secrets) {
-        let (text, secrets) = without_secrets(body.to_string().as_bytes()).unwrap();
-        (serde_json::from_str(&text.unwrap()).unwrap(), secrets)
+        let (body, secrets) = without_secrets(body.to_string().as_bytes()).unwrap();
+        let text = body.recorded(&redaction_of(&secrets)).unwrap();
+        (serde_json::from_str(&text).unwrap(), secrets)
     }
 
     #[test]
@@ -142,7 +192,7 @@ mod tests {
             json!([{"id": "PEM", "value": key}, {"id": "EMPTY", "value": ""}, {"value": 7}]);
         let (_, secrets) = recorded(&json!({"request": {"context": {"secrets": secrets}}}));
         let mut answer = json!({"error": {"message": format!("bad key {key}!")}});
-        replace_all(&mut answer, &secrets);
+        replace_all(&mut answer, &redaction_of(&secrets));
         assert_eq!(answer["error"]["message"], "bad key VALUE_OF_PEM!");
     }
 
@@ -163,6 +213,35 @@ mod tests {
                 assert_eq!(recorded["tool_id"], "A.B");
             }
         }
+    }
+
+    #[test]
+    fn names_numbers_and_lists_of_numbers_are_held_to_the_secrets_too() {
+        let bytes: Vec<_> = b"marked-value".to_vec();
+        let body = json!({
+            "tool_id": "A.B",
+            "call_id": "of marked-value",
+            "input": {"x-marked-value": 1, "bytes": bytes, "pin": 123_456, "page": 12, "list": [1, 2]},
+            "context": {"secrets": [{"id": "K", "value": "marked-value"}, {"id": "PIN", "value": 123_456}]},
+        });
+        let (recorded, _) = recorded(&body);
+        let expected = json!({
+            "tool_id": "A.B",
+            "call_id": "of VALUE_OF_K",
+            "input": {"x-VALUE_OF_K": 1, "bytes": "[VALUE_OF_K]", "pin": 0, "page": 12, "list": [1, 2]},
+            "context": {"secrets": [{"id": "K", "value": "VALUE_OF_K"}, {"id": "PIN", "value": 0}]},
+        });
+        assert_eq!(recorded, expected);
+    }
+
+    #[test]
+    fn a_body_without_secrets_is_recorded_as_it_came() {
+        let text = "{\"tool_id\": \"A.B\",\n  \"input\": {\"amount\": 1.50}}";
+        let (body, secrets) = without_secrets(text.as_bytes()).unwrap();
+        assert_eq!(
+            body.recorded(&redaction_of(&secrets)).as_deref(),
+            Some(text)
+        );
     }
 
     #[test]
