@@ -15,8 +15,9 @@ use serde_json::{Map, Number, Value};
 
 use crate::text::clipped;
 
-/// How many values a request may have: each number, text, array and object counts.
-pub(crate) const MOST_VALUES: usize = 100_000;
+/// How many values a request may have for each byte that it may have: 52,428 in 1 MiB. Each number,
+/// text, array and object counts; in memory one takes about 100 bytes, and up to 400.
+const VALUES_PER_BYTE: f64 = 0.05;
 
 /// How deep arrays and objects may lie in each other.
 pub(crate) const DEEPEST: usize = 64;
@@ -41,20 +42,32 @@ pub(super) enum Unread {
     Refused(String),
 }
 
-/// Reads what is wanted of a JSON text. A field that is there twice is refused: programs before
-/// this one may have looked at the other one.
-pub(super) fn read(json: &[u8], shape: &Shape) -> Result<Value, Unread> {
-    read_with(json, shape, true)
+/// How many values are read where a request may have this many bytes.
+pub(crate) fn most_values(largest_request: usize) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "Lambda takes 6 MB"
+    )]
+    return (largest_request as f64 * VALUES_PER_BYTE) as usize;
+}
+
+/// Reads what is wanted of a JSON text, at most this many values. A field that is there twice is
+/// refused: programs before this one may have looked at the other one.
+pub(super) fn read(json: &[u8], shape: &Shape, most: usize) -> Result<Value, Unread> {
+    read_with(json, shape, most, true)
 }
 
 /// The same of a text that is refused anyway: of a field that is there twice, the first counts.
 pub(super) fn glance(json: &[u8], shape: &Shape) -> Option<Value> {
-    read_with(json, shape, false).ok()
+    read_with(json, shape, usize::MAX, false).ok()
 }
 
-fn read_with(json: &[u8], shape: &Shape, is_strict: bool) -> Result<Value, Unread> {
+fn read_with(json: &[u8], shape: &Shape, most: usize, is_strict: bool) -> Result<Value, Unread> {
     let reading = Reading {
-        values: Cell::new(MOST_VALUES),
+        most,
+        values: Cell::new(most),
         refusal: RefCell::default(),
         is_strict,
     };
@@ -74,6 +87,7 @@ fn read_with(json: &[u8], shape: &Shape, is_strict: bool) -> Result<Value, Unrea
 
 /// What is kept while a text is read.
 struct Reading {
+    most: usize,
     /// How many values may still come.
     values: Cell<usize>,
     refusal: RefCell<Option<String>>,
@@ -92,7 +106,7 @@ impl Reading {
                 self.values.set(left);
                 Ok(())
             }
-            None => Err(self.refuse(format!("The body has more than {MOST_VALUES} values."))),
+            None => Err(self.refuse(format!("The body has more than {} values.", self.most))),
         }
     }
 }
@@ -193,7 +207,8 @@ impl<'de> Visitor<'de> for Place<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         self.reading.count()?;
-        let mut object = Map::new();
+        // Room for one field: most of the objects that are many have few, and room is not given back.
+        let mut object = Map::with_capacity(1);
         while let Some(Name(name)) = fields.next_key()? {
             let Some(shape) = self.shape.of_field(&name) else {
                 fields.next_value::<IgnoredAny>()?;
@@ -314,8 +329,10 @@ mod tests {
         ),
     ]);
 
+    const MOST: usize = 1000;
+
     fn refusal(json: &str) -> String {
-        match read(json.as_bytes(), &CALL) {
+        match read(json.as_bytes(), &CALL, MOST) {
             Err(Unread::Refused(sentence)) => sentence,
             Err(Unread::Syntax(error)) => format!("not JSON: {error}"),
             Ok(value) => panic!("{value}"),
@@ -326,24 +343,29 @@ mod tests {
     fn what_is_wanted_is_read_and_nothing_else() {
         let body = r#"{"other": [[[{}]]], "id": "a", "input": {"x": [1, -2, 1.5, null, true, "é"]},
             "context": {"secrets": [{"id": 1, "more": {}}, 7, []], "x": 1}}"#;
-        let value = read(body.as_bytes(), &CALL).ok().unwrap();
+        let value = read(body.as_bytes(), &CALL, MOST).ok().unwrap();
         assert_eq!(
             value,
             json!({"id": "a", "input": {"x": [1, -2, 1.5, null, true, "é"]},
                    "context": {"secrets": [{"id": 1}, 7, []]}})
         );
         // What is of the wrong kind stays of its kind.
-        let value = read(br#"{"id": [1, 2], "context": [{"secrets": 1}]}"#, &CALL);
+        let value = read(
+            br#"{"id": [1, 2], "context": [{"secrets": 1}]}"#,
+            &CALL,
+            MOST,
+        );
         assert_eq!(value.ok().unwrap(), json!({"id": [], "context": []}));
     }
 
     #[test]
     fn a_budget_of_values_and_depth_is_kept() {
         let many = |count: usize| format!(r#"{{"input": [{}0]}}"#, "0,".repeat(count - 1));
-        assert!(read(many(MOST_VALUES - 2).as_bytes(), &CALL).is_ok());
+        assert!(read(many(MOST - 2).as_bytes(), &CALL, MOST).is_ok());
+        assert_eq!(most_values(1 << 20), 52_428);
         assert_eq!(
-            refusal(&many(MOST_VALUES - 1)),
-            "The body has more than 100000 values."
+            refusal(&many(MOST - 1)),
+            "The body has more than 1000 values."
         );
         let deep = |levels: usize| {
             format!(
@@ -352,13 +374,13 @@ mod tests {
                 "]".repeat(levels)
             )
         };
-        assert!(read(deep(DEEPEST - 1).as_bytes(), &CALL).is_ok());
+        assert!(read(deep(DEEPEST - 1).as_bytes(), &CALL, MOST).is_ok());
         let sentence = "The body is nested more than 64 levels deep.";
         assert_eq!(refusal(&deep(DEEPEST + 1)), sentence);
         // Far beyond any stack, wanted or not.
         assert_eq!(refusal(&deep(1_000_000)), sentence);
         let unwanted = deep(1_000_000).replace("input", "other");
-        assert!(read(unwanted.as_bytes(), &CALL).is_ok());
+        assert!(read(unwanted.as_bytes(), &CALL, MOST).is_ok());
     }
 
     #[test]

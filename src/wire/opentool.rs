@@ -19,7 +19,7 @@ use http::{
 };
 use serde::Serialize;
 
-use super::{Admitted, App, REPLAY, json_response as send, log::Line, oxp};
+use super::{Admitted, App, REPLAY, json::most_values, json_response as send, log::Line, oxp};
 use crate::rejection::Rejection;
 pub(crate) use document::{About, Document};
 use error::Refusal;
@@ -63,7 +63,8 @@ pub(super) fn load(
 pub(super) async fn call(app: &Arc<App>, admitted: Admitted, mut line: Line) -> Response {
     let decode = |app: &App, _: &HeaderMap, body: &[u8]| {
         let document = app.opentool.as_ref();
-        document.map(|document| request::decode(body, document, &app.toolkit))
+        let most = most_values(app.largest_request);
+        document.map(|document| request::decode(body, document, &app.toolkit, most))
     };
     let decoded = app.decoded(&admitted, decode).await;
     let Decoded { id, names, call } = match decoded {

@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use super::{
     Admitted, App, REPLAY,
+    json::most_values,
     log::{self, Line},
 };
 use crate::rejection::Rejection;
@@ -79,7 +80,9 @@ pub(super) fn list(app: &App, admitted: &Admitted, mut line: Line) -> Response {
 
 /// `POST /tools/call`: runs one tool.
 pub(super) async fn call(app: &Arc<App>, admitted: Admitted, mut line: Line) -> Response {
-    let decode = |_: &App, headers: &HeaderMap, body: &[u8]| request::decode(headers, body);
+    let decode = |app: &App, headers: &HeaderMap, body: &[u8]| {
+        request::decode(headers, body, most_values(app.largest_request))
+    };
     let decoded = match app.decoded(&admitted, decode).await {
         Ok(decoded) => decoded,
         Err(rejection) => return rejected(&rejection, line),

@@ -78,7 +78,12 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
 /// method, params.
-pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Decoded {
+pub(super) fn decode(
+    body: &[u8],
+    document: &Document,
+    toolkit: &Toolkit,
+    most_values: usize,
+) -> Decoded {
     let request = match request_in(body) {
         Ok(request) => request,
         Err((code, detail)) => return Decoded::refused(id_somewhere_in(body), code, detail),
@@ -103,7 +108,7 @@ pub(super) fn decode(body: &[u8], document: &Document, toolkit: &Toolkit) -> Dec
         let detail = "'method' must be a string: the name of a function.";
         return Decoded::refused(id, INVALID_REQUEST, detail);
     };
-    let input = match input_in(request.params) {
+    let input = match input_in(request.params, most_values) {
         Ok(input) => input,
         Err((code, detail)) => {
             let mut decoded = Decoded::refused(id, code, detail).of_method(&method);
@@ -166,7 +171,7 @@ fn request_in(body: &[u8]) -> Result<Request<'_>, (i32, String)> {
 }
 
 /// The params of a request, or the code and the sentence with which they are refused.
-fn input_in(params: Option<&RawValue>) -> Result<Value, (i32, String)> {
+fn input_in(params: Option<&RawValue>, most_values: usize) -> Result<Value, (i32, String)> {
     let Some(params) = params else {
         return Ok(Value::Object(serde_json::Map::new()));
     };
@@ -178,7 +183,7 @@ fn input_in(params: Option<&RawValue>) -> Result<Value, (i32, String)> {
         }
         _ => return Err((INVALID_REQUEST, "'params' must be an object.".into())),
     }
-    json::read(params.get().as_bytes(), &Shape::Whole).map_err(|unread| match unread {
+    json::read(params.get().as_bytes(), &Shape::Whole, most_values).map_err(|unread| match unread {
         Unread::Syntax(error) => (PARSE_ERROR, format!("The body is not valid JSON: {error}")),
         Unread::Refused(sentence) => (INVALID_REQUEST, sentence),
     })

@@ -100,9 +100,9 @@ impl Decoded {
     }
 }
 
-/// Decodes the body of `POST /tools/call`, in whichever dialect it is.
-pub(super) fn decode(headers: &HeaderMap, bytes: &[u8]) -> Decoded {
-    let body = match object(bytes, &BODY) {
+/// Decodes the body of `POST /tools/call`, in whichever dialect it is, of so many values at most.
+pub(super) fn decode(headers: &HeaderMap, bytes: &[u8], most_values: usize) -> Decoded {
+    let body = match object(bytes, &BODY, most_values) {
         Ok(body) => body,
         Err(rejection) => return Decoded::refused(Dialect::Header, rejection),
     };
@@ -171,7 +171,7 @@ pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Di
     let schema = if body.trim_ascii().is_empty() {
         None
     } else {
-        let mut body = Fields::of(object(body, &LIST).map_err(bare)?, "");
+        let mut body = Fields::of(object(body, &LIST, usize::MAX).map_err(bare)?, "");
         body.text("$schema").map_err(bare)?
     };
     let schema = schema.as_deref();
@@ -188,8 +188,8 @@ pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Di
         .map_err(|rejection| (dialect, rejection))
 }
 
-fn object(body: &[u8], shape: &Shape) -> Result<Object, Rejection> {
-    match json::read(body, shape) {
+fn object(body: &[u8], shape: &Shape, most_values: usize) -> Result<Object, Rejection> {
+    match json::read(body, shape, most_values) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Rejection::malformed(
             "The request cannot be understood",

@@ -32,6 +32,13 @@ pub(crate) const LAMBDA: [(&str, &str); 3] = [
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"),
 ];
 
+/// What the template sets for those below us: the standard library, and the allocator.
+pub(crate) const RUNTIME: [(&str, &str); 3] = [
+    ("RUST_BACKTRACE", "0"),
+    ("MALLOC_ARENA_MAX", "1"),
+    ("MALLOC_TRIM_THRESHOLD_", "131072"),
+];
+
 /// What the function reported for one event: whether it failed, the body, and whether the report
 /// was there before the deadline.
 pub(crate) type Report = (bool, Value, bool);
@@ -143,7 +150,7 @@ impl Platform {
         command
             .env("AWS_LAMBDA_RUNTIME_API", address)
             .envs(LAMBDA)
-            .env("RUST_BACKTRACE", "0")
+            .envs(RUNTIME)
             .env("TOOLS_AUTH", "none")
             .envs(environment.iter().copied());
         let function = Running::start(command);
