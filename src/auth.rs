@@ -146,6 +146,14 @@ impl Auth {
         Users::Any
     }
 
+    /// A secret that is named twice: two callers would share it, and be one.
+    pub(crate) fn shared_secret(&self) -> Option<&str> {
+        let keys = self.keys.as_deref().and_then(rotation::named_twice);
+        #[cfg(feature = "jwt")]
+        let keys = keys.or_else(|| rotation::named_twice(&self.jwt.as_ref()?.secrets));
+        keys
+    }
+
     /// The ids of all secrets that it reads.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let keys = self.keys.iter().flatten();

@@ -58,8 +58,8 @@ pub(crate) struct Call {
     pub(crate) trace_id: Option<String>,
     /// Whether checking the input may take a while.
     pub(crate) is_large: bool,
-    /// Whether an integer of the request has lost digits.
-    pub(crate) has_unkept_integer: bool,
+    /// The parameters that are integers and have lost digits.
+    pub(crate) unkept_integers: Vec<String>,
     pub(crate) input: Value,
     pub(crate) given: Given,
 }
@@ -162,8 +162,9 @@ impl Resolved {
         let schema = &entry.tool.input;
         match schema.check(&input, "input") {
             Ok(Ok(())) => {
-                if call.has_unkept_integer {
-                    schema::check_integers(&input).map_err(Rejection::InvalidInput)?;
+                if !call.unkept_integers.is_empty() {
+                    let errors = schema::unkept(&call.unkept_integers);
+                    return Err(Rejection::InvalidInput(errors));
                 }
                 schema.normalize(&mut input);
             }

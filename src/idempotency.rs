@@ -30,8 +30,10 @@
 //! a clock that is ahead a call is over while it still runs elsewhere. Therefore claims are free,
 //! and calls are taken for cut off, two seconds after the deadline of their call.
 //!
-//! The key is made of who calls, the tool without its version, and `call_id`. The version, the input
-//! and the user belong to the call as well: with others the same key is a 400, and nothing runs.
+//! The key is made of who calls, the tool without its version, and `call_id`. The version, the input,
+//! the user, and the tokens and secrets that the call brings for its tool belong to the call as well:
+//! with others the same key is a 400, and nothing runs. Where a known caller names the user, the user
+//! counts instead of what the call brings, so that a token may be refreshed between two tries.
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
@@ -98,8 +100,9 @@ impl Idempotency {
     /// In the memory of this process: for local use, and for functions that never have more than
     /// one instance.
     ///
-    /// There is room for 10,000 calls of each caller, for 50,000 calls in all, and for 16 MiB of
-    /// outcomes, an outcome of at most 4 MiB. What has expired goes first. Then
+    /// There is room for 10,000 calls of each API key, signer of JWTs or principal, for 50,000 calls
+    /// in all, and for 16 MiB of outcomes, an outcome of at most 4 MiB. What has expired goes first.
+    /// Then
     ///
     /// - a caller who makes more calls loses the oldest of their own that have finished, and with
     ///   too many calls in all the caller who has most of them: these run when they are repeated;

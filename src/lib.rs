@@ -39,7 +39,7 @@
 #[cfg(panic = "abort")]
 compile_error!(
     "lambda_tools answers for tools that panic, which needs unwinding: write panic = \"unwind\" under \
-     [profile.release] in the Cargo.toml of your workspace. `cargo lambda build` and `sam build` choose \
+     [profile.release] (or the profile that you build with) in the Cargo.toml of your workspace. `cargo lambda build` and `sam build` choose \
      \"abort\" where nothing is said."
 );
 

@@ -39,6 +39,8 @@ pub(crate) enum Rejection {
     InvalidInput(ParameterErrors),
     /// Checking the input took longer than the call may take.
     CheckTimedOut { limit: Duration },
+    /// Other large requests are worked on.
+    Busy,
     /// The tool needs what the call does not bring.
     Missing(Box<Missing>),
     /// The tool's own definition is wrong; calling it again will not help.
@@ -96,6 +98,7 @@ impl Rejection {
             Self::UnknownVersion { .. } => "unknown_version",
             Self::InvalidInput(_) => "invalid_input",
             Self::CheckTimedOut { .. } => "check_timed_out",
+            Self::Busy => "busy",
             Self::Missing(missing) if missing.unreadable.is_empty() => "missing_requirements",
             Self::Missing(_) => "unreadable_secrets",
             Self::Misdefined { .. } => "misdefined_tool",
@@ -109,7 +112,7 @@ impl Rejection {
     /// Whether the same call may be taken in a moment.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
-            Self::Undecided | Self::Unavailable => true,
+            Self::Busy | Self::Undecided | Self::Unavailable => true,
             Self::Unprotected(error) | Self::Unauthorizable(error) => error.is_temporary(),
             Self::Missing(missing) => {
                 let mut errors = missing.unreadable.iter().map(|(_, error)| error);

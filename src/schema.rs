@@ -19,7 +19,8 @@ use serde_json::{Map, Number, Value};
 use crate::output;
 
 pub(crate) use derive::{of_input, of_output};
-pub(crate) use integers::{check as check_integers, range_of};
+pub(crate) use integers::{range_of, unkept};
+pub(crate) use message::joined;
 pub(crate) use walk::{forbidden_reference, undescribed_properties};
 
 /// What is wrong with an input: a message for each bad parameter, by its path (`address.street`,

@@ -44,7 +44,7 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | `TOOLS_AUTH` | who may call: `none`, `api-key`, `jwt` (cargo feature `jwt`) or `api-key,jwt`, as [`Server::auth`] | on Lambda none: it has to be chosen; else `none` |
 /// | `TOOLS_API_KEY_IDS` | ids of the secrets that are API keys, comma-separated; `A\|B` are two keys of one caller | `TOOLS_API_KEY` |
 /// | `TOOLS_JWT_SECRET_IDS` | ids of the secrets that sign JWTs, comma-separated; `A\|B` are two of one signer | `TOOLS_JWT_SECRET` |
-/// | `TOOLS_JWT_AUDIENCES` | audiences that JWTs may be meant for, comma-separated | |
+/// | `TOOLS_JWT_AUDIENCES` | audiences, comma-separated, one of which a JWT's `aud` has to name; without any, a JWT must have none | |
 /// | `TOOLS_JWT_SUBJECT_IS_USER` | `yes` takes a JWT's `sub` for the call's user, as [`Auth::subject_is_user`](crate::Auth::subject_is_user) | `no` |
 /// | `TOOLS_SECRETS` | where secrets come from: `environment`, `secrets-manager` (cargo feature of that name) or `none`, as [`Server::secrets`] | `environment` |
 /// | `TOOLS_SECRETS_FILE` | a file in dotenv's format beside the environment | `.env`, none on Lambda |
@@ -56,7 +56,7 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// | `TOOLS_IDEMPOTENCY_TABLE` | the table in DynamoDB | |
 /// | `TOOLS_IDEMPOTENCY_SECONDS` | how long calls are remembered | 3600 |
 /// | `TOOLS_IDEMPOTENCY_WAIT_SECONDS` | how long a call waits for the same one that is still running | 5 |
-/// | `TOOLS_IDEMPOTENCY_REQUIRED` | `no` runs calls without protection while the store cannot be reached | `yes` |
+/// | `TOOLS_IDEMPOTENCY_REQUIRED` | `no` runs calls without protection while the store cannot be reached (not while it is full) | `yes` |
 /// | `TOOLS_GOOGLE_CLIENT_ID`, and the same with `GITHUB`, `MICROSOFT`, `SLACK` | this server's client id at a provider (cargo feature `oauth`); the client secret is the secret `TOOLS_GOOGLE_CLIENT_SECRET`. As `Server::authorization` | |
 /// | `TOOLS_GOOGLE_ISSUER`, and the same with the others | another issuer in the provider's place, by `OpenID` discovery | |
 /// | `TOOLS_AUTHORIZATION_KEY_IDS` | ids of the secrets that encrypt what is kept of users, the newest first | `TOOLS_AUTHORIZATION_KEY` |
@@ -82,7 +82,7 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 /// everything that is logged, measured and traced.
 ///
 /// A panic in a tool is logged without the call's secrets; the panic hook that the program has set
-/// goes on handling all others.
+/// goes on handling all others, but for those whose text has a known secret in it.
 ///
 /// A subscriber for [`tracing`] is installed unless there is one already.
 ///

@@ -21,6 +21,7 @@ enum Kind {
     Denied,
     Throttled,
     Unavailable,
+    Full,
     Undecodable,
 }
 
@@ -45,6 +46,16 @@ impl StoreError {
         Self::new(Kind::Undecodable, detail)
     }
 
+    /// There is no room for more.
+    pub(crate) fn full(detail: impl Into<String>) -> Self {
+        Self::new(Kind::Full, detail)
+    }
+
+    /// Whether it is there, and has no room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.kind == Kind::Full
+    }
+
     pub(crate) fn no_answer(limit: Duration) -> Self {
         let ms = limit.as_millis();
         Self::unavailable(format!("no answer within {ms} ms"))
@@ -58,7 +69,7 @@ impl StoreError {
     /// Whether the same may go well in a moment.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        matches!(self.kind, Kind::Throttled | Kind::Unavailable)
+        matches!(self.kind, Kind::Full | Kind::Throttled | Kind::Unavailable)
     }
 }
 
@@ -67,6 +78,7 @@ impl fmt::Display for StoreError {
         let what = match self.kind {
             Kind::Denied => "access denied",
             Kind::Throttled => "throttled",
+            Kind::Full => "the store is full",
             Kind::Unavailable => "the store is not available",
             Kind::Undecodable => "not decodable",
         };

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "oauth")]
 mod authorization;
+mod integers;
 pub(crate) mod json;
 pub(crate) mod log;
 pub(crate) mod opentool;
@@ -46,6 +47,9 @@ const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 /// The longest id that a caller may choose for a call or a user, in bytes. `OpenID` Connect Core
 /// 1.0, 8, gives a `sub` 255.
 pub(crate) const LONGEST_ID: usize = 256;
+
+/// The longest secret or token that a call may bring, in bytes: each is looked for in many forms.
+const LONGEST_SECRET: usize = 16 * 1024;
 
 /// What every operation needs.
 pub(crate) struct App {

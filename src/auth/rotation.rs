@@ -1,6 +1,6 @@
 //! The secrets of one caller.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// The ids of the secrets that are one caller's: the one in use, and those between which a
 /// rotation goes. Whichever of them fits, it is the same caller.
@@ -29,4 +29,11 @@ impl Rotation {
 pub(super) fn named(all: &[Rotation]) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
     all.iter()
         .flat_map(|one| one.ids().iter().map(move |id| (one.name(), id)))
+}
+
+/// The first id that is there more than once.
+pub(super) fn named_twice(all: &[Rotation]) -> Option<&str> {
+    let mut seen = HashSet::new();
+    let mut ids = all.iter().flat_map(Rotation::ids).map(|id| &**id);
+    ids.find(|id| !seen.insert(*id))
 }

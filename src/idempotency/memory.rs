@@ -197,7 +197,7 @@ impl Calls {
 }
 
 fn full(calls: usize, of: &str) -> StoreError {
-    StoreError::throttled(format!(
+    StoreError::full(format!(
         "{calls} calls of {of} are remembered, and none of them may be forgotten yet"
     ))
 }

@@ -164,7 +164,12 @@ impl Protection {
                     self.give_up(store, &identity.key, &record, deadline).await;
                     return Ok(Claimed::Known(still_running(begun.elapsed())));
                 }
-                Err(error) if self.idempotency.runs_unprotected && error.is_temporary() => {
+                // A store that is full is there, and knows of calls that must not run twice.
+                Err(error)
+                    if self.idempotency.runs_unprotected
+                        && error.is_temporary()
+                        && !error.is_full() =>
+                {
                     self.release_beside(store, identity.key, record);
                     tracing::error!(%error, "the call runs without protection from repetition");
                     return Ok(Claimed::Run);
@@ -224,6 +229,31 @@ mod tests {
             // Nobody settles the first one: its process has died.
             assert_eq!(claims(&protection, left).await, second, "{left:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_memory_that_is_full_is_no_store_that_is_away() {
+        let idempotency = Idempotency::in_memory().run_without_store();
+        let protection = Protection::new(idempotency, FIXED);
+        let limits = || Limits {
+            tool: Duration::from_secs(1),
+            deadline: None,
+        };
+        let claim = async |number: usize| {
+            let identity = Identity {
+                key: number.to_string(),
+                fingerprint: "print".into(),
+                owner: "owner".into(),
+            };
+            protection.claim(identity, Policy::AtMostOnce, limits).await
+        };
+        for number in 0..10_000 {
+            assert!(matches!(claim(number).await, Ok(Claimed::Recorded(_))));
+        }
+        // It would run, and once more when it is repeated.
+        let refused = claim(10_000).await.err().expect("a refusal");
+        assert_eq!(refused.reason(), "unprotected");
+        assert!(refused.is_temporary());
     }
 
     #[tokio::test]

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 pub struct Record {
     /// Which call wrote it: a unique id. Only that call may change it.
     pub claim: String,
-    /// What was called: a hash of the tool with its version, the input and the user.
+    /// What was called: a hash of the tool with its version, the input, the user and the credentials
+    /// that the call brought.
     pub fingerprint: String,
     /// Who calls: a hash. Stores with limited room share it by owner; others need not keep it.
     pub owner: String,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 
-use super::validator_of;
+use super::{validator_of, walk};
 
 /// Up to how many values a part is explained as a whole.
 const AT_ONCE: usize = 1000;
@@ -56,6 +56,9 @@ pub(super) trait Sink {
     /// A part that is wrong in a way that costs too much to tell.
     fn whole(&mut self, part: Part<'_>);
 
+    /// Whether something was found.
+    fn has_any(&self) -> bool;
+
     /// Whether nothing more is wanted.
     fn is_full(&self) -> bool;
 }
@@ -71,12 +74,19 @@ pub(super) fn explain(validator: &Validator, schema: &Value, value: &Value, sink
     if is_small(value) {
         return hand_over(validator, part, sink);
     }
+    if walk::forbidden_reference(schema).is_some() {
+        // A part's schema may refer to what is elsewhere, and means nothing by itself.
+        return sink.whole(part);
+    }
     let mut explainer = Explainer {
         dialect: schema.get("$schema"),
         validators: HashMap::new(),
         sink,
     };
     explainer.part(part);
+    if !sink.has_any() {
+        sink.whole(part);
+    }
 }
 
 fn is_small(value: &Value) -> bool {
@@ -127,7 +137,10 @@ impl<S: Sink> Explainer<'_, S> {
                     _ => self.sink.whole(part),
                 }
             }
-            (Some(schema), Value::Array(items)) if is_simple => {
+            // Before draft 2020-12 a list of schemas is one for each place.
+            (Some(schema), Value::Array(items))
+                if is_simple && !schema.get("items").is_some_and(Value::is_array) =>
+            {
                 self.own_rules(part, &without_items(schema));
                 self.items(part, schema, items);
             }
@@ -200,9 +213,7 @@ impl<S: Sink> Explainer<'_, S> {
     fn is_valid(&mut self, place: &str, schema: &Value, value: &Value) -> bool {
         self.compile(place, || schema.clone());
         let validator = self.validators.get(place).and_then(Option::as_ref);
-        // One that needs what is elsewhere in the schema cannot tell; so the part is told as a
-        // whole.
-        validator.is_some_and(|validator| validator.is_valid(value))
+        validator.is_none_or(|validator| validator.is_valid(value))
     }
 
     fn compile(&mut self, place: &str, schema: impl FnOnce() -> Value) {
@@ -241,4 +252,33 @@ fn without_fields(schema: &Map<String, Value>) -> Value {
         *others = Value::Bool(true);
     }
     Value::Object(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::schema::Schema;
+
+    /// A part's schema may refer to what is elsewhere in the whole, and means nothing by itself.
+    #[test]
+    fn a_large_value_under_a_schema_with_references_is_told_as_a_whole() {
+        let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}});
+        let schema = Schema::given(json!({
+            "type": "object", "$defs": {"node": node},
+            "properties": {"nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+        }));
+        let mut nodes = vec![json!({"next": {}}); 2000];
+        let right = json!({"nodes": nodes});
+        assert_eq!(schema.check(&right, "input"), Ok(Ok(())));
+        nodes[500] = json!(1);
+        let errors = schema.check(&json!({"nodes": nodes}), "input").unwrap();
+        let whole = [(
+            "input".to_owned(),
+            "Does not satisfy the tool's definition".to_owned(),
+        )];
+        assert_eq!(errors, Err(whole.into()));
+        let places = schema.refused_by(&json!({"nodes": nodes})).unwrap();
+        assert_eq!(places.unwrap(), ["the schema as a whole"]);
+    }
 }

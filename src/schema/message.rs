@@ -64,6 +64,10 @@ impl Sink for Collected {
         self.put(part.path.to_owned(), message.into());
     }
 
+    fn has_any(&self) -> bool {
+        !self.found.is_empty()
+    }
+
     fn is_full(&self) -> bool {
         self.is_full
     }
@@ -279,7 +283,7 @@ pub(super) fn path_of(location: &Location) -> String {
     path
 }
 
-pub(super) fn joined(path: &str, name: &str) -> String {
+pub(crate) fn joined(path: &str, name: &str) -> String {
     let name = clipped(name, LONGEST_NAME);
     if path.is_empty() {
         name.into_owned()

@@ -31,7 +31,15 @@ impl Sink for Places {
     }
 
     fn whole(&mut self, part: Part<'_>) {
-        self.add(part.place.to_owned());
+        let place = match part.place {
+            "" => "the schema as a whole",
+            place => place,
+        };
+        self.add(place.to_owned());
+    }
+
+    fn has_any(&self) -> bool {
+        !self.0.is_empty()
     }
 
     fn is_full(&self) -> bool {

@@ -25,7 +25,13 @@ static RECENT: LazyLock<Recent> = LazyLock::new(|| Recent::new(MOST, MOST_BYTES)
 /// What a secret is found by; none for one that is too short. From now on it is looked for outside
 /// of calls as well.
 pub(crate) fn redactor_of(secret: &Secret) -> Option<Arc<Redactor>> {
-    RECENT.redactor_of(secret)
+    RECENT.redactor_of(secret, false)
+}
+
+/// The same of a secret from the server's own store, which is not forgotten for any that calls
+/// bring.
+pub(crate) fn remember_stored(secret: &Secret) {
+    RECENT.redactor_of(secret, true);
 }
 
 /// The text without any secret that is known. `None` where there are none in it.
@@ -50,6 +56,7 @@ struct Known {
 struct Used {
     redactor: Arc<Redactor>,
     last: AtomicU64,
+    is_stored: bool,
 }
 
 /// Equal where the values are.
@@ -84,21 +91,22 @@ impl Recent {
         }
     }
 
-    fn redactor_of(&self, secret: &Secret) -> Option<Arc<Redactor>> {
+    fn redactor_of(&self, secret: &Secret, is_stored: bool) -> Option<Arc<Redactor>> {
         if secret.expose().trim().len() < SHORTEST {
             return None;
         }
         let now = self.uses.fetch_add(1, Ordering::Relaxed);
         let value = Value(secret.clone());
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(used) = known.values.get(&value) {
+        let used = known.values.get(&value);
+        if let Some(used) = used.filter(|used| used.is_stored || !is_stored) {
             used.last.store(now, Ordering::Relaxed);
             return Some(Arc::clone(&used.redactor));
         }
         drop(known);
         let redactor = Arc::new(Redactor::new(secret.expose(), SHORTEST));
         let mut known = self.locked();
-        known.add(value, &redactor, now);
+        let redactor = known.add(value, redactor, now, is_stored);
         known.shrink(self.most, self.most_bytes);
         drop(known);
         Some(redactor)
@@ -116,23 +124,33 @@ impl Recent {
 }
 
 impl Known {
-    fn add(&mut self, value: Value, redactor: &Arc<Redactor>, now: u64) {
-        // Another call may have been faster.
-        if self.values.contains_key(&value) {
-            return;
+    fn add(
+        &mut self,
+        value: Value,
+        redactor: Arc<Redactor>,
+        now: u64,
+        is_stored: bool,
+    ) -> Arc<Redactor> {
+        // A call may have brought it before, or another call have been faster.
+        if let Some(used) = self.values.get_mut(&value) {
+            used.is_stored |= is_stored;
+            return Arc::clone(&used.redactor);
         }
         self.bytes += redactor.size();
-        self.redaction.add(redactor, &Arc::from(PLACEHOLDER));
+        self.redaction.add(&redactor, &Arc::from(PLACEHOLDER));
         let used = Used {
-            redactor: Arc::clone(redactor),
+            redactor: Arc::clone(&redactor),
             last: AtomicU64::new(now),
+            is_stored,
         };
         self.values.insert(value, used);
+        redactor
     }
 
     fn shrink(&mut self, most: usize, most_bytes: usize) {
         while self.values.len() > most || self.bytes > most_bytes && self.values.len() > 1 {
-            let last = |(_, used): &(&Value, &Used)| used.last.load(Ordering::Relaxed);
+            let last =
+                |(_, used): &(&Value, &Used)| (used.is_stored, used.last.load(Ordering::Relaxed));
             let Some((oldest, _)) = self.values.iter().min_by_key(last) else {
                 return;
             };
@@ -161,7 +179,7 @@ mod tests {
     fn what_was_not_used_for_the_longest_time_goes_first() {
         let recent = Recent::new(3, usize::MAX);
         for number in [0, 1, 2, 0, 3] {
-            assert!(recent.redactor_of(&value(number)).is_some());
+            assert!(recent.redactor_of(&value(number), false).is_some());
         }
         let is_known = |number: usize| recent.redacted(value(number).expose()).is_some();
         assert_eq!([0, 1, 2, 3].map(is_known), [true, false, true, true]);
@@ -171,8 +189,8 @@ mod tests {
     fn any_number_of_values_leaves_a_bounded_number_behind() {
         let recent = Recent::new(10, usize::MAX);
         for number in 0..1000 {
-            recent.redactor_of(&value(number));
-            recent.redactor_of(&value(number));
+            recent.redactor_of(&value(number), false);
+            recent.redactor_of(&value(number), false);
         }
         let known = recent.locked();
         assert_eq!(known.values.len(), 10);
@@ -189,9 +207,41 @@ mod tests {
     fn large_values_count_for_more() {
         let recent = Recent::new(1000, 100_000);
         for number in 0..10 {
-            recent.redactor_of(&Secret::from(format!("{number}{}", "k".repeat(4000))));
+            recent.redactor_of(
+                &Secret::from(format!("{number}{}", "k".repeat(4000))),
+                false,
+            );
         }
         assert!((1..4).contains(&recent.locked().values.len()));
+    }
+
+    #[test]
+    fn what_calls_bring_pushes_nothing_of_the_store_out() {
+        let recent = Recent::new(3, usize::MAX);
+        recent.redactor_of(&value(0), true);
+        recent.redactor_of(&value(1), false);
+        // Known from a call, and then from the store.
+        recent.redactor_of(&value(1), true);
+        for number in 2..100 {
+            recent.redactor_of(&value(number), false);
+        }
+        let is_known = |number: usize| recent.redacted(value(number).expose()).is_some();
+        assert_eq!([0, 1, 98, 99].map(is_known), [true, true, false, true]);
+    }
+
+    #[test]
+    fn a_secret_of_any_shape_is_ready_in_no_time() {
+        let begun = std::time::Instant::now();
+        let many: Vec<_> = (0..2000).map(|number| format!("a{number:07}")).collect();
+        for secret in [many.join(":"), "/".repeat(16_000), "\\".repeat(8_000)] {
+            let recent = Recent::new(1000, usize::MAX);
+            recent.redactor_of(&Secret::from(&*secret), false);
+            let text = format!("x {secret} y {}", "\\".repeat(4000));
+            let redacted = recent.redacted(&text).unwrap();
+            assert!(!redacted.contains(&secret), "{}", redacted.len());
+            assert!(recent.locked().bytes < 2 << 20, "{}", recent.locked().bytes);
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5));
     }
 
     #[test]
@@ -199,10 +249,10 @@ mod tests {
         let recent = Recent::new(1, usize::MAX);
         let first = value(1);
         let weak = Arc::downgrade(&first.0);
-        recent.redactor_of(&first);
+        recent.redactor_of(&first, false);
         drop(first);
         assert_eq!(weak.strong_count(), 1);
-        recent.redactor_of(&value(2));
+        recent.redactor_of(&value(2), false);
         assert_eq!(weak.strong_count(), 0);
     }
 }

@@ -76,9 +76,13 @@ fn without_invalid_headers(json: &str) -> Option<Value> {
     let mut dropped = 0;
     for headers in ["headers", "multiValueHeaders"] {
         if let Some(headers) = event.get_mut(headers).and_then(Value::as_object_mut) {
-            let before = headers.len();
-            headers.retain(|name, value| is_header(name, value));
-            dropped += before - headers.len();
+            headers.retain(|name, value| {
+                let before = dropped;
+                dropped += invalid_in(value);
+                let is_header = !value.is_null() && HeaderName::try_from(name).is_ok();
+                dropped += usize::from(!is_header && dropped == before);
+                is_header
+            });
         }
     }
     if dropped == 0 {
@@ -88,17 +92,25 @@ fn without_invalid_headers(json: &str) -> Option<Value> {
     Some(event)
 }
 
-fn is_header(name: &str, value: &Value) -> bool {
+/// Takes the values that are not valid out, and says how many; null is left where all are gone.
+fn invalid_in(value: &mut Value) -> usize {
     let is_value = |value: &Value| {
         value
             .as_str()
             .is_some_and(|it| HeaderValue::try_from(it).is_ok())
     };
-    let is_valid = match value {
-        Value::Array(values) => values.iter().all(is_value),
-        value => is_value(value),
+    let (invalid, is_gone) = if let Value::Array(values) = value {
+        let before = values.len();
+        values.retain(is_value);
+        (before - values.len(), values.is_empty())
+    } else {
+        let is_gone = !is_value(value);
+        (usize::from(is_gone), is_gone)
     };
-    is_valid && HeaderName::try_from(name).is_ok()
+    if is_gone {
+        *value = Value::Null;
+    }
+    invalid
 }
 
 fn of_rest(event: ApiGatewayProxyRequest) -> Event {

@@ -3,12 +3,13 @@
 //! Read from what the platform says of the request, never from the request's headers, which
 //! anybody can send.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use lambda_http::aws_lambda_events::apigw::{
     ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequestContext,
 };
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::Caller;
 
@@ -41,38 +42,71 @@ fn of_iam(arn: Option<&str>, cognito: Option<&str>) -> Option<Caller> {
 
 fn of_authorizer(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Caller> {
     let of_jwt = authorizer.jwt.as_ref().map(|jwt| {
-        let claim = |name: &str| jwt.claims.get(name).map(String::as_str);
-        of_claims(claim)
+        let claims = jwt
+            .claims
+            .iter()
+            .map(|(name, value)| (&**name, Value::from(&**value)));
+        of_claims(&claims.collect())
     });
     let principal = of_jwt.or_else(|| of_fields(&authorizer.fields))?.into();
     Some(Caller::Authorizer { principal })
 }
 
+type Claims<'a> = BTreeMap<&'a str, Value>;
+
 /// RFC 7519, 4.1.2: a subject is unique for its issuer.
-fn of_claims<'a>(claim: impl Fn(&str) -> Option<&'a str>) -> String {
+fn of_claims(claims: &Claims<'_>) -> String {
+    let claim = |name: &str| claims.get(name)?.as_str();
     // What tokens of programs have in its place.
-    let subject = claim("sub").or_else(|| claim("client_id"));
-    let parts = [claim("iss"), subject];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    match claim("sub").or_else(|| claim("client_id")) {
+        Some(subject) => [claim("iss"), Some(subject)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" "),
+        None => hash_of(claims),
+    }
 }
 
 /// What a Lambda authorizer gives, and in REST APIs a Cognito user pool.
 fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
-    let text = |name: &str| fields.get(name)?.as_str();
+    let text = |name: &str| fields.get(name)?.as_str().filter(|it| !it.is_empty());
     if let Some(claims) = fields.get("claims").and_then(Value::as_object) {
-        return Some(of_claims(|name| claims.get(name)?.as_str()));
+        let claims = claims.iter().map(|(name, value)| (&**name, value.clone()));
+        return Some(of_claims(&claims.collect()));
     }
-    let named = text("principalId").or_else(|| text("sub"));
-    if let Some(named) = named.filter(|it| !it.is_empty()) {
+    if let Some(named) = text("principalId").or_else(|| text("sub")) {
         return Some(named.to_owned());
     }
-    // REST APIs add how long the authorizer took.
-    let fields = fields
+    let fields: Claims<'_> = fields
         .iter()
-        .filter(|(name, _)| *name != "integrationLatency");
-    let mut all: Vec<_> = fields
-        .map(|(name, value)| format!("{name}={value}"))
+        .map(|(name, value)| (&**name, value.clone()))
         .collect();
-    all.sort_unstable();
-    (!all.is_empty()).then(|| all.join(" "))
+    (!fields.is_empty()).then(|| hash_of(&fields))
+}
+
+/// Who gives no name is known by all that is said of them, but for what changes from token to token
+/// and from request to request. A hash: there may be tokens among it.
+fn hash_of(claims: &Claims<'_>) -> String {
+    const CHANGING: [&str; 8] = [
+        "auth_time",
+        "exp",
+        "iat",
+        "integrationLatency",
+        "jti",
+        "nbf",
+        "origin_jti",
+        "requestId",
+    ];
+    let mut hash = Sha256::new();
+    for (name, value) in claims.iter().filter(|(name, _)| !CHANGING.contains(name)) {
+        let text = value.to_string();
+        for part in [*name, &*text] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+    }
+    let hash = hash.finalize();
+    let half = hash.first_chunk().expect("a SHA-256 has 32 bytes");
+    format!("{:032x}", u128::from_be_bytes(*half))
 }

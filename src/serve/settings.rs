@@ -20,6 +20,13 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     if server.auth.is_none() {
         server.auth = Some(chosen_auth(on_lambda)?);
     }
+    if let Some(id) = server.auth.as_ref().and_then(Auth::shared_secret) {
+        let text = format!(
+            "the secret '{id}' is named twice among those of callers, who are kept apart by them; \
+             write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, TOOLS_JWT_SECRET_IDS)"
+        );
+        return Err(WrongChoice(text).into());
+    }
     if server.secrets.is_none() {
         server.secrets = Some(chosen_secrets(on_lambda)?);
     }

@@ -8,6 +8,7 @@ use std::{
     borrow::Cow,
     cell::{Cell, RefCell},
     fmt,
+    sync::LazyLock,
 };
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -18,6 +19,9 @@ use crate::text::clipped;
 /// How many values a request may have for each byte that it may have: 52,428 in 1 MiB. Each number,
 /// text, array and object counts; in memory one takes about 100 bytes, and up to 400.
 const VALUES_PER_BYTE: f64 = 0.05;
+
+/// Whatever the owner allows, a call and its context have to fit.
+const LEAST_VALUES: usize = 1000;
 
 /// How deep arrays and objects may lie in each other.
 pub(crate) const DEEPEST: usize = 64;
@@ -50,7 +54,8 @@ pub(crate) fn most_values(largest_request: usize) -> usize {
         clippy::cast_sign_loss,
         reason = "Lambda takes 6 MB"
     )]
-    return (largest_request as f64 * VALUES_PER_BYTE) as usize;
+    let values = (largest_request as f64 * VALUES_PER_BYTE) as usize;
+    values.max(LEAST_VALUES)
 }
 
 /// Reads what is wanted of a JSON text, at most this many values. A field that is there twice is
@@ -210,6 +215,11 @@ impl<'de> Visitor<'de> for Place<'_> {
         // Room for one field: most of the objects that are many have few, and room is not given back.
         let mut object = Map::with_capacity(1);
         while let Some(Name(name)) = fields.next_key()? {
+            if name == NUMBER && object.is_empty() && *NUMBERS_ARE_MAPS {
+                let digits: String = fields.next_value()?;
+                let number = digits.parse().map_err(A::Error::custom)?;
+                return Ok(Value::Number(number));
+            }
             let Some(shape) = self.shape.of_field(&name) else {
                 fields.next_value::<IgnoredAny>()?;
                 continue;
@@ -229,6 +239,33 @@ impl<'de> Visitor<'de> for Place<'_> {
         Ok(Value::Object(object))
     }
 }
+
+/// What `serde_json` calls numbers, where some other crate of the program has switched on its feature
+/// `arbitrary_precision`.
+const NUMBER: &str = "$serde_json::private::Number";
+
+/// Whether it has. Then numbers come as maps, as they do to `serde_json`'s own values.
+static NUMBERS_ARE_MAPS: LazyLock<bool> = LazyLock::new(|| {
+    struct IsMap;
+    impl<'de> Visitor<'de> for IsMap {
+        type Value = bool;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number")
+        }
+
+        fn visit_u64<E: Error>(self, _: u64) -> Result<bool, E> {
+            Ok(false)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
+            fields.next_entry::<IgnoredAny, IgnoredAny>()?;
+            Ok(true)
+        }
+    }
+    let mut number = serde_json::Deserializer::from_str("1");
+    number.deserialize_any(IsMap).unwrap_or(false)
+});
 
 /// Names come from the caller and may be of any length; this is in bytes.
 const LONGEST_NAME: usize = 64;
@@ -269,47 +306,6 @@ impl<'de> serde::Deserialize<'de> for Name<'de> {
         }
         deserializer.deserialize_str(Text)
     }
-}
-
-/// Whether a JSON text has an integer that would lose digits: one beyond 64 bits that no float is.
-pub(super) fn has_unkept_integer(json: &[u8]) -> bool {
-    /// Fewer digits always fit.
-    const SHORTEST: usize = 19;
-    let mut at = 0;
-    let mut is_in_text = false;
-    while let Some(&byte) = json.get(at) {
-        match byte {
-            b'\\' if is_in_text => at += 1,
-            b'"' => is_in_text = !is_in_text,
-            b'-' | b'0'..=b'9' if !is_in_text => {
-                let is_of_number =
-                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
-                let length = json[at..].iter().take_while(|it| is_of_number(it)).count();
-                let number = &json[at..at + length];
-                if length >= SHORTEST && is_unkept(number) {
-                    return true;
-                }
-                at += length;
-                continue;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    false
-}
-
-fn is_unkept(number: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(number) else {
-        return false;
-    };
-    let is_integer = !text.contains(['.', 'e', 'E']);
-    if !is_integer || text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok() {
-        return false;
-    }
-    // The digits of the float that it becomes.
-    text.parse::<f64>()
-        .is_ok_and(|float| format!("{float:.0}") != text)
 }
 
 #[cfg(test)]
@@ -403,31 +399,6 @@ mod tests {
             r#"{"other": [1,]}"#,
         ] {
             assert!(refusal(text).starts_with("not JSON"), "{text}");
-        }
-    }
-
-    #[test]
-    fn integers_that_would_lose_digits_are_seen() {
-        for text in [
-            "18446744073709551617",
-            r#"{"a": [-9223372036854775809]}"#,
-            r#"{"a": "x\"", "b": 123456789012345678901234567890}"#,
-        ] {
-            assert!(has_unkept_integer(text.as_bytes()), "{text}");
-        }
-        for text in [
-            "18446744073709551615",
-            "-9223372036854775808",
-            "100000000000000000000",
-            "18446744073709551616",
-            "1.2345678901234567890123",
-            "1e400",
-            "12345678901234567890123e0",
-            r#"{"a": "123456789012345678901234567890"}"#,
-            r#"{"a\"123456789012345678901234567890": 1}"#,
-            "",
-        ] {
-            assert!(!has_unkept_integer(text.as_bytes()), "{text}");
         }
     }
 }

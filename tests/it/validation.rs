@@ -459,6 +459,10 @@ async fn a_large_input_under_a_complicated_schema_is_told_as_a_whole() {
     let schema = json!({"type": "array", "prefixItems": [{"type": "string"}], "items": {}});
     let found = messages(schema, json!(vec![1; 5000])).await;
     assert_eq!(found["p"], "Does not satisfy the tool's definition");
+    // Draft 7 writes it like this.
+    let schema = json!({"type": "array", "items": [{"type": "string"}]});
+    let found = messages(schema, json!(vec![1; 5000])).await;
+    assert_eq!(found["p"], "Does not satisfy the tool's definition");
     // Rules of the list itself are told all the same.
     let schema = json!({"type": "array", "maxItems": 10, "items": {"type": "integer"}});
     let found = messages(schema, json!(vec![1; 5000])).await;

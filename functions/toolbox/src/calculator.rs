@@ -65,15 +65,12 @@ async fn add_exactly(input: AddExactly) -> Result<Sum, Failure> {
     // Whole numbers are added as such: as floats they may have been rounded before.
     let whole = a.as_i128().zip(b.as_i128()).map(|(a, b)| a + b);
     let float = |number: &Number| number.as_f64().unwrap_or(f64::INFINITY);
-    let Sum(sum) = add_finite(Add {
-        a: float(&a),
-        b: float(&b),
-    })
-    .await?;
+    let (a, b) = (float(&a), float(&b));
+    let Sum(sum) = add_finite(Add { a, b }).await?;
     match whole {
         #[expect(clippy::cast_precision_loss, reason = "floats have all of these")]
         Some(whole) if whole.unsigned_abs() <= 1 << 53 => return Ok(Sum(whole as f64)),
-        None if sum.abs() < EXACT => return Ok(Sum(sum)),
+        None if [a, b, sum].iter().all(|number| number.abs() < EXACT) => return Ok(Sum(sum)),
         _ => {}
     }
     Err(Failure::new("The sum cannot be represented exactly")
@@ -111,6 +108,7 @@ mod tests {
             ("9e15", "9e15"),
             ("9007199254740992", "1"),
             ("9007199254740992", "0.5"),
+            ("9007199254740993.0", "-1"),
             ("-9007199254740992", "-1"),
             ("18446744073709551615", "1"),
         ] {

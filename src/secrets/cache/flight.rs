@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::{
     StoreError,
-    secrets::{Read, SecretStore, recent::redactor_of},
+    secrets::{Read, SecretStore, recent::remember_stored},
     store_error::within,
 };
 
@@ -27,7 +27,7 @@ pub(super) async fn asked(store: &dyn SecretStore, ids: &[String], limit: Durati
     let reads = reads.unwrap_or_else(|error| vec![Err(error); ids.len()]);
     // What is read here may show up anywhere, not only in the calls that have declared it.
     for secret in reads.iter().flatten().flatten() {
-        redactor_of(secret);
+        remember_stored(secret);
     }
     reads
 }

@@ -17,6 +17,13 @@ use super::spelled::{HEAD, head_of};
 /// Words that are no secrets by themselves are no longer, and have nothing but letters.
 const LONGEST_WORD: usize = 15;
 
+/// More parts of one secret are not looked for by themselves.
+const MOST_PARTS: usize = 256;
+
+/// Larger values are looked for in base64 and hex as they are only, not in other encodings before:
+/// each is as long as the value, and longer.
+const LARGE: usize = 1024;
+
 /// RFC 3986, 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -98,6 +105,9 @@ fn bytes(mut text: Text) -> Zeroizing<Vec<u8>> {
 
 /// What becomes base64 or hex: the value, or the JSON, URL or form that it is in.
 fn encoded(value: &str) -> Vec<Text> {
+    if value.len() > LARGE {
+        return vec![Zeroizing::new(value.to_owned())];
+    }
     let room = || String::with_capacity(value.len() * 3);
     let mut reserved = Zeroizing::new(room());
     reserved.extend(utf8_percent_encode(value, RESERVED));
@@ -182,6 +192,9 @@ fn parts_of(secret: &str, shortest: usize) -> Vec<Text> {
                 let is_one = part.len() >= shortest && !is_word(&part) && *part != secret;
                 if is_one && !parts.contains(&part) {
                     parts.push(part);
+                }
+                if parts.len() >= MOST_PARTS {
+                    return parts;
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! which of them a text is in. Decoding it as a whole would lose what only looks like an escape: in
 //! `C:\newest-key`, the `n` is the first letter of a secret. So each position keeps every reading.
 
-use std::collections::HashSet;
+use std::{cell::Cell, collections::HashSet};
 
 /// The number of bytes that a search begins with.
 pub(super) const HEAD: usize = 6;
@@ -14,10 +14,15 @@ pub(super) const HEAD: usize = 6;
 const MOST_READINGS: usize = 16;
 const MOST_WAYS: usize = 1000;
 
+/// How many steps one text may take in all. What is left after them counts as secret: no text may
+/// take seconds, and none show a secret for being difficult.
+const MOST_STEPS: usize = 2_000_000;
+
 pub(super) struct Spelled<'t> {
     text: &'t [u8],
     /// Those that start last come first.
     escapes: Vec<Escape>,
+    steps: Cell<usize>,
 }
 
 /// Several characters that may stand for one.
@@ -54,6 +59,7 @@ impl<'t> Spelled<'t> {
         let mut this = Self {
             text: text.as_bytes(),
             escapes: Vec::new(),
+            steps: Cell::new(MOST_STEPS),
         };
         // From the end, so that what follows an escape is known already, escapes in it included.
         let mut end = text.len();
@@ -129,6 +135,10 @@ impl<'t> Spelled<'t> {
         let mut tried = HashSet::new();
         let mut next = Some((at, searched));
         while let Some((at, left)) = next {
+            let Some(steps) = self.steps.get().checked_sub(1) else {
+                return Some(self.text.len());
+            };
+            self.steps.set(steps);
             let Some(first) = left.first() else {
                 end = end.max(Some(at));
                 next = open.pop();

@@ -188,7 +188,7 @@ fn put(line: &mut Vec<u8>, value: impl Serialize) {
 
 impl Visit for Fields<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field, value);
+        self.put_number(field, value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {

@@ -63,6 +63,7 @@ impl Refusal {
             Rejection::Missing(_)
             | Rejection::Unauthorizable(_)
             | Rejection::Unprotected(_)
+            | Rejection::Busy
             | Rejection::Unavailable => (StatusCode::OK, UNAVAILABLE),
         };
         Self {
@@ -111,6 +112,7 @@ impl Refusal {
             }
             Rejection::Unauthorizable(_)
             | Rejection::Undecided
+            | Rejection::Busy
             | Rejection::Unprotected(_)
             | Rejection::Unavailable => super::oxp::UNAVAILABLE.to_owned(),
             // In the same words, or what only OXP's calls can name.

@@ -21,7 +21,7 @@ use crate::{
     id::Selector,
     rejection::Rejection,
     wire::{
-        LONGEST_ID,
+        LONGEST_ID, integers,
         json::{self, Shape, Unread},
         log::Names,
     },
@@ -94,7 +94,7 @@ pub(super) fn decode(
             return Decoded::refused(None, INVALID_REQUEST, detail);
         }
         Some((_, None)) => {
-            let detail = "'id' must be a string or a number of at most 256 characters.";
+            let detail = "'id' must be a string or a number of at most 256 bytes.";
             return Decoded::refused(None, INVALID_REQUEST, detail);
         }
         Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
@@ -136,7 +136,7 @@ pub(super) fn decode(
         call_id: Some(call_id).filter(|id| !id.is_empty()),
         made_id: None,
         is_large: body.len() > LARGE,
-        has_unkept_integer: json::has_unkept_integer(body),
+        unkept_integers: integers::unkept(body, &["params"]),
         trace_id: None,
         input,
         given: Given::default(),
@@ -231,14 +231,15 @@ impl<'de> Visitor<'de> for OnlyId {
 /// The text of an id, by which a repeated call is known. It comes back in the answer, which must
 /// not become too large to send.
 fn id_in(id: &RawValue) -> Option<String> {
-    if id.get().len() > LONGEST_ID {
-        return None;
-    }
-    match serde_json::from_str(id.get()).ok()? {
-        Value::String(text) => Some(text),
-        Value::Number(_) => Some(id.get().to_owned()),
-        _ => None,
-    }
+    let is_text = id.get().starts_with('"');
+    let text = if is_text {
+        serde_json::from_str(id.get()).ok()?
+    } else {
+        // A number, digit by digit.
+        serde_json::from_str::<serde_json::Number>(id.get()).ok()?;
+        id.get().to_owned()
+    };
+    (text.len() <= LONGEST_ID).then_some(text)
 }
 
 fn selector_of(method: &str, document: &Document, toolkit: &Toolkit) -> Result<Selector, Refusal> {

@@ -108,6 +108,10 @@ impl<'a> ErrorBody<'a> {
                     ),
                 )
             }
+            Rejection::Busy => Self::plain(
+                UNAVAILABLE,
+                "Other large requests are being worked on. Nothing was run.",
+            ),
             Rejection::Missing(missing) => missing_requirements(missing),
             Rejection::Misdefined { tool, detail } => Self::plain(
                 "This tool cannot be called because of a mistake in its definition",

@@ -18,7 +18,7 @@ use crate::{
     call::{Call, Given, heavy::LARGE},
     rejection::Rejection,
     wire::{
-        LONGEST_ID,
+        LONGEST_ID, LONGEST_SECRET, integers,
         json::{self, Shape, Unread},
         log::Names,
     },
@@ -65,6 +65,9 @@ const BODY: Shape = call_fields!(("$schema", Shape::Scalar), ("request", call_fi
 /// The body of `GET /tools`.
 const LIST: Shape = Shape::Fields(&[("$schema", Shape::Scalar)]);
 
+/// Where the input is.
+const INPUTS: [&str; 4] = ["input", "inputs", "request.input", "request.inputs"];
+
 const NAMES: Shape = Shape::Fields(&[
     ("tool_id", Shape::Scalar),
     ("call_id", Shape::Scalar),
@@ -94,7 +97,7 @@ impl Decoded {
     fn measured(mut self, body: &[u8]) -> Self {
         if let Ok(call) = &mut self.call {
             call.is_large = body.len() > LARGE;
-            call.has_unkept_integer = json::has_unkept_integer(body);
+            call.unkept_integers = integers::unkept(body, &INPUTS);
         }
         self
     }
@@ -240,7 +243,7 @@ impl Request {
             call_id: self.call_id,
             made_id: None,
             is_large: false,
-            has_unkept_integer: false,
+            unkept_integers: Vec::new(),
             trace_id: self.trace_id,
             input: Value::Object(self.input),
             given: self.given,
@@ -327,9 +330,22 @@ impl<'a> Fields<'a> {
                 let text = item.text(name)?;
                 text.ok_or_else(|| wrong(&format!("{path}{name}"), "is missing"))
             };
-            Ok((text("id")?, Secret::from(text(value)?)))
+            let (id, secret) = (text("id")?, text(value)?);
+            if secret.len() > LONGEST_SECRET {
+                let what = format!("must have at most {LONGEST_SECRET} bytes");
+                return Err(wrong(&format!("{path}{value}"), &what));
+            }
+            Ok((id, Secret::from(secret)))
         };
-        items.into_iter().enumerate().map(item_of).collect()
+        let mut secrets = BTreeMap::new();
+        for (index, item) in items.into_iter().enumerate() {
+            let (id, secret) = item_of((index, item))?;
+            if secrets.insert(id, secret).is_some() {
+                let path = format!("{}{name}[{index}].id", self.path);
+                return Err(wrong(&path, "is there twice"));
+            }
+        }
+        Ok(secrets)
     }
 
     fn wrong(&self, name: &str, what: &str) -> Rejection {

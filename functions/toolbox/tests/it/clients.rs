@@ -145,7 +145,9 @@ fn events() -> Vec<PathBuf> {
                 "opentool-key",
                 "opentool-off",
                 "opentool-user",
+                "platform",
                 "secrets",
+                "tenants",
                 "undecided",
             ];
             !others.iter().any(|name| folder.ends_with(name))

@@ -181,7 +181,7 @@ async fn an_id_comes_back_as_it_came() {
             assert!(body.ends_with(&format!(r#","id":{id}}}"#)), "{body}");
         }
     }
-    let too_long = format!("\"{}\"", "x".repeat(255));
+    let too_long = format!("\"{}\"", "x".repeat(257));
     let call =
         format!(r#"{{"jsonrpc": "2.0", "method": "System_GetTimestamp", "id": {too_long} }}"#);
     let request = Request::post("/opentool/call")
