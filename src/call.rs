@@ -37,7 +37,7 @@ use crate::{
 };
 
 use gather::Found;
-use heavy::Heavy;
+use heavy::Turn;
 pub(crate) use run::{Outcome, Output};
 
 /// How long a tool may take unless it [says otherwise](crate::Tool::timeout).
@@ -56,8 +56,8 @@ pub(crate) struct Call {
     /// The id that the server makes for a call that has none.
     pub(crate) made_id: Option<String>,
     pub(crate) trace_id: Option<String>,
-    /// Whether checking the input may take a while.
-    pub(crate) is_large: bool,
+    /// Of a large call, until its input is checked.
+    pub(crate) turn: Option<Turn>,
     /// The parameters that are integers and have lost digits.
     pub(crate) unkept_integers: Vec<String>,
     pub(crate) input: Value,
@@ -131,17 +131,17 @@ impl Resolved {
     /// A large input is checked beside the workers, which go on serving others, and for no longer
     /// than the call may take.
     pub(crate) async fn validate(
-        self,
+        mut self,
         terms: Terms,
         arrival: &Arrival,
         host: &Host,
-        heavy: &Heavy,
     ) -> Result<Valid, Rejection> {
-        if !self.call.is_large {
+        let Some(turn) = self.call.turn.take() else {
             return self.checked(&terms);
-        }
+        };
         let limit = time_left(&self.entry, arrival, host);
-        heavy.run(limit, move || self.checked(&terms)).await?
+        let (checked, _turn) = turn.work(limit, move || self.checked(&terms)).await?;
+        checked
     }
 
     /// The types that check are the tool's, and may panic like the tool itself.

@@ -213,15 +213,15 @@ impl Context {
         }
     }
 
-    /// The text without the call's secrets and tokens, and without those that are known of others:
-    /// what a tool keeps between calls may have them. `None` where there are none in it.
+    /// The text without the call's secrets and tokens, and without those of the server's store: what
+    /// a tool keeps between calls may have them. `None` where there are none in it.
     pub(crate) fn redacted(&self, text: &str) -> Option<String> {
         let own = self.0.confidential().next().and_then(|_| {
             let redaction = self.0.redaction().read();
             let redaction = redaction.unwrap_or_else(PoisonError::into_inner);
             redaction.redacted(text)
         });
-        recent::redacted(own.as_deref().unwrap_or(text)).or(own)
+        recent::without_stored(own.as_deref().unwrap_or(text)).or(own)
     }
 
     /// The time at which the call began. Use it instead of asking the clock, and recorded events

@@ -29,7 +29,7 @@ use crate::{
     authorization::Desk,
     call::{
         Around, Call, DEFAULT_TIMEOUT, Outcome, Terms,
-        heavy::{Heavy, LARGE},
+        heavy::{Heavy, LARGE, Turn},
     },
     host::{Arrival, Host, Invocation},
     idempotency::protection::Protection,
@@ -221,21 +221,25 @@ impl App {
         }
     }
 
-    /// Decodes a body, a large one beside the workers.
+    /// Decodes a body, a large one beside the workers and in its turn.
     async fn decoded<T: Send + 'static>(
         self: &Arc<Self>,
         admitted: &Admitted,
         decode: impl FnOnce(&Self, &HeaderMap, &[u8]) -> T + Send + 'static,
-    ) -> Result<T, Rejection> {
+    ) -> Result<(T, Option<Turn>), Rejection> {
         let Admitted { headers, body, .. } = admitted;
         if body.len() <= LARGE {
-            return Ok(decode(self, headers, body));
+            return Ok((decode(self, headers, body), None));
         }
-        let left = admitted.arrival.invocation.time_left(self.host.now());
-        let limit = left.unwrap_or(DEFAULT_TIMEOUT);
+        let left = || {
+            let left = admitted.arrival.invocation.time_left(self.host.now());
+            left.unwrap_or(DEFAULT_TIMEOUT)
+        };
+        let turn = self.heavy.turn(left()).await?;
         let (app, headers, body) = (Arc::clone(self), headers.clone(), body.clone());
         let decoding = move || decode(&app, &headers, &body);
-        self.heavy.run(limit, decoding).await
+        let (decoded, turn) = turn.work(left(), decoding).await?;
+        Ok((decoded, Some(turn)))
     }
 
     /// Takes a call through all its stages.
@@ -275,9 +279,7 @@ impl App {
             remembers_calls: self.protection.is_on(),
             takes_secrets: self.secrets.may_come_from_calls(),
         };
-        let valid = resolved
-            .validate(terms, &arrival, &self.host, &self.heavy)
-            .await?;
+        let valid = resolved.validate(terms, &arrival, &self.host).await?;
         let invocation = arrival.invocation.clone();
         let around = Around {
             host: self.host.clone(),

@@ -29,7 +29,8 @@ pub enum Caller {
     /// Whom an authorizer of API Gateway has let through, for a server that asks for nothing
     /// itself.
     Authorizer {
-        /// A JWT's issuer and subject, or what a Lambda authorizer calls it.
+        /// `jwt ISSUER SUBJECT`, `client ISSUER CLIENT_ID`, `lambda PRINCIPAL`, or `hash …` of what an
+        /// authorizer says that names nobody. Blanks in the parts are `%20`.
         principal: Arc<str>,
     },
 }

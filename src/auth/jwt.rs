@@ -8,10 +8,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, crypto::aws_lc, errors::ErrorKind,
 };
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::rotation::Rotation;
 use crate::Secret;
@@ -58,6 +60,14 @@ struct Claims {
 enum Audience {
     One(String),
     Several(Vec<String>),
+}
+
+/// Whether the header has a `crit` that says nothing, which the parser takes for none.
+fn has_null_crit(token: &[u8]) -> bool {
+    let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
+    let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
+    let header: Value = serde_json::from_slice(&header).unwrap_or_default();
+    header.get("crit").is_some()
 }
 
 impl Jwt {
@@ -110,14 +120,14 @@ impl Jwt {
         Err(Refusal { why, is_signed })
     }
 
-    fn claims_of(token: &[u8], secret: &str) -> Result<Claims, &'static str> {
+    fn claims_of(given: &[u8], secret: &str) -> Result<Claims, &'static str> {
         let mut only_signature = Validation::new(Algorithm::HS256);
         only_signature.required_spec_claims.clear();
         only_signature.validate_exp = false;
         only_signature.validate_aud = false;
         let key = DecodingKey::from_secret(secret.as_bytes());
         let token: TokenData<Claims> =
-            jsonwebtoken::decode(token, &key, &only_signature).map_err(|error| {
+            jsonwebtoken::decode(given, &key, &only_signature).map_err(|error| {
                 match error.kind() {
                     ErrorKind::InvalidSignature => "the JWT's signature does not fit",
                     ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
@@ -125,7 +135,7 @@ impl Jwt {
                 }
             })?;
         // RFC 7515, 4.1.11: extensions that must be understood, and are not.
-        if token.header.crit.is_some() {
+        if token.header.crit.is_some() || has_null_crit(given) {
             return Err("the JWT has a crit header");
         }
         Ok(token.claims)

@@ -1,18 +1,13 @@
 //! Work on large requests: beside the workers, one at a time.
 //!
 //! Decoding and checking a megabyte takes milliseconds to seconds, in which a worker would serve
-//! nobody else. One at a time, because each thread that allocates keeps what it has freed for itself:
-//! on many threads at once, requests of a kind that comes once a day would hold memory for good.
+//! nobody else, and many times its size in memory, which each thread that allocates keeps for itself
+//! once it is freed. So a large request has its turn from its decoding to the end of its check, and
+//! the others wait.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::rejection::Rejection;
 
@@ -23,6 +18,11 @@ pub(crate) const LARGE: usize = 32 * 1024;
 #[derive(Clone)]
 pub(crate) struct Heavy(Arc<Semaphore>);
 
+/// The turn of one large request, until it is dropped.
+pub(crate) struct Turn {
+    _permit: OwnedSemaphorePermit,
+}
+
 impl Default for Heavy {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(1)))
@@ -30,32 +30,31 @@ impl Default for Heavy {
 }
 
 impl Heavy {
-    /// Does the work, waiting for its turn included, within this time. Work that is late goes on
-    /// until it is done, and its turn with it.
-    pub(crate) async fn run<T: Send + 'static>(
-        &self,
+    /// Waits for a turn, for no longer than this.
+    pub(crate) async fn turn(&self, limit: Duration) -> Result<Turn, Rejection> {
+        let permit = Arc::clone(&self.0).acquire_owned();
+        match tokio::time::timeout(limit, permit).await {
+            Ok(Ok(permit)) => Ok(Turn { _permit: permit }),
+            Ok(Err(_)) | Err(_) => Err(Rejection::Busy),
+        }
+    }
+}
+
+impl Turn {
+    /// Does work of this turn, within this time. Work that is late goes on until it is done, and its
+    /// turn with it.
+    pub(crate) async fn work<T: Send + 'static>(
+        self,
         limit: Duration,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Rejection> {
-        let turns = Arc::clone(&self.0);
+    ) -> Result<(T, Self), Rejection> {
         let span = tracing::Span::current();
-        let has_begun = Arc::new(AtomicBool::new(false));
-        let begins = Arc::clone(&has_begun);
-        let done = async move {
-            let turn = turns.acquire_owned().await.ok()?;
-            begins.store(true, Ordering::Relaxed);
-            let work = move || {
-                let _turn = turn;
-                span.in_scope(work)
-            };
-            tokio::task::spawn_blocking(work).await.ok()
-        };
-        match tokio::time::timeout(limit, done).await {
-            Ok(Some(result)) => Ok(result),
+        let work = move || (span.in_scope(work), self);
+        match tokio::time::timeout(limit, tokio::task::spawn_blocking(work)).await {
+            Ok(Ok(done)) => Ok(done),
             // The runtime stops: panics of tools are caught in the work itself.
-            Ok(None) => Err(Rejection::Unavailable),
-            Err(_) if has_begun.load(Ordering::Relaxed) => Err(Rejection::CheckTimedOut { limit }),
-            Err(_) => Err(Rejection::Busy),
+            Ok(Err(_)) => Err(Rejection::Unavailable),
+            Err(_) => Err(Rejection::CheckTimedOut { limit }),
         }
     }
 }
@@ -69,12 +68,17 @@ mod tests {
         let heavy = Heavy::default();
         let (short, long) = (Duration::from_millis(50), Duration::from_secs(5));
         let slow = || std::thread::sleep(Duration::from_millis(300));
-        let late = heavy.run(short, slow).await;
+        let turn = heavy.turn(short).await.unwrap();
+        let late = turn.work(short, slow).await;
         assert!(matches!(late, Err(Rejection::CheckTimedOut { .. })));
         // The work goes on, and others wait for it.
-        let waiting = heavy.run(short, || 1).await;
-        assert!(matches!(&waiting, Err(Rejection::Busy)));
-        assert!(waiting.unwrap_err().is_temporary());
-        assert_eq!(heavy.run(long, || 2).await.unwrap(), 2);
+        let busy = heavy.turn(short).await.err().expect("another has its turn");
+        assert!(matches!(busy, Rejection::Busy) && busy.is_temporary());
+        let turn = heavy.turn(long).await.unwrap();
+        let (two, turn) = turn.work(long, || 2).await.ok().unwrap();
+        assert_eq!(two, 2);
+        assert!(heavy.turn(short).await.is_err(), "until it is dropped");
+        drop(turn);
+        assert!(heavy.turn(short).await.is_ok());
     }
 }

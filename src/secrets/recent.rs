@@ -39,6 +39,12 @@ pub(crate) fn redacted(text: &str) -> Option<String> {
     RECENT.redacted(text)
 }
 
+/// The text without those of the server's own store. What other calls bring is left out: their
+/// callers could choose what this one's texts may say.
+pub(crate) fn without_stored(text: &str) -> Option<String> {
+    RECENT.without_stored(text)
+}
+
 struct Recent {
     most: usize,
     most_bytes: usize,
@@ -49,7 +55,9 @@ struct Recent {
 struct Known {
     values: HashMap<Value, Used>,
     bytes: usize,
-    redaction: Redaction,
+    /// Those of the store, and those that calls have brought.
+    stored: Redaction,
+    given: Redaction,
     removed: usize,
 }
 
@@ -85,7 +93,8 @@ impl Recent {
             known: RwLock::new(Known {
                 values: HashMap::new(),
                 bytes: 0,
-                redaction: Redaction::with_room(1 << 14),
+                stored: Redaction::default(),
+                given: Redaction::with_room(1 << 14),
                 removed: 0,
             }),
         }
@@ -114,7 +123,16 @@ impl Recent {
 
     fn redacted(&self, text: &str) -> Option<String> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.redaction.redacted(text)
+        let stored = known.stored.redacted(text);
+        known
+            .given
+            .redacted(stored.as_deref().unwrap_or(text))
+            .or(stored)
+    }
+
+    fn without_stored(&self, text: &str) -> Option<String> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.stored.redacted(text)
     }
 
     /// Nothing in here panics half way through.
@@ -132,12 +150,22 @@ impl Known {
         is_stored: bool,
     ) -> Arc<Redactor> {
         // A call may have brought it before, or another call have been faster.
+        let placeholder = Arc::from(PLACEHOLDER);
         if let Some(used) = self.values.get_mut(&value) {
-            used.is_stored |= is_stored;
+            if is_stored && !used.is_stored {
+                used.is_stored = true;
+                self.given.remove(&used.redactor);
+                self.stored.add(&used.redactor, &placeholder);
+            }
             return Arc::clone(&used.redactor);
         }
         self.bytes += redactor.size();
-        self.redaction.add(&redactor, &Arc::from(PLACEHOLDER));
+        let redaction = if is_stored {
+            &mut self.stored
+        } else {
+            &mut self.given
+        };
+        redaction.add(&redactor, &placeholder);
         let used = Used {
             redactor: Arc::clone(&redactor),
             last: AtomicU64::new(now),
@@ -157,11 +185,13 @@ impl Known {
             let oldest = Value(oldest.0.clone());
             if let Some(used) = self.values.remove(&oldest) {
                 self.bytes -= used.redactor.size();
-                self.redaction.remove(&used.redactor);
+                self.stored.remove(&used.redactor);
+                self.given.remove(&used.redactor);
                 self.removed += 1;
             }
             if self.removed.is_multiple_of(most) {
-                self.redaction.tidy();
+                self.stored.tidy();
+                self.given.tidy();
             }
         }
     }
@@ -198,7 +228,7 @@ mod tests {
         let bytes: usize = redactors.map(|used| used.redactor.size()).sum();
         assert_eq!(known.bytes, bytes);
         assert_eq!(
-            known.redaction.redacted("a-value-0989 a-value-0990"),
+            known.given.redacted("a-value-0989 a-value-0990"),
             Some("a-value-0989 [secret]".to_owned())
         );
     }
@@ -227,6 +257,9 @@ mod tests {
         }
         let is_known = |number: usize| recent.redacted(value(number).expose()).is_some();
         assert_eq!([0, 1, 98, 99].map(is_known), [true, true, false, true]);
+        // And nobody's text is held to what others bring.
+        let is_stored = |number: usize| recent.without_stored(value(number).expose()).is_some();
+        assert_eq!([0, 1, 99].map(is_stored), [true, true, false]);
     }
 
     #[test]

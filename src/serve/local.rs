@@ -7,6 +7,7 @@ mod greeting;
 mod guard;
 mod host_name;
 mod listen;
+mod stream;
 
 use std::{env, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 

@@ -57,15 +57,19 @@ type Claims<'a> = BTreeMap<&'a str, Value>;
 /// RFC 7519, 4.1.2: a subject is unique for its issuer.
 fn of_claims(claims: &Claims<'_>) -> String {
     let claim = |name: &str| claims.get(name)?.as_str();
-    // What tokens of programs have in its place.
-    match claim("sub").or_else(|| claim("client_id")) {
-        Some(subject) => [claim("iss"), Some(subject)]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" "),
-        None => hash_of(claims),
+    let issuer = claim("iss").unwrap_or_default();
+    match (claim("sub"), claim("client_id")) {
+        (Some(subject), _) => joined(["jwt", issuer, subject]),
+        // What tokens of programs have in its place.
+        (None, Some(client)) => joined(["client", issuer, client]),
+        (None, None) => hash_of(claims),
     }
+}
+
+/// The parts with blanks between, in a way that no other parts are the same text.
+fn joined<const N: usize>(parts: [&str; N]) -> String {
+    let parts = parts.map(|part| part.replace('%', "%25").replace(' ', "%20"));
+    parts.join(" ")
 }
 
 /// What a Lambda authorizer gives, and in REST APIs a Cognito user pool.
@@ -76,7 +80,7 @@ fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
         return Some(of_claims(&claims.collect()));
     }
     if let Some(named) = text("principalId").or_else(|| text("sub")) {
-        return Some(named.to_owned());
+        return Some(joined(["lambda", named]));
     }
     let fields: Claims<'_> = fields
         .iter()
@@ -108,5 +112,5 @@ fn hash_of(claims: &Claims<'_>) -> String {
     }
     let hash = hash.finalize();
     let half = hash.first_chunk().expect("a SHA-256 has 32 bytes");
-    format!("{:032x}", u128::from_be_bytes(*half))
+    format!("hash {:032x}", u128::from_be_bytes(*half))
 }

@@ -20,7 +20,7 @@ use http::{
 use serde::Serialize;
 
 use super::{Admitted, App, REPLAY, json::most_values, json_response as send, log::Line, oxp};
-use crate::rejection::Rejection;
+use crate::{call::Call, rejection::Rejection};
 pub(crate) use document::{About, Document};
 use error::Refusal;
 use request::Decoded;
@@ -67,15 +67,16 @@ pub(super) async fn call(app: &Arc<App>, admitted: Admitted, mut line: Line) -> 
         document.map(|document| request::decode(body, document, &app.toolkit, most))
     };
     let decoded = app.decoded(&admitted, decode).await;
-    let Decoded { id, names, call } = match decoded {
-        Ok(Some(decoded)) => decoded,
-        Ok(None) => return oxp::not_found(false),
+    let (Decoded { id, names, call }, turn) = match decoded {
+        Ok((Some(decoded), turn)) => (decoded, turn),
+        Ok((None, _)) => return oxp::not_found(false),
         Err(rejection) => return rejected(rejection, line),
     };
     let largest = admitted.arrival.invocation.largest_answer;
     line.named(NAME, &admitted.caller);
     let result = match call {
         Ok(call) => {
+            let call = Call { turn, ..call };
             let performed = app.perform(call, admitted, &mut line).await;
             performed.map_err(Refusal::of)
         }

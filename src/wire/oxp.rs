@@ -25,7 +25,7 @@ use super::{
     json::most_values,
     log::{self, Line},
 };
-use crate::rejection::Rejection;
+use crate::{call::Call, rejection::Rejection};
 
 pub(crate) use catalogue::Catalogue;
 use dialect::Dialect;
@@ -83,7 +83,7 @@ pub(super) async fn call(app: &Arc<App>, admitted: Admitted, mut line: Line) -> 
     let decode = |app: &App, headers: &HeaderMap, body: &[u8]| {
         request::decode(headers, body, most_values(app.largest_request))
     };
-    let decoded = match app.decoded(&admitted, decode).await {
+    let (decoded, turn) = match app.decoded(&admitted, decode).await {
         Ok(decoded) => decoded,
         Err(rejection) => return rejected(&rejection, line),
     };
@@ -91,7 +91,10 @@ pub(super) async fn call(app: &Arc<App>, admitted: Admitted, mut line: Line) -> 
     let largest = admitted.arrival.invocation.largest_answer;
     line.named(dialect.name(), &admitted.caller);
     let result = match decoded.call {
-        Ok(call) => app.perform(call, admitted, &mut line).await,
+        Ok(call) => {
+            let call = Call { turn, ..call };
+            app.perform(call, admitted, &mut line).await
+        }
         Err(rejection) => {
             line.named_itself(&admitted.headers, &request::names_in(&admitted.body));
             Err(rejection)

@@ -14,24 +14,27 @@ use hyper_util::{
 };
 use tokio::net::{TcpListener, TcpStream};
 
-use super::body;
+use super::{body, stream::Limited};
 
 /// The time from a failure to accept until the next attempt, and so between two warnings.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long clients may take to send a request. Calls take the time of their tools.
+/// How long clients may take to send a request, and to read on. Calls take the time of their tools.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// For its head, counted from the start of the connection or the end of the last answer.
     pub(super) head: Duration,
     /// For its body, counted from the end of the head.
     pub(super) body: Duration,
+    /// To read on in an answer.
+    pub(super) write: Duration,
 }
 
 impl Limits {
     pub(super) const LOCAL: Self = Self {
         head: Duration::from_secs(30),
         body: Duration::from_mins(1),
+        write: Duration::from_secs(30),
     };
 }
 
@@ -53,6 +56,7 @@ pub(super) async fn serve(
             () = &mut stop => break,
             stream = accept(&listener) => stream,
         };
+        let stream = Limited::new(stream, limits.write);
         let connection = http.serve_connection(TokioIo::new(stream), service.clone());
         let connection = open.watch(connection);
         tokio::spawn(async move {

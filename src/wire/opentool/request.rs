@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Toolkit,
-    call::{Call, Given, heavy::LARGE},
+    call::{Call, Given},
     id::Selector,
     rejection::Rejection,
     wire::{
@@ -135,7 +135,7 @@ pub(super) fn decode(
         // What some clients send for what they have not set.
         call_id: Some(call_id).filter(|id| !id.is_empty()),
         made_id: None,
-        is_large: body.len() > LARGE,
+        turn: None,
         unkept_integers: integers::unkept(body, &["params"]),
         trace_id: None,
         input,

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Secret,
-    call::{Call, Given, heavy::LARGE},
+    call::{Call, Given},
     rejection::Rejection,
     wire::{
         LONGEST_ID, LONGEST_SECRET, integers,
@@ -96,7 +96,6 @@ impl Decoded {
 
     fn measured(mut self, body: &[u8]) -> Self {
         if let Ok(call) = &mut self.call {
-            call.is_large = body.len() > LARGE;
             call.unkept_integers = integers::unkept(body, &INPUTS);
         }
         self
@@ -242,7 +241,7 @@ impl Request {
             selector: self.tool_id.parse().map_err(Rejection::InvalidToolId)?,
             call_id: self.call_id,
             made_id: None,
-            is_large: false,
+            turn: None,
             unkept_integers: Vec::new(),
             trace_id: self.trace_id,
             input: Value::Object(self.input),
