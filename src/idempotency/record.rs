@@ -10,7 +10,8 @@ pub struct Record {
     /// What was called: a hash of the tool with its version, the input, the user and the credentials
     /// that the call brought.
     pub fingerprint: String,
-    /// Who calls: a hash. Stores with limited room share it by owner; others need not keep it.
+    /// Who calls, such as `key PARTNER_KEY`; empty where nobody is known. Stores with limited room
+    /// share it by owner; others need not keep it.
     pub owner: String,
     /// Whether the tool must rather not run at all than twice, as
     /// [`run_at_most_once`](crate::Tool::run_at_most_once) says: such a record is never given up

@@ -212,8 +212,12 @@ impl<'de> Visitor<'de> for Place<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         self.reading.count()?;
-        // Room for one field: most of the objects that are many have few, and room is not given back.
-        let mut object = Map::with_capacity(1);
+        // Deep inside, room for one field at first: objects that are many have few, mostly, and room is
+        // not given back.
+        let mut object = match self.depth {
+            ..=2 => Map::new(),
+            _ => Map::with_capacity(1),
+        };
         while let Some(Name(name)) = fields.next_key()? {
             if name == NUMBER && object.is_empty() && *NUMBERS_ARE_MAPS {
                 let digits: String = fields.next_value()?;

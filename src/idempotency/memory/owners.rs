@@ -1,10 +1,11 @@
 //! Who holds how much of the memory, and what of it may go.
 //!
-//! Every question is answered from an index: a claim must not take longer because many calls are
-//! remembered.
+//! What every call asks is answered from an index: a claim must not take longer because many calls
+//! are remembered. Who holds most is looked for among the owners once the memory is full, because
+//! until then nobody asks.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
@@ -13,10 +14,6 @@ use super::{Key, Record, State};
 #[derive(Default)]
 pub(super) struct Owners {
     all: HashMap<Arc<str>, Owner>,
-    /// Owners of records that may be forgotten, by how many records they hold.
-    by_records: BTreeSet<(usize, Arc<str>)>,
-    /// Owners of outcomes, by how many bytes they hold.
-    by_bytes: BTreeSet<(usize, Arc<str>)>,
     bytes: usize,
 }
 
@@ -31,25 +28,37 @@ struct Owner {
 
 impl Owners {
     pub(super) fn add(&mut self, key: &Key, number: u64, record: &Record) {
-        self.change(&record.owner, |owner| {
-            owner.records += 1;
-            owner.bytes += record.size();
-            if is_forgettable(record) {
-                owner.forgettable.insert(number, Arc::clone(key));
-            }
-            if record.size() > 0 {
-                owner.outcomes.insert(number, Arc::clone(key));
-            }
-        });
+        let size = record.size();
+        self.bytes += size;
+        if !self.all.contains_key(&*record.owner) {
+            self.all.insert((&*record.owner).into(), Owner::default());
+        }
+        let Some(owner) = self.all.get_mut(&*record.owner) else {
+            return;
+        };
+        owner.records += 1;
+        owner.bytes += size;
+        if is_forgettable(record) {
+            owner.forgettable.insert(number, Arc::clone(key));
+        }
+        if size > 0 {
+            owner.outcomes.insert(number, Arc::clone(key));
+        }
     }
 
     pub(super) fn remove(&mut self, number: u64, record: &Record) {
-        self.change(&record.owner, |owner| {
-            owner.records -= 1;
-            owner.bytes -= record.size();
-            owner.forgettable.remove(&number);
-            owner.outcomes.remove(&number);
-        });
+        let size = record.size();
+        let Some(owner) = self.all.get_mut(&*record.owner) else {
+            return;
+        };
+        self.bytes -= size;
+        owner.records -= 1;
+        owner.bytes -= size;
+        owner.forgettable.remove(&number);
+        owner.outcomes.remove(&number);
+        if owner.records == 0 {
+            self.all.remove(&*record.owner);
+        }
     }
 
     /// How many bytes of outcomes there are.
@@ -67,38 +76,20 @@ impl Owners {
 
     /// Of the owner with the most records, among those who have one that may be forgotten.
     pub(super) fn oldest_forgettable(&self) -> Option<Key> {
-        let (_, owner) = self.by_records.last()?;
-        self.oldest_forgettable_of(owner)
+        let owners = self.all.values();
+        let owners = owners.filter(|owner| !owner.forgettable.is_empty());
+        oldest(&owners.max_by_key(|owner| owner.records)?.forgettable)
     }
 
     /// Of the owner with the most bytes.
     pub(super) fn oldest_outcome(&self) -> Option<Key> {
-        let (_, owner) = self.by_bytes.last()?;
-        oldest(&self.all.get(owner)?.outcomes)
-    }
-
-    fn change(&mut self, name: &str, change: impl FnOnce(&mut Owner)) {
-        let entry = self.all.remove_entry(name);
-        let (name, mut owner) = entry.unwrap_or_else(|| (name.into(), Owner::default()));
-        self.by_records.remove(&(owner.records, Arc::clone(&name)));
-        self.by_bytes.remove(&(owner.bytes, Arc::clone(&name)));
-        self.bytes -= owner.bytes;
-        change(&mut owner);
-        self.bytes += owner.bytes;
-        if !owner.forgettable.is_empty() {
-            self.by_records.insert((owner.records, Arc::clone(&name)));
-        }
-        if owner.bytes > 0 {
-            self.by_bytes.insert((owner.bytes, Arc::clone(&name)));
-        }
-        if owner.records > 0 {
-            self.all.insert(name, owner);
-        }
+        let owners = self.all.values();
+        oldest(&owners.max_by_key(|owner| owner.bytes)?.outcomes)
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty() && self.by_records.is_empty() && self.by_bytes.is_empty()
+        self.all.is_empty()
     }
 }
 
