@@ -19,6 +19,9 @@ use crate::{
 const SECRET: &str = "stored-Xmark-0123456789";
 const MARK: &str = "Xmark";
 
+/// Beside other tests on two cores. Without the limits it took five to ten seconds, or for ever.
+const SOON: Duration = Duration::from_secs(2);
+
 /// More than enough for what is answered in time.
 const LIMIT: Option<Duration> = Some(Duration::from_secs(10));
 
@@ -92,7 +95,7 @@ async fn a_tool_that_keeps_its_thread_or_never_ends_is_answered_in_time() {
     for kind in ["block", "hang"] {
         let begun = Instant::now();
         let answer = answered(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
-        assert!(begun.elapsed() < Duration::from_millis(1500), "{kind}");
+        assert!(begun.elapsed() < SOON, "{kind}");
         assert_eq!(
             answer["error"]["message"],
             "The tool did not finish in time"
@@ -101,7 +104,7 @@ async fn a_tool_that_keeps_its_thread_or_never_ends_is_answered_in_time() {
         // Also while the thread is still kept.
         let begun = Instant::now();
         is_well(&mut platform).await;
-        assert!(begun.elapsed() < Duration::from_millis(500), "{kind}");
+        assert!(begun.elapsed() < SOON, "{kind}");
     }
     // The platform's deadline counts as well.
     let short = Some(Duration::from_millis(600));
@@ -300,11 +303,7 @@ async fn no_body_takes_the_memory() {
             assert!(!failed, "{what}: {answer}");
             let status = answer["statusCode"].as_u64().unwrap();
             assert!([400, 422].contains(&status), "{what}: {answer}");
-            assert!(
-                begun.elapsed() < Duration::from_secs(1),
-                "{what}: {:?}",
-                begun.elapsed()
-            );
+            assert!(begun.elapsed() < SOON, "{what}: {:?}", begun.elapsed());
         }
     };
     is_well(&mut platform).await;
@@ -320,11 +319,7 @@ async fn no_body_takes_the_memory() {
         let event = calling(&with_secret(&secret), &[]);
         let answer = answered(&mut platform, event, LIMIT).await;
         assert_eq!(answer["error"]["developer_message"], "with [secret]");
-        assert!(
-            begun.elapsed() < Duration::from_secs(1),
-            "{:?}",
-            begun.elapsed()
-        );
+        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     }
     let after = memory_of(&platform.function);
     println!("{before} bytes, then {after}");
@@ -354,7 +349,7 @@ async fn large_bodies_keep_nobody_else_waiting() {
         slowest = slowest.max(begun.elapsed());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    assert!(slowest < SOON, "{slowest:?}");
     let mut answered = 0;
     for sender in senders {
         // A body that is not read to its end breaks off: what is too large is refused before.
