@@ -30,10 +30,10 @@ use crate::{
     rejection::Rejection,
     schema,
     secrets::SecretCache,
+    text::LONGEST_ID,
     tool::Prepared,
     toolkit::{Chosen, Entry, NotFound},
     trace::spans::Spans,
-    wire::LONGEST_ID,
 };
 
 use gather::Found;

@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+/// The longest id that a caller may choose for a call or a user, in bytes. `OpenID` Connect Core
+/// 1.0, 8, gives a `sub` 255.
+pub(crate) const LONGEST_ID: usize = 256;
+
 /// The beginning of a text of more than this many bytes, with an ellipsis behind it.
 pub(crate) fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     let end = text.floor_char_boundary(longest);

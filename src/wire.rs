@@ -44,10 +44,6 @@ use log::Line;
 /// Says that an answer is an earlier one's.
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-/// The longest id that a caller may choose for a call or a user, in bytes. `OpenID` Connect Core
-/// 1.0, 8, gives a `sub` 255.
-pub(crate) const LONGEST_ID: usize = 256;
-
 /// The longest secret or token that a call may bring, in bytes: each is looked for in many forms.
 const LONGEST_SECRET: usize = 16 * 1024;
 

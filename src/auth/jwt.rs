@@ -4,6 +4,7 @@
 //! against the time of the call instead of the machine's, so that recorded events have one answer.
 
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -13,7 +14,7 @@ use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, crypto::aws_lc, errors::ErrorKind,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::rotation::Rotation;
 use crate::Secret;
@@ -62,12 +63,14 @@ enum Audience {
     Several(Vec<String>),
 }
 
-/// Whether the header has a `crit` that says nothing, which the parser takes for none.
-fn has_null_crit(token: &[u8]) -> bool {
+/// Whether the header has a `crit`, of any value (the parser takes `null` for an absent one), or
+/// cannot be read, and so may have one.
+fn has_crit(token: &[u8]) -> bool {
     let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
     let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
-    let header: Value = serde_json::from_slice(&header).unwrap_or_default();
-    header.get("crit").is_some()
+    serde_json::from_slice::<HashMap<String, &RawValue>>(&header)
+        .ok()
+        .is_none_or(|header| header.contains_key("crit"))
 }
 
 impl Jwt {
@@ -135,7 +138,7 @@ impl Jwt {
                 }
             })?;
         // RFC 7515, 4.1.11: extensions that must be understood, and are not.
-        if token.header.crit.is_some() || has_null_crit(given) {
+        if has_crit(given) {
             return Err("the JWT has a crit header");
         }
         Ok(token.claims)

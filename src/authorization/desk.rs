@@ -16,15 +16,13 @@ use super::{
 };
 use crate::{
     AuthorizationRequirement, Secret, StoreError, host::Host, rejection::Challenge,
-    secrets::SecretCache,
+    secrets::SecretCache, text::LONGEST_ID,
 };
 
 /// How close to its end a token is not worth handing out.
 pub(super) const TOO_SHORT: Duration = Duration::from_mins(1);
 /// A token that lives this long still serves a call that begins now.
 const LAST_RESORT: Duration = Duration::from_secs(5);
-/// The longest id of a user, in bytes: it is kept, for whoever asks.
-const LONGEST_USER: usize = 256;
 
 /// Authorization with everything it needs.
 pub(crate) struct Desk {
@@ -52,8 +50,8 @@ pub(crate) struct Asking<'a> {
 
 impl Asking<'_> {
     fn checked(self) -> Result<Self, StoreError> {
-        if self.user.len() > LONGEST_USER {
-            let text = format!("the user's id is longer than {LONGEST_USER} bytes");
+        if self.user.len() > LONGEST_ID {
+            let text = format!("the user's id is longer than {LONGEST_ID} bytes");
             return Err(StoreError::denied(text));
         }
         Ok(self)

@@ -20,8 +20,9 @@ use crate::{
     call::{Call, Given},
     id::Selector,
     rejection::Rejection,
+    text::LONGEST_ID,
     wire::{
-        LONGEST_ID, integers,
+        integers,
         json::{self, Shape, Unread},
         log::Names,
     },

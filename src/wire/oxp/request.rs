@@ -17,8 +17,9 @@ use crate::{
     Secret,
     call::{Call, Given},
     rejection::Rejection,
+    text::LONGEST_ID,
     wire::{
-        LONGEST_ID, LONGEST_SECRET, integers,
+        LONGEST_SECRET, integers,
         json::{self, Shape, Unread},
         log::Names,
     },

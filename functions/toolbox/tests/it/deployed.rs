@@ -1,4 +1,4 @@
-//! What is deployed, as `sam build` made it: with the profile, the features and the linker of
+//! The deployed binary, as `sam build` made it: with the profile, the features and the linker of
 //! production, under a runtime API.
 
 use std::{
@@ -77,7 +77,7 @@ async fn a_panic_is_a_failure_and_the_process_goes_on() {
         assert_eq!(answer["error"]["message"], message);
         is_well(&mut platform).await;
     }
-    // Nothing stands in the way of the same call.
+    // The same call may be made again.
     let again = answered(&mut platform, fault("Fault.Do", "panic", "panic-0"), LIMIT).await;
     assert_eq!(
         again["error"]["message"],
@@ -115,7 +115,7 @@ async fn a_tool_that_keeps_its_thread_or_never_ends_is_answered_in_time() {
     );
 }
 
-/// What ends the process cannot be answered; what README says of such a call holds all the same.
+/// A call that ends the process gets no answer, but the rest of what README says of it holds.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto and what sam build makes; run tests/all"]
 async fn a_tool_that_ends_the_process_does_not_run_again_beside_its_claim() {
@@ -178,7 +178,7 @@ async fn no_fault_brings_the_secret_to_light() {
             let answer = answered(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
             assert!(!answer.to_string().contains(MARK), "{answer}");
         }
-        // What was left behind speaks after its call.
+        // Tasks that outlive their call log after it.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let printed = platform.end();
         let errors = fs::read_to_string(&stderr).unwrap();

@@ -159,7 +159,7 @@ impl Browser {
     }
 }
 
-/// What the form of our own page sends back.
+/// The value that the form on our own page submits.
 pub(super) fn form_in(page: &str) -> Option<&str> {
     let (_, field) = page.split_once("name=\"form\" value=\"")?;
     Some(field.split_once('"')?.0)

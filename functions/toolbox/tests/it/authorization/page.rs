@@ -15,7 +15,8 @@ use crate::{
     support::{Running, repository, toolbox},
 };
 
-/// What Chromium says at the end of a challenge, and nothing else is asked for on the way.
+/// Opens a challenge in Chromium and returns its report of the last page. Fails where the page
+/// requests anything from another address.
 async fn chromium(challenge: &Challenge, action: &str) -> Value {
     let picture = repository(&format!("target/artifacts/authorization.{action}.png"));
     std::fs::create_dir_all(picture.parent().unwrap()).unwrap();

@@ -28,7 +28,7 @@ impl Answer {
         self.headers[name].to_str().unwrap()
     }
 
-    /// What a browser sends back of its cookie.
+    /// The part of the cookie that a browser sends back.
     fn cookie(&self) -> &str {
         self.header("set-cookie").split(';').next().unwrap()
     }
