@@ -62,6 +62,8 @@ mod handler;
 mod host;
 mod id;
 pub mod idempotency;
+#[cfg(test)]
+mod lines;
 mod metrics;
 mod output;
 #[doc = include_str!("../docs/operations.md")]

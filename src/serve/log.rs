@@ -86,7 +86,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_outlives_its_call_is_held_to_its_secrets() {
-        use crate::{Context, Failure, Tool, Toolkit, testing::Function};
+        use crate::{Context, Failure, Tool, Toolkit, lines::Lines, testing::Function};
         use serde_json::{Value, json};
         use tokio::sync::Notify;
 
@@ -106,7 +106,7 @@ mod tests {
             Ok(Value::Null)
         }
 
-        let lines = [json::tests::Lines::default(), json::tests::Lines::default()];
+        let lines = [Lines::default(), Lines::default()];
         let text = fmt::layer().with_ansi(false).fmt_fields(Text);
         let json = fmt::layer().fmt_fields(Json).event_format(Json);
         let subscriber = tracing_subscriber::registry()

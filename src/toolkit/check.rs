@@ -99,29 +99,10 @@ pub(super) fn problem(tool: &Tool, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io,
-        sync::{Arc, Mutex},
-    };
-
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::Failure;
-
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::{Failure, lines::Lines};
 
     #[test]
     fn a_token_without_a_user_is_a_warning() {
@@ -135,12 +116,11 @@ mod tests {
         let tools = [tool("Mail.Any@1.0.0"), tool("Mail.Own@1.0.0").user_id()];
         let toolkit = Toolkit::new(tools).unwrap();
         let lines = Lines::default();
-        let written = lines.clone();
         let subscriber = tracing_subscriber::fmt()
-            .with_writer(move || written.clone())
+            .with_writer(lines.clone())
             .finish();
         tracing::subscriber::with_default(subscriber, || toolkit.check().unwrap());
-        let said = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let said = lines.text();
         assert!(
             said.contains("WARN") && said.contains("Mail.Any@1.0.0"),
             "{said}"

@@ -1,6 +1,7 @@
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use super::*;
+use crate::lines::Lines;
 
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
@@ -212,30 +213,15 @@ async fn what_has_expired_goes_first() {
     assert!(held(&memory, "expired").is_none());
 }
 
-#[derive(Clone, Default)]
-struct Lines(std::sync::Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn what_is_lost_is_told_to_the_log_once() {
     let lines = Lines::default();
-    let writer = lines.clone();
     let subscriber = tracing_subscriber::fmt()
-        .with_writer(move || writer.clone())
+        .with_writer(lines.clone())
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let memory = Memory::default();
-    let text = || String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = || lines.text();
     for i in 0..MOST_OF_ONE {
         finishes(&memory, running("a", &i.to_string(), false), State::Ran).await;
     }

@@ -214,43 +214,13 @@ impl Visit for Fields<'_> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use std::{
-        io,
-        sync::{Arc, Mutex},
-    };
 
     use serde_json::json;
-    use tracing_subscriber::{fmt::MakeWriter, layer::SubscriberExt};
+    use tracing_subscriber::layer::SubscriberExt;
 
-    #[derive(Clone, Default)]
-    pub(in crate::serve::log) struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl Lines {
-        pub(in crate::serve::log) fn text(&self) -> String {
-            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-        }
-    }
-
-    impl io::Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl<'a> MakeWriter<'a> for Lines {
-        type Writer = Self;
-
-        fn make_writer(&'a self) -> Self {
-            self.clone()
-        }
-    }
+    use crate::lines::Lines;
 
     /// What is printed, without the times.
     fn printed(log: impl FnOnce()) -> Vec<Value> {
