@@ -4,7 +4,6 @@
 //! learns nothing about the tools. Reference: OXP 1.0, Server Authentication.
 
 mod attempt;
-mod caller;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod rotation;
@@ -14,11 +13,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{rejection::Rejection, secrets::SecretCache};
+use crate::{Caller, call::rejection::Rejection, secrets::SecretCache};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 use attempt::Attempt;
-pub use caller::Caller;
 #[cfg(feature = "jwt")]
 use jwt::Jwt;
 use rotation::Rotation;

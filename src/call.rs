@@ -3,11 +3,12 @@
 //! Each stage consumes the one before it, so that leaving one out does not compile: nothing that
 //! was not validated can run, nothing that lacks a secret can start.
 
+pub(crate) mod arrival;
 mod claim;
-pub(crate) mod confidential;
 mod gather;
 pub(crate) mod heavy;
 mod regrant;
+pub(crate) mod rejection;
 mod run;
 
 use std::{
@@ -23,22 +24,25 @@ use crate::{
     AuthorizationRequirement, Caller, Secret, Toolkit,
     auth::Users,
     authorization::Desk,
-    host::{Arrival, Host},
-    id::Selector,
-    idempotency::{Policy, fingerprint_of},
-    metrics::CacheUse,
-    rejection::Rejection,
-    schema,
+    call::arrival::Arrival,
+    clock::Host,
+    idempotency::fingerprint_of,
+    observe::{metrics::CacheUse, spans::Spans},
     secrets::SecretCache,
     text::LONGEST_ID,
-    tool::Prepared,
-    toolkit::{Chosen, Entry, NotFound},
-    trace::spans::Spans,
+    tool::{
+        Prepared,
+        id::Selector,
+        repeats::Policy,
+        schema,
+        toolkit::{Chosen, Entry, NotFound},
+    },
 };
+use rejection::Rejection;
 
 use gather::Found;
 use heavy::Turn;
-pub(crate) use run::{Outcome, Output};
+pub(crate) use run::Outcome;
 
 /// How long a tool may take unless it [says otherwise](crate::Tool::timeout).
 ///

@@ -43,6 +43,7 @@ compile_error!(
      \"abort\" where nothing is said."
 );
 
+mod assemble;
 mod auth;
 #[cfg(feature = "oauth")]
 pub mod authorization;
@@ -51,30 +52,22 @@ pub mod authorization;
 mod authorization;
 #[cfg(any(feature = "dynamodb", feature = "secrets-manager"))]
 mod aws;
-mod build_error;
 mod call;
 #[cfg(feature = "client")]
 pub mod client;
-mod context;
-mod definition;
-mod failure;
-mod handler;
-mod host;
-mod id;
+mod clock;
+mod error;
+mod event;
 pub mod idempotency;
-#[cfg(test)]
-mod lines;
-mod metrics;
-mod output;
+mod observe;
 #[doc = include_str!("../docs/operations.md")]
 pub mod operations {}
 #[doc = include_str!("../docs/protocols.md")]
 pub mod protocols {}
 #[doc = include_str!("../docs/security.md")]
 pub mod security {}
-mod rejection;
-mod requirement;
-mod schema;
+mod payload;
+mod protocol;
 pub mod secrets;
 mod serve;
 mod server;
@@ -82,29 +75,28 @@ mod store_error;
 pub mod testing;
 mod text;
 mod tool;
-mod toolkit;
-mod trace;
-mod wire;
 
-pub use auth::{Auth, Caller};
+pub use auth::Auth;
 #[cfg(feature = "oauth")]
 pub use authorization::Authorization;
-pub use build_error::BuildError;
 pub use call::DEFAULT_TIMEOUT;
-pub use context::Context;
-pub use definition::ToolDefinition;
-pub use failure::Failure;
-pub use handler::Handler;
-pub use id::{IdError, ToolId};
-pub use requirement::{
-    AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement,
-};
+pub use error::Error;
 pub use secrets::Secret;
-pub use serve::{Error, serve};
+pub use serve::serve;
 pub use server::Server;
 pub use store_error::StoreError;
-pub use tool::Tool;
-pub use toolkit::Toolkit;
+pub use tool::{
+    Tool,
+    build_error::BuildError,
+    caller::Caller,
+    context::Context,
+    definition::ToolDefinition,
+    failure::Failure,
+    handler::Handler,
+    id::{IdError, ToolId},
+    requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
+    toolkit::Toolkit,
+};
 
 /// The code in README.md compiles, but for the test in it. It shows clients as well.
 #[cfg(all(doctest, feature = "client"))]

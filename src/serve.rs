@@ -2,39 +2,16 @@
 //!
 //! The only place that reads the clock, the environment and randomness, and that knows of AWS.
 
-mod answer;
-mod event;
-mod kind;
 pub(crate) mod lambda;
 mod local;
-mod log;
-mod panic;
-mod principal;
-mod record;
-mod request;
 mod sample;
 pub(crate) mod settings;
 pub(crate) mod shutdown;
-#[cfg(feature = "otlp")]
-mod telemetry;
-#[cfg(not(feature = "otlp"))]
-#[path = "serve/telemetry/none.rs"]
-mod telemetry;
 
-use std::{
-    env,
-    time::{Instant, SystemTime},
-};
+use std::env;
 
-use uuid::Uuid;
-
-use crate::{Server, host::Host};
-
-/// What ends [`serve`]: a taken port, a definition that is wrong, a platform that does not answer.
-pub type Error = Box<dyn std::error::Error + Send + Sync>;
-
-/// The clock and the randomness of the machine.
-pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new_v4);
+use crate::{Error, Server, assemble::assemble, clock::REAL, observe::panics};
+use axum::Router;
 
 /// Serves tools: as a Lambda function where `AWS_LAMBDA_RUNTIME_API` is set, else over HTTP on
 /// 127.0.0.1:9000 until Ctrl-C or SIGTERM.
@@ -93,10 +70,24 @@ pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
     settings::apply(&mut server)?;
-    panic::log();
+    panics::log();
     if env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         lambda::run(server).await
     } else {
         local::run(server).await
+    }
+}
+
+impl Server {
+    /// The whole HTTP surface as one tower service, for a host of one's own. What the program has
+    /// not chosen comes from the environment, as for [`serve`](crate::serve). Nothing is read or
+    /// connected ahead of the first call, and the panic hook is not set.
+    ///
+    /// # Errors
+    /// A choice in the environment that is none, or that is missing on Lambda; a
+    /// [version](Self::about) that is none.
+    pub fn into_router(mut self) -> Result<Router, Error> {
+        settings::apply(&mut self)?;
+        Ok(assemble(self, REAL, REAL).0)
     }
 }

@@ -3,27 +3,13 @@
 //! A builder between [`Toolkit`] and [`serve`](crate::serve), for those who need more than the
 //! defaults; everybody else hands the toolkit over directly.
 
-use std::{collections::HashSet, sync::Arc};
-
-use axum::{Router, body::Body};
-use http::{Request, Uri};
-use lambda_http::tower::ServiceExt;
+use axum::Router;
 
 #[cfg(feature = "oauth")]
-use crate::authorization::{Authorization, Desk};
+use crate::authorization::Authorization;
 use crate::{
-    Auth, Error, Toolkit,
-    call::heavy::Heavy,
-    host::{Host, LARGEST_PAYLOAD},
-    idempotency::{Idempotency, Policy, protection::Protection},
-    metrics::Metrics,
-    secrets::{SecretCache, Secrets},
-    serve::{self, shutdown},
-    toolkit::Entry,
-    wire::{
-        self, App,
-        opentool::{About, Document},
-    },
+    Auth, Toolkit, idempotency::Idempotency, observe::metrics::Metrics, payload::LARGEST_PAYLOAD,
+    protocol::opentool::About, secrets::Secrets, serve::shutdown,
 };
 
 /// How many bytes a body may have by default: far more than a model writes, far less than Lambda
@@ -44,21 +30,21 @@ const LARGEST_REQUEST: usize = 1 << 20;
 /// # }
 /// ```
 pub struct Server {
-    toolkit: Toolkit,
+    pub(crate) toolkit: Toolkit,
     pub(crate) base_path: Option<String>,
     pub(crate) auth: Option<Auth>,
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
     #[cfg(feature = "oauth")]
     pub(crate) authorization: Option<Authorization>,
-    opentool: bool,
-    about: About,
+    pub(crate) opentool: bool,
+    pub(crate) about: About,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) shows_calls: bool,
     pub(crate) on_shutdown: Option<shutdown::Hook>,
-    largest_request: usize,
-    ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
+    pub(crate) largest_request: usize,
+    pub(crate) ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    pub(crate) with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
 
 impl Server {
@@ -212,18 +198,6 @@ impl Server {
         self
     }
 
-    /// The whole HTTP surface as one tower service, for a host of one's own. What the program has
-    /// not chosen comes from the environment, as for [`serve`](crate::serve). Nothing is read or
-    /// connected ahead of the first call, and the panic hook is not set.
-    ///
-    /// # Errors
-    /// A choice in the environment that is none, or that is missing on Lambda; a
-    /// [version](Self::about) that is none.
-    pub fn into_router(mut self) -> Result<Router, Error> {
-        serve::settings::apply(&mut self)?;
-        Ok(self.served_on(serve::REAL, serve::REAL).0)
-    }
-
     pub(crate) fn toolkit(&self) -> &Toolkit {
         &self.toolkit
     }
@@ -235,128 +209,6 @@ impl Server {
     pub(crate) fn is_open(&self) -> bool {
         self.auth.as_ref().is_none_or(Auth::is_open)
     }
-
-    /// The ids of all secrets that the tools or the authentication read, each once.
-    fn declared_secrets(&self) -> Vec<String> {
-        let keys = self.auth.iter().flat_map(Auth::secrets);
-        let entries = self.toolkit.entries().iter();
-        let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
-        #[cfg(feature = "oauth")]
-        let keys = keys.chain(self.authorization.iter().flat_map(Authorization::secrets));
-        let mut seen = HashSet::new();
-        keys.chain(tools.map(|it| &*it.id))
-            .filter(|id| seen.insert(*id))
-            .map(str::to_owned)
-            .collect()
-    }
-
-    /// The router, and what it can get ready before the first call.
-    ///
-    /// `guard` is the host by whose clock credentials are checked and secrets kept.
-    pub(crate) fn served_on(self, host: Host, guard: Host) -> (Router, WarmUp) {
-        let declared = self.declared_secrets();
-        let secrets = self.secrets.unwrap_or_else(Secrets::none);
-        let secrets = SecretCache::new(secrets, declared, guard.clone());
-        let idempotency = self.idempotency.unwrap_or_else(Idempotency::none);
-        let is_recorded = |entry: &Entry| entry.tool.policy != Policy::Idempotent;
-        let remembers = self.toolkit.entries().iter().any(is_recorded);
-        let protection = Arc::new(Protection::new(idempotency, host.clone()));
-        let warm_up = WarmUp {
-            secrets: Arc::clone(&secrets),
-            protection: Arc::clone(&protection),
-            remembers,
-        };
-        #[cfg(feature = "oauth")]
-        let desk = self.authorization.map(|settings| {
-            let base_path = self.base_path.as_deref();
-            let entries = self.toolkit.entries().iter();
-            let needs = entries.flat_map(|entry| &entry.tool.requirements.authorization);
-            let scopes = needs.flat_map(|need| {
-                let scopes = need.oauth2.scopes.iter();
-                scopes.map(|scope| (need.id.clone(), scope.clone()))
-            });
-            let declared = scopes.collect();
-            Arc::new(Desk::new(
-                settings,
-                &secrets,
-                guard.clone(),
-                base_path,
-                declared,
-            ))
-        });
-        #[cfg(not(feature = "oauth"))]
-        let desk = None;
-        let app = App {
-            desk,
-            toolkit: Arc::new(self.toolkit),
-            catalogue: wire::oxp::Catalogue::default(),
-            opentool: self.opentool.then(|| Document::new(self.about)),
-            protection,
-            host,
-            guard,
-            auth: self.auth.unwrap_or_default(),
-            secrets: Arc::clone(&secrets),
-            ready: self.ready,
-            metrics: self.metrics,
-            shows_calls: self.shows_calls,
-            largest_request: self.largest_request,
-            heavy: Heavy::default(),
-        };
-        let router = wire::router(Arc::new(app));
-        let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
-        let router = self.with.into_iter().fold(router, changed);
-        match self.base_path.as_deref().map(|path| path.trim_matches('/')) {
-            None | Some("") => (router, warm_up),
-            Some(path) => {
-                let base = format!("/{path}");
-                let service = router.map_request(move |request| without_base(request, &base));
-                (Router::new().fallback_service(service), warm_up)
-            }
-        }
-    }
-}
-
-/// What can be got ready before the first call.
-pub(crate) struct WarmUp {
-    secrets: Arc<SecretCache>,
-    protection: Arc<Protection>,
-    /// Whether there are calls to remember.
-    remembers: bool,
-}
-
-impl WarmUp {
-    pub(crate) fn secrets(&self) -> &Arc<SecretCache> {
-        &self.secrets
-    }
-
-    pub(crate) fn protection(&self) -> Arc<Protection> {
-        Arc::clone(&self.protection)
-    }
-
-    /// Both at once. What is wrong is logged: it may be right by the time of a call.
-    pub(crate) async fn run(self) {
-        let protection = async {
-            if self.remembers {
-                self.protection.warm().await;
-            }
-        };
-        tokio::join!(self.secrets.warm(), protection);
-    }
-}
-
-/// Takes the base path off, where there is something behind it.
-fn without_base(mut request: Request<Body>, base: &str) -> Request<Body> {
-    let whole = request
-        .uri()
-        .path_and_query()
-        .map_or("", |whole| whole.as_str());
-    let rest = whole
-        .strip_prefix(base)
-        .filter(|rest| rest.starts_with('/') && *rest != "/");
-    if let Some(Ok(rest)) = rest.map(Uri::try_from) {
-        *request.uri_mut() = rest;
-    }
-    request
 }
 
 impl From<Toolkit> for Server {

@@ -5,41 +5,27 @@
 //! so that every answer is exact.
 
 mod context;
+pub(crate) mod record;
 
 use std::{
     collections::BTreeMap,
     env, fmt, fs, io,
     path::{Path, PathBuf},
     sync::{
-        Arc, LazyLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant, SystemTime},
+    time::Duration,
 };
 
 use axum::Router;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use uuid::Uuid;
 
-use crate::{Server, host::Host, serve::lambda};
+use crate::{Server, assemble::assemble, clock::FIXED, event};
 
 pub use context::{ContextBuilder, context};
-
-/// 5 October 2023, 12:00:00 UTC: the time in the specification's examples.
-const NOW: Duration = Duration::from_hours(471_252);
-const ID: Uuid = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000);
-
-/// A host on which no time passes.
-pub(crate) const FIXED: Host = Host::new(
-    || SystemTime::UNIX_EPOCH + NOW,
-    || {
-        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-        *START
-    },
-    || ID,
-);
 
 /// The answer that belongs to an event.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -100,7 +86,7 @@ impl Function {
     pub fn new(server: impl Into<Server>) -> Self {
         let moved = Arc::default();
         let host = FIXED.movable(&moved);
-        let (router, _) = server.into().served_on(host.clone(), host);
+        let (router, _) = assemble(server.into(), host.clone(), host);
         Self { router, moved }
     }
 
@@ -117,7 +103,7 @@ impl Function {
     /// request.
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
         let context = lambda_http::lambda_runtime::Context::default();
-        let answer = lambda::invoke(self.router.clone(), event, context, false).await?;
+        let answer = event::invoke(self.router.clone(), event, context, false).await?;
         Ok(serde_json::to_value(&answer)?)
     }
 

@@ -1,6 +1,8 @@
-//! Texts of others, which may be of any length.
+//! Texts of others, which may be of any length, and how numbers are written.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
+
+use serde_json::Number;
 
 /// The longest id that a caller may choose for a call or a user, in bytes. `OpenID` Connect Core
 /// 1.0, 8, gives a `sub` 255.
@@ -13,6 +15,17 @@ pub(crate) fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
         return text.into();
     }
     format!("{}…", &text[..end]).into()
+}
+
+/// Milliseconds to the microsecond; whole ones without a fraction.
+pub(crate) fn milliseconds(duration: Duration) -> Number {
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    if micros % 1000 == 0 {
+        return Number::from(micros / 1000);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 microseconds")]
+    let ms = micros as f64 / 1000.0;
+    Number::from_f64(ms).unwrap_or_else(|| Number::from(0))
 }
 
 #[cfg(test)]

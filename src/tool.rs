@@ -3,19 +3,28 @@
 //! Making one costs almost nothing, whatever the number of tools: it stores functions. Schemas,
 //! validators and descriptions are made when they are first needed.
 
+pub(crate) mod build_error;
+pub(crate) mod caller;
+pub(crate) mod context;
+pub(crate) mod definition;
+pub(crate) mod failure;
+pub(crate) mod handler;
+pub(crate) mod id;
+pub(crate) mod output;
+pub(crate) mod repeats;
+pub(crate) mod requirement;
+pub(crate) mod schema;
+pub(crate) mod toolkit;
+
 use std::{borrow::Cow, future::Future, panic::Location, pin::Pin, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{
-    Context, Failure, Requirements,
-    handler::Handler,
-    idempotency::Policy,
-    output,
-    schema::{self, ParameterErrors, Schema},
-};
+use crate::{Context, Failure, Requirements, tool::repeats::Policy};
+use handler::Handler;
+use schema::{ParameterErrors, Schema};
 
 /// A tool's run, its input decoded, waiting for its context.
 pub(crate) type Prepared = Box<dyn FnOnce(Context) -> Running + Send>;

@@ -5,7 +5,9 @@
 
 use std::{
     collections::VecDeque,
-    io::{self, BufRead, BufReader, Write},
+    io::{
+        BufRead, BufReader, Write, {self},
+    },
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex},
     time::{Duration, Instant, SystemTime},

@@ -6,13 +6,14 @@ use std::time::SystemTime;
 
 use subtle::ConstantTimeEq;
 
+#[cfg(feature = "jwt")]
+use super::jwt::Jwt;
+#[cfg(feature = "jwt")]
+use super::jwt::Signing;
 use super::rotation::{Rotation, named};
 #[cfg(feature = "jwt")]
-use super::{
-    Caller,
-    jwt::{Jwt, Signing},
-};
-use crate::{Secret, rejection::Rejection, secrets::Read};
+use crate::Caller;
+use crate::{Secret, call::rejection::Rejection, secrets::Read};
 
 /// What came of comparing credentials.
 #[derive(Default)]

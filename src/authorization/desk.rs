@@ -15,8 +15,8 @@ use super::{
     table::{Item, Stored},
 };
 use crate::{
-    AuthorizationRequirement, Secret, StoreError, host::Host, rejection::Challenge,
-    secrets::SecretCache, text::LONGEST_ID,
+    AuthorizationRequirement, Secret, StoreError, clock::Host, secrets::SecretCache,
+    text::LONGEST_ID, tool::requirement::Challenge,
 };
 
 /// How close to its end a token is not worth handing out.

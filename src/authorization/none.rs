@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AuthorizationRequirement, Secret, StoreError, rejection::Challenge};
+use crate::{AuthorizationRequirement, Secret, StoreError, tool::requirement::Challenge};
 
 /// There is none.
 pub(crate) enum Desk {}

@@ -7,10 +7,13 @@ use super::{
     desk::{Asking, Desk, grant_of},
     grant::{Grant, Grants, KEPT_FOR},
 };
-use crate::{AuthorizationRequirement, Secret, secrets::SecretCache, secrets::Secrets};
+use crate::{
+    AuthorizationRequirement, Secret,
+    secrets::{SecretCache, Secrets},
+};
 
 fn desk() -> Arc<Desk> {
-    let host = crate::testing::FIXED;
+    let host = crate::clock::FIXED;
     let key = (
         "TOOLS_AUTHORIZATION_KEY",
         "a-key-of-this-server-0123456789abcdef",

@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, Ready, time_left};
-use crate::{
-    idempotency::{
-        Identity,
-        protection::{Claimed, Limits, Protection},
-    },
-    rejection::Rejection,
+use super::{Outcome, Ready, rejection::Rejection, time_left};
+use crate::idempotency::{
+    Identity,
+    protection::{Claimed, Limits, Protection},
 };
 
 impl Ready {

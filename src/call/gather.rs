@@ -6,16 +6,18 @@ use std::{
     time::Duration,
 };
 
-use super::{Around, Call, time_left};
+use super::{
+    Around, Call,
+    rejection::{Missing, Rejection},
+    time_left,
+};
 use crate::{
     Caller, Context, Requirements, Secret, StoreError,
     authorization::Asking,
-    context,
-    host::Host,
-    metrics::CacheUse,
-    rejection::{Challenge, Missing, Rejection},
+    clock::Host,
+    observe::metrics::CacheUse,
     secrets::SecretCache,
-    toolkit::Entry,
+    tool::{context, requirement::Challenge, toolkit::Entry},
 };
 
 /// What a tool declared, found.

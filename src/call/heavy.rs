@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::rejection::Rejection;
+use super::rejection::Rejection;
 
 /// From how many bytes on a request is large.
 pub(crate) const LARGE: usize = 32 * 1024;

@@ -2,11 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Granted, Outcome, gather::bounded};
+use super::{
+    Granted, Outcome,
+    gather::bounded,
+    rejection::{Missing, Rejection},
+};
 use crate::{
     Requirements,
     authorization::{Asking, Desk},
-    rejection::{Missing, Rejection},
     secrets::SecretCache,
 };
 

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::{Ready, confidential};
+use super::Ready;
 use crate::{
     Failure,
-    idempotency::{Policy, protection::Ending},
-    toolkit::Entry,
-    trace::spans,
+    idempotency::protection::Ending,
+    observe::{confidential, spans},
+    tool::{output::Output, repeats::Policy, toolkit::Entry},
 };
 
 /// What came of a call whose tool ran.
@@ -24,32 +23,6 @@ pub(crate) struct Outcome {
     pub(crate) has_run: bool,
     /// Whether this is what an earlier call with the same id was answered.
     pub(crate) is_replay: bool,
-}
-
-/// What a tool gave.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Output {
-    /// The value.
-    Value(Value),
-    /// Its JSON, as it was written before.
-    Json(Box<RawValue>),
-}
-
-impl Output {
-    pub(crate) fn is_null(&self) -> bool {
-        match self {
-            Self::Value(value) => value.is_null(),
-            Self::Json(json) => json.get() == "null",
-        }
-    }
-
-    pub(crate) fn is_object(&self) -> bool {
-        match self {
-            Self::Value(value) => value.is_object(),
-            Self::Json(json) => json.get().starts_with('{'),
-        }
-    }
 }
 
 impl Outcome {

@@ -12,7 +12,7 @@ use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Failure, call::Output};
+use crate::{Failure, tool::output::Output};
 
 /// From how many bytes on it pays to compress: stores count in kilobytes.
 const WORTH_IT: usize = 1024;

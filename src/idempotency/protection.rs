@@ -14,8 +14,14 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{Idempotency, Identity, Policy, Record};
-use crate::{Failure, call::Output, host::Host, rejection::Rejection, store_error::within};
+use super::{Idempotency, Identity, Record};
+use crate::{
+    Failure,
+    call::rejection::Rejection,
+    clock::Host,
+    store_error::within,
+    tool::{output::Output, repeats::Policy},
+};
 use given_up::GivenUp;
 use known::still_running;
 
@@ -201,7 +207,7 @@ impl Protection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{idempotency::State, testing::FIXED};
+    use crate::{clock::FIXED, idempotency::State};
 
     async fn claims(protection: &Protection, left: Option<Duration>) -> bool {
         let identity = Identity {

@@ -20,7 +20,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{Read, SecretStore, Secrets};
-use crate::{Secret, StoreError, host::Host, metrics::CacheUse};
+use crate::{Secret, StoreError, clock::Host, observe::metrics::CacheUse};
 use entry::{BRIEFLY, Entry, Held, Known};
 use flight::{Flight, asked, landed};
 

@@ -17,8 +17,16 @@ use axum::{
     middleware::{self, Next},
 };
 
-use super::{Error, REAL, log, record, settings, shutdown, telemetry::Telemetry};
-use crate::{Server, host::Invocation, idempotency::Idempotency, server::WarmUp, testing};
+use super::{Error, settings, shutdown};
+use crate::{
+    Server,
+    assemble::{WarmUp, assemble},
+    call::arrival::Invocation,
+    clock::{FIXED, REAL},
+    idempotency::Idempotency,
+    observe::{log, otlp::Telemetry},
+    testing::record,
+};
 
 use allowed_hosts::AllowedHosts;
 use connections::Limits;
@@ -68,12 +76,12 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
 /// The router, recording if `RECORD_EVENTS` says so.
 fn routed(server: Server) -> Result<(Router, WarmUp), Error> {
     let Some(folder) = env::var_os("RECORD_EVENTS") else {
-        return Ok(server.served_on(REAL, REAL));
+        return Ok(assemble(server, REAL, REAL));
     };
     // A replay remembers no calls either.
     let server = server.idempotency(Idempotency::none());
     // With the clock and ids that a replay has, or it could not give the same answer.
-    let (router, warm_up) = server.served_on(testing::FIXED, REAL);
+    let (router, warm_up) = assemble(server, FIXED, REAL);
     let secrets = Arc::clone(warm_up.secrets());
     Ok((record::into(folder.into(), router, secrets)?, warm_up))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Toolkit, toolkit::Entry};
+use crate::{Toolkit, tool::toolkit::Entry};
 
 /// The body of a call that the server would take: of the first tool that needs nothing but its
 /// input, else of the first whose needs can be filled in. None where no input can be made up.

@@ -9,7 +9,7 @@ mod oauth;
 use std::{env, fmt, path::PathBuf, time::Duration};
 
 use super::Error;
-use crate::{Auth, Server, idempotency::Idempotency, metrics::Metrics, secrets::Secrets};
+use crate::{Auth, Server, idempotency::Idempotency, observe::metrics::Metrics, secrets::Secrets};
 
 /// Fills in what `server` has not chosen.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {

@@ -6,8 +6,7 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use super::telemetry::Telemetry;
-use crate::idempotency::protection::Protection;
+use crate::{idempotency::protection::Protection, observe::otlp::Telemetry};
 
 /// What a program wants done at the end.
 pub(crate) type Hook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;

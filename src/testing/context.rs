@@ -5,10 +5,11 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{FIXED, ID};
 use crate::{
-    Caller, Context, Secret, context,
+    Caller, Context, Secret,
+    clock::{FIXED, FIXED_ID},
     secrets::{SecretCache, Secrets},
+    tool::context,
 };
 
 /// A [`Context`] for calling a tool's function in a unit test.
@@ -21,7 +22,7 @@ use crate::{
 pub fn context() -> ContextBuilder {
     ContextBuilder {
         inner: context::Inner {
-            call_id: ID.to_string(),
+            call_id: FIXED_ID.to_string(),
             trace_id: None,
             caller: Caller::Anyone,
             user_id: None,

@@ -8,7 +8,11 @@ pub mod gmail;
 pub mod sms;
 pub mod system;
 
-use std::{env, sync::Arc, sync::LazyLock, time::Duration};
+use std::{
+    env,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use lambda_tools::{BuildError, Server, Tool, Toolkit};
 

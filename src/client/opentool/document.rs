@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::requirement::null_is_default;
+use crate::tool::requirement::null_is_default;
 
 /// An OpenTool document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use crate::{
         http::{Received, decoded},
         retry::Advice,
     },
-    requirement::null_is_default,
+    tool::requirement::null_is_default,
 };
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");

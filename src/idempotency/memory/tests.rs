@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::lines::Lines;
+use crate::observe::lines::Lines;
 
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 

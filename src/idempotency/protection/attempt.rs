@@ -10,8 +10,9 @@ use uuid::Uuid;
 use super::{Limits, Protection};
 use crate::{
     StoreError,
-    idempotency::{CallStore, Identity, Policy, Record, State},
+    idempotency::{CallStore, Identity, Record, State},
     store_error::within,
+    tool::repeats::Policy,
 };
 
 /// How much longer than its tool and the store may take a call is nobody else's, where the platform

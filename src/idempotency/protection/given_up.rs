@@ -92,13 +92,15 @@ mod tests {
     use super::*;
     use crate::{
         Context, Failure, Server, StoreError, Tool, Toolkit,
+        call::rejection::Rejection,
+        clock::FIXED,
         idempotency::{
-            Doing, Idempotency, Identity, Policy, State,
+            Doing, Idempotency, Identity, State,
             memory::Memory,
             protection::{Claimed, Limits},
         },
-        rejection::Rejection,
-        testing::{FIXED, Function},
+        testing::Function,
+        tool::repeats::Policy,
     };
 
     /// What becomes of releases.

@@ -9,9 +9,9 @@ use std::{
 use super::{Claim, Ending, Protection};
 use crate::{
     Failure,
-    call::Output,
-    idempotency::{CallStore, Policy, Record, State, outcome::encoded},
+    idempotency::{CallStore, Record, State, outcome::encoded},
     store_error::within,
+    tool::{output::Output, repeats::Policy},
 };
 
 /// How much is kept here that could not be written to the store.

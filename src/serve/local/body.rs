@@ -25,7 +25,7 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Sleep;
 
-use crate::wire::oxp;
+use crate::protocol::oxp;
 
 /// Lets requests through to `router` whose bodies arrive whole within `limit`.
 pub(super) fn limit(router: Router, limit: Duration) -> Router {

@@ -15,7 +15,7 @@ use axum::{
 use http::{HeaderMap, HeaderName, header, uri::Authority};
 
 use super::{allowed_hosts::AllowedHosts, host_name::HostName};
-use crate::wire::oxp;
+use crate::protocol::oxp;
 
 /// Lets only requests through to `router` that name allowed hosts.
 pub(super) fn protect(router: Router, allowed: Option<AllowedHosts>) -> Router {

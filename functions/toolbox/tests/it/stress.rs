@@ -2,7 +2,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    fs::{self, OpenOptions},
+    fs::{
+        OpenOptions, {self},
+    },
     hash::{BuildHasher, RandomState},
     io::Write,
     path::{Path, PathBuf},

@@ -6,7 +6,9 @@ use lambda_tools::{
     Auth, Authorization,
     client::{
         Jwt,
-        opentool::{self, FunctionCall},
+        opentool::{
+            FunctionCall, {self},
+        },
         oxp::{Call, Decision, Outcome},
     },
 };

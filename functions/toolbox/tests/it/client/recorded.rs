@@ -2,7 +2,9 @@
 
 use lambda_tools::{
     client::{
-        opentool::{self, FunctionCall},
+        opentool::{
+            FunctionCall, {self},
+        },
         oxp::{Call, Client, Dialect},
     },
     secrets::Secrets,

@@ -1,0 +1,64 @@
+//! When and how a request arrived: how much time is left for it, and what the platform says of it.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use http::Extensions;
+
+use crate::{Caller, payload::LARGEST_PAYLOAD};
+
+/// When a request arrived, and when it has to be answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) at: Instant,
+    pub(crate) invocation: Invocation,
+}
+
+/// What is known of the invocation that a request came with. Travels in the request's extensions.
+#[derive(Clone, Debug)]
+pub(crate) struct Invocation {
+    /// When the platform stops waiting for the answer.
+    pub(crate) deadline: Option<SystemTime>,
+    /// How many bytes the answer may have on its way back.
+    pub(crate) largest_answer: usize,
+    /// The URL under which the server is reached, where the platform says so.
+    pub(crate) base_url: Option<String>,
+    /// Lambda's id of the invocation.
+    pub(crate) request_id: Option<Arc<str>>,
+    /// X-Ray's header, as Lambda hands it over.
+    pub(crate) xray: Option<Arc<str>>,
+    /// Whether somebody has waited for the process to start.
+    pub(crate) is_cold: bool,
+    /// Whom the platform has let through, where it has asked.
+    pub(crate) caller: Option<Caller>,
+}
+
+impl Default for Invocation {
+    fn default() -> Self {
+        Self {
+            deadline: None,
+            largest_answer: LARGEST_PAYLOAD,
+            base_url: None,
+            request_id: None,
+            xray: None,
+            is_cold: false,
+            caller: None,
+        }
+    }
+}
+
+impl Invocation {
+    pub(crate) fn of(request: &Extensions) -> Self {
+        request.get().cloned().unwrap_or_default()
+    }
+
+    /// How long the call may take from `now` on, so that its answer still leaves in time.
+    pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {
+        /// For encoding the answer and handing it to the platform.
+        const MARGIN: Duration = Duration::from_millis(300);
+        let left = self.deadline?.duration_since(now).unwrap_or_default();
+        Some(left.saturating_sub(MARGIN))
+    }
+}

@@ -1,0 +1,63 @@
+//! API Gateway HTTP APIs with payload format 2.0, and Function URLs.
+
+use axum::body::Bytes;
+use http::{HeaderValue, header, response::Parts};
+use lambda_http::{
+    aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse},
+    request::RequestContext,
+};
+
+use super::{
+    Event, Origin, encoding,
+    path::{has_stage, without_stage},
+    principal,
+    request::Raw,
+};
+
+pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
+    let mut headers = event.headers;
+    let cookies = event.cookies.into_iter().flatten();
+    let cookies: Vec<_> = cookies
+        .filter(|cookie| HeaderValue::try_from(cookie).is_ok())
+        .collect();
+    if let (false, Ok(cookies)) = (
+        cookies.is_empty(),
+        HeaderValue::try_from(cookies.join("; ")),
+    ) {
+        headers.insert(header::COOKIE, cookies);
+    }
+    let path = event.raw_path.unwrap_or_default();
+    let context = event.request_context;
+    // Behind a custom domain the path begins with the mapping, and the stage is not in it.
+    let has_stage = has_stage(context.domain_name.as_deref());
+    let stage = context.stage.as_deref().filter(|_| has_stage);
+    let caller = principal::of_http(&context);
+    let raw = Raw {
+        method: context.http.method.clone(),
+        path: without_stage(&path, stage),
+        query: event.raw_query_string.as_deref().unwrap_or_default(),
+        headers,
+        body: event.body,
+        is_base64: event.is_base64_encoded,
+        context: RequestContext::ApiGatewayV2(context),
+    };
+    Event {
+        origin: Origin::Http,
+        request: raw.into_request(),
+        caller,
+    }
+}
+
+pub(super) fn answer(parts: Parts, body: Bytes) -> ApiGatewayV2httpResponse {
+    let mut answer = ApiGatewayV2httpResponse::default();
+    answer.status_code = parts.status.as_u16().into();
+    (answer.is_base64_encoded, answer.body) = encoding::of(&parts.headers, body);
+    let mut headers = parts.headers;
+    let cookies = headers.get_all(header::SET_COOKIE).iter();
+    answer.cookies = cookies
+        .filter_map(|cookie| cookie.to_str().ok().map(str::to_owned))
+        .collect();
+    headers.remove(header::SET_COOKIE);
+    answer.headers = headers;
+    answer
+}

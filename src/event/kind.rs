@@ -1,0 +1,135 @@
+//! Which front door an event comes from, told by its first fields.
+//!
+//! An event is parsed once, as what it is; trying one type after the other would parse a large one
+//! several times and lose the reason why none fits.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IgnoredAny, MapAccess, Visitor},
+};
+
+/// The front doors of a Lambda function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// API Gateway REST API, and HTTP API with payload format 1.0.
+    Rest,
+    /// API Gateway HTTP API with payload format 2.0, and Function URL.
+    Http,
+    /// Application Load Balancer.
+    Alb,
+}
+
+/// The kind of an event.
+pub(crate) fn kind_of(json: &str) -> Result<Kind, EventError> {
+    let mut peek = Peek::default();
+    let outcome = serde_json::Deserializer::from_str(json).deserialize_map(&mut peek);
+    match (peek.kind, outcome) {
+        (Some(kind), _) => Ok(kind),
+        (None, Ok(())) => Err(EventError::NoRequest(peek.fields)),
+        (None, Err(error)) => Err(EventError::invalid(&error)),
+    }
+}
+
+/// Reads an event's first fields until they tell its kind, then stops.
+#[derive(Default)]
+struct Peek {
+    kind: Option<Kind>,
+    fields: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct ContextKeys {
+    elb: Option<IgnoredAny>,
+    http: Option<IgnoredAny>,
+}
+
+impl<'de> Visitor<'de> for &mut Peek {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            self.kind = match key.as_str() {
+                "rawPath" | "rawQueryString" | "routeKey" => Some(Kind::Http),
+                // Both of API Gateway's formats have a version, and emulators write fields of one
+                // into events of the other, as null.
+                "version" => match map.next_value::<Option<String>>()?.as_deref() {
+                    Some("2.0") => Some(Kind::Http),
+                    Some("1.0") => Some(Kind::Rest),
+                    _ => None,
+                },
+                "resource" => map.next_value::<Option<IgnoredAny>>()?.map(|_| Kind::Rest),
+                "requestContext" => match map.next_value::<ContextKeys>()? {
+                    ContextKeys { elb: Some(_), .. } => Some(Kind::Alb),
+                    ContextKeys { http: Some(_), .. } => Some(Kind::Http),
+                    ContextKeys { .. } => Some(Kind::Rest),
+                },
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    None
+                }
+            };
+            if self.kind.is_some() {
+                return Err(A::Error::custom("known"));
+            }
+            if self.fields.len() < 8 {
+                self.fields.push(key.chars().take(40).collect());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why an event cannot be answered as an HTTP request.
+#[derive(Debug)]
+pub(crate) enum EventError {
+    /// An event of another service.
+    NoRequest(Vec<String>),
+    /// The event of a front door, damaged.
+    Invalid(String),
+}
+
+impl EventError {
+    /// serde quotes values in its messages, and an event's are not for logs; which field is
+    /// missing is no value.
+    pub(crate) fn invalid(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        if text.starts_with("missing field") {
+            return Self::Invalid(text);
+        }
+        let (line, column) = (error.line(), error.column());
+        Self::Invalid(format!("it is not valid at line {line} column {column}"))
+    }
+}
+
+impl fmt::Display for EventError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const EXPECTED: &str = "This function answers HTTP requests from API Gateway, Function \
+                                URLs and Application Load Balancers";
+        match self {
+            Self::NoRequest(fields) if fields.is_empty() => {
+                write!(f, "{EXPECTED}; the event is an empty object")
+            }
+            Self::NoRequest(fields) => {
+                write!(
+                    f,
+                    "{EXPECTED}; the event has the fields {}",
+                    fields.join(", ")
+                )
+            }
+            Self::Invalid(error) => {
+                write!(
+                    f,
+                    "{EXPECTED}; the event looks like one of theirs, but: {error}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for EventError {}

@@ -1,0 +1,59 @@
+//! Parsing an event as what it is, without the headers that are not valid HTTP.
+
+use http::{HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::kind::EventError;
+
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, EventError> {
+    serde_json::from_str(json).or_else(|error| {
+        // A failed invocation raises the alarm, and one odd header of a stranger is no reason.
+        without_invalid_headers(json)
+            .and_then(|event| serde_json::from_value(event).ok())
+            .ok_or_else(|| EventError::invalid(&error))
+    })
+}
+
+/// The event without the headers that are not valid HTTP, if there are any.
+fn without_invalid_headers(json: &str) -> Option<Value> {
+    let mut event: Value = serde_json::from_str(json).ok()?;
+    let mut dropped = 0;
+    for headers in ["headers", "multiValueHeaders"] {
+        if let Some(headers) = event.get_mut(headers).and_then(Value::as_object_mut) {
+            headers.retain(|name, value| {
+                let before = dropped;
+                dropped += invalid_in(value);
+                let is_header = !value.is_null() && HeaderName::try_from(name).is_ok();
+                dropped += usize::from(!is_header && dropped == before);
+                is_header
+            });
+        }
+    }
+    if dropped == 0 {
+        return None;
+    }
+    tracing::warn!(dropped, "headers that are not valid HTTP are left out");
+    Some(event)
+}
+
+/// Takes the values that are not valid out, and says how many; null is left where all are gone.
+fn invalid_in(value: &mut Value) -> usize {
+    let is_value = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|it| HeaderValue::try_from(it).is_ok())
+    };
+    let (invalid, is_gone) = if let Value::Array(values) = value {
+        let before = values.len();
+        values.retain(is_value);
+        (before - values.len(), values.is_empty())
+    } else {
+        let is_gone = !is_value(value);
+        (usize::from(is_gone), is_gone)
+    };
+    if is_gone {
+        *value = Value::Null;
+    }
+    invalid
+}

@@ -1,0 +1,22 @@
+//! Stages of API Gateway in paths.
+
+/// Whether paths of this domain begin with a stage: those of API Gateway's own.
+pub(super) fn has_stage(domain: Option<&str>) -> bool {
+    domain.is_none_or(|domain| domain.contains(".execute-api."))
+}
+
+/// API Gateway puts its stage's name before the path, except for `$default` and behind custom
+/// domains.
+pub(super) fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
+    let stage = stage
+        .filter(|stage| !stage.is_empty())
+        .unwrap_or("$default");
+    let rest = path
+        .strip_prefix('/')
+        .and_then(|path| path.strip_prefix(stage));
+    match rest {
+        Some("") => "/",
+        Some(rest) if rest.starts_with('/') => rest,
+        _ => path,
+    }
+}

@@ -1,0 +1,126 @@
+//! The request that all kinds of events carry.
+
+use std::collections::BTreeMap;
+
+use axum::{body::Body, response::Response};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Uri};
+use lambda_http::{aws_lambda_events::query_map::QueryMap, request::RequestContext};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::protocol::oxp;
+
+/// What all kinds of events have.
+pub(super) struct Raw<'a> {
+    pub(super) method: Method,
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<String>,
+    pub(super) is_base64: bool,
+    pub(super) context: RequestContext,
+}
+
+impl Raw<'_> {
+    pub(super) fn into_request(self) -> Result<Request<Body>, Box<Response>> {
+        let uri = uri_of(self.path, self.query);
+        let body = match (self.body, self.is_base64) {
+            (None, _) => Bytes::new(),
+            (Some(text), false) => Bytes::from(text),
+            (Some(text), true) => {
+                let undecodable = |_| {
+                    let detail = "The event says that the body is base64, and it is not.";
+                    Box::new(oxp::undecodable_body(detail))
+                };
+                Bytes::from(BASE64_STANDARD.decode(text).map_err(undecodable)?)
+            }
+        };
+        let mut request = Request::new(Body::from(body));
+        *request.method_mut() = self.method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = self.headers;
+        // Where routes of one's own find it: lambda_http's RequestExt.
+        request.extensions_mut().insert(self.context);
+        Ok(request)
+    }
+}
+
+/// REST APIs and load balancers hand over paths and queries in which anything may stand.
+fn uri_of(path: &str, query: &str) -> Uri {
+    const NOT_IN_PATH: &AsciiSet = &CONTROLS
+        .add(b' ')
+        .add(b'"')
+        .add(b'#')
+        .add(b'<')
+        .add(b'>')
+        .add(b'?')
+        .add(b'`')
+        .add(b'{')
+        .add(b'}')
+        .add(b'\\')
+        .add(b'^')
+        .add(b'|');
+    const NOT_IN_QUERY: &AsciiSet = &CONTROLS
+        .add(b' ')
+        .add(b'"')
+        .add(b'#')
+        .add(b'<')
+        .add(b'>')
+        .add(b'`')
+        .add(b'\\')
+        .add(b'^')
+        .add(b'|')
+        .add(b'{')
+        .add(b'}');
+    let mut text = String::with_capacity(path.len() + query.len() + 2);
+    if !path.starts_with('/') {
+        text.push('/');
+    }
+    text.extend(utf8_percent_encode(path, NOT_IN_PATH));
+    if !query.is_empty() {
+        text.push('?');
+        text.extend(utf8_percent_encode(query, NOT_IN_QUERY));
+    }
+    // What is no URI even now (one that is too long) is no path of ours either.
+    Uri::try_from(text).unwrap_or_else(|_| Uri::from_static("/-"))
+}
+
+/// REST APIs hand over names and values decoded.
+pub(super) fn encoded(query: &QueryMap) -> String {
+    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    joined(query, |name, value| {
+        format!("{}={}", encode(name), encode(value))
+    })
+}
+
+/// Load balancers hand over names and values as they stand in the URL, still encoded.
+pub(super) fn as_it_came(query: &QueryMap) -> String {
+    joined(query, |name, value| format!("{name}={value}"))
+}
+
+fn joined(query: &QueryMap, pair: impl Fn(&str, &str) -> String) -> String {
+    if query.is_empty() {
+        return String::new();
+    }
+    // Its own iterator panics at a name without values.
+    let map: BTreeMap<String, Vec<String>> = serde_json::to_value(query)
+        .and_then(serde_json::from_value)
+        .unwrap_or_default();
+    let mut pairs = Vec::new();
+    for (name, values) in &map {
+        pairs.extend(values.iter().map(|value| pair(name, value)));
+    }
+    pairs.join("&")
+}
+
+/// Some senders repeat every header in both maps; none may count twice.
+pub(super) fn merged(single: &HeaderMap, multi: HeaderMap) -> HeaderMap {
+    let mut headers = multi;
+    for (name, value) in single {
+        if !headers.contains_key(name) {
+            headers.insert(name.clone(), value.clone());
+        }
+    }
+    headers
+}

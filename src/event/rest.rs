@@ -1,0 +1,56 @@
+//! API Gateway REST APIs, and HTTP APIs with payload format 1.0.
+
+use axum::body::Bytes;
+use http::response::Parts;
+use lambda_http::{
+    aws_lambda_events::apigw::{ApiGatewayProxyRequest, ApiGatewayProxyResponse},
+    request::RequestContext,
+};
+
+use super::{
+    Event, Origin, encoding,
+    path::{has_stage, without_stage},
+    principal,
+    request::{Raw, encoded, merged},
+};
+
+pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
+    let multi = event.multi_value_query_string_parameters;
+    let query = if multi.is_empty() {
+        encoded(&event.query_string_parameters)
+    } else {
+        encoded(&multi)
+    };
+    let path = event.path.unwrap_or_default();
+    let context = event.request_context;
+    let caller = principal::of_rest(&context);
+    let raw = Raw {
+        method: event.http_method,
+        path: match &context.path {
+            // As it is with REST APIs: the stage stands in the context's path only.
+            Some(whole) if *whole != path => &path,
+            // Behind a custom domain it stands in neither.
+            _ if !has_stage(context.domain_name.as_deref()) => &path,
+            _ => without_stage(&path, context.stage.as_deref()),
+        },
+        query: &query,
+        headers: merged(&event.headers, event.multi_value_headers),
+        body: event.body,
+        is_base64: event.is_base64_encoded,
+        context: RequestContext::ApiGatewayV1(context),
+    };
+    Event {
+        origin: Origin::Rest,
+        request: raw.into_request(),
+        caller,
+    }
+}
+
+pub(super) fn answer(parts: Parts, body: Bytes) -> ApiGatewayProxyResponse {
+    let mut answer = ApiGatewayProxyResponse::default();
+    answer.status_code = parts.status.as_u16().into();
+    (answer.is_base64_encoded, answer.body) = encoding::of(&parts.headers, body);
+    // The gateway would send what stands in both maps twice.
+    answer.multi_value_headers = parts.headers;
+    answer
+}

@@ -1,0 +1,296 @@
+//! Lines of JSON, one object each, in which a call's ids stand where queries look for them.
+//!
+//! `tracing-subscriber`'s own JSON has them in an object of the span, so that a query for a
+//! `requestId` finds the line of the call, but not those that its tool has left.
+
+use std::{
+    fmt::{self, Debug, Display},
+    io::Write,
+};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tracing::{
+    Event, Subscriber,
+    field::{Field, Visit},
+    span::Record,
+};
+use tracing_subscriber::{
+    field::RecordFields,
+    fmt::{
+        FmtContext, FormatEvent, FormatFields, FormattedFields,
+        format::Writer,
+        time::{FormatTime, SystemTime},
+    },
+    registry::{LookupSpan, SpanRef},
+};
+
+use crate::observe::{confidential::without_secrets, request::LINES};
+
+/// The spans that say whose a line is.
+const OURS: [&str; 2] = ["lambda_tools::call", "lambda_tools::invocation"];
+
+/// What a line of a tool has from us. Its own fields of these names stand behind `field.`.
+const RESERVED: [&str; 7] = [
+    "call_id",
+    "level",
+    "requestId",
+    "span",
+    "timestamp",
+    "tool",
+    "trace_id",
+];
+
+/// Writes lines, and the fields of spans as they will stand in them.
+pub(super) struct Json;
+
+impl<S> FormatEvent<S, Json> for Json
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, Self>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut time = String::with_capacity(32);
+        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        let level = event.metadata().level();
+        let mut line = Vec::with_capacity(512);
+        // Writing to memory does not fail, here and below.
+        let _ = write!(line, "{{\"timestamp\":\"{time}\",\"level\":\"{level}\"");
+        let target = event.metadata().target();
+        let reserved: &[&str] = if target.starts_with("lambda_tools::") {
+            &[]
+        } else {
+            &RESERVED
+        };
+        let mut fields = Fields {
+            line: &mut line,
+            reserved,
+            redacts: target != LINES,
+            names_request: false,
+        };
+        event.record(&mut fields);
+        // The line of a request names it itself.
+        if target != LINES || !fields.names_request {
+            of_spans(context, &mut line);
+        }
+        line.extend_from_slice(b"}\n");
+        writer.write_str(str::from_utf8(&line).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// The fields of our innermost span beside those of the event, and the innermost span of the
+/// tool's own, if there is one.
+fn of_spans<S>(context: &FmtContext<'_, S, Json>, line: &mut Vec<u8>)
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    let mut theirs = None;
+    for span in context.event_scope().into_iter().flatten() {
+        if OURS.contains(&span.metadata().target()) {
+            line.extend_from_slice(fields_of(&span).as_bytes());
+            break;
+        }
+        theirs.get_or_insert(span);
+    }
+    if let Some(span) = theirs {
+        line.extend_from_slice(b",\"span\":{\"name\":");
+        put(line, span.name());
+        line.extend_from_slice(fields_of(&span).as_bytes());
+        line.push(b'}');
+    }
+}
+
+/// A span's fields, each with a comma before it.
+fn fields_of<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> String {
+    let extensions = span.extensions();
+    let fields = extensions.get::<FormattedFields<Json>>();
+    fields.map_or_else(String::new, |fields| fields.fields.clone())
+}
+
+impl<'writer> FormatFields<'writer> for Json {
+    fn format_fields<R: RecordFields>(
+        &self,
+        mut writer: Writer<'writer>,
+        fields: R,
+    ) -> fmt::Result {
+        let mut text = Vec::with_capacity(128);
+        fields.record(&mut Fields {
+            line: &mut text,
+            reserved: &["name"],
+            redacts: true,
+            names_request: false,
+        });
+        writer.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+
+    /// What is recorded later stands behind the rest, or in the place of what it was before.
+    fn add_fields(
+        &self,
+        current: &'writer mut FormattedFields<Self>,
+        fields: &Record<'_>,
+    ) -> fmt::Result {
+        self.format_fields(current.as_writer(), fields)?;
+        let object = format!("{{{}}}", current.fields.trim_start_matches(','));
+        // A name that is there twice counts as its last.
+        if let Ok(all) = serde_json::from_str::<Map<String, Value>>(&object) {
+            current.fields.clear();
+            for (name, value) in all {
+                let name = Value::from(name);
+                write!(current.as_writer(), ",{name}:{value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes fields, each with a comma before it.
+struct Fields<'a> {
+    line: &'a mut Vec<u8>,
+    reserved: &'static [&'static str],
+    /// Whether there may be secrets in them, because a tool has logged what it was given.
+    redacts: bool,
+    /// Whether there was a `requestId` among them.
+    names_request: bool,
+}
+
+impl Fields<'_> {
+    fn put(&mut self, field: &Field, value: impl Serialize) {
+        self.line.push(b',');
+        let name = field.name();
+        let name = name.strip_prefix("r#").unwrap_or(name);
+        self.names_request |= name == "requestId";
+        if self.reserved.contains(&name) {
+            put(self.line, format_args!("field.{name}"));
+        } else {
+            put(self.line, name);
+        }
+        self.line.push(b':');
+        put(self.line, value);
+    }
+
+    /// A secret may be a number.
+    fn put_number(&mut self, field: &Field, value: impl Serialize + Display) {
+        let redacted = self.redacts.then(|| without_secrets(&value.to_string()));
+        match redacted.flatten() {
+            Some(redacted) => self.put(field, redacted),
+            None => self.put(field, value),
+        }
+    }
+}
+
+fn put(line: &mut Vec<u8>, value: impl Serialize) {
+    let _ = serde_json::to_writer(line, &value);
+}
+
+impl Visit for Fields<'_> {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put_number(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put_number(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put_number(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let redacted = self.redacts.then(|| without_secrets(value)).flatten();
+        self.put(field, redacted.as_deref().unwrap_or(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use serde_json::json;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use crate::observe::lines::Lines;
+
+    /// What is printed, without the times.
+    fn printed(log: impl FnOnce()) -> Vec<Value> {
+        let lines = Lines::default();
+        let layer = tracing_subscriber::fmt::layer()
+            .fmt_fields(Json)
+            .event_format(Json)
+            .with_writer(lines.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
+        let line = |line: &str| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().remove("timestamp").unwrap();
+            line
+        };
+        lines.text().lines().map(line).collect()
+    }
+
+    #[test]
+    fn any_value_is_json() {
+        let lines = printed(|| {
+            tracing::warn!(
+                text = "\"quoted\"\n\u{1}é",
+                nan = f64::NAN,
+                whole = -3,
+                yes = true,
+                none = None::<&str>,
+                debug = ?[1, 2],
+                error = %"shown",
+                "it {}", "\\ says",
+            );
+        });
+        assert_eq!(
+            lines,
+            [json!({
+                "level": "WARN", "message": "it \\ says", "text": "\"quoted\"\n\u{1}é",
+                "nan": null, "whole": -3, "yes": true, "debug": "[1, 2]", "error": "shown",
+            })]
+        );
+    }
+
+    #[test]
+    fn the_calls_ids_are_fields_of_what_it_logs() {
+        let lines = printed(|| {
+            let outer =
+                tracing::error_span!(target: "lambda_tools::invocation", "x", requestId = "r-0");
+            let _outer = outer.entered();
+            let call = tracing::error_span!(target: "lambda_tools::call", "call", requestId = "r-1", call_id = "c");
+            let _call = call.entered();
+            tracing::info!(target: "their::module", tool = "a", level = 7, other = 1, "of a tool");
+            tracing::info!(target: LINES, requestId = "r-2", "of the call");
+            let _own = tracing::info_span!("theirs", page = 2).entered();
+            let inner = tracing::info_span!("innermost", name = "x", late = tracing::field::Empty);
+            inner.record("late", 1);
+            inner.record("late", "y");
+            let _inner = inner.entered();
+            tracing::info!("deeper");
+        });
+        assert_eq!(
+            lines,
+            [
+                json!({
+                    "level": "INFO", "message": "of a tool", "field.tool": "a", "field.level": 7,
+                    "other": 1, "requestId": "r-1", "call_id": "c",
+                }),
+                json!({"level": "INFO", "message": "of the call", "requestId": "r-2"}),
+                json!({
+                    "level": "INFO", "message": "deeper", "requestId": "r-1", "call_id": "c",
+                    "span": {"name": "innermost", "field.name": "x", "late": "y"},
+                }),
+            ]
+        );
+    }
+}

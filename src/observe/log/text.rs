@@ -1,0 +1,42 @@
+//! Fields in lines of text, without the secrets of calls.
+
+use std::fmt::{self, Debug};
+
+use tracing::field::{Field, Visit};
+use tracing_subscriber::{
+    field::{RecordFields, VisitOutput},
+    fmt::{
+        FormatFields,
+        format::{DefaultVisitor, Writer},
+    },
+};
+
+use crate::observe::confidential::without_secrets;
+
+/// Writes fields as `tracing-subscriber` does, after a look at each.
+pub(super) struct Text;
+
+impl<'writer> FormatFields<'writer> for Text {
+    fn format_fields<R: RecordFields>(&self, writer: Writer<'writer>, fields: R) -> fmt::Result {
+        let mut redacting = Redacting(DefaultVisitor::new(writer, true));
+        fields.record(&mut redacting);
+        redacting.0.finish()
+    }
+}
+
+struct Redacting<'writer>(DefaultVisitor<'writer>);
+
+impl Visit for Redacting<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let redacted = without_secrets(value);
+        self.0
+            .record_str(field, redacted.as_deref().unwrap_or(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let text = format!("{value:?}");
+        let redacted = without_secrets(&text);
+        let text = redacted.as_deref().unwrap_or(&text);
+        self.0.record_debug(field, &format_args!("{text}"));
+    }
+}

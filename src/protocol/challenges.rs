@@ -1,0 +1,192 @@
+//! What browsers and clients ask of authorization: challenges, and the provider's way back.
+//!
+//! Pages are plain, without scripts and styles, and repeat nothing that came with the request.
+
+mod page;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::Response,
+    routing::get,
+};
+use http::{
+    HeaderValue, Method, StatusCode,
+    header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY, SET_COOKIE},
+    request::Parts,
+};
+use http_body_util::{BodyExt, Limited};
+use serde::Serialize;
+
+use super::{App, Shared, json_response, oxp};
+use crate::{
+    StoreError,
+    authorization::{Answer, Back, Desk, Told},
+    call::arrival::Invocation,
+    observe::request::Line,
+};
+use page::page;
+
+/// The longest form that is read, in bytes: its one field is far shorter.
+const LARGEST_FORM: usize = 4 * 1024;
+
+/// What is no text is no id either.
+type PathOf = Result<Path<String>, PathRejection>;
+
+fn text_of(path: PathOf) -> String {
+    path.map(|Path(text)| text).unwrap_or_default()
+}
+
+/// Adds the three paths.
+pub(super) fn routes(router: Router<Arc<App>>) -> Router<Arc<App>> {
+    router
+        .route("/authorization/challenges/{id}", get(status))
+        .route(
+            "/authorization/challenges/{id}/start",
+            get(question).post(start),
+        )
+        .route("/authorization/{provider}/callback", get(callback))
+}
+
+/// OXP 1.0, Authorization Challenges: always a 200.
+async fn status(State(app): Shared, id: PathOf, request: Request) -> Response {
+    #[derive(Serialize)]
+    struct Status {
+        status: &'static str,
+    }
+    let Some(desk) = &app.desk else {
+        return oxp::not_found(app.opentool.is_some());
+    };
+    if desk.checks_ask_for_credentials() {
+        let line = Line::of(&app, &request, "check");
+        if let Err(rejection) = app.admit(request).await {
+            return oxp::rejected(&rejection, line);
+        }
+        line.needless();
+    }
+    let status = desk.status(&text_of(id)).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "it cannot be told how a challenge stands");
+        // Whoever asks asks again.
+        "pending"
+    });
+    let body = serde_json::to_vec(&Status { status });
+    let body = body.expect("our own bodies have string keys only");
+    let mut response = json_response(StatusCode::OK, body.into());
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn question(State(app): Shared, id: PathOf, request: Request) -> Response {
+    let Some(desk) = &app.desk else {
+        return oxp::not_found(app.opentool.is_some());
+    };
+    let base = Invocation::of(request.extensions()).base_url;
+    let (id, headers) = (text_of(id), request.headers());
+    answered(desk.question(&id, base.as_deref(), headers).await)
+}
+
+async fn start(State(app): Shared, id: PathOf, request: Request) -> Response {
+    let Some(desk) = &app.desk else {
+        return oxp::not_found(app.opentool.is_some());
+    };
+    let base = Invocation::of(request.extensions()).base_url;
+    let (parts, body) = request.into_parts();
+    let body = Limited::new(body, LARGEST_FORM).collect().await;
+    let form = body.ok().and_then(|body| form_in(&body.to_bytes()));
+    let (id, headers) = (text_of(id), &parts.headers);
+    let started = desk.start(&id, base.as_deref(), headers, form.as_deref());
+    answered(started.await)
+}
+
+fn answered(answer: Result<Answer, StoreError>) -> Response {
+    match answer {
+        Ok(Answer::Question { question, cookie }) => page::question(&question, &cookie),
+        Ok(Answer::Redirect { url, cookie }) => redirect(&url, &cookie),
+        Ok(Answer::Page(told)) => {
+            if told == Told::OtherBrowser {
+                tracing::warn!("a form was sent that this server has not shown to this browser");
+            }
+            page(told)
+        }
+        Err(error) => page(unavailable(&error)),
+    }
+}
+
+async fn callback(State(app): Shared, provider: PathOf, request: Request) -> Response {
+    let Some(desk) = &app.desk else {
+        return oxp::not_found(app.opentool.is_some());
+    };
+    // A code works once; looking whether there is something must not use it up.
+    if request.method() != Method::GET {
+        return oxp::method_not_allowed();
+    }
+    let (parts, _) = request.into_parts();
+    page(told(desk, &text_of(provider), &parts).await)
+}
+
+async fn told(desk: &Arc<Desk>, provider: &str, request: &Parts) -> Told {
+    let Some(back) = back_in(request.uri.query().unwrap_or_default()) else {
+        return Told::OtherBrowser;
+    };
+    let base = Invocation::of(&request.extensions).base_url;
+    let told = desk.callback(provider, back, base.as_deref(), &request.headers);
+    let told = told.await.unwrap_or_else(|error| unavailable(&error));
+    if told == Told::OtherBrowser {
+        tracing::warn!("a redirect came back that does not belong to this browser, or too late");
+    }
+    told
+}
+
+fn unavailable(error: &StoreError) -> Told {
+    tracing::error!(%error, "a challenge cannot be answered");
+    Told::Unavailable
+}
+
+/// RFC 6749, 3.1: nothing may be there twice.
+fn back_in(query: &str) -> Option<Back> {
+    let mut back = Back::default();
+    for (name, value) in pairs_in(query)?.query_pairs() {
+        let field = match &*name {
+            "state" => &mut back.state,
+            "code" => &mut back.code,
+            "error" => &mut back.error,
+            "iss" => &mut back.issuer,
+            _ => continue,
+        };
+        if field.replace(value.into_owned()).is_some() {
+            return None;
+        }
+    }
+    Some(back)
+}
+
+/// The field of the page's form, if it is there once.
+fn form_in(body: &Bytes) -> Option<String> {
+    let url = pairs_in(std::str::from_utf8(body).ok()?)?;
+    let mut fields = url.query_pairs().filter(|(name, _)| name == page::FIELD);
+    let (_, value) = fields.next()?;
+    fields.next().is_none().then(|| value.into_owned())
+}
+
+/// A URL with these pairs, because it is URLs that can be taken apart.
+fn pairs_in(text: &str) -> Option<reqwest::Url> {
+    reqwest::Url::parse(&format!("http://localhost/?{text}")).ok()
+}
+
+fn redirect(url: &str, cookie: &str) -> Response {
+    let (Ok(url), Ok(cookie)) = (HeaderValue::try_from(url), HeaderValue::try_from(cookie)) else {
+        return page(Told::Failed);
+    };
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, url);
+    headers.insert(SET_COOKIE, cookie);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}

@@ -1,0 +1,189 @@
+//! Integers of a request that would lose digits: those beyond 64 bits that no float is.
+//!
+//! Once a number is read, nothing tells it from a float that was meant; so they are looked for in
+//! the text.
+
+/// Fewer digits always fit.
+const SHORTEST: usize = 19;
+
+/// More are not named.
+const MOST: usize = 100;
+
+/// The paths, below one of the objects called `roots`, of the integers that would lose digits: such
+/// as `items[2].count`. The text is known to be JSON.
+pub(super) fn unkept(json: &[u8], roots: &[&str]) -> Vec<String> {
+    if !has_long_number(json) {
+        return Vec::new();
+    }
+    let mut walk = Walk {
+        json,
+        at: 0,
+        steps: Vec::new(),
+        found: Vec::new(),
+    };
+    walk.run();
+    let below = |path: String| {
+        let rest = roots.iter().find_map(|root| path.strip_prefix(root))?;
+        match rest.strip_prefix('.') {
+            Some(rest) => Some(rest.to_owned()),
+            None => rest.starts_with('[').then(|| rest.to_owned()),
+        }
+    };
+    walk.found.into_iter().filter_map(below).collect()
+}
+
+/// Whether there are so many digits in a row, in a number or elsewhere: in nearly no text.
+fn has_long_number(json: &[u8]) -> bool {
+    let mut digits = 0;
+    json.iter().any(|byte| {
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        digits >= SHORTEST
+    })
+}
+
+/// One step of a path.
+enum Step {
+    Item(usize),
+    Field(Option<String>),
+}
+
+struct Walk<'a> {
+    json: &'a [u8],
+    at: usize,
+    steps: Vec<Step>,
+    found: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn run(&mut self) {
+        while let Some(&byte) = self.json.get(self.at) {
+            match byte {
+                b'"' => self.text(),
+                b'-' | b'0'..=b'9' => self.number(),
+                _ => {
+                    self.bracket(byte);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    fn bracket(&mut self, byte: u8) {
+        match byte {
+            b'{' => self.steps.push(Step::Field(None)),
+            b'[' => self.steps.push(Step::Item(0)),
+            b'}' | b']' => drop(self.steps.pop()),
+            b',' => match self.steps.last_mut() {
+                Some(Step::Item(index)) => *index += 1,
+                Some(Step::Field(name)) => *name = None,
+                None => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// A text is the name of a field where an object has none yet.
+    fn text(&mut self) {
+        let start = self.at;
+        self.at += 1;
+        while let Some(&byte) = self.json.get(self.at) {
+            self.at += 1;
+            match byte {
+                b'\\' => self.at += 1,
+                b'"' => break,
+                _ => {}
+            }
+        }
+        if let Some(Step::Field(name @ None)) = self.steps.last_mut() {
+            let text = self.json.get(start..self.at).unwrap_or_default();
+            *name = Some(serde_json::from_slice(text).unwrap_or_default());
+        }
+    }
+
+    fn number(&mut self) {
+        let rest = &self.json[self.at..];
+        let is_of_number =
+            |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+        let length = rest.iter().take_while(|it| is_of_number(it)).count();
+        if length >= SHORTEST && self.found.len() < MOST && is_unkept(&rest[..length]) {
+            self.found.push(self.path());
+        }
+        self.at += length;
+    }
+
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for step in &self.steps {
+            match step {
+                Step::Item(index) => path = format!("{path}[{index}]"),
+                Step::Field(name) => {
+                    let name = name.as_deref().unwrap_or_default();
+                    path = crate::tool::schema::joined(&path, name);
+                }
+            }
+        }
+        path
+    }
+}
+
+fn is_unkept(number: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(number) else {
+        return false;
+    };
+    let is_integer = !text.contains(['.', 'e', 'E']);
+    if !is_integer || text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok() {
+        return false;
+    }
+    // The digits of the float that it becomes. Of a million digits, a few tell.
+    let float = text.parse::<f64>().unwrap_or(f64::INFINITY);
+    text.len() > 400 || format!("{float:.0}") != text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOTS: [&str; 2] = ["input", "request.input"];
+
+    #[test]
+    fn integers_that_would_lose_digits_are_named() {
+        for (text, paths) in [
+            (r#"{"input": {"a": 18446744073709551617}}"#, &["a"][..]),
+            (
+                r#"{"x": 1, "request": {"input": {"a": [1, {"b": -9223372036854775809}], "c": 1e300}}}"#,
+                &["a[1].b"],
+            ),
+            (
+                r#"{"input": {"\u0061\"": 123456789012345678901234567890, "s": "}", "t": 5}}"#,
+                &["a\""],
+            ),
+            // Elsewhere it is nobody's.
+            (
+                r#"{"note": 123456789012345678901, "input": {"a": 1e300}}"#,
+                &[],
+            ),
+            (r#"{"inputs_": {"a": 123456789012345678901}}"#, &[]),
+        ] {
+            assert_eq!(unkept(text.as_bytes(), &ROOTS), paths, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_keep_their_digits_are_not() {
+        for number in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "100000000000000000000",
+            "18446744073709551616",
+            "1.2345678901234567890123",
+            "1e400",
+            "12345678901234567890123e0",
+            "\"123456789012345678901234567890\"",
+        ] {
+            let text = format!(r#"{{"input": {{"a": {number}}}}}"#);
+            assert!(unkept(text.as_bytes(), &ROOTS).is_empty(), "{number}");
+        }
+        let long = format!(r#"{{"input": {{"a": {}}}}}"#, "1".repeat(1_000_000));
+        assert_eq!(unkept(long.as_bytes(), &ROOTS), ["a"]);
+    }
+}

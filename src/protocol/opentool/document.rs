@@ -1,0 +1,160 @@
+//! The catalogue as an OpenTool document, written once and kept.
+//!
+//! Functions have names and no versions: each is the newest version of a tool.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::schema::{Parameter, Reduced};
+use crate::{
+    ToolDefinition, Toolkit,
+    payload::{LARGEST_PAYLOAD, size_as_sent},
+    tool::{definition::name_of, toolkit::closest_of},
+};
+
+/// What a server says of itself.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct About {
+    pub(crate) title: String,
+    pub(crate) description: String,
+    /// `x.y.z`.
+    pub(crate) version: String,
+}
+
+impl Default for About {
+    fn default() -> Self {
+        Self {
+            title: "Tools".into(),
+            description: "Tools for AI agents.".into(),
+            version: "1.0.0".into(),
+        }
+    }
+}
+
+/// The document, and the tools by their functions' names.
+pub(crate) struct Document {
+    pub(super) about: About,
+    written: OnceLock<Result<Bytes, String>>,
+    names: OnceLock<HashMap<String, Arc<str>>>,
+}
+
+/// OpenTool, the document.
+#[derive(Serialize)]
+struct OpenTool<'a> {
+    opentool: &'static str,
+    info: &'a About,
+    functions: Vec<Function>,
+}
+
+#[derive(Serialize)]
+struct Function {
+    name: String,
+    description: String,
+    parameters: Vec<Parameter>,
+    #[serde(rename = "return")]
+    returns: Return,
+}
+
+#[derive(Serialize)]
+struct Return {
+    name: &'static str,
+    description: String,
+    schema: Reduced,
+}
+
+impl Document {
+    pub(crate) fn new(about: About) -> Self {
+        Self {
+            about,
+            written: OnceLock::new(),
+            names: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn get(&self, toolkit: &Toolkit) -> Result<&Bytes, &str> {
+        let written = self.written.get_or_init(|| write(&self.about, toolkit));
+        written.as_ref().map_err(String::as_str)
+    }
+
+    /// The `Toolkit.Tool` whose newest version has this name.
+    pub(super) fn tool_of(&self, name: &str, toolkit: &Toolkit) -> Option<Arc<str>> {
+        self.names(toolkit).get(name).cloned()
+    }
+
+    pub(super) fn closest(&self, name: &str, toolkit: &Toolkit) -> Option<String> {
+        let names = self.names(toolkit);
+        closest_of(name, names.keys().map(String::as_str), names.len(), '_')
+    }
+
+    /// Made by the first call that needs it: a cold start must not grow with the number of tools.
+    fn names(&self, toolkit: &Toolkit) -> &HashMap<String, Arc<str>> {
+        self.names.get_or_init(|| {
+            let named = |entry: &crate::tool::toolkit::Entry| {
+                (name_of(&entry.id, &entry.tool), entry.id.shared())
+            };
+            toolkit.newest().map(named).collect()
+        })
+    }
+}
+
+fn write(about: &About, toolkit: &Toolkit) -> Result<Bytes, String> {
+    let functions: Vec<_> = toolkit
+        .newest()
+        .map(|entry| function_of(&ToolDefinition::of(&entry.id, &entry.tool)))
+        .collect();
+    if functions.is_empty() {
+        return Ok(Bytes::from_static(b"{}"));
+    }
+    let document = OpenTool {
+        opentool: "1.0.0",
+        info: about,
+        functions,
+    };
+    let body = serde_json::to_vec(&document).map_err(|error| error.to_string())?;
+    let size = size_as_sent(&body);
+    if size > LARGEST_PAYLOAD {
+        return Err(format!(
+            "The document would be {size} bytes; AWS Lambda sends {LARGEST_PAYLOAD} at most."
+        ));
+    }
+    Ok(body.into())
+}
+
+fn function_of(definition: &ToolDefinition) -> Function {
+    let input = Reduced::with_rules_aside(&definition.input_schema);
+    let mut description = definition.description.clone();
+    // The definition has said what the input's own description would.
+    input.append_rules(&mut description);
+    Function {
+        name: definition.name.clone(),
+        description,
+        parameters: input.into_parameters(),
+        returns: Return::of(&definition.output_schema),
+    }
+}
+
+impl Return {
+    /// Describes `result`, which is an object whatever the tool gives.
+    fn of(output: &serde_json::Value) -> Self {
+        if output.is_null() {
+            return Self {
+                name: "result",
+                description: "Nothing: an empty object.".into(),
+                schema: Reduced::empty_object(),
+            };
+        }
+        let mut value = Reduced::of(output).into_result();
+        Self {
+            name: "result",
+            description: Some(value.take_description())
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(|| "What the tool gives.".to_owned()),
+            schema: value,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Encoding of JSON-RPC responses.
+//!
+//! `result` is an object in every answer; `error` is `null` in a good one.
+
+use serde::Serialize;
+
+use super::{
+    error::{FAILED, Refusal},
+    request::Id,
+};
+use crate::{Failure, call::Outcome, payload::size_as_sent, tool::output::Output};
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    jsonrpc: &'static str,
+    result: Content<'a>,
+    error: Option<RpcError>,
+    id: IdOf<'a>,
+}
+
+/// A value that is an object is the result itself; anything else is wrapped.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Nothing {},
+    Object(&'a Output),
+    Wrapped { value: &'a Output },
+}
+
+#[derive(Serialize)]
+struct RpcError {
+    code: i32,
+    message: String,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum IdOf<'a> {
+    Given(&'a Id),
+    Unknown(&'static str),
+}
+
+/// The body of an answer, replaced by a failure's where it would be larger than what can be sent.
+pub(super) fn outcome(outcome: &mut Outcome, id: Option<&Id>, largest: usize) -> Vec<u8> {
+    let body = encoded(outcome, id);
+    let size = size_as_sent(&body);
+    if size <= largest {
+        return body;
+    }
+    let failure = Failure::of_ours("too_large", "The tool's result is too large to send");
+    outcome.result = Err(failure.developer_message(format!(
+        "The answer has {size} bytes, and {largest} can be sent."
+    )));
+    encoded(outcome, id)
+}
+
+fn encoded(outcome: &Outcome, id: Option<&Id>) -> Vec<u8> {
+    match &outcome.result {
+        Ok(output) => written(content_of(output), None, id),
+        Err(failure) => {
+            let (code, message) = (FAILED, message_of(failure));
+            written(Content::Nothing {}, Some(RpcError { code, message }), id)
+        }
+    }
+}
+
+pub(super) fn refused(refusal: &Refusal, id: Option<&Id>) -> Vec<u8> {
+    let error = RpcError {
+        code: refusal.code,
+        message: refusal.message(),
+    };
+    written(Content::Nothing {}, Some(error), id)
+}
+
+fn content_of(output: &Output) -> Content<'_> {
+    if output.is_null() {
+        Content::Nothing {}
+    } else if output.is_object() {
+        Content::Object(output)
+    } else {
+        Content::Wrapped { value: output }
+    }
+}
+
+/// There is one text: what would help the next attempt goes into it.
+fn message_of(failure: &Failure) -> String {
+    let message = failure.message();
+    match &failure.parts().additional_prompt_content {
+        Some(prompt) => format!("{message} ({prompt})"),
+        None => message.to_owned(),
+    }
+}
+
+fn written(result: Content<'_>, error: Option<RpcError>, id: Option<&Id>) -> Vec<u8> {
+    let answer = Answer {
+        jsonrpc: "2.0",
+        result,
+        error,
+        id: id.map_or(IdOf::Unknown(""), IdOf::Given),
+    };
+    serde_json::to_vec(&answer).expect("JSON values can be written as JSON")
+}

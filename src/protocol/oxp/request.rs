@@ -1,0 +1,360 @@
+//! Decoding of requests.
+//!
+//! A body is parsed once, as far as its fields are known, and taken apart by hand, because the
+//! answer to a wrong one has to name the field that is wrong. Order of the checks: JSON, shape,
+//! types, protocol version, tool id.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use serde_json::{Map, Value};
+
+use super::{
+    catalogue::Form,
+    dialect::{self, Dialect},
+};
+use crate::{
+    Secret,
+    call::{Call, Given, rejection::Rejection},
+    observe::request::Names,
+    protocol::{
+        LONGEST_SECRET, integers, json,
+        json::{Shape, Unread},
+    },
+    text::LONGEST_ID,
+};
+
+type Object = Map<String, Value>;
+
+/// OXP 1.0, Call Tool Request. The OTC text calls the field `inputs` in one place.
+macro_rules! call_fields {
+    ($($more:expr),*) => {
+        Shape::Fields(&[
+            ("tool_id", Shape::Scalar),
+            ("call_id", Shape::Scalar),
+            ("trace_id", Shape::Scalar),
+            ("input", Shape::Whole),
+            ("inputs", Shape::Whole),
+            ("context", CONTEXT),
+            $($more),*
+        ])
+    };
+}
+
+const CONTEXT: Shape = Shape::Fields(&[
+    ("user_id", Shape::Scalar),
+    (
+        "authorization",
+        Shape::List(&Shape::Fields(&[
+            ("id", Shape::Scalar),
+            ("token", Shape::Scalar),
+        ])),
+    ),
+    (
+        "secrets",
+        Shape::List(&Shape::Fields(&[
+            ("id", Shape::Scalar),
+            ("value", Shape::Scalar),
+        ])),
+    ),
+]);
+
+/// The body of a call: bare, or an envelope.
+const BODY: Shape = call_fields!(("$schema", Shape::Scalar), ("request", call_fields!()));
+
+/// The body of `GET /tools`.
+const LIST: Shape = Shape::Fields(&[("$schema", Shape::Scalar)]);
+
+/// Where the input is.
+const INPUTS: [&str; 4] = ["input", "inputs", "request.input", "request.inputs"];
+
+const NAMES: Shape = Shape::Fields(&[
+    ("tool_id", Shape::Scalar),
+    ("call_id", Shape::Scalar),
+    ("trace_id", Shape::Scalar),
+    (
+        "request",
+        Shape::Fields(&[
+            ("tool_id", Shape::Scalar),
+            ("call_id", Shape::Scalar),
+            ("trace_id", Shape::Scalar),
+        ]),
+    ),
+]);
+
+/// A request as far as it could be read.
+pub(super) struct Decoded {
+    pub(super) dialect: Dialect,
+    pub(super) call: Result<Call, Rejection>,
+}
+
+impl Decoded {
+    fn refused(dialect: Dialect, rejection: Rejection) -> Self {
+        let call = Err(rejection);
+        Self { dialect, call }
+    }
+
+    fn measured(mut self, body: &[u8]) -> Self {
+        if let Ok(call) = &mut self.call {
+            call.unkept_integers = integers::unkept(body, &INPUTS);
+        }
+        self
+    }
+}
+
+/// Decodes the body of `POST /tools/call`, in whichever dialect it is, of so many values at most.
+pub(super) fn decode(headers: &HeaderMap, bytes: &[u8], most_values: usize) -> Decoded {
+    let body = match object(bytes, &BODY, most_values) {
+        Ok(body) => body,
+        Err(rejection) => return Decoded::refused(Dialect::Header, rejection),
+    };
+    let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
+        (false, true) => return bare(headers, body).measured(bytes),
+        (true, false) => return enveloped(headers, body).measured(bytes),
+        (true, true) => "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
+        (false, false) => {
+            "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
+        }
+    };
+    let rejection = Rejection::malformed("The request cannot be understood", detail);
+    Decoded::refused(Dialect::Header, rejection)
+}
+
+/// How a request that is refused calls what it asks for, for the log.
+pub(super) fn names_in(body: &[u8]) -> Names {
+    let Some(Value::Object(mut body)) = json::glance(body, &NAMES) else {
+        return Names::default();
+    };
+    if let Some(Value::Object(request)) = body.swap_remove("request") {
+        body = request;
+    }
+    let mut text = |name: &str| match body.swap_remove(name) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    Names {
+        tool: text("tool_id"),
+        call_id: text("call_id"),
+        trace_id: text("trace_id"),
+    }
+}
+
+fn bare(headers: &HeaderMap, body: Object) -> Decoded {
+    let call = Request::of(body, "").and_then(|request| {
+        dialect::check_header(headers)?;
+        request.into_call()
+    });
+    let dialect = Dialect::Header;
+    Decoded { dialect, call }
+}
+
+fn enveloped(headers: &HeaderMap, body: Object) -> Decoded {
+    let mut envelope = Fields::of(body, "");
+    let schema = match envelope.text("$schema") {
+        Ok(schema) => schema,
+        Err(rejection) => return Decoded::refused(Dialect::Schema, rejection),
+    };
+    let schema = schema.as_deref();
+    let dialect = Dialect::of_envelope(schema);
+    let call = envelope
+        .object("request")
+        .and_then(|request| Request::of(request.unwrap_or_default(), "request."))
+        .and_then(|request| {
+            dialect::check_schema(schema)?;
+            dialect::check_header(headers)?;
+            request.into_call()
+        });
+    Decoded { dialect, call }
+}
+
+/// Which form of the catalogue a `GET /tools` asks for: by header, by body, or not at all.
+pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Dialect, Rejection)> {
+    let bare = |rejection| (Dialect::Header, rejection);
+    let schema = if body.trim_ascii().is_empty() {
+        None
+    } else {
+        let mut body = Fields::of(object(body, &LIST, usize::MAX).map_err(bare)?, "");
+        body.text("$schema").map_err(bare)?
+    };
+    let schema = schema.as_deref();
+    let form = match schema.map(|schema| Dialect::of_envelope(Some(schema))) {
+        _ if headers.contains_key(dialect::VERSION_HEADER) => Form::Header,
+        Some(Dialect::Otc) => Form::Otc,
+        _ => Form::Universal,
+    };
+    // An error keeps to the form in which the client speaks; who says nothing gets it bare.
+    let dialect = schema.map_or(Dialect::Header, |_| form.dialect());
+    dialect::check_schema(schema)
+        .and_then(|()| dialect::check_header(headers))
+        .map(|()| form)
+        .map_err(|rejection| (dialect, rejection))
+}
+
+fn object(body: &[u8], shape: &Shape, most_values: usize) -> Result<Object, Rejection> {
+    match json::read(body, shape, most_values) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Rejection::malformed(
+            "The request cannot be understood",
+            "The body must be a JSON object.",
+        )),
+        Err(_) if body.is_empty() => Err(Rejection::malformed(
+            "The request is empty",
+            "The body must be a JSON object with the call.",
+        )),
+        Err(Unread::Syntax(error)) => Err(Rejection::malformed(
+            "The request is not valid JSON",
+            format!("The body is not valid JSON: {error}"),
+        )),
+        Err(Unread::Refused(sentence)) => Err(Rejection::malformed(
+            "The request cannot be understood",
+            sentence,
+        )),
+    }
+}
+
+/// OXP 1.0, Call Tool Request, its fields of the right types.
+struct Request {
+    tool_id: String,
+    call_id: Option<String>,
+    trace_id: Option<String>,
+    input: Object,
+    given: Given,
+}
+
+impl Request {
+    fn of(body: Object, path: &str) -> Result<Self, Rejection> {
+        let mut body = Fields::of(body, path);
+        let tool_id = body.text("tool_id")?;
+        let tool_id = tool_id.ok_or_else(|| wrong(&format!("{path}tool_id"), "is missing"))?;
+        Ok(Self {
+            tool_id,
+            // What some clients send for what they have not set.
+            call_id: body.id("call_id")?.filter(|id| !id.is_empty()),
+            trace_id: body.text("trace_id")?,
+            input: input(&mut body)?,
+            given: given(&mut body)?,
+        })
+    }
+
+    fn into_call(self) -> Result<Call, Rejection> {
+        Ok(Call {
+            selector: self.tool_id.parse().map_err(Rejection::InvalidToolId)?,
+            call_id: self.call_id,
+            made_id: None,
+            turn: None,
+            unkept_integers: Vec::new(),
+            trace_id: self.trace_id,
+            input: Value::Object(self.input),
+            given: self.given,
+        })
+    }
+}
+
+/// The OTC text calls the field `inputs` in one place and `input` in all others.
+fn input(body: &mut Fields<'_>) -> Result<Object, Rejection> {
+    match (body.object("input")?, body.object("inputs")?) {
+        (Some(_), Some(_)) => Err(Rejection::malformed(
+            "The request cannot be understood",
+            format!("The body has both '{0}input' and '{0}inputs'.", body.path),
+        )),
+        (input, inputs) => Ok(input.or(inputs).unwrap_or_default()),
+    }
+}
+
+fn given(body: &mut Fields<'_>) -> Result<Given, Rejection> {
+    let Some(context) = body.object("context")? else {
+        return Ok(Given::default());
+    };
+    let path = format!("{}context.", body.path);
+    let mut context = Fields::of(context, &path);
+    Ok(Given {
+        user_id: context.id("user_id")?,
+        tokens: context.secrets("authorization", "token")?,
+        secrets: context.secrets("secrets", "value")?,
+    })
+}
+
+/// An object whose fields are taken out one by one, and where it stands in the body.
+struct Fields<'a> {
+    object: Object,
+    path: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    fn of(object: Object, path: &'a str) -> Self {
+        Self { object, path }
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, Rejection> {
+        match self.object.swap_remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(self.wrong(name, "must be a string")),
+        }
+    }
+
+    /// A text that is kept, or hashed, or sent back.
+    fn id(&mut self, name: &str) -> Result<Option<String>, Rejection> {
+        let id = self.text(name)?;
+        if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+            let what = format!("must have at most {LONGEST_ID} bytes");
+            return Err(self.wrong(name, &what));
+        }
+        Ok(id)
+    }
+
+    fn object(&mut self, name: &str) -> Result<Option<Object>, Rejection> {
+        match self.object.swap_remove(name) {
+            None => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(_) => Err(self.wrong(name, "must be an object")),
+        }
+    }
+
+    /// A list of `{"id": …, VALUE: …}`.
+    fn secrets(&mut self, name: &str, value: &str) -> Result<BTreeMap<String, Secret>, Rejection> {
+        let items = match self.object.swap_remove(name) {
+            None => return Ok(BTreeMap::new()),
+            Some(Value::Array(items)) => items,
+            Some(_) => return Err(self.wrong(name, "must be an array")),
+        };
+        let item_of = |(index, item)| {
+            let path = format!("{}{name}[{index}]", self.path);
+            let Value::Object(item) = item else {
+                return Err(wrong(&path, "must be an object"));
+            };
+            let path = path + ".";
+            let mut item = Fields::of(item, &path);
+            let mut text = |name: &str| {
+                let text = item.text(name)?;
+                text.ok_or_else(|| wrong(&format!("{path}{name}"), "is missing"))
+            };
+            let (id, secret) = (text("id")?, text(value)?);
+            if secret.len() > LONGEST_SECRET {
+                let what = format!("must have at most {LONGEST_SECRET} bytes");
+                return Err(wrong(&format!("{path}{value}"), &what));
+            }
+            Ok((id, Secret::from(secret)))
+        };
+        let mut secrets = BTreeMap::new();
+        for (index, item) in items.into_iter().enumerate() {
+            let (id, secret) = item_of((index, item))?;
+            if secrets.insert(id, secret).is_some() {
+                let path = format!("{}{name}[{index}].id", self.path);
+                return Err(wrong(&path, "is there twice"));
+            }
+        }
+        Ok(secrets)
+    }
+
+    fn wrong(&self, name: &str, what: &str) -> Rejection {
+        wrong(&format!("{}{name}", self.path), what)
+    }
+}
+
+fn wrong(path: &str, what: &str) -> Rejection {
+    Rejection::malformed(
+        "The request cannot be understood",
+        format!("'{path}' {what}."),
+    )
+}

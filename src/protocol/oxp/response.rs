@@ -1,0 +1,97 @@
+//! Encoding of outcomes.
+//!
+//! A tool's outcome is a 200 whatever the tool did.
+
+use std::time::Duration;
+
+use crate::{payload::size_as_sent, text::milliseconds};
+use serde::Serialize;
+use serde_json::Number;
+
+use super::dialect::Dialect;
+use crate::{Failure, call::Outcome, tool::output::Output};
+
+/// OXP 1.0, Call Tool Response.
+#[derive(Serialize)]
+struct Answer<'a> {
+    call_id: &'a str,
+    success: bool,
+    duration: Number,
+    #[serde(flatten)]
+    result: Content<'a>,
+}
+
+/// `value` or `error`, never both.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Content<'a> {
+    Value(&'a Output),
+    Error(ToolError<'a>),
+}
+
+/// OXP 1.0, Tool Error.
+#[derive(Serialize)]
+struct ToolError<'a> {
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    developer_message: Option<&'a str>,
+    can_retry: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_prompt_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'a str,
+    result: Answer<'a>,
+}
+
+/// The body of a 200, replaced by a failure's where it would be larger than what can be sent.
+pub(super) fn outcome(dialect: Dialect, outcome: &mut Outcome, largest: usize) -> Vec<u8> {
+    let body = encoded(dialect, outcome);
+    let size = size_as_sent(&body);
+    if size <= largest {
+        return body;
+    }
+    let failure = Failure::of_ours("too_large", "The tool's result is too large to send");
+    outcome.result = Err(failure.developer_message(format!(
+        "The answer would be {size} bytes; at most {largest} can be sent."
+    )));
+    encoded(dialect, outcome)
+}
+
+fn encoded(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
+    let result = match &outcome.result {
+        Ok(value) => Content::Value(value),
+        Err(failure) => Content::Error(error_of(failure)),
+    };
+    let answer = Answer {
+        call_id: &outcome.call_id,
+        success: outcome.result.is_ok(),
+        duration: milliseconds(outcome.duration),
+        result,
+    };
+    let body = match dialect.schema() {
+        None => serde_json::to_vec(&answer),
+        Some(schema) => serde_json::to_vec(&Envelope {
+            schema,
+            result: answer,
+        }),
+    };
+    body.expect("JSON values can be written as JSON")
+}
+
+fn error_of(failure: &Failure) -> ToolError<'_> {
+    let parts = failure.parts();
+    let whole_ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    ToolError {
+        message: &parts.message,
+        developer_message: parts.developer_message.as_deref(),
+        can_retry: parts.can_retry,
+        additional_prompt_content: parts.additional_prompt_content.as_deref(),
+        retry_after_ms: parts.retry_after.map(whole_ms),
+    }
+}

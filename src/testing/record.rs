@@ -1,0 +1,329 @@
+//! Recording: every request becomes an event with its expected answer, ready to be committed.
+//!
+//! Nothing secret may land in a repository: credentials, tokens and secret values are replaced by
+//! placeholders, in the event and wherever the answer repeats them, and so are all headers that are
+//! not known to be harmless.
+
+mod redact;
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::Response,
+};
+use http::{HeaderMap, HeaderName, request::Parts};
+use http_body_util::{BodyExt, Collected, Limited};
+use serde_json::{Map, Value, json};
+
+use redact::{redaction_of, replace, replace_all, without_secrets};
+
+use super::Expected;
+use crate::{
+    Secret,
+    payload::LARGEST_PAYLOAD,
+    protocol::oxp,
+    secrets::{SecretCache, redaction::Redaction},
+};
+
+/// Headers whose values are recorded. Gateways, proxies and clients put credentials into headers of
+/// any name, so that all others are recorded without theirs.
+const HARMLESS: [&str; 21] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "access-control-request-headers",
+    "access-control-request-method",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-type",
+    "host",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "origin",
+    "oxp-version",
+    "traceparent",
+    "tracestate",
+    "user-agent",
+];
+
+const PLACEHOLDER: &str = "PLACEHOLDER";
+
+struct Recorder {
+    folder: PathBuf,
+    secrets: Arc<SecretCache>,
+    last: AtomicUsize,
+}
+
+/// Writes what `router` serves into `folder`.
+pub(crate) fn into(
+    folder: PathBuf,
+    router: Router,
+    secrets: Arc<SecretCache>,
+) -> Result<Router, crate::Error> {
+    let named = |error| {
+        format!(
+            "RECORD_EVENTS: cannot write to '{}': {error}",
+            folder.display()
+        )
+    };
+    fs::create_dir_all(&folder).map_err(named)?;
+    let recorder = Arc::new(Recorder {
+        last: AtomicUsize::new(last_in(&folder)?),
+        secrets,
+        folder,
+    });
+    Ok(router.layer(middleware::from_fn_with_state(recorder, record)))
+}
+
+/// The highest number that a file there begins with: recording goes on behind it.
+fn last_in(folder: &Path) -> io::Result<usize> {
+    let mut last = 0;
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        let number = name
+            .split('-')
+            .next()
+            .and_then(|digits| digits.parse().ok());
+        last = last.max(number.unwrap_or(0));
+    }
+    Ok(last)
+}
+
+async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = Limited::new(body, LARGEST_PAYLOAD).collect().await;
+    let Ok(body) = body.map(Collected::to_bytes) else {
+        return oxp::undecodable_body("The body is too large or did not arrive whole.");
+    };
+    let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
+    let (answer, answered) = next.run(request).await.into_parts();
+    let answered = answered.collect().await.map(Collected::to_bytes);
+    let answered = answered.unwrap_or_default();
+    if let Some((body, mut secrets)) = without_secrets(&body) {
+        let stored = recorder.secrets.held().await.into_iter();
+        secrets.extend(stored.map(|(id, value)| (value, format!("VALUE_OF_{id}"))));
+        secrets.extend(credentials_of(&parts.headers));
+        let redaction = redaction_of(&secrets);
+        let mut expected = Expected::of(answer.status, &answer.headers, &answered);
+        replace_all(&mut expected.body, &redaction);
+        for value in expected.headers.values_mut() {
+            replace(value, &redaction);
+        }
+        let event = event_of(&parts, body.recorded(&redaction), &redaction);
+        match recorder.write(&event, &expected) {
+            Ok(file) => tracing::info!(file = %file.display(), "recorded"),
+            Err(error) => tracing::error!(%error, "not recorded"),
+        }
+    } else {
+        tracing::warn!("not recorded: secrets in a body that is not JSON cannot be found");
+    }
+    Response::from_parts(answer, Body::from(answered))
+}
+
+impl Recorder {
+    fn write(&self, event: &Value, expected: &Expected) -> io::Result<PathBuf> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let http = &event["requestContext"]["http"];
+        let of_request = |name: &str| http[name].as_str().unwrap_or_default();
+        let path: String = of_request("path").chars().take(60).map(word).collect();
+        let method = of_request("method").to_lowercase();
+        let name = format!("{number:04}-{method}{path}");
+        let file = self.folder.join(format!("{name}.json"));
+        write_new(&file, event)?;
+        write_new(
+            &self.folder.join(format!("{name}.expected.json")),
+            &json!(expected),
+        )?;
+        Ok(file)
+    }
+}
+
+/// Writes a file that is not there yet: nothing that was recorded is lost.
+fn write_new(file: &Path, value: &Value) -> io::Result<()> {
+    writeln!(File::create_new(file)?, "{value:#}")
+}
+
+/// The values that let the caller in, and may be repeated elsewhere.
+fn credentials_of(headers: &HeaderMap) -> impl Iterator<Item = (Secret, String)> {
+    const NAMES: [&str; 8] = [
+        "auth", "cookie", "cred", "key", "pass", "secret", "session", "token",
+    ];
+    let is_one = |name: &HeaderName| NAMES.iter().any(|it| name.as_str().contains(it));
+    let values = headers.iter().filter(move |(name, _)| is_one(name));
+    let values = values.filter_map(|(_, value)| value.to_str().ok());
+    // The scheme of a credential is no secret, and its value is one by itself.
+    let values = values.map(|value| value.split_once(' ').map_or(value, |(_, value)| value));
+    values.map(|value| (value.into(), PLACEHOLDER.to_owned()))
+}
+
+/// The query, its values replaced: keys are sent there too.
+fn query_of(request: &Parts, redaction: &Redaction) -> String {
+    let names = request.uri.query().unwrap_or_default().split('&');
+    let names = names.filter(|pair| !pair.is_empty());
+    let shown = names.map(|pair| match pair.split_once('=') {
+        Some((name, _)) => format!("{}={PLACEHOLDER}", shown(name, redaction)),
+        None => shown(pair, redaction),
+    });
+    shown.collect::<Vec<_>>().join("&")
+}
+
+fn shown(text: &str, redaction: &Redaction) -> String {
+    redaction.redacted(text).unwrap_or_else(|| text.to_owned())
+}
+
+/// The request as an API Gateway HTTP API would hand it over, payload format 2.0.
+fn event_of(request: &Parts, body: Option<String>, redaction: &Redaction) -> Value {
+    let method = request.method.as_str();
+    let path = shown(request.uri.path(), redaction);
+    let mut event = json!({
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": query_of(request, redaction),
+        "headers": headers_of(&request.headers, redaction),
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "recorded",
+            "domainName": "recorded.execute-api.us-east-1.amazonaws.com",
+            "domainPrefix": "recorded",
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": "192.0.2.1",
+                "userAgent": "recorded",
+            },
+            "requestId": "recorded",
+            "routeKey": "$default",
+            "stage": "$default",
+            "time": "05/Oct/2023:12:00:00 +0000",
+            "timeEpoch": 1_696_507_200_000_u64,
+        },
+        "isBase64Encoded": false,
+    });
+    if let Some(body) = body {
+        event["body"] = body.into();
+    }
+    event
+}
+
+fn headers_of(headers: &HeaderMap, redaction: &Redaction) -> Map<String, Value> {
+    let mut map = Map::new();
+    for name in headers.keys() {
+        // The gateway joins what stands several times.
+        let values = headers.get_all(name).iter();
+        let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
+        let value = if HARMLESS.contains(&name.as_str()) {
+            shown(&values.join(","), redaction)
+        } else {
+            PLACEHOLDER.to_owned()
+        };
+        map.insert(shown(name.as_str(), redaction), value.into());
+    }
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_secret_from_the_store_is_not_recorded_either() {
+        use crate::{Context, Failure, Server, Tool, Toolkit, clock::FIXED, secrets::Secrets};
+        use lambda_http::tower::ServiceExt;
+
+        async fn tell(_: Value, cx: Context) -> Result<Value, Failure> {
+            Ok(json!(format!(
+                "https://{}@a.example",
+                cx.secret("KEY")?.expose()
+            )))
+        }
+
+        let folder = std::env::temp_dir().join(format!("stored-{}", std::process::id()));
+        let tool = Tool::dynamic("T.T@1.0.0", "d", json!({"type": "object"}), json!({}), tell);
+        let secrets = Secrets::fixed([("KEY", "marked-value")]);
+        let server = Server::new(Toolkit::new([tool.secret("KEY")]).unwrap()).secrets(secrets);
+        let (router, warm_up) = crate::assemble::assemble(server, FIXED, FIXED);
+        let router = into(folder.clone(), router, Arc::clone(warm_up.secrets())).unwrap();
+        let request = Request::post("/tools/call").body(Body::from(r#"{"tool_id": "T.T"}"#));
+        let answer = router.oneshot(request.unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let expected = fs::read_to_string(folder.join("0001-post-tools-call.expected.json"));
+        fs::remove_dir_all(&folder).unwrap();
+        let expected = expected.unwrap();
+        assert!(
+            expected.contains("https://VALUE_OF_KEY@a.example"),
+            "{expected}"
+        );
+        assert!(!expected.contains("marked"), "{expected}");
+    }
+
+    #[test]
+    fn what_may_be_confidential_of_a_request_is_not_recorded() {
+        let request = Request::get("/tools/stored-value/x?stored%2Dvalue&key=k-marked&page")
+            .header("authorization", "Bearer marked-bearer")
+            .header("cookie", "session=marked-cookie")
+            .header("x-amz-security-token", "marked-security")
+            .header("x-vault-token", "marked-vault")
+            .header("x-forwarded-access-token", "marked-forwarded")
+            .header("x-amzn-oidc-data", "marked-oidc")
+            .header("x-of-the-future", "marked-future")
+            .header("user-agent", "agent/1.0 (marked-vault; c3RvcmVkLXZhbHVl)")
+            .header("content-type", "application/json")
+            .header("mcp-protocol-version", "2025-06-18");
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let mut secrets: Vec<_> = credentials_of(&parts.headers).collect();
+        secrets.push(("stored-value".into(), "VALUE_OF_KEY".to_owned()));
+        let event = event_of(&parts, None, &redaction_of(&secrets));
+        assert!(!event.to_string().contains("marked"), "{event:#}");
+        assert_eq!(event["rawPath"], "/tools/VALUE_OF_KEY/x");
+        assert_eq!(event["requestContext"]["http"]["path"], event["rawPath"]);
+        assert_eq!(event["rawQueryString"], "VALUE_OF_KEY&key=PLACEHOLDER&page");
+        assert_eq!(
+            event["headers"],
+            json!({
+                "authorization": PLACEHOLDER,
+                "cookie": PLACEHOLDER,
+                "x-amz-security-token": PLACEHOLDER,
+                "x-vault-token": PLACEHOLDER,
+                "x-forwarded-access-token": PLACEHOLDER,
+                "x-amzn-oidc-data": PLACEHOLDER,
+                "x-of-the-future": PLACEHOLDER,
+                "user-agent": "agent/1.0 (PLACEHOLDER; VALUE_OF_KEY)",
+                "content-type": "application/json",
+                "mcp-protocol-version": "2025-06-18",
+            })
+        );
+    }
+
+    #[test]
+    fn recording_goes_on_behind_what_is_there() {
+        let folder = std::env::temp_dir().join(format!("last-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["0002-get.json", "0007-get.expected.json", "notes.txt"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let last = last_in(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(last, 7);
+    }
+}

@@ -1,0 +1,60 @@
+//! What is published of a tool.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Tool;
+use crate::{Requirements, ToolId};
+
+/// A tool as `GET /tools` describes it: OXP 1.0, Tool Definition.
+///
+/// Serialized, it is the definition in OXP's header form.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ToolDefinition {
+    /// `Toolkit.Tool@x.y.z`.
+    pub id: String,
+    /// The name that models see.
+    pub name: String,
+    /// What the tool does and when to use it.
+    pub description: String,
+    /// `x.y.z`.
+    pub version: String,
+    /// The JSON Schema of `input`.
+    pub input_schema: Value,
+    /// The JSON Schema of `value`; `null` for a tool that gives nothing.
+    pub output_schema: Value,
+    /// What a call must bring besides the input.
+    #[serde(skip_serializing_if = "Requirements::is_empty")]
+    pub requirements: Requirements,
+}
+
+impl ToolDefinition {
+    pub(crate) fn of(id: &ToolId, tool: &Tool) -> Self {
+        let mut input_schema = tool.input.value().clone();
+        let from_type = described(&mut input_schema);
+        Self {
+            id: id.to_string(),
+            name: name_of(id, tool),
+            description: tool.description.clone().or(from_type).unwrap_or_default(),
+            version: id.version().to_string(),
+            input_schema,
+            output_schema: tool.output.value().clone(),
+            requirements: tool.requirements.clone(),
+        }
+    }
+}
+
+/// The input's description moves to the definition: said once, where models look for it.
+fn described(schema: &mut Value) -> Option<String> {
+    match schema.as_object_mut()?.shift_remove("description")? {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The name given, else `Toolkit_Tool`.
+pub(crate) fn name_of(id: &ToolId, tool: &Tool) -> String {
+    let name = tool.name.clone();
+    name.unwrap_or_else(|| id.qualified().replace('.', "_"))
+}

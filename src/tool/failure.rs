@@ -1,0 +1,223 @@
+//! Failures: what a tool says went wrong.
+//!
+//! A failure is an answer, not an accident: it travels in a 200 response and tells the model
+//! and the user what to do next. What keeps a call from reaching its tool is a
+//! [`Rejection`](crate::call::rejection::Rejection) instead; the two never mix.
+
+use std::{error::Error, fmt, time::Duration};
+
+use crate::Context;
+
+/// What a tool answers when it could not do what it was asked.
+///
+/// OXP 1.0, Tool Execution Errors. `?` turns any error into a failure with a generic message;
+/// the error's own text and its causes go to `developer_message`, which is meant for logs. Say
+/// more with the constructors:
+///
+/// ```
+/// use std::time::Duration;
+/// use lambda_tools::Failure;
+///
+/// let failure = Failure::new("Doorbell ID not found")
+///     .developer_message("The doorbell with ID 'doorbell1' does not exist.")
+///     .prompt("ids: doorbell42,doorbell84")
+///     .retry_after(Duration::from_millis(500));
+/// assert!(failure.can_retry());
+/// ```
+pub struct Failure(Box<Parts>);
+
+pub(crate) struct Parts {
+    pub(crate) message: String,
+    pub(crate) developer_message: Option<String>,
+    pub(crate) can_retry: bool,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) additional_prompt_content: Option<String>,
+    /// The provider whose token, granted by the user, was refused.
+    pub(crate) refused: Option<String>,
+    /// A word for logs.
+    pub(crate) reason: &'static str,
+}
+
+impl Failure {
+    /// A failure that may not be retried, with a message for the user and the model.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(Box::new(Parts {
+            message: message.into(),
+            developer_message: None,
+            can_retry: false,
+            retry_after: None,
+            additional_prompt_content: None,
+            refused: None,
+            reason: "failed",
+        }))
+    }
+
+    /// One that is not the tool's own; the word is for logs.
+    pub(crate) fn of_ours(reason: &'static str, message: &str) -> Self {
+        let mut failure = Self::new(message);
+        failure.0.reason = reason;
+        failure
+    }
+
+    /// A failure from any error, [`crate::Error`] and other boxed ones included, for which `?`
+    /// does not work by itself: `result.map_err(Failure::from_error)?`.
+    pub fn from_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::caused_by(&*error.into())
+    }
+
+    fn caused_by(error: &dyn Error) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let inner = error.to_string();
+            // Many errors already repeat their cause in their own text.
+            if !text.ends_with(&inner) {
+                text = format!("{text}: {inner}");
+            }
+            cause = error.source();
+        }
+        Self::new("The tool could not complete the call").developer_message(text)
+    }
+
+    /// Adds what only logs and developers should see. It does go over the wire. Where the call's
+    /// own secrets and tokens (of 8 characters at least) stand in it, as in all texts of a failure,
+    /// they are replaced; keep others out.
+    #[must_use]
+    pub fn developer_message(mut self, text: impl Into<String>) -> Self {
+        self.0.developer_message = Some(text.into());
+        self
+    }
+
+    /// Says that the same call may succeed later (`can_retry`).
+    #[must_use]
+    pub fn retry(mut self) -> Self {
+        self.0.can_retry = true;
+        self
+    }
+
+    /// Says that the same call may succeed after this long (`can_retry` and `retry_after_ms`,
+    /// whole milliseconds).
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.0.retry_after = Some(wait);
+        self.retry()
+    }
+
+    /// Adds text for the model's next attempt (`additional_prompt_content`), such as the values
+    /// that would have been accepted.
+    #[must_use]
+    pub fn prompt(mut self, text: impl Into<String>) -> Self {
+        self.0.additional_prompt_content = Some(text.into());
+        self
+    }
+
+    /// Says whose token was refused; the same call may succeed with another.
+    pub(crate) fn refused(mut self, provider: &str) -> Self {
+        self.0.refused = Some(provider.to_owned());
+        self.retry()
+    }
+
+    /// The message for the user and the model.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn can_retry(&self) -> bool {
+        self.0.can_retry
+    }
+
+    /// The same without the call's secrets and tokens, which the error that it was made from may
+    /// have quoted.
+    pub(crate) fn without(mut self, context: &Context) -> Self {
+        let clean = |text: &mut String| {
+            if let Some(redacted) = context.redacted(text) {
+                *text = redacted;
+            }
+        };
+        let parts = &mut self.0;
+        clean(&mut parts.message);
+        parts.developer_message.as_mut().map(clean);
+        parts.additional_prompt_content.as_mut().map(clean);
+        self
+    }
+
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// Any error becomes a failure: generic to the caller, exact to the log.
+///
+/// `Failure` does not implement [`Error`] itself; that is what makes this conversion possible.
+impl<E: Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::caused_by(&error)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = &self.0;
+        f.debug_struct("Failure")
+            .field("message", &parts.message)
+            .field("developer_message", &parts.developer_message)
+            .field("can_retry", &parts.can_retry)
+            .field("retry_after", &parts.retry_after)
+            .field(
+                "additional_prompt_content",
+                &parts.additional_prompt_content,
+            )
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<i32, Failure> {
+        Ok(text.parse::<i32>()?)
+    }
+
+    #[test]
+    fn a_question_mark_hides_the_error_from_the_caller_and_keeps_it_for_the_log() {
+        let failure = parse("x").unwrap_err();
+        assert_eq!(failure.message(), "The tool could not complete the call");
+        let text = failure.parts().developer_message.as_deref();
+        assert_eq!(text, Some("invalid digit found in string"));
+        assert!(!failure.can_retry());
+    }
+
+    #[test]
+    fn boxed_errors_become_failures_as_well() {
+        let boxed: crate::Error = "no such thing".into();
+        let failure = Failure::from_error(boxed);
+        let text = failure.parts().developer_message.as_deref();
+        assert_eq!(text, Some("no such thing"));
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        #[derive(Debug)]
+        struct Outer(std::num::ParseIntError);
+        impl fmt::Display for Outer {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the page number is wrong")
+            }
+        }
+        impl Error for Outer {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let failure = Failure::from(Outer("x".parse::<i32>().unwrap_err()));
+        let text = failure.parts().developer_message.as_deref();
+        assert_eq!(
+            text,
+            Some("the page number is wrong: invalid digit found in string")
+        );
+    }
+}

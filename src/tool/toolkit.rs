@@ -1,0 +1,260 @@
+//! The tools of one server: built once, then listed and resolved.
+//!
+//! A toolkit that was built is right: everything that can be wrong with a definition is said when
+//! it is built, all of it at once, so that nobody fixes one mistake only to meet the next.
+
+mod check;
+
+use std::{cmp::Ordering, collections::HashMap, fmt, ops::Deref, sync::Arc};
+
+use semver::Version;
+
+use super::id::Selector;
+use crate::{BuildError, Tool, ToolDefinition, ToolId};
+use check::{mistakes_in, problem};
+
+/// A set of tools that are served together.
+///
+/// ```
+/// use lambda_tools::{Failure, Tool, Toolkit};
+///
+/// /// Says hello.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Greet {}
+///
+/// async fn greet(_: Greet) -> Result<String, Failure> {
+///     Ok("Hello!".into())
+/// }
+///
+/// let toolkit = Toolkit::new([Tool::new("Hello.Greet@1.0.0", greet)])?;
+/// assert_eq!(toolkit.definitions()[0].description, "Says hello.");
+///
+/// let mistake = Toolkit::new([Tool::new("Hello.Greet", greet)]).unwrap_err();
+/// assert!(mistake.to_string().contains("Toolkit.Tool@1.0.0"));
+/// # Ok::<(), lambda_tools::BuildError>(())
+/// ```
+pub struct Toolkit {
+    entries: Vec<Entry>,
+    /// For each entry, the next older version of the same tool.
+    older: Vec<Option<usize>>,
+    /// The newest version of each `Toolkit.Tool`.
+    newest: HashMap<Arc<str>, usize>,
+}
+
+pub(crate) struct Entry {
+    pub(crate) id: ToolId,
+    pub(crate) tool: Tool,
+}
+
+/// An entry, and the toolkit that it is in: a call outlives the request that it came with.
+#[derive(Clone)]
+pub(crate) struct Chosen {
+    toolkit: Arc<Toolkit>,
+    place: usize,
+}
+
+impl Deref for Chosen {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.toolkit.entries[self.place]
+    }
+}
+
+/// Why a selector selects no tool.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotFound {
+    Tool {
+        closest: Option<String>,
+    },
+    Version {
+        version: Version,
+        available: Vec<Version>,
+    },
+}
+
+impl Toolkit {
+    /// Puts tools together; several versions of one tool may stand side by side.
+    ///
+    /// # Errors
+    /// All mistakes in all definitions: ids that are none, an id registered twice, two tools with
+    /// one name, missing descriptions, inputs that are not objects, recursive types.
+    ///
+    /// Ids and names are always checked. The schemas are checked where debug assertions are on
+    /// (`cargo test`, `cargo run`) and by [`serve`](crate::serve) outside of Lambda, so that a
+    /// cold start does not pay for what was checked before it was deployed;
+    /// [`Toolkit::check`] does it on demand.
+    pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, BuildError> {
+        let mut problems = Vec::new();
+        let tools = tools.into_iter();
+        let count = tools.size_hint().0;
+        let mut toolkit = Self {
+            entries: Vec::with_capacity(count),
+            older: Vec::with_capacity(count),
+            newest: HashMap::with_capacity(count),
+        };
+        for tool in tools {
+            if cfg!(debug_assertions) {
+                problems.extend(mistakes_in(&tool).iter().map(|text| problem(&tool, text)));
+            }
+            match tool.id.parse() {
+                Ok(id) => toolkit.add(id, tool, &mut problems),
+                Err(error) => problems.push(problem(&tool, &format!("{error}"))),
+            }
+        }
+        toolkit.check_names(&mut problems);
+        BuildError::unless_empty(problems).map(|()| toolkit)
+    }
+
+    /// Checks every definition, schemas included, whatever the build. What is allowed and rarely
+    /// meant is a warning in the log: a tool with [`authorization`](Tool::authorization) and
+    /// without [`user_id`](Tool::user_id).
+    ///
+    /// # Errors
+    /// All mistakes that there are.
+    pub fn check(&self) -> Result<(), BuildError> {
+        for entry in &self.entries {
+            let requirements = &entry.tool.requirements;
+            if !requirements.authorization.is_empty() && !requirements.user_id {
+                tracing::warn!(
+                    tool = %entry.id,
+                    "the tool needs a user's token and does not ask for the user; without \
+                     .user_id() a repeated call is known by its token, and a refreshed one makes \
+                     it another call"
+                );
+            }
+        }
+        let tools = self.entries.iter().map(|entry| &entry.tool);
+        let problems = tools.flat_map(|tool| {
+            let mistakes = mistakes_in(tool).into_iter();
+            mistakes.map(|text| problem(tool, &text))
+        });
+        BuildError::unless_empty(problems.collect())
+    }
+
+    /// The tools as `GET /tools` describes them, in the order in which they were given.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        let definition = |entry: &Entry| ToolDefinition::of(&entry.id, &entry.tool);
+        self.entries.iter().map(definition).collect()
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// OXP 1.0, Tool Version Resolution.
+    pub(crate) fn resolve(self: &Arc<Self>, selector: &Selector) -> Result<Chosen, NotFound> {
+        let Some(&newest) = self.newest.get(&selector.qualified) else {
+            let closest = self.closest(&selector.qualified);
+            return Err(NotFound::Tool { closest });
+        };
+        let chosen = |place| Chosen {
+            toolkit: Arc::clone(self),
+            place,
+        };
+        let Some(version) = &selector.version else {
+            return Ok(chosen(newest));
+        };
+        let version_at = |place: usize| self.entries[place].id.version();
+        let mut versions = self.versions(newest);
+        let found = versions.find(|place| version_at(*place) == version);
+        found.map(chosen).ok_or_else(|| {
+            let versions = self.versions(newest);
+            let mut available: Vec<_> = versions.map(|it| version_at(it).clone()).collect();
+            available.reverse();
+            let version = version.clone();
+            NotFound::Version { version, available }
+        })
+    }
+
+    /// The places of an entry and its older versions.
+    fn versions(&self, newest: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(newest), |newer| self.older[*newer])
+    }
+
+    fn closest(&self, qualified: &str) -> Option<String> {
+        let known = self.newest.keys().map(|name| &**name);
+        closest_of(qualified, known, self.newest.len(), '.')
+    }
+
+    /// The newest version of each tool, in the order in which they were given.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &Entry> {
+        let is_newest =
+            |place: usize, entry: &Entry| self.newest.get(entry.id.qualified()) == Some(&place);
+        let entries = self.entries.iter().enumerate();
+        entries
+            .filter(move |(place, entry)| is_newest(*place, entry))
+            .map(|(_, entry)| entry)
+    }
+
+    fn add(&mut self, id: ToolId, tool: Tool, problems: &mut Vec<String>) {
+        let place = self.entries.len();
+        let newest = self.newest.get(id.qualified()).copied();
+        // The version after which this one belongs, and the one before it.
+        let (mut newer, mut older) = (None, newest);
+        while let Some(place) = older {
+            let entry = &self.entries[place];
+            match entry.id.version().cmp(id.version()) {
+                Ordering::Less => break,
+                Ordering::Equal => {
+                    let first = entry.tool.defined_at;
+                    let text = format!("this id and version is already registered at {first}");
+                    return problems.push(problem(&tool, &text));
+                }
+                Ordering::Greater => (newer, older) = (older, self.older[place]),
+            }
+        }
+        match newer {
+            Some(newer) => self.older[newer] = Some(place),
+            None => {
+                self.newest.insert(id.shared(), place);
+            }
+        }
+        self.entries.push(Entry { id, tool });
+        self.older.push(older);
+    }
+}
+
+/// The one of `count` known names that was probably meant. The separator is what stands between
+/// toolkit and tool.
+pub(crate) fn closest_of<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    count: usize,
+    separator: char,
+) -> Option<String> {
+    // Comparing is quadratic in the length, which the caller chooses, and a wrong id must not
+    // cost more than a right one.
+    if name.len() > 128 || count > 1000 {
+        return None;
+    }
+    let rated = known.map(|known| (likeness_of_halves(name, known, separator), known));
+    rated
+        .filter(|(likeness, _)| *likeness >= 0.6)
+        .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
+        .map(|(_, known)| known.to_owned())
+}
+
+/// As like as the less alike of their halves: tools of one toolkit are not alike for that.
+fn likeness_of_halves(one: &str, other: &str, separator: char) -> f64 {
+    let likeness = |one: &str, other: &str| {
+        let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
+        // Half as long is never alike.
+        if short * 2 < long {
+            return 0.0;
+        }
+        strsim::normalized_damerau_levenshtein(one, other)
+    };
+    match (one.split_once(separator), other.split_once(separator)) {
+        (Some(one), Some(other)) => likeness(one.0, other.0).min(likeness(one.1, other.1)),
+        _ => 0.0,
+    }
+}
+
+impl fmt::Debug for Toolkit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = self.entries.iter().map(|entry| entry.id.to_string());
+        f.debug_list().entries(ids).finish()
+    }
+}
