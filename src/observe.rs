@@ -7,10 +7,6 @@ pub(crate) mod confidential;
 pub(crate) mod lines;
 pub(crate) mod log;
 pub(crate) mod metrics;
-#[cfg(feature = "otlp")]
-pub(crate) mod otlp;
-#[cfg(not(feature = "otlp"))]
-#[path = "observe/otlp/none.rs"]
 pub(crate) mod otlp;
 pub(crate) mod panics;
 pub(crate) mod request;

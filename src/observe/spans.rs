@@ -93,7 +93,7 @@ pub(crate) fn place(span: &Span, trace: &Trace) {
     };
     use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-    use super::Place;
+    use super::trace::Place;
 
     let context = |place: Place, state: TraceState| {
         // A trace that only has a name has no span to be a child of; the specification of spans

@@ -13,28 +13,28 @@ pub(crate) struct Trace {
     /// As the call has it: any text. OXP 1.0, Call Tool, `trace_id`.
     named: Option<String>,
     /// The trace that the call's spans are in, if anybody has named one.
-    place: Option<Place>,
+    pub(super) place: Option<Place>,
     /// Where X-Ray has the invocation, if that is elsewhere.
     #[cfg_attr(
         not(any(feature = "otlp", test)),
         expect(dead_code, reason = "spans link to it")
     )]
-    aside: Option<Place>,
+    pub(super) aside: Option<Place>,
     /// W3C's `tracestate`, as it came.
     #[cfg_attr(
         not(any(feature = "otlp", test)),
         expect(dead_code, reason = "spans carry it on")
     )]
-    state: Option<String>,
+    pub(super) state: Option<String>,
 }
 
 /// A place in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    trace: u128,
+pub(super) struct Place {
+    pub(super) trace: u128,
     /// The span that is the parent. The call's own `trace_id` names none.
-    span: Option<u64>,
-    is_sampled: bool,
+    pub(super) span: Option<u64>,
+    pub(super) is_sampled: bool,
 }
 
 impl Trace {
