@@ -14,10 +14,11 @@ use crate::authorization::Authorization;
 use crate::{
     Auth, Server, Toolkit,
     authorization::Desk,
-    call::heavy::Heavy,
+    call::{Engine, heavy::Heavy},
     clock::Host,
     idempotency::{Idempotency, protection::Protection},
-    protocol::{self, App, opentool::Document},
+    observe::request_log::Observer,
+    protocol::{self, http::App},
     secrets::{SecretCache, Secrets},
     tool::{repeats::Policy, toolkit::Entry},
 };
@@ -36,23 +37,29 @@ pub(crate) fn assemble(mut server: Server, host: Host, guard: Host) -> (Router, 
         protection: Arc::clone(&protection),
         remembers: is_any_recorded(&server.toolkit),
     };
-    let app = App {
+    let engine = Engine {
         desk: desk_of(&mut server, &secrets, &guard),
         toolkit: Arc::new(server.toolkit),
-        catalogue: protocol::oxp::Catalogue::default(),
-        opentool: server.opentool.then(|| Document::new(server.about)),
-        protection,
-        host,
-        guard,
         auth: server.auth.unwrap_or_default(),
         secrets,
-        ready: server.ready,
-        metrics: server.metrics,
-        shows_calls: server.shows_calls,
-        largest_request: server.largest_request,
+        protection,
+        host: host.clone(),
         heavy: Heavy::default(),
+        is_healthy: server.is_healthy,
+        shows_calls: server.shows_calls,
     };
-    let router = protocol::router(Arc::new(app));
+    let observer = Observer {
+        host,
+        guard: guard.clone(),
+        metrics: server.metrics,
+    };
+    let app = App {
+        engine: Arc::new(engine),
+        observer: Arc::new(observer),
+        guard,
+        largest_request: server.largest_request,
+    };
+    let router = protocol::router(Arc::new(app), &server.protocols, &server.about);
     let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
     let router = server.with.into_iter().fold(router, changed);
     (below(server.base_path.as_deref(), router), warm_up)

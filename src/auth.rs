@@ -13,7 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{Caller, call::rejection::Rejection, secrets::SecretCache};
+use crate::{Caller, secrets::SecretCache};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 use attempt::Attempt;
@@ -178,13 +178,13 @@ impl Auth {
         secrets: &Arc<SecretCache>,
         now: SystemTime,
         left: Option<Duration>,
-    ) -> Result<Caller, Rejection> {
+    ) -> Result<Caller, Refused> {
         if self.is_open() {
             return Ok(Caller::Anyone);
         }
         let credentials = self
             .credentials_in(headers)
-            .map_err(Rejection::Unauthenticated)?;
+            .map_err(Refused::Unauthenticated)?;
         let ids: Vec<_> = self.secrets().collect();
         let mut reads = secrets.read(&ids, left).await;
         let of_keys = self.keys.iter().flatten().flat_map(Rotation::ids).count();
@@ -203,7 +203,7 @@ impl Auth {
         }
         #[cfg(not(feature = "jwt"))]
         let _ = (now, of_jwt, credentials.is_bearer);
-        Err(attempt.rejection())
+        Err(attempt.refused())
     }
 
     /// Where keys are taken, `OXP-API-Key` decides if it is there.
@@ -240,6 +240,15 @@ pub(crate) enum Users<'a> {
         expect(dead_code, reason = "only JWTs name users")
     )]
     None,
+}
+
+/// Why nobody is let in.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The caller is nobody who may call; why is for the log only.
+    Unauthenticated(&'static str),
+    /// Whether the caller may call cannot be told: what it takes to tell cannot be read.
+    Undecided,
 }
 
 struct Credentials<'a> {

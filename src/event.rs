@@ -33,7 +33,7 @@ use lambda_http::{
 };
 use serde::Serialize;
 
-use crate::{Caller, call::arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::oxp};
+use crate::{Caller, arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
 use kind::{EventError, Kind, kind_of};
 use parse::parse;
 
@@ -103,8 +103,8 @@ pub(crate) async fn invoke(
                 base_url: request.extensions().get().and_then(base_url),
                 request_id: Some(&*context.request_id)
                     .filter(|id| !id.is_empty())
-                    .map(Arc::from),
-                xray: context.xray_trace_id.as_deref().map(Arc::from),
+                    .map(str::to_owned),
+                xray: context.xray_trace_id.clone(),
                 is_cold,
                 caller,
             };
@@ -133,7 +133,7 @@ async fn respond(
     invocation: Invocation,
 ) -> Response {
     let extensions = request.extensions_mut();
-    extensions.insert(invocation);
+    extensions.insert(Arc::new(invocation));
     // Where routes of one's own find it: lambda_http's RequestExt.
     extensions.insert(context);
     match router.oneshot(request).await {
@@ -179,7 +179,7 @@ fn base_url(context: &RequestContext) -> Option<String> {
 }
 
 async fn failed(origin: Origin, detail: &str) -> Answer {
-    let (parts, body) = oxp::internal_error(detail).into_parts();
+    let (parts, body) = problem::internal_error(detail).into_parts();
     let body = body
         .collect()
         .await

@@ -43,6 +43,7 @@ compile_error!(
      \"abort\" where nothing is said."
 );
 
+mod arrival;
 mod assemble;
 mod auth;
 #[cfg(feature = "oauth")]
@@ -81,6 +82,7 @@ pub use auth::Auth;
 pub use authorization::Authorization;
 pub use call::DEFAULT_TIMEOUT;
 pub use error::Error;
+pub use protocol::Protocol;
 pub use secrets::Secret;
 pub use serve::serve;
 pub use server::Server;

@@ -9,6 +9,7 @@ pub(crate) mod log;
 pub(crate) mod metrics;
 pub(crate) mod otlp;
 pub(crate) mod panics;
-pub(crate) mod request;
+pub(crate) mod request_log;
 pub(crate) mod spans;
 pub(crate) mod trace;
+pub(crate) mod trail;

@@ -7,7 +7,7 @@
 //! the call, or from the server's store ([`Secrets`], [`SecretStore`]), so that clients need not
 //! have them.
 
-mod cache;
+pub(crate) mod cache;
 mod environment;
 mod fixed;
 #[cfg(feature = "secrets-manager")]

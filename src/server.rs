@@ -3,18 +3,27 @@
 //! A builder between [`Toolkit`] and [`serve`](crate::serve), for those who need more than the
 //! defaults; everybody else hands the toolkit over directly.
 
+use std::pin::Pin;
+
 use axum::Router;
 
 #[cfg(feature = "oauth")]
 use crate::authorization::Authorization;
 use crate::{
-    Auth, Toolkit, idempotency::Idempotency, observe::metrics::Metrics, payload::LARGEST_PAYLOAD,
-    protocol::opentool::About, secrets::Secrets, serve::shutdown,
+    Auth, Toolkit,
+    idempotency::Idempotency,
+    observe::metrics::Metrics,
+    payload::LARGEST_PAYLOAD,
+    protocol::{About, Protocol},
+    secrets::Secrets,
 };
 
 /// How many bytes a body may have by default: far more than a model writes, far less than Lambda
 /// takes.
 const LARGEST_REQUEST: usize = 1 << 20;
+
+/// What is done before the process ends.
+pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// A toolkit with the choices of its owner.
 ///
@@ -37,13 +46,13 @@ pub struct Server {
     pub(crate) idempotency: Option<Idempotency>,
     #[cfg(feature = "oauth")]
     pub(crate) authorization: Option<Authorization>,
-    pub(crate) opentool: bool,
+    pub(crate) protocols: Vec<Protocol>,
     pub(crate) about: About,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) shows_calls: bool,
-    pub(crate) on_shutdown: Option<shutdown::Hook>,
+    pub(crate) on_shutdown: Option<ShutdownHook>,
     pub(crate) largest_request: usize,
-    pub(crate) ready: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
 
@@ -59,13 +68,13 @@ impl Server {
             idempotency: None,
             #[cfg(feature = "oauth")]
             authorization: None,
-            opentool: true,
+            protocols: Protocol::ALL.to_vec(),
             about: About::default(),
             metrics: None,
             shows_calls: false,
             on_shutdown: None,
             largest_request: LARGEST_REQUEST,
-            ready: None,
+            is_healthy: None,
             with: Vec::new(),
         }
     }
@@ -113,10 +122,20 @@ impl Server {
         self
     }
 
-    /// Does not serve OpenTool: there is nothing below `/opentool`.
+    /// Serves these protocols only. Without it a server serves [all](Protocol::ALL).
+    ///
+    /// ```no_run
+    /// # use lambda_tools::{Protocol, Server, Toolkit};
+    /// # fn server(toolkit: Toolkit) -> Server {
+    /// Server::new(toolkit).protocols([Protocol::Oxp])
+    /// # }
+    /// ```
     #[must_use]
-    pub fn without_opentool(mut self) -> Self {
-        self.opentool = false;
+    pub fn protocols(mut self, protocols: impl IntoIterator<Item = Protocol>) -> Self {
+        let chosen: Vec<_> = protocols.into_iter().collect();
+        // In the order of all of them, and each once.
+        let all = Protocol::ALL.iter().copied();
+        self.protocols = all.filter(|protocol| chosen.contains(protocol)).collect();
         self
     }
 
@@ -165,7 +184,7 @@ impl Server {
     /// are refused with a 400. OXP 1.0, `GET /health`.
     #[must_use]
     pub fn ready_when(mut self, ready: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.ready = Some(Box::new(ready));
+        self.is_healthy = Some(Box::new(ready));
         self
     }
 

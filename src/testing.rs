@@ -23,7 +23,7 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Server, assemble::assemble, clock::FIXED, event};
+use crate::{Protocol, Server, assemble::assemble, clock::FIXED, event};
 
 pub use context::{ContextBuilder, context};
 
@@ -42,20 +42,10 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The headers that are asserted in files that are written, not by hand.
-    const HEADERS: [&str; 7] = [
-        "allow",
-        "content-type",
-        "idempotent-replay",
-        "oxp-version",
-        "retry-after",
-        "www-authenticate",
-        "x-should-retry",
-    ];
-
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let text = || String::from_utf8_lossy(body).into_owned();
-        let named = Self::HEADERS.into_iter().filter_map(|name| {
+        // The headers that are asserted in files that are written, not by hand.
+        let named = Protocol::answer_headers().filter_map(|name| {
             let value = headers.get(name)?.to_str().ok()?;
             Some((name.to_owned(), value.to_owned()))
         });

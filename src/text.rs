@@ -8,6 +8,9 @@ use serde_json::Number;
 /// 1.0, 8, gives a `sub` 255.
 pub(crate) const LONGEST_ID: usize = 256;
 
+/// The longest text of a caller's choice in logs and traces, in bytes: both are paid for.
+pub(crate) const LONGEST_SHOWN: usize = 256;
+
 /// The beginning of a text of more than this many bytes, with an ellipsis behind it.
 pub(crate) fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     let end = text.floor_char_boundary(longest);

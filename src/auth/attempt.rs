@@ -10,10 +10,13 @@ use subtle::ConstantTimeEq;
 use super::jwt::Jwt;
 #[cfg(feature = "jwt")]
 use super::jwt::Signing;
-use super::rotation::{Rotation, named};
+use super::{
+    Refused,
+    rotation::{Rotation, named},
+};
 #[cfg(feature = "jwt")]
 use crate::Caller;
-use crate::{Secret, call::rejection::Rejection, secrets::Read};
+use crate::{Secret, secrets::Read};
 
 /// What came of comparing credentials.
 #[derive(Default)]
@@ -100,10 +103,10 @@ impl Attempt {
         None
     }
 
-    pub(super) fn rejection(self) -> Rejection {
+    pub(super) fn refused(self) -> Refused {
         if self.is_undecided {
-            return Rejection::Undecided;
+            return Refused::Undecided;
         }
-        Rejection::Unauthenticated(self.why.unwrap_or("there are no credentials"))
+        Refused::Unauthenticated(self.why.unwrap_or("there are no credentials"))
     }
 }

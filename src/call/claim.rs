@@ -2,44 +2,49 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, Ready, rejection::Rejection, time_left};
+use super::{Outcome, Rejection, gather::Prepared};
 use crate::idempotency::{
     Identity,
-    protection::{Claimed, Limits, Protection},
+    protection::{Claimed, Limits},
 };
 
-impl Ready {
-    /// Runs the tool, unless the same call has run before or runs elsewhere.
-    pub(crate) async fn run_once(self, protection: &Arc<Protection>) -> Result<Outcome, Rejection> {
-        let Some(identity) = self.identity() else {
-            return Ok(self.run().await.0);
+impl Prepared {
+    /// Runs the tool, unless the same call has run before or runs elsewhere. Where a token that the
+    /// user had granted was refused, the user is asked anew.
+    pub(super) async fn run_once(self) -> Result<Outcome, Rejection> {
+        let regrant = self.regrant();
+        let outcome = match self.identity() {
+            Some(identity) => self.run_claimed(identity).await?,
+            None => self.run().await.0,
         };
-        let call_id = self.call.call_id.clone().unwrap_or_default();
-        let running = protection.running();
-        let protection = Arc::clone(protection);
-        let spans = self.spans.clone();
-        // A task of its own, from the claim on: whoever asks again wants the outcome, even if the
-        // first one has stopped waiting.
+        match regrant {
+            Some(regrant) => regrant.instead_of(outcome).await,
+            None => Ok(outcome),
+        }
+    }
+
+    /// A task of its own, from the claim on: whoever asks again wants the outcome, even if the first
+    /// one has stopped waiting.
+    async fn run_claimed(self, identity: Identity) -> Result<Outcome, Rejection> {
+        let call_id = self.execution.id.as_str().to_owned();
+        let running = self.execution.engine.protection.running();
+        let spans = self.execution.spans.clone();
         let task = Box::pin(async move {
             let _running = running;
-            self.claimed(identity, &protection).await
+            self.claimed(identity).await
         });
         let done = tokio::spawn(spans.around(task)).await;
         done.unwrap_or_else(|_| Ok(Outcome::lost(call_id)))
     }
 
-    async fn claimed(
-        self,
-        identity: Identity,
-        protection: &Protection,
-    ) -> Result<Outcome, Rejection> {
-        let (entry, host) = (self.entry.clone(), self.host.clone());
-        let arrival = self.arrival.clone();
-        let limits = move || Limits {
-            tool: time_left(&entry, &arrival, &host),
-            deadline: arrival.invocation.deadline,
+    async fn claimed(self, identity: Identity) -> Result<Outcome, Rejection> {
+        let execution = &self.execution;
+        let protection = Arc::clone(&execution.engine.protection);
+        let limits = || Limits {
+            tool: execution.time_left(),
+            deadline: execution.arrival.invocation.deadline,
         };
-        let policy = self.entry.tool.policy;
+        let policy = execution.entry.tool.policy;
         match protection.claim(identity, policy, limits).await? {
             Claimed::Run => Ok(self.run().await.0),
             Claimed::Recorded(claim) => {
@@ -49,7 +54,7 @@ impl Ready {
                 Ok(outcome)
             }
             Claimed::Known(known) => Ok(Outcome {
-                call_id: self.call.call_id.unwrap_or_default(),
+                call_id: self.execution.id.into_string(),
                 duration: known.duration,
                 result: known.result,
                 has_run: false,
@@ -59,9 +64,10 @@ impl Ready {
     }
 
     fn identity(&self) -> Option<Identity> {
-        let call_id = self.call.call_id.as_deref()?;
+        let execution = &self.execution;
+        let call_id = execution.id.given()?;
         let fingerprint = self.fingerprint.clone()?;
-        let tool = &self.entry.id;
-        Some(Identity::new(&self.caller, tool, call_id, fingerprint))
+        let tool = &execution.entry.id;
+        Some(Identity::new(&execution.caller, tool, call_id, fingerprint))
     }
 }

@@ -2,111 +2,121 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, OnceLock},
+    sync::OnceLock,
     time::Duration,
 };
 
-use super::{
-    Around, Call,
-    rejection::{Missing, Rejection},
-    time_left,
-};
+use super::{Execution, Given, Rejection, rejection::Missing, validate::Valid};
 use crate::{
-    Caller, Context, Requirements, Secret, StoreError,
+    Context, Requirements, Secret, StoreError,
     authorization::Asking,
-    clock::Host,
-    observe::metrics::CacheUse,
-    secrets::SecretCache,
-    tool::{context, requirement::Challenge, toolkit::Entry},
+    secrets::cache::CacheUse,
+    tool::{Prepared as Run, context, requirement::Challenge},
 };
 
-/// What a tool declared, found.
+/// What a tool declared, as far as it was found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Gathered {
     pub(super) tokens: BTreeMap<String, Secret>,
-    pub(super) secrets: BTreeMap<String, Secret>,
-    /// Which of the secrets came from the store.
-    pub(super) stored: BTreeSet<String>,
+    secrets: BTreeMap<String, Secret>,
+    /// The secrets that came from the store.
+    stored: BTreeSet<String>,
     unreadable: Vec<(String, StoreError)>,
     /// The providers whose tokens the user has granted to this server.
     pub(super) granted: BTreeSet<String>,
-}
-
-/// What the user is asked for.
-#[derive(Default)]
-struct Asked {
+    /// One for each provider whose token is missing, where users can be asked.
     challenges: Vec<Challenge>,
     needs_user: bool,
+    cache: CacheUse,
 }
 
-impl Call {
-    /// All that is missing is said in one answer.
-    pub(super) async fn gather(
-        &mut self,
-        entry: &Entry,
-        around: &Around,
-        cache: &mut CacheUse,
-    ) -> Result<Found, Rejection> {
-        let requirements = &entry.tool.requirements;
-        let mut found = Found::default();
+/// A call that has all its tool needs.
+pub(super) struct Prepared {
+    pub(super) execution: Execution,
+    pub(super) user_id: Option<String>,
+    pub(super) trace_id: Option<String>,
+    pub(super) run: Run,
+    pub(super) fingerprint: Option<String>,
+    pub(super) gathered: Gathered,
+}
+
+impl Valid {
+    /// Gathers what the tool requires, and only that: all that is missing is said in one answer.
+    pub(super) async fn prepare(self) -> (Result<Prepared, Rejection>, CacheUse) {
+        let Self {
+            execution,
+            mut given,
+            trace_id,
+            run,
+            fingerprint,
+        } = self;
+        let mut gathered = Gathered::default();
+        let found = execution.gather(&mut given, &mut gathered).await;
+        let cache = gathered.cache;
+        let prepared = found.map(|()| Prepared {
+            execution,
+            user_id: given.user_id,
+            trace_id,
+            run,
+            fingerprint,
+            gathered,
+        });
+        (prepared, cache)
+    }
+}
+
+impl Execution {
+    async fn gather(&self, given: &mut Given, found: &mut Gathered) -> Result<(), Rejection> {
+        let requirements = &self.entry.tool.requirements;
         for needed in &requirements.authorization {
-            found
-                .tokens
-                .extend(self.given.tokens.remove_entry(&needed.id));
+            found.tokens.extend(given.tokens.remove_entry(&needed.id));
         }
-        let asked = self.ask_for_grants(&mut found, entry, around).await?;
+        self.ask_for_grants(given.user_id.as_deref(), found).await?;
         if !requirements.secrets.is_empty() {
-            self.gather_secrets(&mut found, entry, around, cache).await;
+            self.gather_secrets(given, found).await;
         }
-        let user_id = asked.needs_user || requirements.user_id && self.given.user_id.is_none();
+        let user_id = found.needs_user || requirements.user_id && given.user_id.is_none();
         let missing = found.missing_of(requirements, user_id);
         if missing.is_empty() && found.unreadable.is_empty() {
-            return Ok(found);
+            return Ok(());
         }
-        let place = |it: &crate::SecretRequirement| around.secrets.place(&it.id);
+        let secrets = &self.engine.secrets;
+        let place = |it: &crate::SecretRequirement| secrets.place(&it.id);
         Err(Rejection::Missing(Box::new(Missing {
-            tool: entry.id.to_string(),
+            tool: self.entry.id.to_string(),
             places: missing.secrets.iter().map(place).collect(),
             requirements: missing,
-            challenges: asked.challenges,
-            from_calls: around.secrets.may_come_from_calls(),
-            unreadable: found.unreadable,
+            challenges: std::mem::take(&mut found.challenges),
+            from_calls: secrets.may_come_from_calls(),
+            unreadable: std::mem::take(&mut found.unreadable),
         })))
     }
 
     /// The tokens that users have allowed, and challenges for the others.
     async fn ask_for_grants(
         &self,
-        found: &mut Found,
-        entry: &Entry,
-        around: &Around,
-    ) -> Result<Asked, Rejection> {
-        let mut asked = Asked::default();
-        let Some(desk) = &around.desk else {
-            return Ok(asked);
+        user: Option<&str>,
+        found: &mut Gathered,
+    ) -> Result<(), Rejection> {
+        let Some(desk) = &self.engine.desk else {
+            return Ok(());
         };
-        let needed = entry.tool.requirements.authorization.iter();
-        let needed = needed.filter(|needed| desk.knows(&needed.id));
-        for need in needed {
+        let needed = self.entry.tool.requirements.authorization.iter();
+        for need in needed.filter(|needed| desk.knows(&needed.id)) {
             if found.tokens.contains_key(&need.id) {
                 continue;
             }
-            let Some(user) = self
-                .given
-                .user_id
-                .as_deref()
-                .filter(|user| !user.is_empty())
-            else {
-                asked.needs_user = true;
+            let Some(user) = user.filter(|user| !user.is_empty()) else {
+                found.needs_user = true;
                 continue;
             };
-            let caller = around.caller.namespace();
+            let caller = self.caller.namespace();
             let asking = Asking {
                 caller: &caller,
                 user,
                 need,
-                base: around.arrival.invocation.base_url.as_deref(),
-                left: time_left(entry, &around.arrival, &around.host),
+                base: self.arrival.invocation.base_url.as_deref(),
+                left: self.time_left(),
             };
             let token = bounded(asking.left * 2 / 3, desk.token(asking)).await?;
             if let Some(token) = token {
@@ -115,24 +125,18 @@ impl Call {
                 continue;
             }
             let challenge = bounded(asking.left / 4, desk.challenge(asking)).await?;
-            asked.challenges.push(challenge);
+            found.challenges.push(challenge);
         }
-        Ok(asked)
+        Ok(())
     }
 
-    async fn gather_secrets(
-        &mut self,
-        found: &mut Found,
-        entry: &Entry,
-        around: &Around,
-        cache: &mut CacheUse,
-    ) {
-        let needed = entry.tool.requirements.secrets.iter().map(|it| &*it.id);
+    async fn gather_secrets(&self, given: &mut Given, found: &mut Gathered) {
+        let store = &self.engine.secrets;
+        let from_calls = store.may_come_from_calls();
         let mut wanted = Vec::new();
-        for id in needed {
-            let given = around.secrets.may_come_from_calls();
-            let given = given.then(|| self.given.secrets.remove_entry(id)).flatten();
-            match given {
+        for needed in &self.entry.tool.requirements.secrets {
+            let id = &*needed.id;
+            match given.secrets.remove_entry(id).filter(|_| from_calls) {
                 Some((id, secret)) => drop(found.secrets.insert(id, secret)),
                 None => wanted.push(id),
             }
@@ -140,8 +144,8 @@ impl Call {
         if wanted.is_empty() {
             return;
         }
-        let left = time_left(entry, &around.arrival, &around.host);
-        let reads = around.secrets.counted(&wanted, Some(left), cache).await;
+        let left = Some(self.time_left());
+        let reads = store.counted(&wanted, left, &mut found.cache).await;
         for (id, read) in wanted.into_iter().zip(reads) {
             match read {
                 Ok(Some(secret)) => {
@@ -165,26 +169,25 @@ pub(super) async fn bounded<T>(
     done.map_err(Rejection::Unauthorizable)
 }
 
-impl Found {
+impl Gathered {
     /// What the tool gets to see of its call.
     pub(super) fn context(
         self,
-        call: Call,
-        call_id: String,
-        caller: Caller,
-        store: &Arc<SecretCache>,
-        host: &Host,
+        execution: &Execution,
+        user_id: Option<String>,
+        trace_id: Option<String>,
         limit: Duration,
     ) -> Context {
+        let host = &execution.engine.host;
         Context::from(context::Inner {
-            call_id,
-            trace_id: call.trace_id,
-            caller,
-            user_id: call.given.user_id,
+            call_id: execution.id.as_str().to_owned(),
+            trace_id,
+            caller: execution.caller.clone(),
+            user_id,
             tokens: self.tokens,
             granted: self.granted,
             secrets: self.secrets,
-            store: context::Store::new(store, self.stored),
+            store: context::Store::new(&execution.engine.secrets, self.stored),
             redaction: OnceLock::new(),
             now: host.now(),
             stops_at: host.instant() + limit,

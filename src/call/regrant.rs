@@ -3,38 +3,67 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Granted, Outcome,
-    gather::bounded,
-    rejection::{Missing, Rejection},
+    Engine, Outcome, Rejection,
+    gather::{Prepared, bounded},
+    rejection::Missing,
 };
 use crate::{
-    Requirements,
+    AuthorizationRequirement, Requirements, Secret,
+    arrival::Arrival,
     authorization::{Asking, Desk},
-    secrets::SecretCache,
+    tool::toolkit::Chosen,
 };
 
 /// How long each of the two steps may take, after the tool has had its time.
 const LEFT: Duration = Duration::from_millis(800);
 
-impl Granted {
+/// What it takes to challenge the user anew, after a token of theirs was refused.
+pub(super) struct Regrant {
+    engine: Arc<Engine>,
+    desk: Arc<Desk>,
+    entry: Chosen,
+    arrival: Arrival,
+    caller: String,
+    user: String,
+    /// The tokens that come from what the user has allowed.
+    tokens: Vec<(AuthorizationRequirement, Secret)>,
+}
+
+impl Prepared {
+    pub(super) fn regrant(&self) -> Option<Regrant> {
+        let (execution, gathered) = (&self.execution, &self.gathered);
+        let desk = execution.engine.desk.as_ref()?;
+        let needs = execution.entry.tool.requirements.authorization.iter();
+        let granted = needs.filter(|need| gathered.granted.contains(&need.id));
+        let token = |need: &AuthorizationRequirement| {
+            Some((need.clone(), gathered.tokens.get(&need.id)?.clone()))
+        };
+        let tokens: Vec<_> = granted.filter_map(token).collect();
+        (!tokens.is_empty()).then(|| Regrant {
+            engine: Arc::clone(&execution.engine),
+            desk: Arc::clone(desk),
+            entry: execution.entry.clone(),
+            arrival: execution.arrival.clone(),
+            caller: execution.caller.namespace(),
+            user: self.user_id.clone().unwrap_or_default(),
+            tokens,
+        })
+    }
+}
+
+impl Regrant {
     /// The outcome, unless it says that a token of the user's was refused.
-    pub(crate) async fn instead_of(
-        self,
-        outcome: Outcome,
-        desk: &Arc<Desk>,
-        base: Option<&str>,
-        left: Option<Duration>,
-        secrets: &SecretCache,
-    ) -> Result<Outcome, Rejection> {
+    pub(super) async fn instead_of(self, outcome: Outcome) -> Result<Outcome, Rejection> {
         let refused = outcome.result.as_ref().err();
         let refused = refused.and_then(|failure| failure.parts().refused.as_deref());
-        let of_refused = |id| self.needs.iter().find(|(need, _)| need.id == id);
+        let of_refused = |id| self.tokens.iter().find(|(need, _)| need.id == id);
         let Some((need, token)) = refused.and_then(of_refused) else {
             return Ok(outcome);
         };
+        let invocation = &self.arrival.invocation;
+        let left = invocation.time_left(self.engine.host.now());
         let each = left.map_or(LEFT, |left| LEFT.min(left / 2));
-        let caller = self.caller.namespace();
-        let refused = desk.refused(&caller, &self.user, &need.id, token);
+        let refused = self.desk.refused(&self.caller, &self.user, &need.id, token);
         let forgotten = bounded(each, refused).await;
         if !forgotten.unwrap_or(false) {
             // There is a newer token, with which the same call may succeed; or the failure has to
@@ -42,20 +71,20 @@ impl Granted {
             return Ok(outcome);
         }
         let asking = Asking {
-            caller: &caller,
+            caller: &self.caller,
             user: &self.user,
             need,
-            base,
+            base: invocation.base_url.as_deref(),
             left: each,
         };
-        let challenge = bounded(each, desk.challenge(asking)).await?;
+        let challenge = bounded(each, self.desk.challenge(asking)).await?;
         let mut requirements = Requirements::default();
         requirements.authorization.push(need.clone());
         Err(Rejection::Missing(Box::new(Missing {
-            tool: self.tool,
+            tool: self.entry.id.to_string(),
             requirements,
             challenges: vec![challenge],
-            from_calls: secrets.may_come_from_calls(),
+            from_calls: self.engine.secrets.may_come_from_calls(),
             places: Vec::new(),
             unreadable: Vec::new(),
         })))

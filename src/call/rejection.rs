@@ -1,7 +1,7 @@
 //! Rejections: why a call never reached its tool.
 //!
-//! One enum for the whole way from the request to the tool; only [`wire`](crate::protocol) knows what
-//! each looks like in which protocol. What a tool itself says went wrong is a
+//! One enum for the whole way from the request to the tool; only [protocols](crate::protocol) know what
+//! each looks like. What a tool itself says went wrong is a
 //! [`Failure`](crate::Failure).
 
 use std::{sync::Arc, time::Duration};
@@ -10,6 +10,7 @@ use semver::Version;
 
 use crate::{
     IdError, Requirements, StoreError,
+    auth::Refused,
     tool::{requirement::Challenge, schema::ParameterErrors},
 };
 
@@ -70,6 +71,15 @@ pub(crate) struct Missing {
     pub(crate) places: Vec<Option<String>>,
     /// The secrets of which the server cannot tell whether it has them.
     pub(crate) unreadable: Vec<(String, StoreError)>,
+}
+
+impl From<Refused> for Rejection {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Unauthenticated(why) => Self::Unauthenticated(why),
+            Refused::Undecided => Self::Undecided,
+        }
+    }
 }
 
 impl Rejection {

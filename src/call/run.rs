@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::Ready;
+use super::gather::Prepared;
 use crate::{
     Failure,
     idempotency::protection::Ending,
@@ -40,55 +40,53 @@ impl Outcome {
     }
 }
 
-impl Ready {
+impl Prepared {
     /// Runs the tool inside its time limit and behind a barrier for panics.
     pub(super) async fn run(self) -> (Outcome, Ending) {
-        let limit = self.time_left();
-        let started = self.host.instant();
-        let call_id = self.call.call_id.as_ref().or(self.call.made_id.as_ref());
-        let call_id = call_id
-            .cloned()
-            .unwrap_or_else(|| self.host.id().to_string());
-        let Self {
-            call,
-            entry,
-            prepared,
-            found,
-            host,
-            caller,
-            secrets,
-            spans: around,
-            ..
-        } = self;
-        let policy = entry.tool.policy;
-        let (result, ending) = if limit.is_zero() {
+        let limit = self.execution.time_left();
+        let host = self.execution.engine.host.clone();
+        let started = host.instant();
+        let (call_id, result, ending) = if limit.is_zero() {
             // It would be stopped before it has begun, or after.
-            let failure = out_of_time("no_time", limit);
-            (Err(failure.retry()), Ending::NotStarted)
+            let failure = out_of_time("no_time", limit).retry();
+            let call_id = self.execution.id.into_string();
+            (call_id, Err(failure), Ending::NotStarted)
         } else {
-            let context = found.context(call, call_id.clone(), caller, &secrets, &host, limit);
-            let running = confidential::scope(context.clone(), prepared(context.clone()));
-            let span = spans::tool(&entry.id, &call_id);
-            let running = around.around(running.instrument(span.clone()));
-            let task = Cancelled(tokio::spawn(running));
-            let (result, ending) = bounded(task, limit, policy).await;
-            let result = result.map_err(|failure| failure.without(&context));
-            let result = result.and_then(|value| conforming(&entry, value));
-            if let Err(failure) = &result {
-                spans::failed(&span, failure.parts().reason);
-            }
-            spans::end(&span);
-            (result, ending)
+            self.run_within(limit).await
         };
-        let duration = host.instant().saturating_duration_since(started);
         let outcome = Outcome {
             call_id,
-            duration,
+            duration: host.instant().saturating_duration_since(started),
             result: result.map(Output::Value),
             has_run: ending != Ending::NotStarted,
             is_replay: false,
         };
         (outcome, ending)
+    }
+
+    async fn run_within(self, limit: Duration) -> (String, Result<Value, Failure>, Ending) {
+        let Self {
+            execution,
+            user_id,
+            trace_id,
+            run,
+            gathered,
+            ..
+        } = self;
+        let entry = &execution.entry;
+        let context = gathered.context(&execution, user_id, trace_id, limit);
+        let running = confidential::scope(context.clone(), run(context.clone()));
+        let span = spans::tool(&entry.id, execution.id.as_str());
+        let running = execution.spans.around(running.instrument(span.clone()));
+        let task = Cancelled(tokio::spawn(running));
+        let (result, ending) = bounded(task, limit, entry.tool.policy).await;
+        let result = result.map_err(|failure| failure.without(&context));
+        let result = result.and_then(|value| conforming(entry, value));
+        if let Err(failure) = &result {
+            spans::failed(&span, failure.parts().reason);
+        }
+        spans::end(&span);
+        (execution.id.into_string(), result, ending)
     }
 }
 

@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, Request, Uri};
 use lambda_http::{aws_lambda_events::query_map::QueryMap, request::RequestContext};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::protocol::oxp;
+use crate::protocol::problem;
 
 /// What all kinds of events have.
 pub(super) struct Raw<'a> {
@@ -31,7 +31,7 @@ impl Raw<'_> {
             (Some(text), true) => {
                 let undecodable = |_| {
                     let detail = "The event says that the body is base64, and it is not.";
-                    Box::new(oxp::undecodable_body(detail))
+                    Box::new(problem::undecodable_body(detail))
                 };
                 Bytes::from(BASE64_STANDARD.decode(text).map_err(undecodable)?)
             }

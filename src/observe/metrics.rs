@@ -11,7 +11,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::ToolId;
+use crate::{ToolId, secrets::cache::CacheUse};
 
 /// Where metrics go: to standard output, under this namespace.
 #[derive(Clone, Debug)]
@@ -41,13 +41,6 @@ pub(crate) enum End {
     Replay,
     /// Nobody waited for it.
     Abandoned,
-}
-
-/// Secrets that came from the store's cache, and those that had to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CacheUse {
-    pub(crate) hits: u32,
-    pub(crate) misses: u32,
 }
 
 #[derive(Serialize)]

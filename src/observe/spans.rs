@@ -6,8 +6,11 @@
 
 use tracing::{Instrument, Span, field::Empty};
 
-use super::{request::LONGEST, trace::Trace};
-use crate::{ToolId, text::clipped};
+use super::trace::Trace;
+use crate::{
+    ToolId,
+    text::{LONGEST_SHOWN, clipped},
+};
 
 /// The spans' target.
 pub(crate) const TARGET: &str = "lambda_tools::trace";
@@ -57,7 +60,7 @@ pub(crate) fn tool(tool: &ToolId, call_id: &str) -> Span {
         "error.type" = Empty,
         "gen_ai.operation.name" = "execute_tool",
         "gen_ai.tool.name" = tool.qualified(),
-        "gen_ai.tool.call.id" = &*clipped(call_id, LONGEST),
+        "gen_ai.tool.call.id" = &*clipped(call_id, LONGEST_SHOWN),
         version = %tool.version(),
     )
 }

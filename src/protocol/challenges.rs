@@ -14,19 +14,29 @@ use axum::{
     routing::get,
 };
 use http::{
-    HeaderValue, Method, StatusCode,
+    Extensions, HeaderValue, Method, StatusCode,
     header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY, SET_COOKIE},
     request::Parts,
 };
 use http_body_util::{BodyExt, Limited};
 use serde::Serialize;
 
-use super::{App, Shared, json_response, oxp};
+use super::{
+    First,
+    http::{App, checked, json_response},
+    problem,
+};
+
+/// What the pages need.
+#[derive(Clone)]
+struct Pages {
+    app: Arc<App>,
+    desk: Arc<Desk>,
+}
 use crate::{
     StoreError,
+    arrival::Invocation,
     authorization::{Answer, Back, Desk, Told},
-    call::arrival::Invocation,
-    observe::request::Line,
 };
 use page::page;
 
@@ -40,38 +50,38 @@ fn text_of(path: PathOf) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
 }
 
-/// Adds the three paths.
-pub(super) fn routes(router: Router<Arc<App>>) -> Router<Arc<App>> {
-    router
+/// The three paths.
+pub(super) fn routes<S>(app: Arc<App>, desk: Arc<Desk>) -> Router<S> {
+    Router::new()
         .route("/authorization/challenges/{id}", get(status))
         .route(
             "/authorization/challenges/{id}/start",
             get(question).post(start),
         )
         .route("/authorization/{provider}/callback", get(callback))
+        .with_state(Pages { app, desk })
 }
 
 /// OXP 1.0, Authorization Challenges: always a 200.
-async fn status(State(app): Shared, id: PathOf, request: Request) -> Response {
+async fn status(State(pages): State<Pages>, id: PathOf, request: Request) -> Response {
     #[derive(Serialize)]
     struct Status {
         status: &'static str,
     }
-    let Some(desk) = &app.desk else {
-        return oxp::not_found(app.opentool.is_some());
-    };
-    if desk.checks_ask_for_credentials() {
-        let line = Line::of(&app, &request, "check");
-        if let Err(rejection) = app.admit(request).await {
-            return oxp::rejected(&rejection, line);
+    if pages.desk.checks_ask_for_credentials() {
+        if let Err(response) = checked::<First>(&pages.app, request).await {
+            return response;
         }
-        line.needless();
     }
-    let status = desk.status(&text_of(id)).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "it cannot be told how a challenge stands");
-        // Whoever asks asks again.
-        "pending"
-    });
+    let status = pages
+        .desk
+        .status(&text_of(id))
+        .await
+        .unwrap_or_else(|error| {
+            tracing::warn!(%error, "it cannot be told how a challenge stands");
+            // Whoever asks asks again.
+            "pending"
+        });
     let body = serde_json::to_vec(&Status { status });
     let body = body.expect("our own bodies have string keys only");
     let mut response = json_response(StatusCode::OK, body.into());
@@ -80,25 +90,21 @@ async fn status(State(app): Shared, id: PathOf, request: Request) -> Response {
     response
 }
 
-async fn question(State(app): Shared, id: PathOf, request: Request) -> Response {
-    let Some(desk) = &app.desk else {
-        return oxp::not_found(app.opentool.is_some());
-    };
-    let base = Invocation::of(request.extensions()).base_url;
+async fn question(State(pages): State<Pages>, id: PathOf, request: Request) -> Response {
+    let base = base_of(request.extensions());
     let (id, headers) = (text_of(id), request.headers());
-    answered(desk.question(&id, base.as_deref(), headers).await)
+    answered(pages.desk.question(&id, base.as_deref(), headers).await)
 }
 
-async fn start(State(app): Shared, id: PathOf, request: Request) -> Response {
-    let Some(desk) = &app.desk else {
-        return oxp::not_found(app.opentool.is_some());
-    };
-    let base = Invocation::of(request.extensions()).base_url;
+async fn start(State(pages): State<Pages>, id: PathOf, request: Request) -> Response {
+    let base = base_of(request.extensions());
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, LARGEST_FORM).collect().await;
     let form = body.ok().and_then(|body| form_in(&body.to_bytes()));
     let (id, headers) = (text_of(id), &parts.headers);
-    let started = desk.start(&id, base.as_deref(), headers, form.as_deref());
+    let started = pages
+        .desk
+        .start(&id, base.as_deref(), headers, form.as_deref());
     answered(started.await)
 }
 
@@ -116,23 +122,20 @@ fn answered(answer: Result<Answer, StoreError>) -> Response {
     }
 }
 
-async fn callback(State(app): Shared, provider: PathOf, request: Request) -> Response {
-    let Some(desk) = &app.desk else {
-        return oxp::not_found(app.opentool.is_some());
-    };
+async fn callback(State(pages): State<Pages>, provider: PathOf, request: Request) -> Response {
     // A code works once; looking whether there is something must not use it up.
     if request.method() != Method::GET {
-        return oxp::method_not_allowed();
+        return problem::method_not_allowed();
     }
     let (parts, _) = request.into_parts();
-    page(told(desk, &text_of(provider), &parts).await)
+    page(told(&pages.desk, &text_of(provider), &parts).await)
 }
 
 async fn told(desk: &Arc<Desk>, provider: &str, request: &Parts) -> Told {
     let Some(back) = back_in(request.uri.query().unwrap_or_default()) else {
         return Told::OtherBrowser;
     };
-    let base = Invocation::of(&request.extensions).base_url;
+    let base = base_of(&request.extensions);
     let told = desk.callback(provider, back, base.as_deref(), &request.headers);
     let told = told.await.unwrap_or_else(|error| unavailable(&error));
     if told == Told::OtherBrowser {
@@ -144,6 +147,11 @@ async fn told(desk: &Arc<Desk>, provider: &str, request: &Parts) -> Told {
 fn unavailable(error: &StoreError) -> Told {
     tracing::error!(%error, "a challenge cannot be answered");
     Told::Unavailable
+}
+
+/// Where the platform says that the server is.
+fn base_of(request: &Extensions) -> Option<String> {
+    request.get::<Arc<Invocation>>()?.base_url.clone()
 }
 
 /// RFC 6749, 3.1: nothing may be there twice.

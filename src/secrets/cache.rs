@@ -20,9 +20,16 @@ use std::{
 use tokio::sync::watch;
 
 use super::{Read, SecretStore, Secrets};
-use crate::{Secret, StoreError, clock::Host, observe::metrics::CacheUse};
+use crate::{Secret, StoreError, clock::Host};
 use entry::{BRIEFLY, Entry, Held, Known};
 use flight::{Flight, asked, landed};
+
+/// Secrets that came from the store's cache, and those that had to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CacheUse {
+    pub(crate) hits: u32,
+    pub(crate) misses: u32,
+}
 
 /// A store with its cache.
 pub(crate) struct SecretCache {

@@ -20,8 +20,8 @@ use axum::{
 use super::{Error, settings, shutdown};
 use crate::{
     Server,
+    arrival::Invocation,
     assemble::{WarmUp, assemble},
-    call::arrival::Invocation,
     clock::{FIXED, REAL},
     idempotency::Idempotency,
     observe::{log, otlp::Telemetry},
@@ -122,13 +122,13 @@ fn located(router: Router, address: SocketAddr) -> Router {
         reachable.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
     let url = format!("http://{reachable}");
+    let invocation = Arc::new(Invocation {
+        base_url: Some(url),
+        ..Invocation::default()
+    });
     router.layer(middleware::from_fn(
         move |mut request: Request, next: Next| {
-            let invocation = Invocation {
-                base_url: Some(url.clone()),
-                ..Invocation::default()
-            };
-            request.extensions_mut().insert(invocation);
+            request.extensions_mut().insert(Arc::clone(&invocation));
             next.run(request)
         },
     ))

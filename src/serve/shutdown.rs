@@ -4,12 +4,9 @@
 //! `lambda_runtime` registers one that does nothing else; it costs a request to the platform at
 //! the start, so that it is made only where somebody wants to know.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use crate::{idempotency::protection::Protection, observe::otlp::Telemetry};
-
-/// What a program wants done at the end.
-pub(crate) type Hook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+use crate::{idempotency::protection::Protection, observe::otlp::Telemetry, server::ShutdownHook};
 
 /// Less than what Lambda gives.
 #[cfg(feature = "graceful-shutdown")]
@@ -18,7 +15,7 @@ const LIMIT: Duration = Duration::from_millis(450);
 /// Asks Lambda for a signal, if there is something to do at the end.
 #[cfg(feature = "graceful-shutdown")]
 pub(super) async fn register(
-    hook: Option<Hook>,
+    hook: Option<ShutdownHook>,
     protection: Arc<Protection>,
     telemetry: &Arc<Telemetry>,
 ) {
@@ -39,10 +36,14 @@ pub(super) async fn register(
 /// Nobody can ask for it.
 #[cfg(not(feature = "graceful-shutdown"))]
 #[expect(clippy::unused_async, reason = "the same with and without the feature")]
-pub(super) async fn register(_: Option<Hook>, _: Arc<Protection>, _: &Arc<Telemetry>) {}
+pub(super) async fn register(_: Option<ShutdownHook>, _: Arc<Protection>, _: &Arc<Telemetry>) {}
 
 /// Beside each other: a hook that hangs or panics must not cost the spans.
-pub(super) async fn end(hook: Option<Hook>, protection: &Protection, telemetry: &Telemetry) {
+pub(super) async fn end(
+    hook: Option<ShutdownHook>,
+    protection: &Protection,
+    telemetry: &Telemetry,
+) {
     let hook = async {
         if let Some(hook) = hook {
             let _ = tokio::spawn(async move { hook().await }).await;

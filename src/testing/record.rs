@@ -31,15 +31,15 @@ use redact::{redaction_of, replace, replace_all, without_secrets};
 
 use super::Expected;
 use crate::{
-    Secret,
+    Protocol, Secret,
     payload::LARGEST_PAYLOAD,
-    protocol::oxp,
+    protocol::problem,
     secrets::{SecretCache, redaction::Redaction},
 };
 
 /// Headers whose values are recorded. Gateways, proxies and clients put credentials into headers of
 /// any name, so that all others are recorded without theirs.
-const HARMLESS: [&str; 21] = [
+const HARMLESS: [&str; 20] = [
     "accept",
     "accept-charset",
     "accept-encoding",
@@ -57,11 +57,14 @@ const HARMLESS: [&str; 21] = [
     "mcp-name",
     "mcp-protocol-version",
     "origin",
-    "oxp-version",
     "traceparent",
     "tracestate",
     "user-agent",
 ];
+
+fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name) || Protocol::request_headers().any(|it| it == name)
+}
 
 const PLACEHOLDER: &str = "PLACEHOLDER";
 
@@ -111,7 +114,7 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, LARGEST_PAYLOAD).collect().await;
     let Ok(body) = body.map(Collected::to_bytes) else {
-        return oxp::undecodable_body("The body is too large or did not arrive whole.");
+        return problem::undecodable_body("The body is too large or did not arrive whole.");
     };
     let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
     let (answer, answered) = next.run(request).await.into_parts();
@@ -232,7 +235,7 @@ fn headers_of(headers: &HeaderMap, redaction: &Redaction) -> Map<String, Value> 
         // The gateway joins what stands several times.
         let values = headers.get_all(name).iter();
         let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
-        let value = if HARMLESS.contains(&name.as_str()) {
+        let value = if is_harmless(name.as_str()) {
             shown(&values.join(","), redaction)
         } else {
             PLACEHOLDER.to_owned()

@@ -25,7 +25,7 @@ use tracing_subscriber::{
     registry::{LookupSpan, SpanRef},
 };
 
-use crate::observe::{confidential::without_secrets, request::LINES};
+use crate::observe::{confidential::without_secrets, request_log::LINES};
 
 /// The spans that say whose a line is.
 const OURS: [&str; 2] = ["lambda_tools::call", "lambda_tools::invocation"];

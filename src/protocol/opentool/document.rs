@@ -14,27 +14,9 @@ use super::schema::{Parameter, Reduced};
 use crate::{
     ToolDefinition, Toolkit,
     payload::{LARGEST_PAYLOAD, size_as_sent},
+    protocol::About,
     tool::{definition::name_of, toolkit::closest_of},
 };
-
-/// What a server says of itself.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct About {
-    pub(crate) title: String,
-    pub(crate) description: String,
-    /// `x.y.z`.
-    pub(crate) version: String,
-}
-
-impl Default for About {
-    fn default() -> Self {
-        Self {
-            title: "Tools".into(),
-            description: "Tools for AI agents.".into(),
-            version: "1.0.0".into(),
-        }
-    }
-}
 
 /// The document, and the tools by their functions' names.
 pub(crate) struct Document {

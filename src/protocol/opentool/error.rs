@@ -5,9 +5,11 @@
 
 use http::StatusCode;
 
+use serde::Serialize;
+
 use crate::{
     call::rejection::{Missing, Rejection},
-    text::clipped,
+    protocol::wording::{self, CANNOT_ASK, INVALID_INPUT, MISDEFINED, Wording, shown},
     tool::schema::ParameterErrors,
 };
 
@@ -27,105 +29,85 @@ const ID_REUSED: i32 = -32002;
 /// OpenTool: the tool failed.
 pub(super) const FAILED: i32 = 500;
 
-/// A rejection with its status and code.
-pub(super) struct Refusal {
-    pub(super) status: StatusCode,
+/// JSON-RPC 2.0, section 5.1.
+#[derive(Serialize)]
+pub(super) struct RpcError {
     pub(super) code: i32,
-    pub(super) rejection: Rejection,
+    pub(super) message: String,
 }
 
-impl Refusal {
-    /// What became of a call that was understood: an error in a 200, but for credentials.
-    pub(super) fn of(rejection: Rejection) -> Self {
-        let (status, code) = match &rejection {
-            Rejection::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, 401),
-            // Whatever is wrong with the call's form was said before; this is a body that did not
-            // arrive.
-            Rejection::Malformed { .. }
-            | Rejection::UnsupportedVersion
-            | Rejection::InvalidToolId(_) => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
-            Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {
-                (StatusCode::OK, METHOD_NOT_FOUND)
-            }
-            Rejection::InvalidInput(_) | Rejection::CheckTimedOut { .. } => {
-                (StatusCode::OK, INVALID_PARAMS)
-            }
-            Rejection::Missing(_) if !rejection.is_temporary() => {
-                (StatusCode::OK, MISSING_REQUIREMENTS)
-            }
-            Rejection::Misdefined { .. } => (StatusCode::OK, INTERNAL_ERROR),
-            Rejection::CallIdReused => (StatusCode::OK, ID_REUSED),
-            // Of any of the three requests, also of those that are not JSON-RPC.
-            Rejection::Undecided => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
-            Rejection::Unauthorizable(_) if !rejection.is_temporary() => {
-                (StatusCode::OK, INTERNAL_ERROR)
-            }
-            Rejection::Missing(_)
-            | Rejection::Unauthorizable(_)
-            | Rejection::Unprotected(_)
-            | Rejection::Busy
-            | Rejection::Unavailable => (StatusCode::OK, UNAVAILABLE),
-        };
-        Self {
-            status,
-            code,
-            rejection,
-        }
-    }
-
-    /// A body that is no JSON-RPC request.
-    pub(super) fn malformed(code: i32, detail: impl Into<String>) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            code,
-            rejection: Rejection::malformed("The request cannot be understood", detail),
-        }
-    }
-
+impl RpcError {
+    /// An answer that cannot be sent.
     pub(super) fn internal(detail: &str) -> Self {
         Self {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
             code: INTERNAL_ERROR,
-            rejection: Rejection::malformed("The answer cannot be sent", detail),
+            message: detail.to_owned(),
         }
     }
+}
 
-    pub(super) fn message(&self) -> String {
-        match &self.rejection {
-            // The text that the specification gives to its clients.
-            Rejection::Unauthenticated(_) => "Please check API Key is VALID or NOT".to_owned(),
-            Rejection::Malformed { detail, .. } => detail.clone(),
-            Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
-            Rejection::InvalidInput(errors) => invalid_params(errors),
-            Rejection::Missing(_) if self.rejection.is_temporary() => {
-                super::oxp::UNAVAILABLE.to_owned()
-            }
-            Rejection::Missing(missing) => missing_requirements(missing),
-            Rejection::Misdefined { .. } => {
-                "This tool cannot be called because of a mistake in its definition".to_owned()
-            }
-            Rejection::CallIdReused => "This id belongs to another call: one with the same id \
-                asked for other arguments. Nothing was run; a new call needs a new id."
-                .to_owned(),
-            Rejection::Unauthorizable(error) if !error.is_temporary() => {
-                "The tool server cannot ask the user for authorization".to_owned()
-            }
-            Rejection::Unauthorizable(_)
-            | Rejection::Undecided
-            | Rejection::Busy
-            | Rejection::Unprotected(_)
-            | Rejection::Unavailable => super::oxp::UNAVAILABLE.to_owned(),
-            // In the same words, or what only OXP's calls can name.
-            other @ (Rejection::CheckTimedOut { .. }
-            | Rejection::UnsupportedVersion
-            | Rejection::InvalidToolId(_)
-            | Rejection::UnknownVersion { .. }) => super::oxp::detail_of(other),
+/// What became of a call that was understood: an error in a 200, but for credentials.
+pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
+    match rejection {
+        Rejection::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, 401),
+        // Whatever is wrong with the call's form was said before; this is a body that did not
+        // arrive.
+        Rejection::Malformed { .. }
+        | Rejection::UnsupportedVersion
+        | Rejection::InvalidToolId(_) => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
+        Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {
+            (StatusCode::OK, METHOD_NOT_FOUND)
         }
+        Rejection::InvalidInput(_) | Rejection::CheckTimedOut { .. } => {
+            (StatusCode::OK, INVALID_PARAMS)
+        }
+        Rejection::Missing(_) if !rejection.is_temporary() => {
+            (StatusCode::OK, MISSING_REQUIREMENTS)
+        }
+        Rejection::Misdefined { .. } => (StatusCode::OK, INTERNAL_ERROR),
+        Rejection::CallIdReused => (StatusCode::OK, ID_REUSED),
+        // Of any of the three requests, also of those that are not JSON-RPC.
+        Rejection::Undecided => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
+        Rejection::Unauthorizable(_) if !rejection.is_temporary() => {
+            (StatusCode::OK, INTERNAL_ERROR)
+        }
+        Rejection::Missing(_)
+        | Rejection::Unauthorizable(_)
+        | Rejection::Unprotected(_)
+        | Rejection::Busy
+        | Rejection::Unavailable => (StatusCode::OK, UNAVAILABLE),
+    }
+}
+
+pub(super) fn message_of(rejection: &Rejection) -> String {
+    match rejection {
+        // The text that the specification gives to its clients.
+        Rejection::Unauthenticated(_) => "Please check API Key is VALID or NOT".to_owned(),
+        Rejection::Malformed { detail, .. } => detail.clone(),
+        Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
+        Rejection::InvalidInput(errors) => invalid_params(errors),
+        Rejection::Missing(_) if rejection.is_temporary() => wording::UNAVAILABLE.to_owned(),
+        Rejection::Missing(missing) => missing_requirements(missing),
+        Rejection::Misdefined { .. } => MISDEFINED.to_owned(),
+        Rejection::CallIdReused => "This id belongs to another call: one with the same id \
+                asked for other arguments. Nothing was run; a new call needs a new id."
+            .to_owned(),
+        Rejection::Unauthorizable(error) if !error.is_temporary() => CANNOT_ASK.to_owned(),
+        Rejection::Unauthorizable(_)
+        | Rejection::Undecided
+        | Rejection::Busy
+        | Rejection::Unprotected(_)
+        | Rejection::Unavailable => wording::UNAVAILABLE.to_owned(),
+        // In the same words, or what only OXP's calls can name.
+        other @ (Rejection::CheckTimedOut { .. }
+        | Rejection::UnsupportedVersion
+        | Rejection::InvalidToolId(_)
+        | Rejection::UnknownVersion { .. }) => Wording::of(other).into_detail(),
     }
 }
 
 fn unknown(name: &str, closest: Option<&str>) -> String {
-    let name = clipped(name, super::oxp::LONGEST_NAME);
+    let name = shown(name);
     let found = format!("Tool '{name}' was not found");
     match closest {
         Some(closest) => format!("{found}; did you mean '{closest}'?"),
@@ -141,7 +123,7 @@ fn invalid_params(errors: &ParameterErrors) -> String {
         .iter()
         .map(|(path, error)| format!("{path}: {error}"))
         .collect();
-    let mut text = format!("Some input parameters are invalid: {}", errors.join("; "));
+    let mut text = format!("{INVALID_INPUT}: {}", errors.join("; "));
     if text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
         text.push('…');

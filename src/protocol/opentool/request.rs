@@ -11,17 +11,19 @@ use serde::{
 };
 use serde_json::{Value, error::Category, value::RawValue};
 
+use http::StatusCode;
+
 use super::{
     document::Document,
-    error::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Refusal},
+    error::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
 };
 use crate::{
-    Toolkit,
     call::{Call, Given, rejection::Rejection},
-    observe::request::Names,
+    observe::request_log::Names,
     protocol::{
-        integers, json,
-        json::{Shape, Unread},
+        http::{Asked, Decoded, Incoming},
+        integers,
+        json::{self, Shape, Unread},
     },
     text::LONGEST_ID,
     tool::id::Selector,
@@ -30,32 +32,16 @@ use crate::{
 /// An id as it came: a JSON string or number.
 pub(super) type Id = RawValue;
 
-/// A request as far as it could be read.
-pub(super) struct Decoded {
+/// What an answer has to know of its request.
+#[derive(Default)]
+pub(crate) struct Form {
     pub(super) id: Option<Box<Id>>,
-    /// For the log, of a request that is refused.
-    pub(super) names: Names,
-    pub(super) call: Result<Call, Refusal>,
+    /// The status and the code with which a request is refused that is no call.
+    pub(super) refused: Option<(StatusCode, i32)>,
 }
 
-impl Decoded {
-    fn refused(id: Option<Box<Id>>, code: i32, detail: impl Into<String>) -> Self {
-        Self {
-            names: Names {
-                call_id: id.as_deref().and_then(id_in),
-                ..Names::default()
-            },
-            id,
-            call: Err(Refusal::malformed(code, detail)),
-        }
-    }
-
-    fn of_method(self, method: &str) -> Self {
-        let tool = Some(method.to_owned());
-        let names = Names { tool, ..self.names };
-        Self { names, ..self }
-    }
-}
+/// Why a body is no call: a code and a sentence.
+type Mistake = (i32, String);
 
 /// Raw until it is known of what kind each field has to be.
 #[derive(Deserialize)]
@@ -78,74 +64,92 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
 /// method, params.
-pub(super) fn decode(
-    body: &[u8],
-    document: &Document,
-    toolkit: &Toolkit,
-    most_values: usize,
-) -> Decoded {
-    let request = match request_in(body) {
-        Ok(request) => request,
-        Err((code, detail)) => return Decoded::refused(id_somewhere_in(body), code, detail),
+pub(super) fn call(request: &Incoming<'_>, document: &Document) -> Decoded<Form> {
+    let body = request.body;
+    let read = match request_in(body) {
+        Ok(read) => read,
+        Err(mistake) => return refused(id_somewhere_in(body), None, mistake),
     };
-    let (id, call_id) = match request.id.map(|id| (id, id_in(id))) {
+    let (id, call_id) = match read.id.map(|id| (id, id_in(id))) {
         None => {
             let detail = "The request has no id: notifications are not supported.";
-            return Decoded::refused(None, INVALID_REQUEST, detail);
+            return refused(None, None, (INVALID_REQUEST, detail.into()));
         }
         Some((_, None)) => {
             let detail = "'id' must be a string or a number of at most 256 bytes.";
-            return Decoded::refused(None, INVALID_REQUEST, detail);
+            return refused(None, None, (INVALID_REQUEST, detail.into()));
         }
         Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
     };
-    // The published TypeScript client says 2.0.0.
-    let version = request.jsonrpc.and_then(text_in);
-    if !version.is_some_and(|it| it == "2.0" || it == "2.0.0") {
-        return Decoded::refused(id, INVALID_REQUEST, "'jsonrpc' must be \"2.0\".");
-    }
-    let Some(method) = request.method.and_then(text_in) else {
-        let detail = "'method' must be a string: the name of a function.";
-        return Decoded::refused(id, INVALID_REQUEST, detail);
+    let method = match method_of(&read) {
+        Ok(method) => method,
+        Err(detail) => return refused(id, None, (INVALID_REQUEST, detail.into())),
     };
-    let input = match input_in(request.params, most_values) {
+    let input = match input_in(read.params, request.most_values) {
         Ok(input) => input,
-        Err((code, detail)) => {
-            let mut decoded = Decoded::refused(id, code, detail).of_method(&method);
-            if let (Err(refusal), INVALID_PARAMS) = (&mut decoded.call, code) {
-                refusal.status = http::StatusCode::OK;
-            }
-            return decoded;
-        }
+        Err(mistake) => return refused(id, Some(method), mistake),
     };
-    let selector = match selector_of(&method, document, toolkit) {
-        Ok(selector) => selector,
-        Err(refusal) => {
-            let names = Names {
+    let toolkit = &request.engine.toolkit;
+    let asked = match document.tool_of(&method, toolkit) {
+        Some(qualified) => Asked::Call(Box::new(Call {
+            selector: Selector {
+                qualified,
+                version: None,
+            },
+            // What some clients send for what they have not set.
+            call_id: Some(call_id).filter(|id| !id.is_empty()),
+            turn: None,
+            unkept_integers: integers::unkept(body, &["params"]),
+            trace_id: None,
+            input,
+            given: Given::default(),
+        })),
+        None => Asked::Refused(
+            Rejection::UnknownTool {
+                closest: document.closest(&method, toolkit),
+                qualified: (&*method).into(),
+            },
+            Names {
                 tool: Some(method),
                 call_id: Some(call_id),
                 trace_id: None,
-            };
-            let call = Err(refusal);
-            return Decoded { id, names, call };
-        }
+            },
+        ),
     };
-    let call = Ok(Call {
-        selector,
-        // What some clients send for what they have not set.
-        call_id: Some(call_id).filter(|id| !id.is_empty()),
-        made_id: None,
-        turn: None,
-        unkept_integers: integers::unkept(body, &["params"]),
-        trace_id: None,
-        input,
-        given: Given::default(),
-    });
-    let names = Names::default();
-    Decoded { id, names, call }
+    let form = Form { id, refused: None };
+    Decoded { form, asked }
 }
 
-fn request_in(body: &[u8]) -> Result<Request<'_>, (i32, String)> {
+/// What can be read of a request that is no call goes into the log.
+fn refused(id: Option<Box<Id>>, method: Option<String>, (code, detail): Mistake) -> Decoded<Form> {
+    let names = Names {
+        call_id: id.as_deref().and_then(id_in),
+        tool: method,
+        trace_id: None,
+    };
+    let rejection = Rejection::malformed("The request cannot be understood", detail);
+    let status = match code {
+        INVALID_PARAMS => StatusCode::OK,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    let refused = Some((status, code));
+    Decoded {
+        form: Form { id, refused },
+        asked: Asked::Refused(rejection, names),
+    }
+}
+
+fn method_of(request: &Request<'_>) -> Result<String, &'static str> {
+    // The published TypeScript client says 2.0.0.
+    let version = request.jsonrpc.and_then(text_in);
+    if !version.is_some_and(|it| it == "2.0" || it == "2.0.0") {
+        return Err("'jsonrpc' must be \"2.0\".");
+    }
+    let method = request.method.and_then(text_in);
+    method.ok_or("'method' must be a string: the name of a function.")
+}
+
+fn request_in(body: &[u8]) -> Result<Request<'_>, Mistake> {
     let body = body.trim_ascii();
     if body.is_empty() {
         return Err((PARSE_ERROR, "The body is empty.".into()));
@@ -171,7 +175,7 @@ fn request_in(body: &[u8]) -> Result<Request<'_>, (i32, String)> {
 }
 
 /// The params of a request, or the code and the sentence with which they are refused.
-fn input_in(params: Option<&RawValue>, most_values: usize) -> Result<Value, (i32, String)> {
+fn input_in(params: Option<&RawValue>, most_values: usize) -> Result<Value, Mistake> {
     let Some(params) = params else {
         return Ok(Value::Object(serde_json::Map::new()));
     };
@@ -240,17 +244,4 @@ fn id_in(id: &RawValue) -> Option<String> {
         id.get().to_owned()
     };
     (text.len() <= LONGEST_ID).then_some(text)
-}
-
-fn selector_of(method: &str, document: &Document, toolkit: &Toolkit) -> Result<Selector, Refusal> {
-    match document.tool_of(method, toolkit) {
-        Some(qualified) => Ok(Selector {
-            qualified,
-            version: None,
-        }),
-        None => Err(Refusal::of(Rejection::UnknownTool {
-            closest: document.closest(method, toolkit),
-            qualified: method.into(),
-        })),
-    }
 }

@@ -5,10 +5,10 @@
 use serde::Serialize;
 
 use super::{
-    error::{FAILED, Refusal},
+    error::{FAILED, RpcError},
     request::Id,
 };
-use crate::{Failure, call::Outcome, payload::size_as_sent, tool::output::Output};
+use crate::{Failure, call::Outcome, tool::output::Output};
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -28,33 +28,13 @@ enum Content<'a> {
 }
 
 #[derive(Serialize)]
-struct RpcError {
-    code: i32,
-    message: String,
-}
-
-#[derive(Serialize)]
 #[serde(untagged)]
 enum IdOf<'a> {
     Given(&'a Id),
     Unknown(&'static str),
 }
 
-/// The body of an answer, replaced by a failure's where it would be larger than what can be sent.
-pub(super) fn outcome(outcome: &mut Outcome, id: Option<&Id>, largest: usize) -> Vec<u8> {
-    let body = encoded(outcome, id);
-    let size = size_as_sent(&body);
-    if size <= largest {
-        return body;
-    }
-    let failure = Failure::of_ours("too_large", "The tool's result is too large to send");
-    outcome.result = Err(failure.developer_message(format!(
-        "The answer has {size} bytes, and {largest} can be sent."
-    )));
-    encoded(outcome, id)
-}
-
-fn encoded(outcome: &Outcome, id: Option<&Id>) -> Vec<u8> {
+pub(super) fn encoded(outcome: &Outcome, id: Option<&Id>) -> Vec<u8> {
     match &outcome.result {
         Ok(output) => written(content_of(output), None, id),
         Err(failure) => {
@@ -64,11 +44,7 @@ fn encoded(outcome: &Outcome, id: Option<&Id>) -> Vec<u8> {
     }
 }
 
-pub(super) fn refused(refusal: &Refusal, id: Option<&Id>) -> Vec<u8> {
-    let error = RpcError {
-        code: refusal.code,
-        message: refusal.message(),
-    };
+pub(super) fn refused(error: RpcError, id: Option<&Id>) -> Vec<u8> {
     written(Content::Nothing {}, Some(error), id)
 }
 

@@ -15,10 +15,11 @@ use crate::{
     payload::{LARGEST_PAYLOAD, size_as_sent},
 };
 
-/// What the answer to `GET /tools` looks like.
-#[derive(Clone, Copy)]
-pub(super) enum Form {
+/// How an answer is wrapped; for `GET /tools`, what the list looks like.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Form {
     /// OXP 1.0, header form: `items`, schemas bare.
+    #[default]
     Header,
     /// OTC 1.0: `tools`, input schemas wrapped in `parameters`.
     Otc,
@@ -28,6 +29,16 @@ pub(super) enum Form {
     /// OXP 1.0, `$schema` form, as its OpenAPI document has it: what remains of the universal form
     /// where that is too large to send.
     Items,
+}
+
+impl From<Dialect> for Form {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Header => Self::Header,
+            Dialect::Schema => Self::Items,
+            Dialect::Otc => Self::Otc,
+        }
+    }
 }
 
 impl Form {
@@ -42,7 +53,7 @@ impl Form {
 
 /// The written catalogue in each of its forms.
 #[derive(Default)]
-pub(crate) struct Catalogue {
+pub(super) struct Catalogue {
     forms: [OnceLock<Result<Bytes, String>>; 4],
 }
 

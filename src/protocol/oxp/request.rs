@@ -16,10 +16,11 @@ use super::{
 use crate::{
     Secret,
     call::{Call, Given, rejection::Rejection},
-    observe::request::Names,
+    observe::request_log::Names,
     protocol::{
-        LONGEST_SECRET, integers, json,
-        json::{Shape, Unread},
+        http::{Asked, Decoded, LONGEST_SECRET},
+        integers,
+        json::{self, Shape, Unread},
     },
     text::LONGEST_ID,
 };
@@ -82,46 +83,41 @@ const NAMES: Shape = Shape::Fields(&[
     ),
 ]);
 
-/// A request as far as it could be read.
-pub(super) struct Decoded {
-    pub(super) dialect: Dialect,
-    pub(super) call: Result<Call, Rejection>,
-}
-
-impl Decoded {
-    fn refused(dialect: Dialect, rejection: Rejection) -> Self {
-        let call = Err(rejection);
-        Self { dialect, call }
-    }
-
-    fn measured(mut self, body: &[u8]) -> Self {
-        if let Ok(call) = &mut self.call {
-            call.unkept_integers = integers::unkept(body, &INPUTS);
-        }
-        self
-    }
-}
-
 /// Decodes the body of `POST /tools/call`, in whichever dialect it is, of so many values at most.
-pub(super) fn decode(headers: &HeaderMap, bytes: &[u8], most_values: usize) -> Decoded {
-    let body = match object(bytes, &BODY, most_values) {
-        Ok(body) => body,
-        Err(rejection) => return Decoded::refused(Dialect::Header, rejection),
+pub(super) fn call(headers: &HeaderMap, bytes: &[u8], most_values: usize) -> Decoded<Form> {
+    let (dialect, call) = match object(bytes, &BODY, most_values) {
+        Ok(body) => call_in(headers, body),
+        Err(rejection) => (Dialect::Header, Err(rejection)),
     };
+    let asked = match call {
+        Ok(call) => Asked::Call(Box::new(Call {
+            unkept_integers: integers::unkept(bytes, &INPUTS),
+            ..call
+        })),
+        Err(rejection) => Asked::Refused(rejection, names_in(bytes)),
+    };
+    let form = dialect.into();
+    Decoded { form, asked }
+}
+
+/// A dialect, and the call in it.
+type Read = (Dialect, Result<Call, Rejection>);
+
+fn call_in(headers: &HeaderMap, body: Object) -> Read {
     let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
-        (false, true) => return bare(headers, body).measured(bytes),
-        (true, false) => return enveloped(headers, body).measured(bytes),
+        (false, true) => return (Dialect::Header, bare(headers, body)),
+        (true, false) => return enveloped(headers, body),
         (true, true) => "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
         (false, false) => {
             "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
         }
     };
     let rejection = Rejection::malformed("The request cannot be understood", detail);
-    Decoded::refused(Dialect::Header, rejection)
+    (Dialect::Header, Err(rejection))
 }
 
 /// How a request that is refused calls what it asks for, for the log.
-pub(super) fn names_in(body: &[u8]) -> Names {
+fn names_in(body: &[u8]) -> Names {
     let Some(Value::Object(mut body)) = json::glance(body, &NAMES) else {
         return Names::default();
     };
@@ -139,23 +135,19 @@ pub(super) fn names_in(body: &[u8]) -> Names {
     }
 }
 
-fn bare(headers: &HeaderMap, body: Object) -> Decoded {
-    let call = Request::of(body, "").and_then(|request| {
-        dialect::check_header(headers)?;
-        request.into_call()
-    });
-    let dialect = Dialect::Header;
-    Decoded { dialect, call }
+fn bare(headers: &HeaderMap, body: Object) -> Result<Call, Rejection> {
+    let request = Request::of(body, "")?;
+    dialect::check_header(headers)?;
+    request.into_call()
 }
 
-fn enveloped(headers: &HeaderMap, body: Object) -> Decoded {
+fn enveloped(headers: &HeaderMap, body: Object) -> Read {
     let mut envelope = Fields::of(body, "");
     let schema = match envelope.text("$schema") {
         Ok(schema) => schema,
-        Err(rejection) => return Decoded::refused(Dialect::Schema, rejection),
+        Err(rejection) => return (Dialect::Schema, Err(rejection)),
     };
     let schema = schema.as_deref();
-    let dialect = Dialect::of_envelope(schema);
     let call = envelope
         .object("request")
         .and_then(|request| Request::of(request.unwrap_or_default(), "request."))
@@ -164,11 +156,23 @@ fn enveloped(headers: &HeaderMap, body: Object) -> Decoded {
             dialect::check_header(headers)?;
             request.into_call()
         });
-    Decoded { dialect, call }
+    (Dialect::of_envelope(schema), call)
+}
+
+/// Decodes a `GET /tools`.
+pub(super) fn list(headers: &HeaderMap, body: &[u8]) -> Decoded<Form> {
+    let (form, asked) = match form_of_list(headers, body) {
+        Ok(form) => (form, Asked::List),
+        Err((dialect, rejection)) => {
+            let asked = Asked::Refused(rejection, Names::default());
+            (dialect.into(), asked)
+        }
+    };
+    Decoded { form, asked }
 }
 
 /// Which form of the catalogue a `GET /tools` asks for: by header, by body, or not at all.
-pub(super) fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Dialect, Rejection)> {
+fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Dialect, Rejection)> {
     let bare = |rejection| (Dialect::Header, rejection);
     let schema = if body.trim_ascii().is_empty() {
         None
@@ -240,7 +244,6 @@ impl Request {
         Ok(Call {
             selector: self.tool_id.parse().map_err(Rejection::InvalidToolId)?,
             call_id: self.call_id,
-            made_id: None,
             turn: None,
             unkept_integers: Vec::new(),
             trace_id: self.trace_id,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::{payload::size_as_sent, text::milliseconds};
+use crate::text::milliseconds;
 use serde::Serialize;
 use serde_json::Number;
 
@@ -49,21 +49,8 @@ struct Envelope<'a> {
     result: Answer<'a>,
 }
 
-/// The body of a 200, replaced by a failure's where it would be larger than what can be sent.
-pub(super) fn outcome(dialect: Dialect, outcome: &mut Outcome, largest: usize) -> Vec<u8> {
-    let body = encoded(dialect, outcome);
-    let size = size_as_sent(&body);
-    if size <= largest {
-        return body;
-    }
-    let failure = Failure::of_ours("too_large", "The tool's result is too large to send");
-    outcome.result = Err(failure.developer_message(format!(
-        "The answer would be {size} bytes; at most {largest} can be sent."
-    )));
-    encoded(dialect, outcome)
-}
-
-fn encoded(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
+/// The body of a 200.
+pub(super) fn encoded(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
     let result = match &outcome.result {
         Ok(value) => Content::Value(value),
         Err(failure) => Content::Error(error_of(failure)),

@@ -25,7 +25,7 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Sleep;
 
-use crate::protocol::oxp;
+use crate::protocol::problem;
 
 /// Lets requests through to `router` whose bodies arrive whole within `limit`.
 pub(super) fn limit(router: Router, limit: Duration) -> Router {
@@ -47,7 +47,7 @@ async fn timed(State(limit): State<Duration>, request: Request, next: Next) -> R
     let response = next.run(request).await;
     // Whatever the router made of a part of the body, this is the reason.
     if is_late.load(Relaxed) {
-        return oxp::late(limit);
+        return problem::late(limit);
     }
     response
 }

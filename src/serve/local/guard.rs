@@ -15,7 +15,7 @@ use axum::{
 use http::{HeaderMap, HeaderName, header, uri::Authority};
 
 use super::{allowed_hosts::AllowedHosts, host_name::HostName};
-use crate::protocol::oxp;
+use crate::protocol::problem;
 
 /// Lets only requests through to `router` that name allowed hosts.
 pub(super) fn protect(router: Router, allowed: Option<AllowedHosts>) -> Router {
@@ -28,7 +28,7 @@ pub(super) fn protect(router: Router, allowed: Option<AllowedHosts>) -> Router {
 async fn guard(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
     match check(&allowed, &request) {
         Ok(()) => next.run(request).await,
-        Err(why) => oxp::forbidden(&why),
+        Err(why) => problem::forbidden(&why),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::{
-    Secret,
+    Protocol, Secret,
     secrets::redaction::{Redaction, Redactor, SHORTEST_TO_RECORD},
 };
 
@@ -36,14 +36,9 @@ pub(super) fn without_secrets(body: &[u8]) -> Option<(Body, Secrets)> {
     let text = str::from_utf8(body).ok()?;
     let mut value: Value = serde_json::from_str(text).ok()?;
     let mut secrets = Secrets::new();
-    for call in ["", "/request"] {
-        for (list, field) in [("secrets", "value"), ("authorization", "token")] {
-            // Beside the context is the wrong place, and no reason to publish what stands there.
-            for place in ["/context/", "/"] {
-                if let Some(list) = value.pointer_mut(&format!("{call}{place}{list}")) {
-                    take_out(list, field, &mut secrets);
-                }
-            }
+    for (list, field) in Protocol::secrets() {
+        if let Some(list) = value.pointer_mut(list) {
+            take_out(list, field, &mut secrets);
         }
     }
     if secrets.is_empty() {

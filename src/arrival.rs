@@ -9,15 +9,26 @@ use http::Extensions;
 
 use crate::{Caller, payload::LARGEST_PAYLOAD};
 
-/// When a request arrived, and when it has to be answered.
+/// When a request arrived, and in which invocation.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) at: Instant,
-    pub(crate) invocation: Invocation,
+    pub(crate) invocation: Arc<Invocation>,
 }
 
-/// What is known of the invocation that a request came with. Travels in the request's extensions.
-#[derive(Clone, Debug)]
+impl Arrival {
+    /// `at` is now; the invocation travels in the request's extensions.
+    pub(crate) fn new(at: Instant, request: &Extensions) -> Self {
+        let invocation = request.get::<Arc<Invocation>>().cloned();
+        Self {
+            at,
+            invocation: invocation.unwrap_or_default(),
+        }
+    }
+}
+
+/// The invocation of the function that a request came with, as the platform describes it.
+#[derive(Debug)]
 pub(crate) struct Invocation {
     /// When the platform stops waiting for the answer.
     pub(crate) deadline: Option<SystemTime>,
@@ -26,9 +37,9 @@ pub(crate) struct Invocation {
     /// The URL under which the server is reached, where the platform says so.
     pub(crate) base_url: Option<String>,
     /// Lambda's id of the invocation.
-    pub(crate) request_id: Option<Arc<str>>,
+    pub(crate) request_id: Option<String>,
     /// X-Ray's header, as Lambda hands it over.
-    pub(crate) xray: Option<Arc<str>>,
+    pub(crate) xray: Option<String>,
     /// Whether somebody has waited for the process to start.
     pub(crate) is_cold: bool,
     /// Whom the platform has let through, where it has asked.
@@ -50,10 +61,6 @@ impl Default for Invocation {
 }
 
 impl Invocation {
-    pub(crate) fn of(request: &Extensions) -> Self {
-        request.get().cloned().unwrap_or_default()
-    }
-
     /// How long the call may take from `now` on, so that its answer still leaves in time.
     pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {
         /// For encoding the answer and handing it to the platform.

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use super::{LINES, Line};
+use super::{LINES, RequestLog};
 use crate::{
-    call::{Outcome, rejection::Rejection},
+    Failure,
     observe::{
         metrics::{Counted, End},
         spans,
     },
-    protocol::oxp,
-    text::clipped,
+    text::{self, clipped},
     tool::schema::{ParameterErrors, Schema},
 };
 
@@ -24,23 +23,23 @@ macro_rules! line {
         let line = $line;
         tracing::$level!(
             target: LINES,
-            tool = line.asked_for.as_deref(),
-            version = line.version(),
+            tool = line.trail.asked_for.as_deref(),
+            version = line.trail.version(),
             $($field = $value,)*
             duration_ms = milliseconds($took),
             dialect = line.dialect,
             caller = line.caller.as_deref(),
-            trace_id = line.trace.label(),
-            trace = line.trace.id_beside_label(),
-            requestId = line.invocation.request_id.as_deref(),
-            cold_start = line.invocation.is_cold.then_some(true),
+            trace_id = line.trail.trace.label(),
+            trace = line.trail.trace.id_beside_label(),
+            requestId = line.arrival.invocation.request_id.as_deref(),
+            cold_start = line.arrival.invocation.is_cold.then_some(true),
             "{}",
             line.what
         )
     }};
 }
 
-impl Line {
+impl RequestLog {
     /// Tools that were listed, or why not.
     pub(crate) fn listed(mut self, refused: Option<&str>) {
         let line = self.written();
@@ -57,30 +56,20 @@ impl Line {
         }
     }
 
-    /// A request of which nobody wants to know that it was answered.
-    pub(crate) fn needless(mut self) {
-        self.is_written = true;
-    }
-
     fn written(&mut self) -> &Self {
         self.is_written = true;
         self
     }
 
-    fn took(&self) -> Duration {
-        let now = self.app.host.instant();
-        now.saturating_duration_since(self.begun)
-    }
-
     /// A call whose tool ran, now or before.
-    pub(crate) fn outcome(mut self, outcome: &Outcome) {
+    pub(crate) fn answered(mut self, answered: &Answered<'_>) {
         let line = self.written();
         let took = line.took();
-        let call_id = line.call_id.as_deref();
-        let tool_ms = outcome.has_run.then(|| milliseconds(outcome.duration));
-        let replayed = outcome.is_replay.then_some(true);
-        let end = match &outcome.result {
-            Ok(_) => {
+        let call_id = line.trail.call_id.as_deref();
+        let tool_ms = answered.duration.map(milliseconds);
+        let replayed = answered.is_replay.then_some(true);
+        let end = match answered.failure {
+            None => {
                 line!(
                     info,
                     line,
@@ -92,7 +81,7 @@ impl Line {
                 );
                 End::Success
             }
-            Err(failure) => {
+            Some(failure) => {
                 let why = failure.parts().developer_message.as_deref();
                 let why = why.unwrap_or_else(|| failure.message());
                 line!(
@@ -110,58 +99,54 @@ impl Line {
                 End::Failure
             }
         };
-        let failure = outcome.result.as_ref().err();
-        line.ended(failure.map(|failure| failure.parts().reason));
-        let end = if outcome.is_replay { End::Replay } else { end };
-        line.count(end, took);
+        line.ended(answered.failure.map(|failure| failure.parts().reason));
+        line.count(if answered.is_replay { End::Replay } else { end }, took);
     }
 
-    /// A request that reached no tool.
-    pub(crate) fn rejection(mut self, rejection: &Rejection) {
+    /// A request that reached no tool, and the parameters that are wrong.
+    pub(crate) fn rejected(
+        mut self,
+        reason: &'static str,
+        detail: &str,
+        errors: Option<&ParameterErrors>,
+    ) {
         let line = self.written();
         let took = line.took();
-        let reason = rejection.reason();
         line!(
             warn,
             line,
             took,
             outcome = "rejection",
             reason = reason,
-            call_id = line.call_id.as_deref(),
-            developer_message = line.why(rejection),
+            call_id = line.trail.call_id.as_deref(),
+            developer_message = line.why(detail, errors),
         );
-        let parameters = match rejection {
-            Rejection::InvalidInput(errors) => errors.len(),
-            _ => 0,
-        };
+        let parameters = errors.map_or(0, ParameterErrors::len);
         line.ended(Some(reason));
         line.count(End::Rejection { reason, parameters }, took);
     }
 
-    fn why(&self, rejection: &Rejection) -> String {
-        let mut why = detail_of(rejection);
-        if let (Rejection::InvalidInput(errors), Some(tool)) = (rejection, &self.tool) {
+    fn why(&self, detail: &str, errors: Option<&ParameterErrors>) -> String {
+        let mut why = detail.to_owned();
+        if let (Some(errors), Some(tool)) = (errors, &self.trail.tool) {
             why += &names_of(errors, &tool.tool.input);
         }
         clipped(&why, LONGEST_MESSAGE).into_owned()
     }
 
-    fn version(&self) -> Option<String> {
-        let asked = || self.asked_version.as_ref();
-        let found = self.tool.as_ref().map(|tool| tool.id.version());
-        found.or_else(asked).map(ToString::to_string)
-    }
-
     fn ended(&self, error: Option<&str>) {
-        if let Some(span) = self.span.as_ref().filter(|span| !span.is_disabled()) {
-            if !self.is_placed {
-                spans::place(span, &self.trace);
+        let Self { trail, arrival, .. } = self;
+        let span = trail.span.as_ref();
+        if let Some(span) = span.filter(|span| !span.is_disabled()) {
+            if !trail.is_placed {
+                spans::place(span, &trail.trace);
             }
-            span.record("call_id", self.call_id.as_deref());
-            span.record("trace_id", self.trace.label());
+            span.record("call_id", trail.call_id.as_deref());
+            span.record("trace_id", trail.trace.label());
             span.record("dialect", self.dialect);
-            span.record("faas.invocation_id", self.invocation.request_id.as_deref());
-            span.record("faas.coldstart", self.invocation.is_cold);
+            let request_id = arrival.invocation.request_id.as_deref();
+            span.record("faas.invocation_id", request_id);
+            span.record("faas.coldstart", arrival.invocation.is_cold);
             if let Some(why) = error {
                 spans::failed(span, why);
             }
@@ -170,21 +155,21 @@ impl Line {
     }
 
     fn count(&self, end: End, took: Duration) {
-        let metrics = self.app.metrics.as_ref();
-        let Some(metrics) = metrics.filter(|_| self.span.is_some()) else {
+        let metrics = self.observer.metrics.as_ref();
+        let Some(metrics) = metrics.filter(|_| self.trail.span.is_some()) else {
             return;
         };
         let counted = Counted {
-            tool: self.tool.as_ref().map(|tool| &tool.id),
+            tool: self.trail.tool.as_ref().map(|tool| &tool.id),
             end,
             took,
-            cache: self.cache,
+            cache: self.trail.cache,
         };
-        metrics.count(&counted, self.app.guard.now());
+        metrics.count(&counted, self.observer.guard.now());
     }
 }
 
-impl Drop for Line {
+impl Drop for RequestLog {
     fn drop(&mut self) {
         if self.is_written {
             return;
@@ -196,7 +181,7 @@ impl Drop for Line {
             line,
             took,
             outcome = "abandoned",
-            call_id = line.call_id.as_deref(),
+            call_id = line.trail.call_id.as_deref(),
             developer_message = "The request was dropped before it was answered.",
         );
         line.ended(Some("abandoned"));
@@ -204,14 +189,22 @@ impl Drop for Line {
     }
 }
 
+/// What came of a call whose tool ran.
+pub(crate) struct Answered<'a> {
+    /// How long the tool ran for this call; none if it did not.
+    pub(crate) duration: Option<Duration>,
+    pub(crate) failure: Option<&'a Failure>,
+    pub(crate) is_replay: bool,
+}
+
 /// The line of a request whose body cannot be decoded, and of which nothing else is known.
-pub(crate) fn undecodable(rejection: &Rejection) {
+pub(crate) fn undecodable(reason: &str, detail: &str) {
     tracing::warn!(
         target: LINES,
         outcome = "rejection",
-        reason = rejection.reason(),
+        reason = reason,
         duration_ms = 0.0,
-        developer_message = detail_of(rejection),
+        developer_message = detail,
         "call"
     );
 }
@@ -240,13 +233,6 @@ fn names_of(errors: &ParameterErrors, input: &Schema) -> String {
     format!(": {}", names.join(", "))
 }
 
-fn detail_of(rejection: &Rejection) -> String {
-    match rejection {
-        Rejection::Unauthenticated(why) => (*why).to_owned(),
-        other => oxp::detail_of(other),
-    }
-}
-
 fn milliseconds(duration: Duration) -> Option<f64> {
-    crate::text::milliseconds(duration).as_f64()
+    text::milliseconds(duration).as_f64()
 }

@@ -1,0 +1,108 @@
+//! Answers that belong to no protocol: about a path, a method, a body or a host.
+//!
+//! They have the form of the first protocol's errors, which those of HTTP frameworks resemble.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header::CONNECTION};
+use serde::Serialize;
+
+use super::{
+    First,
+    http::{Declared, reply},
+};
+use crate::{call::rejection::Rejection, observe::request_log};
+
+/// The routes of the protocols that are served, as one sentence.
+pub(super) fn routes_in_words(served: &[&Declared]) -> String {
+    let parts = served.iter().map(|declared| {
+        let routes = declared.routes.iter().filter(|route| !route.is_alias);
+        let routes: Vec<_> = routes
+            .map(|it| format!("{} {}", it.method, it.path))
+            .collect();
+        let routes = match routes.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+            None => String::new(),
+        };
+        match declared.title {
+            Some(title) => format!("for {title} {routes}"),
+            None => routes,
+        }
+    });
+    let parts: Vec<_> = parts.collect();
+    format!("This server has {}.", parts.join(", and "))
+}
+
+/// Any other path.
+pub(crate) fn not_found(routes: &str) -> Response {
+    problem(
+        StatusCode::NOT_FOUND,
+        "There is nothing at this path",
+        routes,
+    )
+}
+
+/// A known path with another method; the router adds `Allow`.
+pub(super) fn method_not_allowed() -> Response {
+    problem(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "This path does not take this method",
+        "The Allow header lists the methods it takes.",
+    )
+}
+
+/// A body that did not arrive as it was sent.
+pub(crate) fn undecodable_body(detail: &str) -> Response {
+    let message = "The request body cannot be decoded";
+    let rejection = Rejection::malformed(message, detail);
+    request_log::undecodable(rejection.reason(), detail);
+    problem(StatusCode::BAD_REQUEST, message, detail)
+}
+
+/// What a route of the owner's own did that cannot be sent.
+pub(crate) fn internal_error(detail: &str) -> Response {
+    problem(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "The response cannot be sent",
+        detail,
+    )
+}
+
+/// A request that a local server does not take, so that no web page can reach it.
+pub(crate) fn forbidden(detail: &str) -> Response {
+    problem(
+        StatusCode::FORBIDDEN,
+        "This request is not allowed here",
+        detail,
+    )
+}
+
+/// A body that did not arrive in the time that a local server gives it. Its rest may still come, so
+/// that the connection is of no more use.
+pub(crate) fn late(limit: Duration) -> Response {
+    let limit = limit.as_secs_f64();
+    let mut response = problem(
+        StatusCode::REQUEST_TIMEOUT,
+        "The request did not arrive in time",
+        &format!("The body has to be here {limit} seconds after the headers."),
+    );
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    response
+}
+
+fn problem(status: StatusCode, message: &str, detail: &str) -> Response {
+    #[derive(Serialize)]
+    struct Problem<'a> {
+        message: &'a str,
+        developer_message: &'a str,
+    }
+    let body = serde_json::to_vec(&Problem {
+        message,
+        developer_message: detail,
+    });
+    let body = body.expect("our own bodies have string keys only");
+    reply::<First>(status, body.into())
+}
