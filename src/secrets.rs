@@ -7,7 +7,7 @@
 //! the call, or from the server's store ([`Secrets`], [`SecretStore`]), so that clients need not
 //! have them.
 
-pub(crate) mod cache;
+mod cache;
 mod environment;
 mod fixed;
 #[cfg(feature = "secrets-manager")]
@@ -22,7 +22,7 @@ use std::{fmt, sync::Arc};
 use secrecy::{ExposeSecret, SecretString};
 use subtle::ConstantTimeEq;
 
-pub(crate) use cache::SecretCache;
+pub(crate) use cache::{CacheUse, SecretCache};
 #[cfg(feature = "secrets-manager")]
 pub use manager::SecretsManager;
 pub use source::Secrets;

@@ -10,7 +10,7 @@ use super::{Execution, Given, Rejection, rejection::Missing, validate::Valid};
 use crate::{
     Context, Requirements, Secret, StoreError,
     authorization::Asking,
-    secrets::cache::CacheUse,
+    secrets::CacheUse,
     tool::{Prepared as Run, context, requirement::Challenge},
 };
 

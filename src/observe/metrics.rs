@@ -11,7 +11,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{ToolId, secrets::cache::CacheUse};
+use crate::{ToolId, secrets::CacheUse};
 
 /// Where metrics go: to standard output, under this namespace.
 #[derive(Clone, Debug)]

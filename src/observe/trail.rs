@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     arrival::Invocation,
-    secrets::cache::CacheUse,
+    secrets::CacheUse,
     text::{LONGEST_SHOWN, clipped},
     tool::{id::Selector, toolkit::Chosen},
 };

@@ -1,28 +1,38 @@
-//! What was read, kept for a while: the store is asked once, not by every call.
+//! A snapshot of the declared secrets: the store is asked once, not by every call.
 //!
-//! Concurrent calls share one request; a request that has room left takes along what other tools
-//! declare; a store that is down or throttles is bridged with the last good values, for a while.
-//! Absence and refusals are kept briefly, so that a bad deployment does not hammer the store.
+//! The ids are known at the start. Whoever finds one of them due reads all that are, and the others
+//! wait for that. A store that is down or throttles is bridged with the last good values, for a
+//! while. Absence and refusals are kept briefly, so that a bad deployment does not hammer the store.
 //!
 //! Written here because the caches that exist do less: `aws_secretsmanager_caching` reads one
 //! secret a request, one after the other, and knows neither absence nor shared requests; `moka`
 //! shares the loading of one key, not of a batch, and forgets a value when it has expired.
 
 mod entry;
-mod flight;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
+    iter::once,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use tokio::sync::watch;
+use tokio::{task::JoinSet, time::timeout};
 
-use super::{Read, SecretStore, Secrets};
-use crate::{Secret, StoreError, clock::Host};
-use entry::{BRIEFLY, Entry, Held, Known};
-use flight::{Flight, asked, landed};
+use super::{Read, Secrets, recent::remember_stored};
+use crate::{Secret, StoreError, clock::Host, store_error::within};
+use entry::Entry;
+
+/// A store with its cache.
+pub(crate) struct SecretCache {
+    secrets: Secrets,
+    /// All ids that the tools and the server's own authentication declare.
+    declared: Vec<String>,
+    host: Host,
+    snapshot: Mutex<HashMap<String, Entry>>,
+    /// Locked while the store is read for the snapshot.
+    refreshing: tokio::sync::Mutex<()>,
+}
 
 /// Secrets that came from the store's cache, and those that had to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,22 +41,14 @@ pub(crate) struct CacheUse {
     pub(crate) misses: u32,
 }
 
-/// A store with its cache.
-pub(crate) struct SecretCache {
-    secrets: Secrets,
-    /// All ids that the tools and the server's own authentication declare.
-    declared: Vec<String>,
-    host: Host,
-    entries: Mutex<HashMap<String, Entry>>,
-}
-
 impl SecretCache {
     pub(crate) fn new(secrets: Secrets, declared: Vec<String>, host: Host) -> Arc<Self> {
         Arc::new(Self {
             secrets,
             declared,
             host,
-            entries: Mutex::default(),
+            snapshot: Mutex::default(),
+            refreshing: tokio::sync::Mutex::default(),
         })
     }
 
@@ -72,42 +74,34 @@ impl SecretCache {
         left: Option<Duration>,
         cache: &mut CacheUse,
     ) -> Vec<Read> {
-        let Some(store) = &self.secrets.store else {
-            return ids.iter().map(|_| Ok(None)).collect();
-        };
-        if store.is_local() {
+        if self.is_local() {
             let ids: Vec<_> = ids.iter().map(|&id| id.to_owned()).collect();
-            return asked(&**store, &ids, self.secrets.timeout).await;
+            return self.ask(&ids).await;
         }
-        let known = self.known(store, ids);
-        let limit = left.map_or(self.secrets.timeout, |left| {
-            self.secrets.timeout.min(left / 2)
-        });
-        let ends = tokio::time::Instant::now() + limit;
-        let mut reads = Vec::with_capacity(ids.len());
-        for (id, known) in ids.iter().zip(known) {
-            reads.push(match known {
-                Known::Read(read) => {
-                    cache.hits += 1;
-                    read
-                }
-                Known::Flight(flight) => {
-                    cache.misses += 1;
-                    match tokio::time::timeout_at(ends, landed(flight, id)).await {
-                        Ok(read) => read,
-                        Err(_) => self.late(id, limit),
-                    }
-                }
-            });
+        let now = self.host.instant();
+        let mut due = BTreeSet::new();
+        for &id in ids {
+            if self.is_due(id, now) {
+                cache.misses += 1;
+                due.insert(id.to_owned());
+            } else {
+                cache.hits += 1;
+            }
         }
-        reads
+        let limit = self.secrets.timeout;
+        let limit = left.map_or(limit, |left| limit.min(left / 2));
+        let fresh = self.refreshed(due, now, limit).await;
+        let answer = |&id: &&str| match fresh.get(id) {
+            Some(read) => read.clone(),
+            None => self.answer(id, now, limit),
+        };
+        ids.iter().map(answer).collect()
     }
 
     /// Reads everything that is declared, so that the first call finds it. What is wrong is
     /// logged: it may be right by the time of a call.
     pub(crate) async fn warm(self: &Arc<Self>) {
-        let is_local = |store: &Arc<dyn SecretStore>| store.is_local();
-        if !self.keeps() || self.secrets.store.as_ref().is_none_or(is_local) {
+        if self.is_local() || !self.keeps() {
             return;
         }
         let ids: Vec<_> = self.declared.iter().map(String::as_str).collect();
@@ -126,11 +120,9 @@ impl SecretCache {
     /// All declared secrets that the store has, with their ids.
     pub(crate) async fn held(self: &Arc<Self>) -> Vec<(String, Secret)> {
         let ids: Vec<_> = self.declared.iter().map(String::as_str).collect();
-        let reads = self.read(&ids, None).await.into_iter();
-        let pairs = self.declared.iter().cloned().zip(reads);
-        pairs
-            .filter_map(|(id, read)| Some((id, read.ok()??)))
-            .collect()
+        let reads = self.declared.iter().zip(self.read(&ids, None).await);
+        let held = reads.filter_map(|(id, read)| Some((id.clone(), read.ok()??)));
+        held.collect()
     }
 
     /// Reads a secret again whose value was refused where it belongs. None where the store has no
@@ -141,86 +133,127 @@ impl SecretCache {
         refused: &Secret,
         left: Duration,
     ) -> Option<Secret> {
-        let store = self.secrets.store.as_ref()?;
-        if store.is_local() {
-            let value = self.read(&[id], None).await.remove(0).ok()??;
-            return (!value.is(refused)).then_some(value);
-        }
-        let now = self.host.instant();
-        let flight = {
-            let mut entries = self.lock();
-            let entry = entries.entry(id.to_owned()).or_default();
-            if let Some(newer) = entry.value().filter(|value| !value.is(refused)) {
-                // Another call has read it already.
-                return Some(newer.clone());
-            }
-            let recently =
-                |at: Instant| self.keeps() && now.saturating_duration_since(at) < BRIEFLY;
-            match &entry.flight {
-                Some(flight) => flight.clone(),
-                None if entry.reread_at.is_some_and(recently) => return None,
-                None => {
-                    entry.reread_at = Some(now);
-                    // What belongs together may have been rotated together.
-                    let mut ids = vec![id.to_owned()];
-                    self.fill(&mut ids, store, |other| {
-                        entries
-                            .get(other)
-                            .is_none_or(|entry| entry.flight.is_none())
-                    });
-                    self.start(&mut entries, store, ids)
-                }
-            }
-        };
-        let limit = self.secrets.timeout.min(left / 2);
-        let read = tokio::time::timeout(limit, landed(flight, id)).await;
-        let value = read.ok()?.ok()??;
+        self.expire(id, refused);
+        let value = self.read(&[id], Some(left)).await.pop()?.ok()??;
         (!value.is(refused)).then_some(value)
     }
 
-    /// What is known of each secret; what is not is asked for.
-    fn known(self: &Arc<Self>, store: &Arc<dyn SecretStore>, ids: &[&str]) -> Vec<Known> {
+    /// Makes a refused value due, and as many others as one request takes: what belongs together
+    /// may have been rotated together.
+    fn expire(&self, id: &str, refused: &Secret) {
         let now = self.host.instant();
-        let mut entries = self.lock();
-        let is_wanted = |entries: &HashMap<String, Entry>, id: &str| {
-            entries.get(id).is_none_or(|entry| entry.is_wanted(now))
-        };
-        let mut wanted: Vec<String> = Vec::new();
-        for id in ids {
-            if is_wanted(&entries, id) && !wanted.iter().any(|it| it == id) {
-                wanted.push((*id).to_owned());
+        let mut snapshot = self.lock();
+        let entry = snapshot.get_mut(id);
+        if entry.is_some_and(|entry| entry.is_newly_refused(refused, now)) {
+            let others = self.declared.iter().map(String::as_str);
+            let ids = once(id).chain(others.filter(|other| *other != id));
+            for id in ids.take(self.batch_size()) {
+                if let Some(entry) = snapshot.get_mut(id) {
+                    entry.due = now;
+                }
             }
         }
-        if !wanted.is_empty() {
-            self.fill(&mut wanted, store, |id| is_wanted(&entries, id));
-            for batch in wanted.chunks(store.batch_size().max(1)) {
-                self.start(&mut entries, store, batch.to_vec());
-            }
-        }
-        let known = |id: &&str| entries[*id].known(now);
-        ids.iter().map(known).collect()
     }
 
-    /// Adds other declared ids, as far as the request that is made anyway has room for them.
-    fn fill(
-        &self,
-        ids: &mut Vec<String>,
-        store: &Arc<dyn SecretStore>,
-        may: impl Fn(&str) -> bool,
-    ) {
-        if !self.keeps() {
-            return;
+    /// Waits for what is due. It is read in a task, so that a call that is cut off does not take
+    /// what others wait for with it.
+    async fn refreshed(
+        self: &Arc<Self>,
+        due: BTreeSet<String>,
+        now: Instant,
+        limit: Duration,
+    ) -> HashMap<String, Read> {
+        if due.is_empty() {
+            return HashMap::new();
         }
-        let full = ids
-            .len()
-            .checked_next_multiple_of(store.batch_size().max(1));
-        let room = full.unwrap_or(usize::MAX) - ids.len();
-        let others = self
-            .declared
-            .iter()
-            .filter(|id| may(id) && !ids.contains(id));
-        let others: Vec<_> = others.take(room).cloned().collect();
-        ids.extend(others);
+        let refresh = tokio::spawn(Arc::clone(self).refresh(due, now));
+        let fresh = timeout(limit, refresh).await;
+        fresh.ok().and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Reads what is due of these and, with it, everything that is declared and due.
+    async fn refresh(
+        self: Arc<Self>,
+        mut ids: BTreeSet<String>,
+        now: Instant,
+    ) -> HashMap<String, Read> {
+        if !self.keeps() {
+            // There is nothing to share.
+            return self.fetch(ids).await;
+        }
+        let _one_at_a_time = self.refreshing.lock().await;
+        ids.retain(|id| self.is_due(id, now));
+        if !ids.is_empty() {
+            let others = self.declared.iter().filter(|id| self.is_due(id, now));
+            ids.extend(others.cloned());
+        }
+        self.fetch(ids).await
+    }
+
+    /// Asks the store, all batches at once, and keeps what it says.
+    async fn fetch(self: &Arc<Self>, ids: BTreeSet<String>) -> HashMap<String, Read> {
+        let ids = Vec::from_iter(ids);
+        let mut batches = JoinSet::new();
+        for batch in ids.chunks(self.batch_size()) {
+            batches.spawn(Arc::clone(self).fetch_batch(batch.to_vec()));
+        }
+        batches.join_all().await.into_iter().flatten().collect()
+    }
+
+    async fn fetch_batch(self: Arc<Self>, ids: Vec<String>) -> Vec<(String, Read)> {
+        let reads = self.ask(&ids).await;
+        let now = self.host.instant();
+        let mut snapshot = self.lock();
+        let keep = |(id, read): (String, Read)| {
+            let entry = Entry::after(snapshot.get(&id), &id, read, &self.secrets, now);
+            let read = entry.read.clone();
+            // Where nothing is cached, a bad time and an absence are remembered all the same.
+            if self.keeps() || !matches!(read, Ok(Some(_))) {
+                snapshot.insert(id.clone(), entry);
+            }
+            (id, read)
+        };
+        ids.into_iter().zip(reads).map(keep).collect()
+    }
+
+    /// Asks the store, whatever comes of it.
+    async fn ask(&self, ids: &[String]) -> Vec<Read> {
+        let Some(store) = &self.secrets.store else {
+            return vec![Ok(None); ids.len()];
+        };
+        let reads = within(self.secrets.timeout, store.read(ids)).await;
+        let mut reads = reads.unwrap_or_else(|error| vec![Err(error); ids.len()]);
+        let missing = StoreError::unavailable("the store left it out of its answer");
+        reads.resize(ids.len(), Err(missing));
+        // What is read here may show up anywhere, not only in the calls that have declared it.
+        for secret in reads.iter().flatten().flatten() {
+            remember_stored(secret);
+        }
+        reads
+    }
+
+    fn is_due(&self, id: &str, now: Instant) -> bool {
+        self.lock().get(id).is_none_or(|entry| entry.due <= now)
+    }
+
+    /// What is known, for a call that began `then` and has waited, if need be.
+    fn answer(&self, id: &str, then: Instant, limit: Duration) -> Read {
+        let snapshot = self.lock();
+        let entry = snapshot.get(id);
+        if let Some(entry) = entry.filter(|entry| entry.due > then) {
+            return entry.read.clone();
+        }
+        let good = entry.and_then(|entry| entry.last_good(&self.secrets, self.host.instant()));
+        let (secret, _) = good.ok_or_else(|| StoreError::no_answer(limit))?;
+        let text = "the store is slow; the last good value is used";
+        tracing::warn!(secret = id, "{text}");
+        Ok(Some(secret.clone()))
+    }
+
+    /// Whether there is nothing that would take time.
+    fn is_local(&self) -> bool {
+        let store = self.secrets.store.as_ref();
+        store.is_none_or(|store| store.is_local())
     }
 
     /// Whether values are kept at all.
@@ -228,69 +261,14 @@ impl SecretCache {
         !self.secrets.cache_for.is_zero()
     }
 
-    /// Asks the store. A task of its own, so that a call that is cut off does not take what others
-    /// wait for with it.
-    fn start(
-        self: &Arc<Self>,
-        entries: &mut HashMap<String, Entry>,
-        store: &Arc<dyn SecretStore>,
-        ids: Vec<String>,
-    ) -> Flight {
-        let (land, flight) = watch::channel(None);
-        for id in &ids {
-            entries.entry(id.clone()).or_default().flight = Some(flight.clone());
-        }
-        let (cache, store) = (Arc::clone(self), Arc::clone(store));
-        tokio::spawn(async move {
-            let reads = asked(&*store, &ids, cache.secrets.timeout).await;
-            land.send_replace(Some(Arc::new(cache.land(ids, reads))));
-        });
-        flight
+    fn batch_size(&self) -> usize {
+        let store = self.secrets.store.as_ref();
+        store.map_or(1, |store| store.batch_size().max(1))
     }
 
-    /// Keeps what came of a request; returns what its callers get.
-    fn land(&self, ids: Vec<String>, reads: Vec<Read>) -> HashMap<String, Read> {
-        let now = self.host.instant();
-        let missing = || {
-            Err(StoreError::unavailable(
-                "the store left it out of its answer",
-            ))
-        };
-        let reads = reads.into_iter().chain(std::iter::repeat_with(missing));
-        let mut entries = self.lock();
-        let mut landed = HashMap::with_capacity(ids.len());
-        for (id, read) in ids.into_iter().zip(reads) {
-            let entry = entries.entry(id.clone()).or_default();
-            entry.flight = None;
-            let held = Held::after(entry.held.take(), &id, read, &self.secrets, now);
-            landed.insert(id, held.read.clone());
-            // Where nothing is cached, a bad time and an absence are remembered all the same.
-            let is_value = matches!(held.read, Ok(Some(_)));
-            entry.held = (self.keeps() || !is_value).then_some(held);
-        }
-        landed
-    }
-
-    /// The answer for a call that cannot wait any longer.
-    fn late(&self, id: &str, limit: Duration) -> Read {
-        let now = self.host.instant();
-        let entries = self.lock();
-        let held = entries.get(id).and_then(|entry| entry.held.as_ref());
-        match held.and_then(|held| held.good(&self.secrets, now)) {
-            Some(secret) => {
-                tracing::warn!(
-                    secret = id,
-                    "the store is slow; the last good value is used"
-                );
-                Ok(Some(secret.clone()))
-            }
-            None => Err(StoreError::no_answer(limit)),
-        }
-    }
-
-    /// A panic elsewhere leaves the entries as they were between two reads.
+    /// A panic elsewhere leaves the snapshot as it was between two reads.
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

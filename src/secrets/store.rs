@@ -36,8 +36,9 @@ pub trait SecretStore: Send + Sync {
         false
     }
 
-    /// How many ids one request carries. What room a request has left is filled with other secrets
-    /// that the tools declare, so that they need none of their own.
+    /// How many ids one request carries. All secrets that the server's tools and callers need are
+    /// read together when one of them is, in as many requests at once as that takes; those that
+    /// were read lately are left out.
     fn batch_size(&self) -> usize {
         1
     }

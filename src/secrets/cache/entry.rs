@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::flight::Flight;
 use crate::{
     Secret,
     secrets::{Read, Secrets},
@@ -14,101 +13,66 @@ pub(super) const BRIEFLY: Duration = Duration::from_secs(10);
 /// How long a store that failed is left alone.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-#[derive(Default)]
-pub(super) struct Entry {
-    pub(super) held: Option<Held>,
-    pub(super) flight: Option<Flight>,
-    /// When the value was last read again because it was refused.
-    pub(super) reread_at: Option<Instant>,
-}
-
 /// What is answered until the next read is due.
-pub(super) struct Held {
+pub(super) struct Entry {
     pub(super) read: Read,
-    due: Instant,
+    pub(super) due: Instant,
     /// The last value that the store gave, and when.
     good: Option<(Secret, Instant)>,
-}
-
-/// What is known of a secret now.
-pub(super) enum Known {
-    Read(Read),
-    Flight(Flight),
+    /// When a value was last refused where it belongs.
+    refused_at: Option<Instant>,
 }
 
 impl Entry {
-    pub(super) fn is_wanted(&self, now: Instant) -> bool {
-        self.flight.is_none() && self.held.as_ref().is_none_or(|held| held.due <= now)
-    }
-
-    pub(super) fn known(&self, now: Instant) -> Known {
-        match (&self.flight, &self.held) {
-            (_, Some(held)) if held.due > now => Known::Read(held.read.clone()),
-            (Some(flight), _) => Known::Flight(flight.clone()),
-            (None, Some(held)) => Known::Read(held.read.clone()),
-            (None, None) => unreachable!("what is not held was just asked for"),
-        }
-    }
-
-    pub(super) fn value(&self) -> Option<&Secret> {
-        self.held.as_ref()?.read.as_ref().ok()?.as_ref()
-    }
-}
-
-impl Held {
-    /// What is held after a read: the store's word, or the last good value in a bad time.
+    /// What is known after a read: the store's word, or the last good value in a bad time.
     pub(super) fn after(
-        before: Option<Self>,
+        before: Option<&Self>,
         id: &str,
         read: Read,
         secrets: &Secrets,
         now: Instant,
     ) -> Self {
-        let ttl = secrets.cache_for;
-        // It was read along with another, and need not have been.
-        if let (Err(_), Some(held)) = (&read, &before)
-            && held.due > now
-            && let Some(before) = before
-        {
-            return before;
-        }
-        match read {
-            Ok(Some(secret)) => Self {
-                read: Ok(Some(secret.clone())),
-                due: now + ttl,
-                good: Some((secret, now)),
-            },
+        let refused_at = before.and_then(|before| before.refused_at);
+        let (read, wait, good) = match read {
+            Ok(Some(secret)) => {
+                let good = (secret.clone(), now);
+                (Ok(Some(secret)), secrets.cache_for, Some(good))
+            }
             Err(error) if error.is_temporary() => {
-                let due = now + PAUSE;
-                let good = before.filter(|held| held.good(secrets, now).is_some());
-                match good.and_then(|held| held.good) {
-                    Some(good) => {
-                        tracing::warn!(secret = id, %error, "the last good value is used");
-                        let read = Ok(Some(good.0.clone()));
-                        let good = Some(good);
-                        Self { read, due, good }
-                    }
-                    None => Self {
-                        read: Err(error),
-                        due,
-                        good: None,
-                    },
-                }
+                let good = before.and_then(|before| before.last_good(secrets, now));
+                let read = good.map(|(secret, _)| {
+                    tracing::warn!(secret = id, %error, "the last good value is used");
+                    Some(secret.clone())
+                });
+                (read.ok_or(error), PAUSE, good.cloned())
             }
             // There is no value any longer, or none that may be used.
-            read => Self {
-                read,
-                due: now + BRIEFLY,
-                good: None,
-            },
+            read => (read, BRIEFLY, None),
+        };
+        let due = now + wait;
+        Self {
+            read,
+            due,
+            good,
+            refused_at,
         }
     }
 
     /// The last good value, while it may still be used.
-    pub(super) fn good(&self, secrets: &Secrets, now: Instant) -> Option<&Secret> {
-        let (secret, read_at) = self.good.as_ref()?;
-        let age = now.saturating_duration_since(*read_at);
+    pub(super) fn last_good(&self, secrets: &Secrets, now: Instant) -> Option<&(Secret, Instant)> {
         let limit = secrets.cache_for.saturating_add(secrets.stale_for);
-        (age < limit).then_some(secret)
+        let good = self.good.as_ref();
+        good.filter(|(_, at)| now.saturating_duration_since(*at) < limit)
+    }
+
+    /// Whether this value was refused, and none of this secret a moment ago.
+    pub(super) fn is_newly_refused(&mut self, refused: &Secret, now: Instant) -> bool {
+        let recently = |at| now.saturating_duration_since(at) < BRIEFLY;
+        let is_this = matches!(&self.read, Ok(Some(value)) if value.is(refused));
+        let is_new = is_this && !self.refused_at.is_some_and(recently);
+        if is_new {
+            self.refused_at = Some(now);
+        }
+        is_new
     }
 }

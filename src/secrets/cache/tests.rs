@@ -4,8 +4,11 @@ use std::{cell::Cell, sync::LazyLock, time::Instant};
 
 use tokio::task::JoinSet;
 
-use super::{entry::PAUSE, *};
-use crate::secrets::Reading;
+use super::{
+    entry::{BRIEFLY, PAUSE},
+    *,
+};
+use crate::secrets::{Reading, SecretStore};
 
 const TTL: Duration = Duration::from_mins(5);
 const LITTLE: Duration = Duration::from_millis(10);
@@ -28,18 +31,21 @@ fn wait(time: Duration) {
     MOVED.set(MOVED.get() + time);
 }
 
+/// The ids of each request.
+type Requests = Arc<Mutex<Vec<Vec<String>>>>;
+
 /// What a store says of an id.
 type Says = Box<dyn FnMut(&str) -> Read + Send>;
 
 struct Store {
     says: Mutex<Says>,
-    requests: Arc<Mutex<Vec<usize>>>,
+    requests: Requests,
 }
 
 impl SecretStore for Store {
     fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
         Box::pin(async move {
-            self.requests.lock().unwrap().push(ids.len());
+            self.requests.lock().unwrap().push(ids.to_vec());
             tokio::time::sleep(LITTLE).await;
             let mut says = self.says.lock().unwrap();
             ids.iter().map(|id| says(id)).collect()
@@ -57,7 +63,7 @@ impl SecretStore for Store {
 
 struct Fixture {
     cache: Arc<SecretCache>,
-    requests: Arc<Mutex<Vec<usize>>>,
+    requests: Requests,
 }
 
 impl Fixture {
@@ -70,7 +76,7 @@ impl Fixture {
         declared: &[String],
         change: impl FnOnce(Secrets) -> Secrets,
     ) -> Self {
-        let requests = Arc::default();
+        let requests = Requests::default();
         let store = Store {
             says: Mutex::new(Box::new(says)),
             requests: Arc::clone(&requests),
@@ -95,6 +101,17 @@ impl Fixture {
 
     fn requests(&self) -> usize {
         self.requests.lock().unwrap().len()
+    }
+
+    /// How many ids each request had.
+    fn sizes(&self) -> Vec<usize> {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(Vec::len).collect()
+    }
+
+    async fn reread(&self, id: &str, refused: &Secret) -> Option<String> {
+        let value = self.cache.reread(id, refused, TTL).await?;
+        Some(value.expose().to_owned())
     }
 }
 
@@ -150,7 +167,7 @@ async fn a_thousand_calls_make_one_request_for_each_full_batch() {
         });
     }
     calls.join_all().await;
-    assert_eq!(*fixture.requests.lock().unwrap(), [20, 20, 5]);
+    assert_eq!(fixture.sizes(), [20, 20, 5]);
 }
 
 #[tokio::test]
@@ -160,7 +177,7 @@ async fn one_call_for_many_makes_as_few_requests_as_there_can_be() {
     let ids: Vec<_> = ids.iter().map(String::as_str).collect();
     let reads = fixture.cache.read(&ids, None).await;
     assert_eq!(reads.len(), 41);
-    assert_eq!(*fixture.requests.lock().unwrap(), [20, 20, 1]);
+    assert_eq!(fixture.sizes(), [20, 20, 1]);
 }
 
 #[tokio::test]
@@ -214,14 +231,10 @@ async fn absence_and_refusal_are_remembered_briefly_and_end_a_good_value() {
 
 #[tokio::test]
 async fn a_refused_value_is_read_again_once() {
-    let left = Duration::from_secs(10);
     let says = in_turn([there("old"), there("new"), there("new"), there("newest")]);
     let fixture = Fixture::new(says);
     let old = fixture.read("A").await.unwrap().unwrap();
-    let reread = async |refused: &Secret| {
-        let value = fixture.cache.reread("A", refused, left).await;
-        value.map(|value| value.expose().to_owned())
-    };
+    let reread = async |refused: &Secret| fixture.reread("A", refused).await;
     // Several calls at once are refused: one of them asks.
     let both = tokio::join!(reread(&old), reread(&old));
     assert_eq!(both, (Some("new".into()), Some("new".into())));
@@ -333,31 +346,21 @@ async fn without_a_cache_absence_and_bad_times_are_remembered_all_the_same() {
         assert_eq!(fixture.says("A").await, text);
         wait(time);
     }
-    assert_eq!(
-        *fixture.requests.lock().unwrap(),
-        [1, 1],
-        "nothing else is read"
-    );
-    let left = Duration::from_secs(10);
+    assert_eq!(fixture.sizes(), [1, 1], "nothing else is read");
     for (refused, newer) in [("zero", "one"), ("one", "two"), ("two", "three")] {
-        let value = fixture
-            .cache
-            .reread("A", &Secret::from(refused), left)
-            .await;
-        assert_eq!(value.unwrap().expose(), newer);
+        let value = fixture.reread("A", &Secret::from(refused)).await;
+        assert_eq!(value.as_deref(), Some(newer));
     }
 }
 
 #[tokio::test]
-async fn a_value_that_is_still_good_does_not_wait_for_one_that_is_read_again() {
-    let secrets = Secrets::from_store(Silent(Mutex::default()));
+async fn a_refused_value_goes_on_where_the_store_is_silent() {
+    let secrets = Secrets::from_store(Silent(Mutex::default())).timeout(LITTLE * 2);
     let cache = SecretCache::new(secrets, Vec::new(), host());
     let read = async || cache.read(&["A"], None).await.remove(0).unwrap().unwrap();
     let value = read().await;
-    let again = tokio::time::timeout(LITTLE, cache.reread("A", &value, LITTLE * 10));
-    assert!(again.await.is_err(), "the store says nothing");
-    let read = tokio::time::timeout(LITTLE, read()).await;
-    assert!(read.unwrap().is(&value));
+    assert!(cache.reread("A", &value, TTL).await.is_none());
+    assert!(read().await.is(&value), "it may be good elsewhere");
 }
 
 #[tokio::test]
@@ -374,7 +377,7 @@ async fn what_was_rotated_together_is_read_together() {
     let new = fixture.cache.reread("TOKEN", &old, TTL).await.unwrap();
     assert_eq!(new.expose(), "TOKEN-2");
     assert_eq!(fixture.says("SID").await, "SID-2");
-    assert_eq!(*fixture.requests.lock().unwrap(), [2, 2]);
+    assert_eq!(fixture.sizes(), [2, 2]);
 }
 
 #[tokio::test]
@@ -388,4 +391,77 @@ async fn what_is_declared_is_there_before_the_first_call() {
     let none = Fixture::with(|id| there(id), &ids, |it| it.cache_for(Duration::ZERO));
     none.cache.warm().await;
     assert_eq!(none.requests(), 0, "what is not kept is not read ahead");
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_there_costs_the_others_nothing() {
+    let ids = ["A", "B", "C"].map(str::to_owned);
+    let says = |id: &str| match id {
+        "A" => Ok(None),
+        "B" => Err(StoreError::denied("x")),
+        _ => there(id),
+    };
+    let fixture = Fixture::with(says, &ids, |secrets| secrets);
+    for _ in 0..3 {
+        for _ in 0..5 {
+            assert_eq!(fixture.says("C").await, "C");
+            assert_eq!(fixture.says("A").await, "none");
+            assert_eq!(fixture.says("B").await, "access denied: x");
+        }
+        wait(BRIEFLY);
+    }
+    // C is not read again before its time; what else is due comes along.
+    let requests = fixture.requests.lock().unwrap().clone();
+    assert_eq!(
+        requests,
+        [vec!["A", "B", "C"], vec!["A", "B"], vec!["A", "B"]]
+    );
+}
+
+#[tokio::test]
+async fn what_one_call_reads_another_waits_for_and_reads_what_is_missing() {
+    let ids = ["A".to_owned()];
+    let fixture = Fixture::with(|id| there(id), &ids, |secrets| secrets);
+    // C is not declared, and nobody else reads it.
+    let both = tokio::join!(fixture.says("A"), async {
+        fixture.cache.read(&["A", "C", "C"], None).await
+    });
+    assert_eq!(both.0, "A");
+    let values = both.1.into_iter().map(|read| read.unwrap().unwrap());
+    let values: Vec<_> = values.map(|value| value.expose().to_owned()).collect();
+    assert_eq!(values, ["A", "C", "C"]);
+    assert_eq!(*fixture.requests.lock().unwrap(), [["A"], ["C"]]);
+}
+
+/// Reads one secret at a time, and never the one that is called `NEVER`.
+struct Partial;
+
+impl SecretStore for Partial {
+    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+        match &*ids[0] {
+            "NEVER" => Box::pin(std::future::pending()),
+            id => Box::pin(std::future::ready(vec![there(id)])),
+        }
+    }
+
+    fn place(&self, id: &str) -> String {
+        id.to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_never_comes_takes_no_other_with_it() {
+    let ids = ["A", "NEVER"].map(str::to_owned);
+    let secrets = Secrets::from_store(Partial).timeout(LITTLE * 5);
+    let cache = SecretCache::new(secrets, ids.to_vec(), host());
+    // The call's time ends before the store's.
+    let reads = cache.read(&["A", "NEVER"], Some(LITTLE)).await;
+    let [Ok(Some(value)), Err(error)] = &reads[..] else {
+        panic!("{reads:?}");
+    };
+    assert_eq!(value.expose(), "A");
+    assert!(
+        error.to_string().ends_with("no answer within 5 ms"),
+        "{error}"
+    );
 }
