@@ -39,53 +39,30 @@ fn body_of(entry: &Entry) -> Option<Value> {
     Some(body)
 }
 
+/// The first value that the schema itself names, else one of its type.
 fn value_of(schema: &Value) -> Value {
-    if let Some(value) = given_in(schema) {
+    let first = |keyword: &str| schema.get(keyword)?.get(0);
+    let named = schema.get("const").or_else(|| schema.get("default"));
+    let named = named.or_else(|| first("examples"));
+    if let Some(value) = named.or_else(|| first("enum")) {
         return value.clone();
     }
-    let forms = schema.get("oneOf").or_else(|| schema.get("anyOf"));
-    if let Some(form) = forms.and_then(|forms| forms.get(0)) {
-        let mut value = value_of(form);
-        // A form may share its object with properties beside it.
-        if let (Value::Object(value), Value::Object(beside)) = (&mut value, object_of(schema)) {
-            value.extend(beside);
-        }
-        return value;
+    if let Some(form) = first("oneOf").or_else(|| first("anyOf")) {
+        return value_of(form);
     }
-    let kind = match &schema["type"] {
-        Value::Array(kinds) => kinds.first().and_then(Value::as_str),
-        kind => kind.as_str(),
-    };
-    match kind {
+    let kind = &schema["type"];
+    match kind.as_str().or_else(|| kind[0].as_str()) {
         Some("string") => json!("text"),
-        Some("number" | "integer") => number_of(schema),
+        Some("number" | "integer") => {
+            let minimum = schema.get("minimum");
+            let is_more = |it: &&Value| it.as_f64().is_some_and(|it| it > 1.0);
+            minimum.filter(is_more).cloned().unwrap_or_else(|| 1.into())
+        }
         Some("boolean") => json!(true),
         Some("array") => json!([]),
         Some("object") => object_of(schema),
         _ => Value::Null,
     }
-}
-
-/// One, where that is allowed.
-fn number_of(schema: &Value) -> Value {
-    let limit = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
-    let is_low = limit("minimum").is_none_or(|minimum| minimum <= 1.0);
-    let is_high = limit("maximum").is_none_or(|maximum| maximum >= 1.0);
-    match (is_low, is_high) {
-        (true, true) => json!(1),
-        (false, _) => schema["minimum"].clone(),
-        (true, false) => schema["maximum"].clone(),
-    }
-}
-
-/// A value that the schema itself names.
-fn given_in(schema: &Value) -> Option<&Value> {
-    let first = |keyword: &str| schema.get(keyword)?.as_array()?.first();
-    schema
-        .get("const")
-        .or_else(|| schema.get("default"))
-        .or_else(|| first("examples"))
-        .or_else(|| first("enum"))
 }
 
 fn object_of(schema: &Value) -> Value {
@@ -129,7 +106,10 @@ mod tests {
                 json!(1),
             ),
             (json!({"type": "integer", "minimum": 7}), json!(7)),
-            (json!({"type": "integer", "maximum": -2}), json!(-2)),
+            (
+                json!({"type": "integer", "examples": [-2], "maximum": -2}),
+                json!(-2),
+            ),
             (
                 json!({"anyOf": [{"type": "object", "properties": {"kind": {"const": "one"}},
                                "required": ["kind"]}]}),

@@ -8,6 +8,7 @@ mod explain;
 mod forms;
 mod integers;
 mod message;
+mod part;
 mod places;
 mod walk;
 
@@ -16,11 +17,11 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Number, Value};
 
-use super::output;
+use crate::tool::output;
 
 pub(crate) use derive::{of_input, of_output};
 pub(crate) use integers::{range_of, unkept};
-pub(crate) use message::joined;
+pub(crate) use part::joined;
 pub(crate) use walk::{forbidden_reference, undescribed_properties};
 
 /// What is wrong with an input: a message for each bad parameter, by its path (`address.street`,

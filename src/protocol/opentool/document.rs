@@ -9,8 +9,9 @@ use std::{
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use super::schema::{Parameter, Reduced};
+use super::schema;
 use crate::{
     ToolDefinition, Toolkit,
     payload::{LARGEST_PAYLOAD, size_as_sent},
@@ -37,7 +38,7 @@ struct OpenTool<'a> {
 struct Function {
     name: String,
     description: String,
-    parameters: Vec<Parameter>,
+    parameters: Vec<Value>,
     #[serde(rename = "return")]
     returns: Return,
 }
@@ -46,7 +47,7 @@ struct Function {
 struct Return {
     name: &'static str,
     description: String,
-    schema: Reduced,
+    schema: Map<String, Value>,
 }
 
 impl Document {
@@ -87,7 +88,7 @@ impl Document {
 fn write(about: &About, toolkit: &Toolkit) -> Result<Bytes, String> {
     let functions: Vec<_> = toolkit
         .newest()
-        .map(|entry| function_of(&ToolDefinition::of(&entry.id, &entry.tool)))
+        .map(|entry| function_of(ToolDefinition::of(&entry.id, &entry.tool)))
         .collect();
     if functions.is_empty() {
         return Ok(Bytes::from_static(b"{}"));
@@ -107,33 +108,35 @@ fn write(about: &About, toolkit: &Toolkit) -> Result<Bytes, String> {
     Ok(body.into())
 }
 
-fn function_of(definition: &ToolDefinition) -> Function {
-    let input = Reduced::with_rules_aside(&definition.input_schema);
-    let mut description = definition.description.clone();
+fn function_of(definition: ToolDefinition) -> Function {
+    let mut input = definition.input_schema;
     // The definition has said what the input's own description would.
-    input.append_rules(&mut description);
+    if let Some(input) = input.as_object_mut() {
+        input.insert("description".into(), definition.description.into());
+    }
+    let mut input = schema::reduced(input);
     Function {
-        name: definition.name.clone(),
-        description,
-        parameters: input.into_parameters(),
-        returns: Return::of(&definition.output_schema),
+        name: definition.name,
+        description: schema::take_description(&mut input),
+        parameters: schema::parameters(input),
+        returns: Return::of(definition.output_schema),
     }
 }
 
 impl Return {
     /// Describes `result`, which is an object whatever the tool gives.
-    fn of(output: &serde_json::Value) -> Self {
+    fn of(output: Value) -> Self {
         if output.is_null() {
             return Self {
                 name: "result",
                 description: "Nothing: an empty object.".into(),
-                schema: Reduced::empty_object(),
+                schema: schema::reduced(json!({"type": "object", "properties": {}})),
             };
         }
-        let mut value = Reduced::of(output).into_result();
+        let mut value = schema::result(output);
         Self {
             name: "result",
-            description: Some(value.take_description())
+            description: Some(schema::take_description(&mut value))
                 .filter(|text| !text.is_empty())
                 .unwrap_or_else(|| "What the tool gives.".to_owned()),
             schema: value,

@@ -7,10 +7,13 @@
 
 use std::collections::HashMap;
 
-use jsonschema::{ValidationError, Validator};
+use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-use super::{validator_of, walk};
+use super::{
+    part::{Part, Sink, joined},
+    validator_of, walk,
+};
 
 /// Up to how many values a part is explained as a whole.
 const AT_ONCE: usize = 1000;
@@ -36,32 +39,6 @@ const COMPLICATED: [&str; 18] = [
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-
-/// A part of a value, and where it is.
-#[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
-    pub(super) schema: &'a Value,
-    pub(super) value: &'a Value,
-    /// The part's path, such as `items[2].sku`; empty for the whole.
-    pub(super) path: &'a str,
-    /// The schema's place in the whole schema, as a JSON pointer.
-    pub(super) place: &'a str,
-}
-
-/// Takes what is found.
-pub(super) trait Sink {
-    /// An error of a part.
-    fn error(&mut self, part: Part<'_>, error: &ValidationError<'_>);
-
-    /// A part that is wrong in a way that costs too much to tell.
-    fn whole(&mut self, part: Part<'_>);
-
-    /// Whether something was found.
-    fn has_any(&self) -> bool;
-
-    /// Whether nothing more is wanted.
-    fn is_full(&self) -> bool;
-}
 
 /// Hands over what is wrong with `value`, which is known to be wrong.
 pub(super) fn explain(validator: &Validator, schema: &Value, value: &Value, sink: &mut impl Sink) {
@@ -203,7 +180,7 @@ impl<S: Sink> Explainer<'_, S> {
                 self.part(Part {
                     schema,
                     value,
-                    path: &super::message::joined(part.path, name),
+                    path: &joined(part.path, name),
                     place: &place,
                 });
             }

@@ -5,7 +5,10 @@
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
-use super::message::{Messages, joined, path_of, plain, types_of};
+use super::{
+    message::{Messages, path_of, plain, types_of},
+    part::joined,
+};
 
 type Forms = [Vec<ValidationError<'static>>];
 

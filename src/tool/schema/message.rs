@@ -12,14 +12,12 @@ use serde_json::Value;
 
 use super::{
     ParameterErrors, explain,
-    explain::{Part, Sink},
+    part::{LONGEST_NAME, Part, Sink, joined},
 };
 use crate::text::clipped;
 
 /// More bad parameters than this say nothing more, and could make the answer too large to send.
 const MOST: usize = 100;
-/// Names come from the caller and may be of any length; this is in bytes.
-const LONGEST_NAME: usize = 64;
 
 /// The messages of all errors of `instance` under `schema`, by parameter; what is wrong with the
 /// instance as a whole is under the name `root`.
@@ -281,15 +279,6 @@ pub(super) fn path_of(location: &Location) -> String {
         }
     }
     path
-}
-
-pub(crate) fn joined(path: &str, name: &str) -> String {
-    let name = clipped(name, LONGEST_NAME);
-    if path.is_empty() {
-        name.into_owned()
-    } else {
-        format!("{path}.{name}")
-    }
 }
 
 pub(super) fn plain(value: &Value) -> String {

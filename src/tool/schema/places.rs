@@ -3,7 +3,10 @@
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::explain::{self, Part, Sink};
+use super::{
+    explain,
+    part::{Part, Sink},
+};
 
 /// As many as help to find a mistake.
 const MOST: usize = 5;

@@ -93,7 +93,7 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
             )
             .secrets(all)
             .idempotency(Idempotency::in_memory()),
-        "opentool-off" => server.without_opentool(),
+        "opentool-off" => server.protocols([lambda_tools::Protocol::Oxp]),
         "opentool-user" => server.auth(keys().or(jwt()).subject_is_user()).secrets(all),
         "idempotency" | "opentool-idempotency" | "platform" => {
             server.idempotency(Idempotency::in_memory())

@@ -1,14 +1,14 @@
 use std::collections::BTreeMap;
 
+use proptest::{collection, prelude::*, sample::select};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Reduced;
 use crate::tool::schema;
 
 fn reduced(schema: &Value) -> Value {
-    let reduced = serde_json::to_value(Reduced::of(schema)).unwrap();
+    let reduced = super::reduced(schema.clone()).into();
     obeys(&reduced);
     reduced
 }
@@ -27,7 +27,9 @@ fn obeys(schema: &Value) {
     let unknown = object.keys().find(|it| !KNOWN.contains(&it.as_str()));
     assert_eq!(unknown, None, "{schema}");
     let kind = schema["type"].as_str().unwrap();
-    for value in schema["enum"].as_array().into_iter().flatten() {
+    let values: Vec<_> = schema["enum"].as_array().into_iter().flatten().collect();
+    for (place, value) in values.iter().enumerate() {
+        assert!(!values[..place].contains(value), "{schema}");
         let fits = match kind {
             "boolean" => value.is_boolean(),
             "integer" => value.is_i64() || value.is_u64(),
@@ -84,7 +86,7 @@ fn what_it_does_not_know_is_said() {
         (
             json!({"anyOf": [{"type": "null"}, {"type": "number"}, {"type": "string"}]}),
             json!({"type": "number",
-                "description": "May also be: string. May also be null."}),
+                "description": "May also be string or null."}),
         ),
         (
             json!({"type": "object", "additionalProperties": {"type": "integer"}}),
@@ -96,15 +98,17 @@ fn what_it_does_not_know_is_said() {
         ),
         (
             json!({"const": {"a": 1}}),
-            json!({"type": "object", "description": "Must be {\"a\":1}."}),
+            json!({"type": "object", "description": "JSON Schema: {\"const\":{\"a\":1}}."}),
         ),
         (
             json!({"enum": ["a", 1, null]}),
-            json!({"type": "string", "enum": ["a"], "description": "May also be 1 or null."}),
+            json!({"type": "string", "description":
+                "May also be integer or null. JSON Schema: {\"enum\":[\"a\",1,null]}."}),
         ),
         (
             json!({"enum": [1, 2.5]}),
-            json!({"type": "integer", "enum": [1], "description": "May also be 2.5."}),
+            json!({"type": "integer",
+                "description": "May also be number. JSON Schema: {\"enum\":[1,2.5]}."}),
         ),
         (
             json!({"type": "number", "enum": [1, 2.5]}),
@@ -115,8 +119,28 @@ fn what_it_does_not_know_is_said() {
             json!({"type": "string", "enum": ["a", "b"], "description": "\"a\": The first."}),
         ),
         (
+            json!({"oneOf": [{"const": "a"}, {"const": "b", "deprecated": true}]}),
+            json!({"type": "string", "enum": ["a", "b"], "description": "JSON Schema: \
+                {\"oneOf\":[{\"const\":\"a\"},{\"const\":\"b\",\"deprecated\":true}]}."}),
+        ),
+        (
+            json!({"anyOf": [{"enum": ["a", "b"]}, {"enum": ["b", "c"]}]}),
+            json!({"type": "string", "enum": ["a", "b", "c"]}),
+        ),
+        (
+            json!({"allOf": [{"enum": ["a", "b"]}, {"enum": ["b", "c"]}]}),
+            json!({"type": "string", "description":
+                "JSON Schema: {\"allOf\":[{\"enum\":[\"a\",\"b\"]},{\"enum\":[\"b\",\"c\"]}]}."}),
+        ),
+        (
+            json!({"type": ["string", "integer"], "anyOf": [{"type": "integer"}, {"type": "null"}]}),
+            json!({"type": "string", "description":
+                "May also be integer. JSON Schema: {\"anyOf\":[{\"type\":\"integer\"}]}."}),
+        ),
+        (
             json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}),
-            json!({"type": "array", "description": "Items, in this order: string, number."}),
+            json!({"type": "array", "description":
+                "JSON Schema: {\"prefixItems\":[{\"type\":\"string\"},{\"type\":\"number\"}]}."}),
         ),
         (
             json!({"type": "string", "default": "x", "format": "date", "examples": ["y"]}),
@@ -124,49 +148,38 @@ fn what_it_does_not_know_is_said() {
                 "description": "Default: \"x\". Format: date. Examples: \"y\"."}),
         ),
         (
-            json!({"type": "object", "dependentRequired": {"a": ["b"]}}),
-            json!({"type": "object",
-                "description": "JSON Schema: {\"dependentRequired\":{\"a\":[\"b\"]}}."}),
-        ),
-        (
-            json!({"allOf": [
-                {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
-                {"type": "object", "properties": {"b": {"type": "string"}}, "minProperties": 1}]}),
-            json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
-                "required": ["a"], "description": "Must have at least 1 properties."}),
+            json!({"type": "array", "minItems": 1, "contains": {"minimum": 5}, "minContains": 2}),
+            json!({"type": "array", "description": "Must have at least 1 items. \
+                JSON Schema: {\"contains\":{\"minimum\":5},\"minContains\":2}."}),
         ),
         (
             json!({"enum": [[1], [2]]}),
-            json!({"type": "array", "description": "Must be one of: [1] or [2]."}),
+            json!({"type": "array", "description": "JSON Schema: {\"enum\":[[1],[2]]}."}),
         ),
         (
             json!({"type": ["string", "null"], "enum": ["a", null]}),
             json!({"type": "string", "enum": ["a"], "description": "May also be null."}),
         ),
         (
-            json!({"type": ["string", "integer"], "oneOf": [{"enum": [1]}, {"enum": ["a"]}]}),
-            json!({"type": "string", "enum": ["a"],
-                "description": "May also be integer. May also be: {\"enum\":[1]}."}),
+            json!({"anyOf": [{"type": "string", "pattern": "x"}, {"type": "integer"}]}),
+            json!({"type": "string", "description": "May also be integer. JSON Schema: \
+                {\"anyOf\":[{\"type\":\"string\",\"pattern\":\"x\"},{\"type\":\"integer\"}]}."}),
         ),
         (
-            json!({"type": "string", "enum": ["a"], "oneOf": [{"const": "a"}]}),
-            json!({"type": "string", "enum": ["a"]}),
-        ),
-        (
-            json!({"type": "string", "contentEncoding": "base64"}),
-            json!({"type": "string", "description": "Encoded as base64."}),
+            json!({"description": "Where.", "anyOf": [{"type": "null"},
+                {"type": "array", "items": {"type": "string"}, "description": "Places."}]}),
+            json!({"type": "array", "items": {"type": "string"},
+                "description": "Where. May also be null."}),
         ),
         (
             json!({"type": "object", "required": ["x"], "properties": {"a": {"type": "string"}}}),
             json!({"type": "object", "properties": {"a": {"type": "string"}},
-                "description": "Must have x."}),
+                "description": "JSON Schema: {\"required\":[\"x\"]}."}),
         ),
         (
-            json!({"allOf": [
-                {"type": "object", "properties": {"a": {"type": "string"}}},
-                {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}}]}),
-            json!({"type": "object", "properties": {"a": {"type": "string",
-                "description": "At the same time: {\"type\":\"string\",\"enum\":[\"x\"]}."}}}),
+            json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}),
+            json!({"type": "object", "description":
+                "JSON Schema: {\"anyOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}]}."}),
         ),
         (
             json!(true),
@@ -199,9 +212,31 @@ fn variants_become_one_object_with_the_properties_of_all() {
             "radius": {"type": "number", "description": "From the middle."},
             "width": {"type": "number", "description": "Of a side."},
             "name": {"type": "string", "description": "Its name."}},
-            "description": "Has one of these forms: {kind: \"circle\", radius} (Round); \
-                {kind: \"square\", width, name?}."})
+            "description": format!("JSON Schema: {}.", json!({"oneOf": schema["oneOf"]}))})
     );
+}
+
+/// schemars writes two flattened enums so; their properties are a function's parameters.
+#[test]
+fn parts_become_one_object_with_the_properties_of_all() {
+    let variant = |tag: &str, value: &str, name: &str| {
+        json!({"type": "object", "required": [tag, name], "properties": {
+            tag: {"type": "string", "const": value}, name: {"type": "integer"}}})
+    };
+    let schema = json!({"type": "object", "required": ["z"], "properties": {"z": {"type": "integer"}},
+        "allOf": [
+            {"oneOf": [variant("t", "A", "a"), variant("t", "B", "b")]},
+            {"oneOf": [variant("u", "C", "c"), variant("u", "D", "z")]}]});
+    let reduced = reduced(&schema);
+    let integer = json!({"type": "integer"});
+    assert_eq!(
+        reduced["properties"],
+        json!({"z": integer, "a": integer, "b": integer, "c": integer,
+            "t": {"type": "string", "enum": ["A", "B"]}, "u": {"type": "string", "enum": ["C", "D"]}})
+    );
+    assert_eq!(reduced["required"], json!(["z", "t", "u"]));
+    let quoted = format!("JSON Schema: {}.", json!({"allOf": schema["allOf"]}));
+    assert_eq!(reduced["description"], quoted);
 }
 
 #[test]
@@ -213,10 +248,9 @@ fn what_variants_hold_under_one_name_is_not_lost() {
     let object = |name: &str| json!({"type": "object", "properties": {name: {"type": "integer"}}, "required": [name]});
     let schema = json!({"oneOf": [variant("A", object("a")), variant("B", object("b"))]});
     let content = &reduced(&schema)["properties"]["c"];
-    assert_eq!(
-        *content,
-        json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}})
-    );
+    let both = json!({"a": {"type": "integer"}, "b": {"type": "integer"}});
+    assert_eq!(content["properties"], both);
+    assert_eq!(content.get("required"), None);
     let schema = json!({"oneOf": [
         variant("A", json!({"type": "integer"})), variant("B", object("b")),
         variant("C", json!({"type": "array", "items": {"type": "string"}}))]});
@@ -231,15 +265,16 @@ fn what_variants_hold_under_one_name_is_not_lost() {
 
 #[test]
 fn unions_in_unions_keep_all_their_types() {
+    let result = |schema: Value| Value::from(super::result(schema));
     let number_or_object = json!({"anyOf": [{"type": "object"}, {"type": "number"}]});
-    let result = |schema: &Value| Reduced::of(schema).into_result();
-    let mixed = result(&json!({"anyOf": [number_or_object, {"type": "null"}]}));
-    assert!(mixed.required.is_empty() && mixed.description.contains("result itself"));
-    let mixed = serde_json::to_value(mixed).unwrap();
+    let mixed = result(json!({"anyOf": [number_or_object, {"type": "null"}]}));
+    assert_eq!(mixed.get("required"), None);
     assert!(mixed["properties"]["value"].is_object(), "{mixed}");
-    let scalars = result(&json!({"type": ["string", "integer"]}));
-    assert_eq!(scalars.required, ["value"]);
-    assert!(!scalars.description.contains("result itself"));
+    let text = mixed["description"].as_str().unwrap();
+    assert!(text.contains("result itself"), "{text}");
+    let scalars = result(json!({"type": ["string", "integer"]}));
+    assert_eq!(scalars["required"], json!(["value"]));
+    assert_eq!(scalars["description"], "May also be integer.");
 }
 
 /// Whatever Rust's types become, a tool with it can be described.
@@ -309,14 +344,13 @@ fn derived_schemas_obey_the_rules() {
     assert_eq!(reduced["properties"]["plain"]["enum"], json!(["A", "B"]));
     assert_eq!(reduced["properties"]["character"]["type"], "string");
     let output = schema::of_output::<Option<External>>();
-    obeys(&serde_json::to_value(Reduced::of(&output).into_result()).unwrap());
+    obeys(&super::result(output).into());
 }
 
 #[test]
 fn a_result_is_an_object_whatever_the_tool_gives() {
     let result = |schema: Value| {
-        let result = Reduced::of(&schema).into_result();
-        let result = serde_json::to_value(result).unwrap();
+        let result = super::result(schema).into();
         obeys(&result);
         result
     };
@@ -336,4 +370,87 @@ fn a_result_is_an_object_whatever_the_tool_gives() {
     assert_eq!(anything["required"], Value::Null);
     let text = anything["description"].as_str().unwrap();
     assert!(text.contains("result itself"), "{text}");
+}
+
+/// Any value under any keyword, and what is near to a schema.
+fn any_schema() -> impl Strategy<Value = Value> {
+    const KEYWORDS: [&str; 22] = [
+        "type",
+        "description",
+        "properties",
+        "items",
+        "enum",
+        "const",
+        "required",
+        "oneOf",
+        "anyOf",
+        "allOf",
+        "not",
+        "if",
+        "prefixItems",
+        "additionalProperties",
+        "patternProperties",
+        "minimum",
+        "pattern",
+        "default",
+        "examples",
+        "title",
+        "a",
+        "b",
+    ];
+    const WORDS: [&str; 9] = [
+        "object", "array", "string", "number", "integer", "boolean", "null", "a", "b",
+    ];
+    let leaf = prop_oneof![
+        4 => select(WORDS.to_vec()).prop_map(Value::from),
+        1 => any::<bool>().prop_map(Value::from),
+        1 => any::<i8>().prop_map(Value::from),
+        1 => Just(json!(0.5)),
+        1 => Just(Value::Null),
+    ];
+    leaf.prop_recursive(8, 96, 6, |inner| {
+        let several = collection::vec(inner.clone(), 0..4);
+        let member = prop_oneof![
+            3 => (select(KEYWORDS.to_vec()), inner),
+            2 => (select(vec!["oneOf", "anyOf", "allOf", "enum", "required", "type"]),
+                several.clone().prop_map(Value::from)),
+        ];
+        let member = member.prop_map(|(keyword, value)| (keyword.to_owned(), value));
+        prop_oneof![
+            4 => collection::vec(member, 0..6).prop_map(|it| Value::Object(it.into_iter().collect())),
+            1 => several.prop_map(Value::from),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn any_schema_becomes_one_that_obeys_the_rules(schema in any_schema()) {
+        let result = Value::from(super::result(schema.clone()));
+        obeys(&result);
+        prop_assert_eq!(&result["type"], "object");
+        reduced(&schema);
+    }
+
+    /// As deep as a definition can be that is read from JSON.
+    #[test]
+    fn deep_schemas_neither_panic_nor_explode(
+        keywords in collection::vec(
+            select(vec!["properties", "items", "oneOf", "anyOf", "allOf", "not"]), 0..60),
+        schema in any_schema(),
+    ) {
+        let deep = keywords.iter().fold(schema, |inner, keyword| match *keyword {
+            "properties" => json!({"type": "object", "properties": {"a": inner}}),
+            "items" | "not" => json!({(*keyword): inner}),
+            _ => json!({(*keyword): [inner, {"properties": {"a": {"const": 1}}}]}),
+        });
+        let size = deep.to_string().len();
+        let reduced = reduced(&deep).to_string().len();
+        prop_assert!(reduced <= (keywords.len() + 20) * (size + 100), "{size} became {reduced}");
+    }
 }

@@ -1,0 +1,132 @@
+//! Schemas of several forms or parts, put into one schema as far as the format can say them.
+//!
+//! Enums with doc comments, enums whose variants hold data and `Option`s are such schemas. A
+//! client sends only the properties and choices that it finds, so it must find those of all forms.
+
+use serde_json::{Value, json};
+
+use super::keywords::{Object, fits, is_bare, kinds_of, listed, names, object_of, values_of};
+
+const KEYWORDS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+
+/// Puts forms and parts into the schema itself. Where there is more to say they also stay.
+pub(super) fn take(schema: &mut Object, kind: &str, said: &mut Vec<String>) {
+    unwrap_only_form(schema);
+    for keyword in KEYWORDS {
+        let Some(Value::Array(forms)) = schema.shift_remove(keyword) else {
+            continue;
+        };
+        let is_union = keyword != "allOf";
+        if is_union && !schema.contains_key("type") && forms.iter().all(is_bare) {
+            // The sentence about types says it.
+            continue;
+        }
+        if is_union
+            && !schema.contains_key("enum")
+            && let Some(values) = constants(&forms, kind)
+        {
+            schema.insert("enum".into(), values.into());
+            said.extend(forms.iter().filter_map(sentence_of_constant));
+            if forms.iter().all(is_plain_constant) {
+                continue;
+            }
+        } else if forms.iter().all(|form| kinds_of(form) == ["object"]) {
+            take_objects(schema, keyword, &forms);
+        }
+        schema.insert(keyword.into(), forms.into());
+    }
+}
+
+/// The only form besides `null` is the schema itself: an `Option` is written so.
+fn unwrap_only_form(schema: &mut Object) {
+    for keyword in KEYWORDS {
+        let Some(Value::Array(forms)) = schema.get_mut(keyword) else {
+            continue;
+        };
+        if keyword != "allOf" {
+            forms.retain(|form| kinds_of(form) != ["null"]);
+        }
+        let [Value::Object(only)] = forms.as_slice() else {
+            continue;
+        };
+        let only = only.clone();
+        // The schema's own description says more than that of its form.
+        let may_be_in_both = [keyword, "description"];
+        let is_free = |name: &str| may_be_in_both.contains(&name) || !schema.contains_key(name);
+        if only.keys().all(|name| is_free(name)) {
+            schema.shift_remove(keyword);
+            for (name, value) in only {
+                schema.entry(name).or_insert(value);
+            }
+            return unwrap_only_form(schema);
+        }
+    }
+}
+
+/// The values of forms that all are constants: schemars writes an enum with doc comments so.
+fn constants(forms: &[Value], kind: &str) -> Option<Vec<Value>> {
+    let values = forms.iter().map(|form| values_of(form.as_object()?));
+    let values = values.collect::<Option<Vec<_>>>()?.concat();
+    let all_fit = values.iter().all(|value| fits(value, kind));
+    all_fit.then_some(values)
+}
+
+fn sentence_of_constant(form: &Value) -> Option<String> {
+    let text = form.get("description")?.as_str()?.trim_end_matches('.');
+    let values = listed(values_of(form.as_object()?)?, " or ");
+    Some(format!("{values}: {text}."))
+}
+
+/// Whether a sentence says all of a constant.
+fn is_plain_constant(form: &Value) -> bool {
+    let known = |name: &String| ["const", "description", "enum", "type"].contains(&name.as_str());
+    form.as_object().is_some_and(|form| form.keys().all(known))
+}
+
+/// Gives the schema the properties of all forms, and requires what all require.
+fn take_objects(schema: &mut Object, keyword: &str, forms: &[Value]) {
+    let is_all_of = keyword == "allOf";
+    let mut properties = Object::new();
+    let mut required = add_properties(&mut properties, schema);
+    let mut in_forms: Option<Vec<String>> = None;
+    for form in forms {
+        let mut form = object_of(form.clone());
+        take(&mut form, "object", &mut Vec::new());
+        let names = add_properties(&mut properties, &mut form);
+        in_forms = Some(match in_forms {
+            None => names,
+            Some(known) if is_all_of => [known, names].concat(),
+            Some(known) => known.into_iter().filter(|it| names.contains(it)).collect(),
+        });
+    }
+    for name in in_forms.into_iter().flatten() {
+        if !required.contains(&name) {
+            required.push(name);
+        }
+    }
+    let combine = if is_all_of { "allOf" } else { "anyOf" };
+    for (_, property) in &mut properties {
+        *property = match property.as_array_mut() {
+            Some(several) if several.len() == 1 => several.swap_remove(0),
+            _ => json!({combine: property.take()}),
+        };
+    }
+    if !properties.is_empty() {
+        schema.insert("properties".into(), properties.into());
+    }
+    schema.insert("required".into(), required.into());
+}
+
+/// Moves an object's properties to those of the same names; returns which it requires.
+fn add_properties(properties: &mut Object, object: &mut Object) -> Vec<String> {
+    let more = object.shift_remove("properties").map(object_of);
+    for (name, property) in more.into_iter().flatten() {
+        let several = properties.entry(name).or_insert_with(|| json!([]));
+        if let Value::Array(several) = several
+            && !several.contains(&property)
+        {
+            several.push(property);
+        }
+    }
+    names(object.shift_remove("required"))
+}

@@ -1,0 +1,89 @@
+//! Reading a schema's keywords: which types and values it allows.
+
+use std::slice;
+
+use serde_json::{Map, Value, json};
+
+pub(super) type Object = Map<String, Value>;
+
+pub(super) const KINDS: [&str; 7] = [
+    "object", "array", "string", "number", "integer", "boolean", "null",
+];
+
+/// The types that a schema allows, each once; all where it does not say.
+pub(super) fn kinds_of(schema: &Value) -> Vec<&'static str> {
+    let list = |keyword| schema.get(keyword).and_then(Value::as_array);
+    let known = |name: &Value| KINDS.into_iter().find(|known| name == known);
+    let all: Vec<_> = match (schema.get("type"), schema.as_object().and_then(values_of)) {
+        (Some(Value::Array(several)), _) => several.iter().filter_map(known).collect(),
+        (Some(one), _) => known(one).into_iter().collect(),
+        (None, Some(values)) => values.iter().map(kind_of).collect(),
+        _ if schema.get("properties").is_some() => vec!["object"],
+        _ if schema.get("items").is_some() => vec!["array"],
+        _ => {
+            let parts = list("allOf").into_iter().flatten().map(kinds_of);
+            let unions = [list("oneOf"), list("anyOf")].into_iter().flatten();
+            let unions = unions.map(|forms| forms.iter().flat_map(kinds_of).collect());
+            parts.chain(unions).min_by_key(Vec::len).unwrap_or_default()
+        }
+    };
+    let mut kinds = Vec::new();
+    for kind in all {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if kinds.is_empty() {
+        KINDS.into()
+    } else {
+        kinds
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Whether `enum` may have the value beside the type: clients know choices of scalars only.
+pub(super) fn fits(value: &Value, kind: &str) -> bool {
+    let of_value = kind_of(value);
+    let is_scalar = !["array", "null", "object"].contains(&of_value);
+    is_scalar && (of_value == kind || (of_value, kind) == ("integer", "number"))
+}
+
+/// The values of `const` or `enum`.
+pub(super) fn values_of(schema: &Object) -> Option<&[Value]> {
+    let constant = schema.get("const").map(slice::from_ref);
+    constant.or_else(|| Some(schema.get("enum")?.as_array()?))
+}
+
+/// Whether a schema is nothing but a type.
+pub(super) fn is_bare(schema: &Value) -> bool {
+    matches!(schema, Value::Object(it) if it.len() == 1 && it.contains_key("type"))
+}
+
+pub(super) fn listed(values: &[Value], separator: &str) -> String {
+    let values: Vec<_> = values.iter().map(Value::to_string).collect();
+    values.join(separator)
+}
+
+pub(super) fn names(list: Option<Value>) -> Vec<String> {
+    let names = list.and_then(|list| serde_json::from_value(list).ok());
+    names.unwrap_or_default()
+}
+
+pub(super) fn object_of(schema: Value) -> Object {
+    match schema {
+        Value::Object(schema) => schema,
+        Value::Bool(false) => Object::from_iter([("not".to_owned(), json!({}))]),
+        _ => Object::new(),
+    }
+}
