@@ -35,6 +35,10 @@ pub(crate) struct Invocation {
     /// How many bytes the answer may have on its way back.
     pub(crate) largest_answer: usize,
     /// The URL under which the server is reached, where the platform says so.
+    #[cfg_attr(
+        not(feature = "oauth"),
+        expect(dead_code, reason = "challenges are there")
+    )]
     pub(crate) base_url: Option<String>,
     /// Lambda's id of the invocation.
     pub(crate) request_id: Option<String>,

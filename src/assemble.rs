@@ -10,10 +10,9 @@ use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
 
 #[cfg(feature = "oauth")]
-use crate::authorization::Authorization;
+use crate::authorization::{Authorization, Desk};
 use crate::{
     Auth, Server, Toolkit,
-    authorization::Desk,
     call::{Engine, heavy::Heavy},
     clock::Host,
     idempotency::{Idempotency, protection::Protection},
@@ -38,6 +37,7 @@ pub(crate) fn assemble(mut server: Server, host: Host, guard: Host) -> (Router, 
         remembers: is_any_recorded(&server.toolkit),
     };
     let engine = Engine {
+        #[cfg(feature = "oauth")]
         desk: desk_of(&mut server, &secrets, &guard),
         toolkit: Arc::new(server.toolkit),
         auth: server.auth.unwrap_or_default(),
@@ -97,11 +97,6 @@ fn desk_of(server: &mut Server, secrets: &Arc<SecretCache>, guard: &Host) -> Opt
     let base_path = server.base_path.as_deref();
     let desk = Desk::new(settings, secrets, guard.clone(), base_path, declared);
     Some(Arc::new(desk))
-}
-
-#[cfg(not(feature = "oauth"))]
-fn desk_of(_: &mut Server, _: &Arc<SecretCache>, _: &Host) -> Option<Arc<Desk>> {
-    None
 }
 
 /// The router below its base path as well.

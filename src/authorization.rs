@@ -24,29 +24,35 @@
 //! two people, whatever their ids. Give its URL to that user only: whoever follows it and agrees
 //! lends that user their account at the provider.
 
+mod asking;
+mod callback;
 mod desk;
 mod exchange;
 mod grant;
 mod keys;
+mod page;
 mod pending;
 mod provider;
+mod records;
 mod redemption;
 mod refresh;
 mod start;
 mod state;
-mod table;
 #[cfg(test)]
 mod tests;
-mod visit;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-pub(crate) use desk::{Asking, Desk};
+pub(crate) use asking::Asking;
+pub(crate) use desk::Desk;
+pub(crate) use page::{Answer, Back, Question, Told};
 pub use provider::Provider;
 pub(crate) use provider::is_base;
-pub(crate) use start::Question;
-use table::Table;
-pub(crate) use visit::{Answer, Back, Told};
+use records::LIMITS;
+
+#[cfg(feature = "dynamodb")]
+use crate::store::DynamoDb;
+use crate::store::{Store, memory::Memory};
 
 /// The secret that encrypts, unless others are named.
 const KEY: &str = "TOOLS_AUTHORIZATION_KEY";
@@ -64,7 +70,8 @@ const KEY: &str = "TOOLS_AUTHORIZATION_KEY";
 pub struct Authorization {
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) keys: Vec<String>,
-    pub(crate) table: Table,
+    store: Arc<dyn Store>,
+    pub(crate) is_in_memory: bool,
     pub(crate) public_url: Option<String>,
     pub(crate) checks_ask_for_credentials: bool,
     pub(crate) challenge_life: Duration,
@@ -77,11 +84,20 @@ impl Authorization {
         Self {
             providers: providers.into_iter().map(Arc::new).collect(),
             keys: vec![KEY.to_owned()],
-            table: Table::in_memory(),
+            store: Arc::new(Memory::new(LIMITS)),
+            is_in_memory: true,
             public_url: None,
             checks_ask_for_credentials: false,
             challenge_life: Duration::from_mins(10),
         }
+    }
+
+    /// Keeps challenges and grants in a store that all instances of a function share. It sees them
+    /// encrypted only.
+    pub fn in_store(mut self, store: impl Store + 'static) -> Self {
+        self.store = Arc::new(store);
+        self.is_in_memory = false;
+        self
     }
 
     /// Keeps challenges and grants in a table of DynamoDB, shared by all instances of a function.
@@ -90,9 +106,8 @@ impl Authorization {
     /// since 1970, for time to live. It may be the table of [calls](crate::idempotency::DynamoDb).
     /// The role needs `dynamodb:GetItem`, `dynamodb:PutItem` and `dynamodb:DeleteItem` on it.
     #[cfg(feature = "dynamodb")]
-    pub fn in_dynamodb(mut self, table: impl Into<String>) -> Self {
-        self.table = Table::in_dynamodb(table.into());
-        self
+    pub fn in_dynamodb(self, table: impl Into<String>) -> Self {
+        self.in_store(DynamoDb::new(table))
     }
 
     /// Sets the ids of the secrets that encrypt and sign, `TOOLS_AUTHORIZATION_KEY` otherwise. The

@@ -5,9 +5,6 @@
 //! `aws configure export-credentials --format env` prints. Each kind of provider more is code to
 //! load in every cold start.
 
-#[cfg(feature = "dynamodb")]
-pub(crate) mod table;
-
 use std::{env, sync::LazyLock, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};

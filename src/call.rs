@@ -7,8 +7,9 @@
 mod claim;
 mod execution;
 mod gather;
+#[cfg(feature = "oauth")]
+mod grants;
 pub(crate) mod heavy;
-mod regrant;
 pub(crate) mod rejection;
 mod run;
 mod validate;
@@ -17,11 +18,12 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
+#[cfg(feature = "oauth")]
+use crate::authorization::Desk;
 use crate::{
     Auth, Caller, Secret, Toolkit,
     arrival::Arrival,
     auth::Users,
-    authorization::Desk,
     clock::Host,
     idempotency::protection::Protection,
     observe::{spans::Spans, trail::Trail},
@@ -49,6 +51,7 @@ pub(crate) struct Engine {
     pub(crate) secrets: Arc<SecretCache>,
     pub(crate) protection: Arc<Protection>,
     /// Where users allow tools to act for them.
+    #[cfg(feature = "oauth")]
     pub(crate) desk: Option<Arc<Desk>>,
     pub(crate) host: Host,
     /// Where large requests wait for their turn.

@@ -6,7 +6,7 @@
 //!
 //! A call takes part if its `call_id` came from the client and its tool is not
 //! [`idempotent`](crate::Tool::idempotent) by itself. Before the tool runs, the call is claimed in
-//! the [store](CallStore) by one conditional write; afterwards the outcome is recorded with it, or
+//! the [store](Store) by one conditional write; afterwards the outcome is recorded with it, or
 //! the claim released:
 //!
 //! | what came of the call | what is kept | what the same call gets later |
@@ -19,8 +19,8 @@
 //! | the same of `run_at_most_once` | the claim, until it expires | a failure that may not be retried |
 //! | an outcome too large for the store | that it ran | a failure that may not be retried |
 //! | it is still running | the claim | its outcome, or after a while a failure that may be retried |
-//! | an outcome while the store is down | the outcome, in this process, until the store takes it | here the outcome; elsewhere it runs after the deadline |
-//! | it was refused because the store did not answer | that nothing ran, in this process | here it runs; elsewhere too, unless the store holds its claim |
+//! | an outcome while the store is down | the claim, as if the process had died | it waits, then runs; of `run_at_most_once` a failure that may not be retried |
+//! | it was refused because the store did not answer | nothing, if its claim can be taken back; else the claim, as if the process had died | it runs; with the claim it waits, then runs, or fails if `run_at_most_once` |
 //!
 //! A call whose client has left goes on, so that its outcome can be had. A tool that is stopped
 //! ends at its next `await`; one that blocks its thread keeps its claim until the deadline, and what
@@ -35,23 +35,18 @@
 //! with others the same key is a 400, and nothing runs. Where a known caller names the user, the user
 //! counts instead of what the call brings, so that a token may be refreshed between two tries.
 
-#[cfg(feature = "dynamodb")]
-mod dynamodb;
 mod fingerprint;
-mod memory;
 mod outcome;
 pub(crate) mod protection;
 mod record;
-mod store;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 #[cfg(feature = "dynamodb")]
-pub use dynamodb::DynamoDb;
+pub use crate::store::DynamoDb;
+use crate::store::{Store, memory::Memory};
 pub(crate) use fingerprint::{Identity, fingerprint_of};
-use memory::Memory;
-pub use record::{Record, State};
-pub use store::{CallStore, Doing};
+use record::{LIMITS, Record, State};
 
 /// Where calls are remembered, and for how long.
 ///
@@ -65,7 +60,7 @@ pub use store::{CallStore, Doing};
 /// ```
 #[derive(Clone)]
 pub struct Idempotency {
-    store: Option<Arc<dyn CallStore>>,
+    store: Option<Arc<dyn Store>>,
     expire_after: Duration,
     wait_for: Duration,
     timeout: Duration,
@@ -78,7 +73,7 @@ const LONGEST: Duration = Duration::from_hours(365 * 24);
 impl Idempotency {
     /// In a store of one's own, or in [`DynamoDb`].
     #[must_use]
-    pub fn in_store(store: impl CallStore + 'static) -> Self {
+    pub fn in_store(store: impl Store + 'static) -> Self {
         Self {
             store: Some(Arc::new(store)),
             ..Self::none()
@@ -116,7 +111,7 @@ impl Idempotency {
     /// Whoever calls without credentials is one caller.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::in_store(Memory::default())
+        Self::in_store(Memory::new(LIMITS))
     }
 
     /// Sets how long a call is remembered: an hour, unless this says otherwise.

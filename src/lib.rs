@@ -48,9 +48,6 @@ mod assemble;
 mod auth;
 #[cfg(feature = "oauth")]
 pub mod authorization;
-#[cfg(not(feature = "oauth"))]
-#[path = "authorization/none.rs"]
-mod authorization;
 #[cfg(any(feature = "dynamodb", feature = "secrets-manager"))]
 mod aws;
 mod call;
@@ -72,7 +69,7 @@ mod protocol;
 pub mod secrets;
 mod serve;
 mod server;
-mod store_error;
+pub mod store;
 pub mod testing;
 mod text;
 mod tool;
@@ -81,12 +78,11 @@ pub use auth::Auth;
 #[cfg(feature = "oauth")]
 pub use authorization::Authorization;
 pub use call::DEFAULT_TIMEOUT;
-pub use error::Error;
+pub use error::{Error, StoreError};
 pub use protocol::Protocol;
 pub use secrets::Secret;
 pub use serve::serve;
 pub use server::Server;
-pub use store_error::StoreError;
 pub use tool::{
     Tool,
     build_error::BuildError,

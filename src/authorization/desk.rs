@@ -1,22 +1,17 @@
 //! What calls ask of authorization: tokens, and challenges where there are none.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
-
-use serde::de::DeserializeOwned;
+use std::{sync::Arc, time::Duration};
 
 use super::{
-    Authorization, Provider,
+    Asking, Authorization, Provider,
     grant::{Grants, KEPT_FOR},
     keys::Keys,
     pending::{Pending, Status, halves_of, place_of},
-    table::{Item, Stored},
+    records::{Change, Kept, Records},
 };
 use crate::{
-    AuthorizationRequirement, Secret, StoreError, clock::Host, secrets::SecretCache,
-    text::LONGEST_ID, tool::requirement::Challenge,
+    Secret, StoreError, clock::Host, secrets::SecretCache, text::LONGEST_ID,
+    tool::requirement::Challenge,
 };
 
 /// How close to its end a token is not worth handing out.
@@ -27,25 +22,13 @@ const LAST_RESORT: Duration = Duration::from_secs(5);
 /// Authorization with everything it needs.
 pub(crate) struct Desk {
     pub(super) settings: Authorization,
+    pub(super) records: Records,
     secrets: Arc<SecretCache>,
     pub(super) host: Host,
     /// What stands before its own paths, where the event alone says where the server is.
     base_path: String,
     /// What the tools need, provider by provider.
     pub(super) declared: Vec<(String, String)>,
-}
-
-/// What a call asks for.
-#[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
-    /// The namespace of the caller: users of two callers are two people, whatever their ids. Empty
-    /// for callers who are not told apart.
-    pub(crate) caller: &'a str,
-    pub(crate) user: &'a str,
-    pub(crate) need: &'a AuthorizationRequirement,
-    /// Where the server is, as the event says.
-    pub(crate) base: Option<&'a str>,
-    pub(crate) left: Duration,
 }
 
 impl Asking<'_> {
@@ -58,16 +41,6 @@ impl Asking<'_> {
     }
 }
 
-/// What is kept in a place: nothing, something, or something that cannot be read any longer.
-pub(super) struct Kept<T> {
-    pub(super) value: Option<T>,
-    pub(super) version: Option<u64>,
-    /// How long it is still kept.
-    pub(super) left: Duration,
-    /// Whether it is encrypted with an old key.
-    pub(super) is_to_renew: bool,
-}
-
 impl Desk {
     pub(crate) fn new(
         settings: Authorization,
@@ -77,8 +50,13 @@ impl Desk {
         declared: Vec<(String, String)>,
     ) -> Self {
         let base_path = base_path.unwrap_or_default().trim_matches('/');
+        let records = Records {
+            store: Arc::clone(&settings.store),
+            host: host.clone(),
+        };
         Self {
             settings,
+            records,
             secrets: Arc::clone(secrets),
             host,
             base_path: base_path.to_owned(),
@@ -110,7 +88,7 @@ impl Desk {
         };
         let place = grant_of(asking.caller, asking.user, &provider.id);
         let keys = self.keys(Some(asking.left)).await?;
-        let kept: Kept<Grants> = self.kept(&keys, &place).await?;
+        let kept: Kept<Grants> = self.records.load(&keys, &place).await?;
         let (scopes, now) = (&asking.need.oauth2.scopes, self.host.now());
         let Some(grants) = &kept.value else {
             return Ok(None);
@@ -120,7 +98,8 @@ impl Desk {
         };
         if kept.is_to_renew || kept.left < KEPT_FOR / 2 {
             // With the newest key, and for as long again. Who was faster has done the same.
-            self.keep(&keys, &place, grants, KEPT_FOR, kept.version)
+            self.records
+                .save(&keys, &place, grants, KEPT_FOR, kept.version)
                 .await?;
         }
         if grant.left(now) > TOO_SHORT {
@@ -149,41 +128,35 @@ impl Desk {
         let hash = place_of("challenge", caller, asking.user, &need.id, scopes);
         let place = format!("challenge#{hash}");
         let keys = self.keys(Some(asking.left)).await?;
-        for _ in 0..3 {
-            let kept: Kept<Pending> = self.kept(&keys, &place).await?;
-            let life = self.settings.challenge_life;
-            let running = kept
-                .value
-                .filter(|it| matches!(it.status, Status::Pending | Status::Exchanging));
-            if let Some(pending) = running {
+        let life = self.settings.challenge_life;
+        let nonce = self
+            .records
+            .update(&keys, &place, life, |kept: Kept<Pending>| {
+                let running = kept
+                    .value
+                    .filter(|it| matches!(it.status, Status::Pending | Status::Exchanging));
+                let Some(pending) = running else {
+                    let nonce = self.host.id().simple().to_string();
+                    let pending = Pending {
+                        nonce: nonce.clone(),
+                        caller: caller.to_owned(),
+                        user: asking.user.to_owned(),
+                        provider: need.id.clone(),
+                        scopes: scopes.clone(),
+                        asked_for: Vec::new(),
+                        status: Status::Pending,
+                    };
+                    return Change::Write(pending, nonce);
+                };
+                let nonce = pending.nonce.clone();
                 if pending.status == Status::Pending && kept.left < life / 2 {
                     // The same for longer: somebody may be on the way with it.
-                    self.keep(&keys, &place, &pending, life, kept.version)
-                        .await?;
+                    Change::Write(pending, nonce)
+                } else {
+                    Change::Leave(nonce)
                 }
-                return Ok(said(&base, &hash, &pending.nonce));
-            }
-            let pending = Pending {
-                nonce: self.host.id().simple().to_string(),
-                caller: caller.to_owned(),
-                user: asking.user.to_owned(),
-                provider: need.id.clone(),
-                scopes: scopes.clone(),
-                asked_for: Vec::new(),
-                status: Status::Pending,
-            };
-            if self
-                .keep(&keys, &place, &pending, life, kept.version)
-                .await?
-                .is_some()
-            {
-                return Ok(said(&base, &hash, &pending.nonce));
-            }
-            // Another call has made one at the same time.
-        }
-        Err(StoreError::throttled(
-            "many calls ask for the same challenge",
-        ))
+            });
+        Ok(said(&base, &hash, &nonce.await?))
     }
 
     /// Forgets a grant whose token was refused where it belongs. Returns whether it was there.
@@ -210,22 +183,15 @@ impl Desk {
         place: &str,
         access: &str,
     ) -> Result<bool, StoreError> {
-        for _ in 0..3 {
-            let kept: Kept<Grants> = self.kept(keys, place).await?;
+        let change = |kept: Kept<Grants>| {
             let mut grants = kept.value.unwrap_or_default();
-            if !grants.remove(access) {
-                return Ok(false);
+            if grants.remove(access) {
+                Change::Write(grants, true)
+            } else {
+                Change::Leave(false)
             }
-            if self
-                .keep(keys, place, &grants, KEPT_FOR, kept.version)
-                .await?
-                .is_some()
-            {
-                return Ok(true);
-            }
-            // Another call has changed something else.
-        }
-        Err(StoreError::throttled("many calls change the same grants"))
+        };
+        self.records.update(keys, place, KEPT_FOR, change).await
     }
 
     /// `GET check_url`: how a challenge stands. What there is not has failed.
@@ -234,7 +200,8 @@ impl Desk {
             return Ok("failed");
         };
         let keys = self.keys(None).await?;
-        let kept: Kept<Pending> = self.kept(&keys, &format!("challenge#{hash}")).await?;
+        let place = format!("challenge#{hash}");
+        let kept: Kept<Pending> = self.records.load(&keys, &place).await?;
         let challenge = kept.value.filter(|it| it.is_named_by(nonce));
         Ok(match challenge.map(|it| it.status) {
             Some(Status::Pending | Status::Exchanging) => "pending",
@@ -268,64 +235,6 @@ impl Desk {
             ))
         })
     }
-
-    pub(super) async fn kept<T: DeserializeOwned>(
-        &self,
-        keys: &Keys,
-        place: &str,
-    ) -> Result<Kept<T>, StoreError> {
-        let item = self.settings.table.read(place, self.host.now()).await?;
-        let Some(item) = item else {
-            return Ok(Kept {
-                value: None,
-                version: None,
-                left: Duration::ZERO,
-                is_to_renew: false,
-            });
-        };
-        let opened = keys.open(place, &item.key_id, &item.sealed);
-        let value = opened.and_then(|text| serde_json::from_slice(&text).ok());
-        if value.is_none() {
-            tracing::warn!(
-                key = item.key_id,
-                "a challenge or grant cannot be decrypted"
-            );
-        }
-        Ok(Kept {
-            value,
-            version: Some(item.version),
-            is_to_renew: !keys.is_newest(&item.key_id),
-            left: item
-                .expires_at
-                .duration_since(self.host.now())
-                .unwrap_or_default(),
-        })
-    }
-
-    /// Writes what is kept in a place over the version that was read. Returns the new version, if
-    /// nobody else was faster.
-    pub(super) async fn keep<T: Stored>(
-        &self,
-        keys: &Keys,
-        place: &str,
-        value: &T,
-        life: Duration,
-        over: Option<u64>,
-    ) -> Result<Option<u64>, StoreError> {
-        let now = self.host.now();
-        let text = serde_json::to_vec(value).expect("our own values have string keys only");
-        let (key_id, sealed) = keys.seal(place, &text);
-        let version = next_version(over, now);
-        let item = Item {
-            version,
-            key_id,
-            sealed,
-            expires_at: now + life,
-            owner: value.owner().map(Arc::from),
-        };
-        let is_written = self.settings.table.write(place, item, over, now).await?;
-        Ok(is_written.then_some(version))
-    }
 }
 
 fn said(base: &str, hash: &str, nonce: &str) -> Challenge {
@@ -340,13 +249,4 @@ fn said(base: &str, hash: &str, nonce: &str) -> Challenge {
 
 pub(super) fn grant_of(caller: &str, user: &str, provider: &str) -> String {
     format!("grant#{}", place_of("grant", caller, user, provider, &[]))
-}
-
-/// Never one that was there before, so that nobody takes a new item for the one they have read.
-pub(super) fn next_version(over: Option<u64>, now: SystemTime) -> u64 {
-    let now = now
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-    over.map_or(now, |over| now.max(over + 1))
 }

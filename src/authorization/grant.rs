@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::{exchange::Tokens, table::Stored};
+use super::{exchange::Tokens, records::Stored};
 
 /// Providers leave these out of what they say was granted, or write them in other words.
 const UNSAID: [&str; 4] = ["email", "offline_access", "openid", "profile"];

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::table::Stored;
+use super::records::Stored;
 
 /// How many characters of a challenge's id say where it is kept.
 const PLACE: usize = 32;

@@ -140,6 +140,11 @@ impl Provider {
         Self::new("slack", client_id, client_secret_id, authorize, token)
     }
 
+    /// Where the provider sends browsers back to.
+    pub(super) fn redirect_uri(&self, base: &str) -> String {
+        format!("{base}/authorization/{}/callback", self.id)
+    }
+
     /// Has the URLs discovered below another issuer: a server of one's own in the provider's
     /// place.
     #[must_use]

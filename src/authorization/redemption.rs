@@ -4,12 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Provider,
-    desk::{Desk, Kept, grant_of},
+    desk::{Desk, grant_of},
     exchange::{Refusal, Tokens},
     grant::{Grant, Grants, KEPT_FOR},
     keys::Keys,
+    page::{Back, Told},
     pending::{Pending, Status},
-    visit::{Back, Told},
+    records::{Change, Kept},
 };
 use crate::StoreError;
 
@@ -25,20 +26,26 @@ pub(super) struct Redemption {
     pub(super) redirect: String,
     pub(super) verifier: String,
     pub(super) place: String,
-    pub(super) pending: Pending,
+    pub(super) nonce: String,
 }
 
 impl Redemption {
-    pub(super) async fn run(self, version: u64, back: Back) -> Result<Told, StoreError> {
-        // Whoever writes this goes on; nobody else who has the same code and state.
-        let Some(version) = self.begin(version).await? else {
-            return Ok(Told::InUse);
+    pub(super) async fn run(self, back: Back) -> Result<Told, StoreError> {
+        let provider = &self.provider.id;
+        let pending = match self.begin().await? {
+            Ok(pending) => pending,
+            Err(told) => {
+                tracing::warn!(
+                    provider,
+                    "a redirect came back again, or after its challenge"
+                );
+                return Ok(told);
+            }
         };
-        let (told, why) = match self.granted(back).await {
+        let (told, why) = match self.granted(&pending, back).await {
             Ok(()) => (Told::Completed, String::new()),
             Err(end) => end,
         };
-        let provider = &self.provider.id;
         let status = match told {
             Told::Completed => {
                 tracing::info!(provider, "a user has allowed tools to act for them");
@@ -54,37 +61,49 @@ impl Redemption {
                 Status::Failed
             }
         };
-        self.end(status, version).await;
+        self.end(status).await;
         Ok(told)
     }
 
-    async fn begin(&self, mut version: u64) -> Result<Option<u64>, StoreError> {
-        for _ in 0..3 {
-            let begun = self.becomes(Status::Exchanging, version, EXCHANGE).await?;
-            if begun.is_some() {
-                return Ok(begun);
-            }
-            // Another tab may have set out, which changes nothing.
-            let kept: Kept<Pending> = self.desk.kept(&self.keys, &self.place).await?;
-            match (kept.value, kept.version) {
-                (Some(it), Some(newer))
-                    if it.status == Status::Pending && it.is_named_by(&self.pending.nonce) =>
-                {
-                    version = newer;
+    /// Whoever writes this goes on; nobody else who has the same code and state.
+    async fn begin(&self) -> Result<Result<Pending, Told>, StoreError> {
+        let change = |kept: Kept<Pending>| {
+            let Some(pending) = kept.value.filter(|it| it.is_named_by(&self.nonce)) else {
+                return Change::Leave(Err(Told::Expired));
+            };
+            match pending.status {
+                Status::Pending => {
+                    let status = Status::Exchanging;
+                    let begun = Pending { status, ..pending };
+                    Change::Write(begun.clone(), Ok(begun))
                 }
-                _ => return Ok(None),
+                Status::Exchanging => Change::Leave(Err(Told::InUse)),
+                Status::Completed => Change::Leave(Err(Told::Completed)),
+                Status::Failed => Change::Leave(Err(Told::Failed)),
             }
-        }
-        Ok(None)
+        };
+        let (records, keys) = (&self.desk.records, &self.keys);
+        records.update(keys, &self.place, EXCHANGE, change).await
     }
 
     /// Says how it went. Until then the challenge is pending, and after a while failed.
-    async fn end(&self, status: Status, version: u64) {
+    async fn end(&self, status: Status) {
+        let life = self.desk.settings.challenge_life;
         for _ in 0..3 {
-            let life = self.desk.settings.challenge_life;
-            match self.becomes(status, version, life).await {
-                Ok(Some(_)) => return,
-                Ok(None) => break,
+            let change = |kept: Kept<Pending>| {
+                let begun = kept.value.filter(|it| it.is_named_by(&self.nonce));
+                match begun {
+                    Some(it) if it.status == Status::Exchanging => {
+                        Change::Write(Pending { status, ..it }, true)
+                    }
+                    // By a request whose answer was lost.
+                    it => Change::Leave(it.is_some_and(|it| it.status == status)),
+                }
+            };
+            let records = &self.desk.records;
+            match records.update(&self.keys, &self.place, life, change).await {
+                Ok(true) => return,
+                Ok(false) => break,
                 Err(error) => tracing::warn!(%error, "the end of a challenge is not written"),
             }
             tokio::time::sleep(AGAIN).await;
@@ -92,22 +111,7 @@ impl Redemption {
         tracing::error!("the end of a challenge is not known to who asks for it");
     }
 
-    async fn becomes(
-        &self,
-        status: Status,
-        version: u64,
-        life: Duration,
-    ) -> Result<Option<u64>, StoreError> {
-        let pending = Pending {
-            status,
-            ..self.pending.clone()
-        };
-        let (keys, place) = (&self.keys, &self.place);
-        let over = Some(version);
-        self.desk.keep(keys, place, &pending, life, over).await
-    }
-
-    async fn granted(&self, back: Back) -> Result<(), (Told, String)> {
+    async fn granted(&self, pending: &Pending, back: Back) -> Result<(), (Told, String)> {
         let failed = |why: &str| (Told::Failed, why.to_owned());
         let unavailable = |error: StoreError| (Told::Unavailable, error.to_string());
         let said = |refusal: Refusal| (Told::Failed, format!("{refusal:?}"));
@@ -159,38 +163,28 @@ impl Redemption {
             .exchange(&secret, redirect, code, verifier)
             .await;
         let tokens = exchanged.map_err(said)?;
-        self.store(tokens).await
+        self.store(pending, tokens).await
     }
 
-    async fn store(&self, tokens: Tokens) -> Result<(), (Told, String)> {
-        let Pending {
-            caller,
-            user,
-            scopes,
-            asked_for,
-            ..
-        } = &self.pending;
-        let grant = Grant::of(tokens, asked_for, self.desk.host.now());
-        if !grant.has_all(scopes) {
+    async fn store(&self, pending: &Pending, tokens: Tokens) -> Result<(), (Told, String)> {
+        let grant = Grant::of(tokens, &pending.asked_for, self.desk.host.now());
+        if !grant.has_all(&pending.scopes) {
             return Err((
                 Told::TooLittle,
                 "not everything that was asked for was allowed".into(),
             ));
         }
-        let place = grant_of(caller, user, &self.provider.id);
-        // The code is spent: whatever happens now, the user has to begin anew.
-        let failed = |error: StoreError| (Told::Failed, error.to_string());
-        for _ in 0..3 {
-            let kept = self.desk.kept(&self.keys, &place).await;
-            let kept: Kept<Grants> = kept.map_err(failed)?;
+        let place = grant_of(&pending.caller, &pending.user, &self.provider.id);
+        let change = |kept: Kept<Grants>| {
             let mut grants = kept.value.unwrap_or_default();
             grants.add(grant.clone());
-            let desk = &self.desk;
-            let written = desk.keep(&self.keys, &place, &grants, KEPT_FOR, kept.version);
-            if written.await.map_err(failed)?.is_some() {
-                return Ok(());
-            }
-        }
-        Err((Told::Failed, "the grant cannot be written".into()))
+            Change::Write(grants, ())
+        };
+        let records = &self.desk.records;
+        let stored = records.update(&self.keys, &place, KEPT_FOR, change);
+        // The code is spent: whatever happens now, the user has to begin anew.
+        stored
+            .await
+            .map_err(|error| (Told::Failed, error.to_string()))
     }
 }

@@ -10,11 +10,11 @@ use std::{
 
 use super::{
     Provider,
-    desk::{Desk, Kept, TOO_SHORT, next_version},
+    desk::{Desk, TOO_SHORT},
     exchange::Refusal,
     grant::{Grant, Grants, KEPT_FOR},
     keys::Keys,
-    table::Item,
+    records::{Change, Kept},
 };
 use crate::{Secret, StoreError};
 
@@ -39,23 +39,14 @@ impl Desk {
         let ends = tokio::time::Instant::now() + left / 2;
         loop {
             let now = self.host.now();
-            let version = next_version(None, now);
-            let item = Item {
-                version,
-                key_id: String::new(),
-                // By which a repeated request finds out that the lease is its own.
-                sealed: self.host.id().as_bytes().to_vec(),
-                expires_at: now + LEASE,
-                owner: None,
-            };
-            if self.settings.table.write(&lease, item, None, now).await? {
+            if let Some(version) = self.records.lease(&lease, LEASE).await? {
                 let (desk, scopes) = (Arc::clone(self), scopes.to_vec());
                 // A task of its own: a refresh token may work once, and the caller may leave.
                 let refreshing = tokio::spawn(async move {
                     let refresh = desk.refresh(&provider, &place, &scopes, now);
                     let result = tokio::time::timeout(TIMEOUT, refresh).await;
                     let result = result.unwrap_or_else(|_| Err(StoreError::no_answer(TIMEOUT)));
-                    if let Err(error) = desk.settings.table.remove(&lease, version).await {
+                    if let Err(error) = desk.records.end_lease(&lease, version).await {
                         tracing::warn!(%error, "a lease is not given back; it ends by itself");
                     }
                     result
@@ -76,7 +67,7 @@ impl Desk {
             }
             tokio::time::sleep(POLL).await;
             let keys = self.keys(None).await?;
-            let kept: Kept<Grants> = self.kept(&keys, &place).await?;
+            let kept: Kept<Grants> = self.records.load(&keys, &place).await?;
             let (grants, now) = (kept.value.unwrap_or_default(), self.host.now());
             match grants.best(scopes, now) {
                 None => return Ok(None),
@@ -96,7 +87,7 @@ impl Desk {
         leased_at: SystemTime,
     ) -> Result<Option<Secret>, StoreError> {
         let keys = self.keys(None).await?;
-        let kept: Kept<Grants> = self.kept(&keys, place).await?;
+        let kept: Kept<Grants> = self.records.load(&keys, place).await?;
         let (grants, now) = (kept.value.unwrap_or_default(), self.host.now());
         let Some(grant) = grants.best(scopes, now) else {
             return Ok(None);
@@ -132,7 +123,7 @@ impl Desk {
                     return Ok(None);
                 }
                 // Somebody has written another one in the meantime.
-                let kept: Kept<Grants> = self.kept(&keys, place).await?;
+                let kept: Kept<Grants> = self.records.load(&keys, place).await?;
                 let grants = kept.value.unwrap_or_default();
                 let best = grants.best(scopes, self.host.now());
                 Ok(best.map(|grant| Secret::from(grant.access.clone())))
@@ -145,8 +136,7 @@ impl Desk {
     async fn replace(&self, keys: &Keys, place: &str, old: &str, new: &Grant) {
         for _ in 0..3 {
             match self.replaced(keys, place, old, new).await {
-                Ok(true) => return,
-                Ok(false) => {}
+                Ok(()) => return,
                 Err(error) => tracing::error!(%error, "a refreshed grant is not written"),
             }
             tokio::time::sleep(POLL).await;
@@ -160,18 +150,17 @@ impl Desk {
         place: &str,
         old: &str,
         new: &Grant,
-    ) -> Result<bool, StoreError> {
-        let kept: Kept<Grants> = self.kept(keys, place).await?;
-        let mut grants = kept.value.unwrap_or_default();
-        if grants.0.iter().any(|grant| grant.access == new.access) {
-            // By a request whose answer was lost.
-            return Ok(true);
-        }
-        grants.remove(old);
-        grants.0.push(new.clone());
-        let written = self
-            .keep(keys, place, &grants, KEPT_FOR, kept.version)
-            .await?;
-        Ok(written.is_some())
+    ) -> Result<(), StoreError> {
+        let change = |kept: Kept<Grants>| {
+            let mut grants = kept.value.unwrap_or_default();
+            if grants.0.iter().any(|grant| grant.access == new.access) {
+                // By a request whose answer was lost.
+                return Change::Leave(());
+            }
+            grants.remove(old);
+            grants.0.push(new.clone());
+            Change::Write(grants, ())
+        };
+        self.records.update(keys, place, KEPT_FOR, change).await
     }
 }

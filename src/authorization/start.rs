@@ -10,27 +10,15 @@ use http::HeaderMap;
 
 use super::{
     Provider,
-    desk::{Desk, Kept, grant_of},
+    desk::{Desk, grant_of},
     grant::Grants,
     keys::Keys,
+    page::{Answer, Question, Told},
     pending::{Pending, Status, halves_of},
+    records::Kept,
     state::{Journey, Trip, cookie, cookie_in, cookie_name},
-    visit::{Answer, Told, redirect_uri},
 };
 use crate::{StoreError, text::clipped};
-
-/// What a user is asked before they are sent to the provider.
-pub(crate) struct Question {
-    /// Who asks, as users are told; empty where nobody knows.
-    pub(crate) caller: String,
-    pub(crate) user: String,
-    pub(crate) provider: String,
-    pub(crate) scopes: Vec<String>,
-    /// What the form sends back.
-    pub(crate) form: String,
-    /// Whether browsers reach this server over TLS.
-    pub(crate) is_https: bool,
-}
 
 /// What an authorizer calls somebody may be of any length; this is in bytes.
 const LONGEST_CALLER: usize = 256;
@@ -118,7 +106,7 @@ impl Desk {
         let salt = self.host.id().simple().to_string();
         let journey = Journey::begin(&open.keys, &trip, self.host.now() + life, &salt);
         let (scopes, provider) = (self.scopes_for(&open).await?, open.provider);
-        let redirect = redirect_uri(&open.base, &provider.id);
+        let redirect = provider.redirect_uri(&open.base);
         let urls = provider.urls().await;
         let url = urls.and_then(|urls| {
             provider.authorize_url(urls, &redirect, &scopes, journey.state, journey.verifier)
@@ -130,7 +118,8 @@ impl Desk {
             asked_for: scopes,
             ..open.pending
         };
-        self.keep(&open.keys, &open.place, &pending, life, open.version)
+        self.records
+            .save(&open.keys, &open.place, &pending, life, open.version)
             .await?;
         Ok(Answer::Redirect { url, cookie })
     }
@@ -146,7 +135,7 @@ impl Desk {
         };
         let keys = self.keys(None).await?;
         let place = format!("challenge#{hash}");
-        let kept: Kept<Pending> = self.kept(&keys, &place).await?;
+        let kept: Kept<Pending> = self.records.load(&keys, &place).await?;
         let Some(pending) = kept.value.filter(|it| it.is_named_by(nonce)) else {
             return Ok(Err(Told::Expired));
         };
@@ -173,7 +162,7 @@ impl Desk {
     async fn scopes_for(&self, open: &Open<'_>) -> Result<Vec<String>, StoreError> {
         let (pending, provider) = (&open.pending, open.provider);
         let place = grant_of(&pending.caller, &pending.user, &provider.id);
-        let kept: Kept<Grants> = self.kept(&open.keys, &place).await?;
+        let kept: Kept<Grants> = self.records.load(&open.keys, &place).await?;
         let before = kept.value.unwrap_or_default();
         // One that no tool needs any longer may be one that the provider no longer knows.
         let is_needed = |scope: &&String| {

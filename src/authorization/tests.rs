@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Authorization, Provider,
-    desk::{Asking, Desk, grant_of},
+    Asking, Authorization, Provider,
+    desk::{Desk, grant_of},
     grant::{Grant, Grants, KEPT_FOR},
 };
 use crate::{
@@ -52,9 +52,8 @@ async fn users_of_two_callers_are_two_people() {
     let place = grant_of("key A", "alice", "google");
     let keys = desk.keys(None).await.unwrap();
     let grants = Grants(vec![grant]);
-    desk.keep(&keys, &place, &grants, KEPT_FOR, None)
-        .await
-        .unwrap();
+    let saved = desk.records.save(&keys, &place, &grants, KEPT_FOR, None);
+    assert!(saved.await.unwrap());
     let token = async |caller: &str, user: &str| {
         let token = desk.token(asking(caller, user, &need)).await.unwrap();
         token.map(|token| token.expose().to_owned())

@@ -5,22 +5,24 @@ use std::sync::Arc;
 use super::{Outcome, Rejection, gather::Prepared};
 use crate::idempotency::{
     Identity,
-    protection::{Claimed, Limits},
+    protection::{ClaimError, Claimed, Limits},
 };
 
 impl Prepared {
     /// Runs the tool, unless the same call has run before or runs elsewhere. Where a token that the
     /// user had granted was refused, the user is asked anew.
     pub(super) async fn run_once(self) -> Result<Outcome, Rejection> {
+        #[cfg(feature = "oauth")]
         let regrant = self.regrant();
         let outcome = match self.identity() {
             Some(identity) => self.run_claimed(identity).await?,
             None => self.run().await.0,
         };
-        match regrant {
-            Some(regrant) => regrant.instead_of(outcome).await,
-            None => Ok(outcome),
+        #[cfg(feature = "oauth")]
+        if let Some(regrant) = regrant {
+            return regrant.instead_of(outcome).await;
         }
+        Ok(outcome)
     }
 
     /// A task of its own, from the claim on: whoever asks again wants the outcome, even if the first
@@ -69,5 +71,14 @@ impl Prepared {
         let fingerprint = self.fingerprint.clone()?;
         let tool = &execution.entry.id;
         Some(Identity::new(&execution.caller, tool, call_id, fingerprint))
+    }
+}
+
+impl From<ClaimError> for Rejection {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::IdReused => Self::CallIdReused,
+            ClaimError::Unprotected(error) => Self::Unprotected(error),
+        }
     }
 }

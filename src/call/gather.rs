@@ -9,7 +9,6 @@ use std::{
 use super::{Execution, Given, Rejection, rejection::Missing, validate::Valid};
 use crate::{
     Context, Requirements, Secret, StoreError,
-    authorization::Asking,
     secrets::CacheUse,
     tool::{Prepared as Run, context, requirement::Challenge},
 };
@@ -25,8 +24,8 @@ pub(super) struct Gathered {
     /// The providers whose tokens the user has granted to this server.
     pub(super) granted: BTreeSet<String>,
     /// One for each provider whose token is missing, where users can be asked.
-    challenges: Vec<Challenge>,
-    needs_user: bool,
+    pub(super) challenges: Vec<Challenge>,
+    pub(super) needs_user: bool,
     cache: CacheUse,
 }
 
@@ -71,6 +70,7 @@ impl Execution {
         for needed in &requirements.authorization {
             found.tokens.extend(given.tokens.remove_entry(&needed.id));
         }
+        #[cfg(feature = "oauth")]
         self.ask_for_grants(given.user_id.as_deref(), found).await?;
         if !requirements.secrets.is_empty() {
             self.gather_secrets(given, found).await;
@@ -90,44 +90,6 @@ impl Execution {
             from_calls: secrets.may_come_from_calls(),
             unreadable: std::mem::take(&mut found.unreadable),
         })))
-    }
-
-    /// The tokens that users have allowed, and challenges for the others.
-    async fn ask_for_grants(
-        &self,
-        user: Option<&str>,
-        found: &mut Gathered,
-    ) -> Result<(), Rejection> {
-        let Some(desk) = &self.engine.desk else {
-            return Ok(());
-        };
-        let needed = self.entry.tool.requirements.authorization.iter();
-        for need in needed.filter(|needed| desk.knows(&needed.id)) {
-            if found.tokens.contains_key(&need.id) {
-                continue;
-            }
-            let Some(user) = user.filter(|user| !user.is_empty()) else {
-                found.needs_user = true;
-                continue;
-            };
-            let caller = self.caller.namespace();
-            let asking = Asking {
-                caller: &caller,
-                user,
-                need,
-                base: self.arrival.invocation.base_url.as_deref(),
-                left: self.time_left(),
-            };
-            let token = bounded(asking.left * 2 / 3, desk.token(asking)).await?;
-            if let Some(token) = token {
-                found.granted.insert(need.id.clone());
-                found.tokens.insert(need.id.clone(), token);
-                continue;
-            }
-            let challenge = bounded(asking.left / 4, desk.challenge(asking)).await?;
-            found.challenges.push(challenge);
-        }
-        Ok(())
     }
 
     async fn gather_secrets(&self, given: &mut Given, found: &mut Gathered) {
@@ -157,16 +119,6 @@ impl Execution {
             }
         }
     }
-}
-
-/// An answer has to leave, whatever is slow.
-pub(super) async fn bounded<T>(
-    limit: Duration,
-    doing: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, Rejection> {
-    let done = tokio::time::timeout(limit, doing).await;
-    let done = done.unwrap_or_else(|_| Err(StoreError::no_answer(limit)));
-    done.map_err(Rejection::Unauthorizable)
 }
 
 impl Gathered {

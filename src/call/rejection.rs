@@ -51,6 +51,10 @@ pub(crate) enum Rejection {
     /// The same `call_id` belongs to a call that asks for something else.
     CallIdReused,
     /// It cannot be told what the user has allowed, or the user not be asked.
+    #[cfg_attr(
+        not(feature = "oauth"),
+        expect(dead_code, reason = "without the feature nobody is asked")
+    )]
     Unauthorizable(StoreError),
     /// It cannot be told whether the call has run before.
     Unprotected(StoreError),

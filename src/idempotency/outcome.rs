@@ -3,26 +3,16 @@
 //! The value is kept as the text that it was sent as: parsing it and writing it again could change
 //! the last digit of a float.
 
-use std::{
-    io::{Read, Write},
-    time::Duration,
-};
+use std::time::Duration;
 
-use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{Failure, tool::output::Output};
 
-/// From how many bytes on it pays to compress: stores count in kilobytes.
-const WORTH_IT: usize = 1024;
-
-/// More than an answer can have; what claims to be larger is damaged.
-const LARGEST: u64 = 64 << 20;
-
-/// What the first byte says of the rest.
+/// The first byte, which says that the rest is JSON. The version before wrote 1 before what it had
+/// compressed.
 const PLAIN: u8 = 0;
-const DEFLATED: u8 = 1;
 
 #[derive(Deserialize, Serialize)]
 struct Kept {
@@ -60,31 +50,14 @@ pub(super) fn encoded(duration: Duration, result: &Result<Output, Failure>) -> V
         Err(failure) => KeptResult::Failure(kept(failure)),
     };
     let us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    let text = serde_json::to_vec(&Kept { us, result }).expect("JSON can be written as JSON");
     let mut bytes = vec![PLAIN];
-    if text.len() < WORTH_IT {
-        bytes.extend(text);
-        return bytes;
-    }
-    bytes[0] = DEFLATED;
-    let mut encoder = DeflateEncoder::new(bytes, Compression::fast());
-    let written = encoder.write_all(&text).and_then(|()| encoder.finish());
-    written.expect("vectors take everything")
+    serde_json::to_writer(&mut bytes, &Kept { us, result }).expect("JSON can be written as JSON");
+    bytes
 }
 
-/// None for what is damaged, or was written by a version that knows more.
+/// None for what is damaged, or was written by a version with another form.
 pub(super) fn decoded(bytes: &[u8]) -> Option<Ended> {
-    let (&form, rest) = bytes.split_first()?;
-    let mut inflated = Vec::new();
-    let text = match form {
-        PLAIN => rest,
-        DEFLATED => {
-            let mut decoder = DeflateDecoder::new(rest).take(LARGEST);
-            decoder.read_to_end(&mut inflated).ok()?;
-            &inflated
-        }
-        _ => return None,
-    };
+    let text = bytes.strip_prefix(&[PLAIN])?;
     let kept: Kept = serde_json::from_slice(text).ok()?;
     let result = match kept.result {
         KeptResult::Value(text) => Ok(Output::Json(text)),
@@ -145,13 +118,6 @@ mod tests {
         ] {
             assert_eq!(replayed(&value), value.to_string());
         }
-    }
-
-    #[test]
-    fn large_values_are_compressed() {
-        let value = json!("text ".repeat(100_000));
-        let bytes = encoded(Duration::ZERO, &Ok(Output::Value(value)));
-        assert!(bytes.len() < 5_000, "{}", bytes.len());
     }
 
     #[test]

@@ -1,49 +1,176 @@
-//! What is remembered of a call.
+//! What is remembered of a call, and how it is written in a store.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What a store holds under a key.
+use crate::{
+    StoreError,
+    store::{self, Field, Share, memory::Limits},
+};
+
+/// What the memory of one process remembers.
+pub(super) const LIMITS: Limits = Limits {
+    what: "calls",
+    of_one: 10_000,
+    of_all: 50_000,
+    bytes: 16 << 20,
+    forgotten: "too many calls are remembered; the oldest are forgotten, and run again when they are repeated",
+    dropped: "the outcomes of calls take too much memory; the oldest are dropped, and cannot be told when the calls are repeated",
+};
+
+/// The field whose bytes may go while it is still known that the call ran.
+pub(super) const OUTCOME: &str = "outcome";
+
+/// What a store holds of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Which call wrote it: a unique id. Only that call may change it.
-    pub claim: String,
+pub(super) struct Record {
+    /// Which call wrote it: the version of both its writes. Only that call may change it.
+    pub(super) claim: u64,
     /// What was called: a hash of the tool with its version, the input, the user and the credentials
     /// that the call brought.
-    pub fingerprint: String,
-    /// Who calls, such as `key PARTNER_KEY`; empty where nobody is known. Stores with limited room
-    /// share it by owner; others need not keep it.
-    pub owner: String,
+    pub(super) fingerprint: String,
+    /// Who calls, such as `key PARTNER_KEY`; empty where nobody is known.
+    pub(super) owner: String,
     /// Whether the tool must rather not run at all than twice, as
     /// [`run_at_most_once`](crate::Tool::run_at_most_once) says: such a record is never given up
     /// before it expires.
-    pub at_most_once: bool,
-    /// How far the call is.
-    pub state: State,
+    pub(super) at_most_once: bool,
+    pub(super) state: State,
     /// From then on another call may take its place.
-    pub free_at: SystemTime,
-    /// From then on it may be deleted. Never before `free_at`.
-    pub expires_at: SystemTime,
-}
-
-impl Record {
-    pub(super) fn size(&self) -> usize {
-        match &self.state {
-            State::Finished(outcome) => outcome.len(),
-            State::Running { .. } | State::Ran => 0,
-        }
-    }
+    pub(super) free_at: SystemTime,
+    pub(super) expires_at: SystemTime,
 }
 
 /// How far a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub(super) enum State {
     /// Its tool runs, or its process died.
     Running {
         /// The deadline of the call that claimed it, after which it is over.
         until: SystemTime,
     },
-    /// Its tool ran; this is the outcome, in a form of the library's own.
+    /// Its tool ran; this is the [outcome](super::outcome).
     Finished(Vec<u8>),
     /// Its tool ran; the outcome was too large to keep, or had to make room for others.
     Ran,
+}
+
+impl Record {
+    pub(super) fn stored(self) -> store::Record {
+        let is_running = matches!(self.state, State::Running { .. });
+        let mut fields = vec![
+            ("fingerprint".into(), Field::Text(self.fingerprint)),
+            ("at_most_once".into(), Field::Flag(self.at_most_once)),
+        ];
+        match self.state {
+            State::Running { until } => {
+                fields.push(("until".into(), Field::Number(millis(until))));
+            }
+            State::Finished(outcome) => fields.push((OUTCOME.into(), Field::Bytes(outcome))),
+            State::Ran => {}
+        }
+        store::Record {
+            version: self.claim,
+            fields,
+            share: Some(Share {
+                owner: self.owner,
+                // Forgetting a call lets it run again: never one that runs, nor one that must not
+                // run twice.
+                is_forgettable: !self.at_most_once && !is_running,
+                droppable: Some(OUTCOME),
+            }),
+            free_at: Some(self.free_at),
+            expires_at: self.expires_at,
+        }
+    }
+
+    pub(super) fn read(stored: store::Record) -> Result<Self, StoreError> {
+        let unreadable = "the store holds something else under the key of a call";
+        Self::of(stored).ok_or_else(|| StoreError::undecodable(unreadable))
+    }
+
+    fn of(mut stored: store::Record) -> Option<Self> {
+        let free_at = stored.free_at?;
+        let until = match stored.take("until") {
+            Some(Field::Number(ms)) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
+            _ => None,
+        };
+        let at_most_once = match stored.take("at_most_once") {
+            Some(Field::Flag(flag)) => flag,
+            // Older records do not say so; their other calls were free as soon as they were over.
+            _ => until.is_some_and(|until| until < free_at),
+        };
+        Some(Self {
+            claim: stored.version,
+            fingerprint: stored.take_text("fingerprint")?,
+            owner: stored.share.take().map(|it| it.owner).unwrap_or_default(),
+            at_most_once,
+            state: match (stored.take_bytes(OUTCOME), until) {
+                (Some(outcome), _) => State::Finished(outcome),
+                (None, Some(until)) => State::Running { until },
+                (None, None) => State::Ran,
+            },
+            free_at,
+            expires_at: stored.expires_at,
+        })
+    }
+}
+
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(ms)
+    }
+
+    fn record(state: State, free_at: u64, at_most_once: bool) -> Record {
+        Record {
+            claim: 7,
+            fingerprint: "print".to_owned(),
+            owner: "owner".to_owned(),
+            at_most_once,
+            state,
+            free_at: at(free_at),
+            expires_at: at(9000),
+        }
+    }
+
+    #[test]
+    fn records_come_back() {
+        let running = || State::Running { until: at(1001) };
+        for state in [running(), State::Ran, State::Finished(vec![0, 255])] {
+            for at_most_once in [false, true] {
+                let record = record(state.clone(), 3001, at_most_once);
+                assert_eq!(Record::read(record.clone().stored()), Ok(record));
+            }
+        }
+    }
+
+    #[test]
+    fn records_without_a_policy_can_be_read() {
+        let until = at(1000);
+        for (state, free_at, at_most_once) in [
+            (State::Running { until }, 1000, false),
+            (State::Running { until }, 9000, true),
+            (State::Finished(vec![1]), 9000, false),
+            (State::Ran, 9000, false),
+        ] {
+            let record = record(state, free_at, at_most_once);
+            let mut stored = record.clone().stored();
+            stored.take("at_most_once").unwrap();
+            assert_eq!(Record::read(stored), Ok(record));
+        }
+    }
+
+    #[test]
+    fn what_is_no_call_is_not_readable() {
+        let mut stored = record(State::Ran, 9000, false).stored();
+        stored.take("fingerprint").unwrap();
+        assert!(Record::read(stored).is_err());
+    }
 }

@@ -2,14 +2,29 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use tracing_subscriber::fmt::MakeWriter;
 
 /// A writer for `tracing-subscriber` that keeps everything written to it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+
+/// `tracing` remembers for each call site whether anybody listens, over all threads. Where tests end
+/// that listen, one beside them could be taken for deaf, unless somebody listens all the time.
+static LISTENING: LazyLock<()> = LazyLock::new(|| {
+    let everything = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE);
+    let nowhere = everything.with_writer(io::sink).finish();
+    tracing::subscriber::set_global_default(nowhere).expect("tests set no other one");
+});
+
+impl Default for Lines {
+    fn default() -> Self {
+        LazyLock::force(&LISTENING);
+        Self(Arc::default())
+    }
+}
 
 impl Lines {
     pub(crate) fn text(&self) -> String {

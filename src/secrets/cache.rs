@@ -20,7 +20,7 @@ use std::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{Read, Secrets, recent::remember_stored};
-use crate::{Secret, StoreError, clock::Host, store_error::within};
+use crate::{Secret, StoreError, clock::Host, store::within};
 use entry::Entry;
 
 /// A store with its cache.

@@ -5,13 +5,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use uuid::Uuid;
-
 use super::{Limits, Protection};
 use crate::{
     StoreError,
-    idempotency::{CallStore, Identity, Record, State},
-    store_error::within,
+    idempotency::{Identity, Record, State},
+    store::{self, Put, Store, within},
     tool::repeats::Policy,
 };
 
@@ -43,9 +41,7 @@ impl Protection {
         let expires_at = (now + self.idempotency.expire_after).max(over);
         let at_most_once = policy == Policy::AtMostOnce;
         Record {
-            // Not the host's ids, which a replay fixes: two claims must never look the same, and no
-            // answer shows them.
-            claim: Uuid::new_v4().to_string(),
+            claim: store::new_version(),
             fingerprint: identity.fingerprint.clone(),
             owner: identity.owner.clone(),
             at_most_once,
@@ -58,43 +54,46 @@ impl Protection {
     /// Writes the claim; the record that stands against it, if any.
     pub(super) async fn held(
         &self,
-        store: &Arc<dyn CallStore>,
+        store: &dyn Store,
         key: &str,
         record: &Record,
         now: SystemTime,
         limit: Duration,
     ) -> Result<Option<Record>, StoreError> {
-        if let Some(unrecorded) = self.unrecorded(key, now) {
-            // The store may be there again; if not, this process still knows.
-            match within(limit, store.finish(key, &unrecorded))
-                .await
-                .flatten()
-            {
-                Ok(true) => drop(self.forget(key)),
-                // Another process has run it since.
-                Ok(false) => {
-                    self.forget(key);
-                    return Box::pin(self.held(store, key, record, now, limit)).await;
-                }
-                Err(_) => {}
-            }
-            return Ok(Some(unrecorded));
+        let claim = (key, &record.clone().stored());
+        match store::put(store, limit, claim, None, now).await? {
+            Put::Written => Ok(None),
+            Put::Conflict(Some(held)) => Record::read(held).map(Some),
+            Put::Conflict(None) => Err(StoreError::unavailable(
+                "the store neither writes a claim nor says what is there",
+            )),
         }
-        let ends = tokio::time::Instant::now() + limit;
-        let left = || ends.saturating_duration_since(tokio::time::Instant::now());
-        let claim = async || {
-            let claimed = within(left(), store.claim(key, record, now)).await;
-            claimed.flatten()
-        };
-        let mut held = claim().await?;
-        if let Some(held_by) = held.as_ref().map(|held| &held.claim)
-            && self.given_up.contains(held_by)
-        {
-            let released = within(left(), store.release(key, held_by)).await;
-            released.flatten()?;
-            held = claim().await?;
+    }
+
+    /// Takes back a claim that may have been written although the store did not say so. Its call
+    /// must not run any more.
+    ///
+    /// Before the answer leaves: afterwards the platform may stop the process.
+    pub(super) async fn give_up(
+        &self,
+        store: &dyn Store,
+        key: &str,
+        record: &Record,
+        deadline: Option<SystemTime>,
+    ) {
+        let limit = self.time_to_settle(deadline);
+        let released = within(limit, store.delete(key, record.claim)).await;
+        if let Err(error) = released.flatten() {
+            tracing::debug!(%error, "a claim that was given up may be in the store");
         }
-        // This very write, sent twice because the answer to the first was lost.
-        Ok(held.filter(|held| held.claim != record.claim))
+    }
+
+    /// Takes back such a claim while its call runs without it.
+    pub(super) fn release_beside(&self, store: &Arc<dyn Store>, key: String, record: &Record) {
+        let (store, limit, claim) = (Arc::clone(store), self.idempotency.timeout, record.claim);
+        tokio::spawn(async move {
+            // If that fails too, the claim ends by itself.
+            let _ = within(limit, store.delete(&key, claim)).await.flatten();
+        });
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), WrongCho
     if authorization.public_url.is_none() {
         authorization.public_url = set("TOOLS_PUBLIC_URL")?;
     }
-    if on_lambda && authorization.table.is_in_memory() {
+    if on_lambda && authorization.is_in_memory {
         let text = "users' grants need a table on Lambda, where no instance knows what another has \
                     been told: TOOLS_AUTHORIZATION_TABLE names one of DynamoDB, or in the program \
                     Authorization::in_dynamodb";

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
 
 use super::{
@@ -134,6 +135,12 @@ async fn one_instance_begins_and_another_finishes() {
         .send()
         .await
         .unwrap();
+    // What every version reads and writes: with a version, nobody writes over another's change.
+    for item in items.items() {
+        assert!(item["version"].as_n().unwrap().parse::<u64>().is_ok());
+        assert!(item["expires_at"].is_n() && item["key_id"].is_s() && item["sealed"].is_b());
+        assert_eq!(item.len(), 5, "{item:?}");
+    }
     let items = format!("{:?}", items.items());
     assert!(items.contains("challenge#") && items.contains("grant#"));
     for mark in marks
@@ -206,6 +213,15 @@ async fn keys_can_be_rotated() {
     Browser::of("alice")
         .follow(&challenge.url, Act::Allow)
         .await;
+    // As the version before has numbered them: by microseconds since 1970.
+    let client = gate.dynamodb();
+    let items = client.scan().table_name(TABLE).send().await.unwrap();
+    for mut item in items.items().to_vec() {
+        let version = AttributeValue::N("1696507200000000".to_owned());
+        item.insert("version".to_owned(), version);
+        let put = client.put_item().table_name(TABLE).set_item(Some(item));
+        put.send().await.unwrap();
+    }
     for keys in ["OLD_KEY,NEW_KEY", "NEW_KEY,OLD_KEY"] {
         assert!(ask(&with_keys(keys)).await.value().is_some(), "{keys}");
     }

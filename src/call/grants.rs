@@ -1,14 +1,16 @@
-//! A token that was refused where it belongs: a new challenge in the place of the failure.
+//! What users have allowed: their tokens, challenges for those that are missing, and new ones in the
+//! place of a failure that says that a token was refused.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
     Engine, Outcome, Rejection,
-    gather::{Prepared, bounded},
+    execution::Execution,
+    gather::{Gathered, Prepared},
     rejection::Missing,
 };
 use crate::{
-    AuthorizationRequirement, Requirements, Secret,
+    AuthorizationRequirement, Requirements, Secret, StoreError,
     arrival::Arrival,
     authorization::{Asking, Desk},
     tool::toolkit::Chosen,
@@ -27,6 +29,46 @@ pub(super) struct Regrant {
     user: String,
     /// The tokens that come from what the user has allowed.
     tokens: Vec<(AuthorizationRequirement, Secret)>,
+}
+
+impl Execution {
+    /// The tokens that users have allowed, and challenges for the others.
+    pub(super) async fn ask_for_grants(
+        &self,
+        user: Option<&str>,
+        found: &mut Gathered,
+    ) -> Result<(), Rejection> {
+        let Some(desk) = &self.engine.desk else {
+            return Ok(());
+        };
+        let needed = self.entry.tool.requirements.authorization.iter();
+        for need in needed.filter(|needed| desk.knows(&needed.id)) {
+            if found.tokens.contains_key(&need.id) {
+                continue;
+            }
+            let Some(user) = user.filter(|user| !user.is_empty()) else {
+                found.needs_user = true;
+                continue;
+            };
+            let caller = self.caller.namespace();
+            let asking = Asking {
+                caller: &caller,
+                user,
+                need,
+                base: self.arrival.invocation.base_url.as_deref(),
+                left: self.time_left(),
+            };
+            let token = bounded(asking.left * 2 / 3, desk.token(asking)).await?;
+            if let Some(token) = token {
+                found.granted.insert(need.id.clone());
+                found.tokens.insert(need.id.clone(), token);
+                continue;
+            }
+            let challenge = bounded(asking.left / 4, desk.challenge(asking)).await?;
+            found.challenges.push(challenge);
+        }
+        Ok(())
+    }
 }
 
 impl Prepared {
@@ -89,4 +131,14 @@ impl Regrant {
             unreadable: Vec::new(),
         })))
     }
+}
+
+/// An answer has to leave, whatever is slow.
+async fn bounded<T>(
+    limit: Duration,
+    doing: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, Rejection> {
+    let done = tokio::time::timeout(limit, doing).await;
+    let done = done.unwrap_or_else(|_| Err(StoreError::no_answer(limit)));
+    done.map_err(Rejection::Unauthorizable)
 }

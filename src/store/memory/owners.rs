@@ -1,19 +1,20 @@
 //! Who holds how much of the memory, and what of it may go.
 //!
-//! What every call asks is answered from an index: a claim must not take longer because many calls
-//! are remembered. Who holds most is looked for among the owners once the memory is full, because
-//! until then nobody asks.
+//! What every write asks is answered from an index: it must not take longer because there are many
+//! records. Who holds most is looked for among the owners once the memory is full, because until
+//! then nobody asks.
 
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
-use super::{Key, Record, State};
+use super::{Key, Record};
 
 #[derive(Default)]
 pub(super) struct Owners {
     all: HashMap<Arc<str>, Owner>,
+    records: usize,
     bytes: usize,
 }
 
@@ -23,45 +24,58 @@ struct Owner {
     bytes: usize,
     /// By the numbers of the records: the oldest first.
     forgettable: BTreeMap<u64, Key>,
-    outcomes: BTreeMap<u64, Key>,
+    droppable: BTreeMap<u64, Key>,
 }
 
 impl Owners {
     pub(super) fn add(&mut self, key: &Key, number: u64, record: &Record) {
-        let size = record.size();
-        self.bytes += size;
-        if !self.all.contains_key(&*record.owner) {
-            self.all.insert((&*record.owner).into(), Owner::default());
-        }
-        let Some(owner) = self.all.get_mut(&*record.owner) else {
+        let Some(share) = &record.share else {
             return;
         };
+        if !self.all.contains_key(&*share.owner) {
+            self.all.insert((&*share.owner).into(), Owner::default());
+        }
+        let Some(owner) = self.all.get_mut(&*share.owner) else {
+            return;
+        };
+        let size = record.droppable_bytes();
+        self.records += 1;
+        self.bytes += size;
         owner.records += 1;
         owner.bytes += size;
-        if is_forgettable(record) {
+        if share.is_forgettable {
             owner.forgettable.insert(number, Arc::clone(key));
         }
         if size > 0 {
-            owner.outcomes.insert(number, Arc::clone(key));
+            owner.droppable.insert(number, Arc::clone(key));
         }
     }
 
     pub(super) fn remove(&mut self, number: u64, record: &Record) {
-        let size = record.size();
-        let Some(owner) = self.all.get_mut(&*record.owner) else {
+        let Some(share) = &record.share else {
             return;
         };
+        let Some(owner) = self.all.get_mut(&*share.owner) else {
+            return;
+        };
+        let size = record.droppable_bytes();
+        self.records -= 1;
         self.bytes -= size;
         owner.records -= 1;
         owner.bytes -= size;
         owner.forgettable.remove(&number);
-        owner.outcomes.remove(&number);
+        owner.droppable.remove(&number);
         if owner.records == 0 {
-            self.all.remove(&*record.owner);
+            self.all.remove(&*share.owner);
         }
     }
 
-    /// How many bytes of outcomes there are.
+    /// How many records there are that take somebody's share.
+    pub(super) fn records(&self) -> usize {
+        self.records
+    }
+
+    /// How many bytes may be dropped.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -81,21 +95,16 @@ impl Owners {
         oldest(&owners.max_by_key(|owner| owner.records)?.forgettable)
     }
 
-    /// Of the owner with the most bytes.
-    pub(super) fn oldest_outcome(&self) -> Option<Key> {
+    /// The oldest record with bytes to drop of the owner with the most of them.
+    pub(super) fn oldest_droppable(&self) -> Option<Key> {
         let owners = self.all.values();
-        oldest(&owners.max_by_key(|owner| owner.bytes)?.outcomes)
+        oldest(&owners.max_by_key(|owner| owner.bytes)?.droppable)
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
-}
-
-/// Forgetting a call lets it run again: never one that runs, nor one that must not run twice.
-fn is_forgettable(record: &Record) -> bool {
-    !record.at_most_once && !matches!(record.state, State::Running { .. })
 }
 
 fn oldest(keys: &BTreeMap<u64, Key>) -> Option<Key> {

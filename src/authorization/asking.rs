@@ -1,0 +1,18 @@
+//! What calls ask of authorization.
+
+use std::time::Duration;
+
+use crate::AuthorizationRequirement;
+
+/// What a call asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    /// The namespace of the caller: users of two callers are two people, whatever their ids. Empty
+    /// for callers who are not told apart.
+    pub(crate) caller: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) need: &'a AuthorizationRequirement,
+    /// Where the server is, as the event says.
+    pub(crate) base: Option<&'a str>,
+    pub(crate) left: Duration,
+}

@@ -1,0 +1,398 @@
+use std::{future::pending, sync::atomic::AtomicBool};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    Context, Server, Tool, Toolkit,
+    clock::FIXED,
+    idempotency::{LIMITS, State},
+    store::{self, Operation, Put, Store, memory::Memory},
+    testing::Function,
+};
+
+async fn claims(protection: &Protection, left: Option<Duration>) -> bool {
+    let identity = Identity {
+        key: "key".into(),
+        fingerprint: "print".into(),
+        owner: "owner".into(),
+    };
+    let limits = || Limits {
+        tool: Duration::from_millis(20),
+        deadline: left.map(|left| FIXED.now() + left),
+    };
+    let claimed = protection.claim(identity, Policy::Recorded, limits).await;
+    matches!(claimed.ok().unwrap(), Claimed::Recorded(_))
+}
+
+#[tokio::test]
+async fn a_call_without_time_left_is_over_and_not_of_unknown_length() {
+    for (left, second) in [
+        (Some(Duration::ZERO), true),
+        (Some(Duration::from_millis(1)), false),
+        (None, false),
+    ] {
+        let protection = Protection::new(Idempotency::in_memory(), FIXED);
+        assert!(claims(&protection, left).await);
+        // Nobody settles the first one: its process has died.
+        assert_eq!(claims(&protection, left).await, second, "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_memory_that_is_full_is_no_store_that_is_away() {
+    let idempotency = Idempotency::in_memory().run_without_store();
+    let protection = Protection::new(idempotency, FIXED);
+    let limits = || Limits {
+        tool: Duration::from_secs(1),
+        deadline: None,
+    };
+    let claim = async |number: usize| {
+        let identity = Identity {
+            key: number.to_string(),
+            fingerprint: "print".into(),
+            owner: "owner".into(),
+        };
+        protection.claim(identity, Policy::AtMostOnce, limits).await
+    };
+    for number in 0..10_000 {
+        assert!(matches!(claim(number).await, Ok(Claimed::Recorded(_))));
+    }
+    // It would run, and once more when it is repeated.
+    let refused = claim(10_000).await.err().expect("a refusal");
+    assert!(matches!(refused, ClaimError::Unprotected(error) if error.is_temporary()));
+}
+
+#[tokio::test]
+async fn a_clock_that_is_a_little_ahead_does_not_free_a_call_that_runs() {
+    let moved = Arc::default();
+    let host = FIXED.movable(&moved);
+    let idempotency = Idempotency::in_memory().wait_for(Duration::ZERO);
+    let protection = Protection::new(idempotency, host.clone());
+    let identity = |key: &str| Identity {
+        key: key.into(),
+        fingerprint: "print".into(),
+        owner: "owner".into(),
+    };
+    let until = FIXED.now() + Duration::from_secs(1);
+    let limits = || Limits {
+        tool: Duration::from_millis(20),
+        deadline: Some(until.max(host.now() + Duration::from_millis(1))),
+    };
+    let claim = async |policy| {
+        let key = format!("{policy:?}");
+        protection.claim(identity(&key), policy, limits).await
+    };
+    for policy in [Policy::Recorded, Policy::AtMostOnce] {
+        assert!(matches!(claim(policy).await, Ok(Claimed::Recorded(_))));
+    }
+    for (past_the_end, is_over) in [(0, false), (1500, false), (1999, false), (2500, true)] {
+        moved.store(1000 + past_the_end, Ordering::SeqCst);
+        let Ok(Claimed::Known(once)) = claim(Policy::AtMostOnce).await else {
+            panic!("runs twice, {past_the_end} ms past the end");
+        };
+        let reason = once.result.unwrap_err().parts().reason;
+        let expected = if is_over { "cut_off" } else { "running" };
+        assert_eq!(reason, expected, "{past_the_end}");
+        match claim(Policy::Recorded).await {
+            Ok(Claimed::Recorded(_)) => assert!(is_over, "{past_the_end}"),
+            Ok(Claimed::Known(known)) => {
+                assert!(!is_over, "{past_the_end}");
+                assert!(!known.is_replay, "not known to be cut off");
+            }
+            _ => panic!("{past_the_end}"),
+        }
+    }
+}
+
+/// Claims a call and records that it gave a text. None if it ran before.
+async fn runs(
+    protection: &Protection,
+    (owner, key): (&str, &str),
+    policy: Policy,
+    text: &str,
+) -> Option<()> {
+    let identity = Identity {
+        key: format!("{owner} {key}"),
+        fingerprint: "print".into(),
+        owner: owner.into(),
+    };
+    let limits = || Limits {
+        tool: Duration::from_secs(1),
+        deadline: None,
+    };
+    let claim = match protection.claim(identity, policy, limits).await {
+        Ok(Claimed::Recorded(claim)) => claim,
+        Ok(Claimed::Known(known)) => {
+            assert!(known.is_replay);
+            return None;
+        }
+        _ => panic!("refused"),
+    };
+    let result = Ok(Output::Value(text.into()));
+    let ending = Ending::Returned;
+    let took = Duration::ZERO;
+    protection.settle(claim, took, &result, ending).await;
+    Some(())
+}
+
+#[tokio::test]
+async fn other_calls_do_not_make_an_at_most_once_call_run_again() {
+    let protection = Protection::new(Idempotency::in_memory(), FIXED);
+    let once = async || runs(&protection, ("a", "once"), Policy::AtMostOnce, "paid").await;
+    let recorded = async || runs(&protection, ("b", "do"), Policy::Recorded, "done").await;
+    assert!(once().await.is_some() && recorded().await.is_some());
+    for i in 0..=10_000 {
+        let call = ("a", &*i.to_string());
+        runs(&protection, call, Policy::Recorded, "").await;
+    }
+    assert!(once().await.is_none(), "ran twice");
+    assert!(recorded().await.is_none(), "another caller's");
+}
+
+#[test]
+fn what_is_known_of_a_running_call() {
+    let protection = Protection::new(Idempotency::in_memory(), FIXED);
+    let now = FIXED.now();
+    let ago = now - Duration::from_secs(2);
+    let later = now + Duration::from_secs(1);
+    for (until, free_at, at_most_once, is_known) in [
+        (later, later, false, false),
+        (now, now, false, false),
+        (now, later, false, false),
+        (ago, later, false, false),
+        (now, later, true, false),
+        (ago, now, true, false),
+        (ago, later, true, true),
+    ] {
+        let held = Record {
+            claim: 1,
+            fingerprint: String::new(),
+            owner: String::new(),
+            at_most_once,
+            state: State::Running { until },
+            free_at,
+            expires_at: later,
+        };
+        assert_eq!(protection.known(&held).is_some(), is_known);
+    }
+}
+
+#[tokio::test]
+async fn settling_has_the_time_that_the_platform_leaves() {
+    let protection = Protection::new(Idempotency::in_memory(), FIXED);
+    for (left, limit) in [(50, 100), (250, 150), (1000, 900), (60_000, 3000)] {
+        let deadline = FIXED.now() + Duration::from_millis(left);
+        let settling = protection.time_to_settle(Some(deadline));
+        assert_eq!(settling, Duration::from_millis(limit), "{left}");
+    }
+    assert_eq!(protection.time_to_settle(None), Duration::from_secs(3));
+}
+
+/// A store that writes claims, and loses the answers to the first ones.
+struct Losing {
+    memory: Memory,
+    answers: AtomicUsize,
+    /// Whether it answers deletions, and how late.
+    deletes_after: Option<Duration>,
+}
+
+impl Losing {
+    fn new(answers: usize, deletes_after: Option<Duration>) -> Self {
+        Self {
+            memory: Memory::new(LIMITS),
+            answers: AtomicUsize::new(answers),
+            deletes_after,
+        }
+    }
+}
+
+impl Store for Losing {
+    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<store::Record>> {
+        self.memory.get(id)
+    }
+
+    fn put<'a>(
+        &'a self,
+        id: &'a str,
+        record: &'a store::Record,
+        over: Option<u64>,
+        now: SystemTime,
+    ) -> Operation<'a, Put> {
+        Box::pin(async move {
+            let put = self.memory.put(id, record, over, now).await?;
+            let less = |count: usize| count.checked_sub(1);
+            let lost = self
+                .answers
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+            match lost {
+                Ok(_) => Err(StoreError::unavailable("the answer was lost")),
+                Err(_) => Ok(put),
+            }
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+        Box::pin(async move {
+            match self.deletes_after {
+                Some(time) => tokio::time::sleep(time).await,
+                None => pending().await,
+            }
+            self.memory.delete(id, version).await
+        })
+    }
+}
+
+fn identity(print: &str) -> Identity {
+    Identity {
+        key: "key".into(),
+        fingerprint: print.into(),
+        owner: "owner".into(),
+    }
+}
+
+/// A claim by a call that has not much time.
+async fn hasty(protection: &Protection) -> Result<Claimed, ClaimError> {
+    let limits = || Limits {
+        tool: Duration::from_secs(1),
+        deadline: Some(FIXED.now() + Duration::from_millis(400)),
+    };
+    let claim = protection.claim(identity("print"), Policy::AtMostOnce, limits);
+    claim.await
+}
+
+#[tokio::test]
+async fn a_call_whose_claim_was_lost_runs_once_when_it_is_repeated() {
+    for lost in [1, 2] {
+        for is_at_most_once in [false, true] {
+            let effects = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&effects);
+            let act = move |_: Value, _: Context| {
+                let effect = counted.fetch_add(1, Ordering::SeqCst) + 1;
+                async move { Ok::<_, Failure>(json!(effect)) }
+            };
+            let object = json!({"type": "object"});
+            let tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
+            let tool = if is_at_most_once {
+                tool.run_at_most_once()
+            } else {
+                tool
+            };
+            let store = Idempotency::in_store(Losing::new(lost, Some(Duration::ZERO)));
+            let server = Server::new(Toolkit::new([tool]).unwrap());
+            let function = Function::new(server.idempotency(store.wait_for(Duration::ZERO)));
+            let body = json!({"tool_id": "Act.Do", "call_id": "lost", "input": {}});
+            let event = json!({
+                "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
+                "headers": {}, "body": body.to_string(), "isBase64Encoded": false,
+                "requestContext": {"stage": "$default", "timeEpoch": 0,
+                                   "http": {"method": "POST", "path": "/tools/call"}},
+            });
+            let call = async || function.answer(&event.to_string()).await.unwrap();
+            for _ in 0..lost {
+                assert_eq!(call().await.status, 400, "nothing runs");
+            }
+            assert_eq!(effects.load(Ordering::SeqCst), 0);
+            let answer = call().await;
+            assert_eq!(answer.body["value"], 1, "{answer:?}");
+            let again = call().await;
+            assert_eq!(again.body["value"], 1);
+            assert_eq!(again.headers["idempotent-replay"], "true");
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_call_may_take_the_id_of_one_that_never_ran() {
+    let store = Losing::new(1, Some(Duration::from_millis(50)));
+    let protection = Protection::new(Idempotency::in_store(store), FIXED);
+    // The claim is taken back before the call is answered.
+    assert!(hasty(&protection).await.is_err());
+    let limits = || Limits {
+        tool: Duration::from_secs(1),
+        deadline: None,
+    };
+    let claimed = protection.claim(identity("other"), Policy::Recorded, limits);
+    assert!(matches!(claimed.await, Ok(Claimed::Recorded(_))));
+}
+
+#[tokio::test]
+async fn taking_back_a_claim_leaves_time_for_the_answer() {
+    let store = Losing::new(1, None);
+    let protection = Protection::new(Idempotency::in_store(store), FIXED);
+    let begun = std::time::Instant::now();
+    assert!(hasty(&protection).await.is_err());
+    // 300 ms of the call's 400; the store itself may take 3 seconds.
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(300), "{took:?}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+/// A store that takes nothing over what is there while it is down.
+struct Down {
+    memory: Memory,
+    is_down: Arc<AtomicBool>,
+}
+
+impl Store for Down {
+    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<store::Record>> {
+        self.memory.get(id)
+    }
+
+    fn put<'a>(
+        &'a self,
+        id: &'a str,
+        record: &'a store::Record,
+        over: Option<u64>,
+        now: SystemTime,
+    ) -> Operation<'a, Put> {
+        if over.is_some() && self.is_down.load(Ordering::SeqCst) {
+            return Box::pin(async { Err(StoreError::unavailable("down")) });
+        }
+        self.memory.put(id, record, over, now)
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+        self.memory.delete(id, version)
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_that_is_not_recorded_is_as_if_its_process_had_died() {
+    for policy in [Policy::Recorded, Policy::AtMostOnce] {
+        let (moved, is_down) = (Arc::default(), Arc::new(AtomicBool::new(true)));
+        let host = FIXED.movable(&moved);
+        let store = Down {
+            memory: Memory::new(LIMITS),
+            is_down: Arc::clone(&is_down),
+        };
+        let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
+        let idempotency = idempotency.timeout(Duration::from_millis(50));
+        let protection = Protection::new(idempotency, host);
+        let limits = || Limits {
+            tool: Duration::from_millis(500),
+            deadline: Some(FIXED.now() + Duration::from_secs(1)),
+        };
+        let claim = async || protection.claim(identity("print"), policy, limits).await;
+        let Ok(Claimed::Recorded(first)) = claim().await else {
+            panic!("{policy:?}");
+        };
+        let result = Ok(Output::Value("done".into()));
+        let settled = protection.settle(first, Duration::ZERO, &result, Ending::Returned);
+        settled.await;
+        is_down.store(false, Ordering::SeqCst);
+        let Ok(Claimed::Known(known)) = claim().await else {
+            panic!("{policy:?}");
+        };
+        assert_eq!(known.result.unwrap_err().parts().reason, "running");
+        moved.store(3000, Ordering::SeqCst);
+        match claim().await {
+            Ok(Claimed::Recorded(_)) => assert_eq!(policy, Policy::Recorded),
+            Ok(Claimed::Known(known)) => {
+                assert_eq!(policy, Policy::AtMostOnce);
+                assert_eq!(known.result.unwrap_err().parts().reason, "cut_off");
+            }
+            _ => panic!("{policy:?}"),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Records in a table of DynamoDB, shared by all instances of a function.
+
+use std::{
+    collections::HashMap,
+    sync::OnceLock,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use aws_sdk_dynamodb::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::{delete_item::DeleteItemError, put_item::PutItemError},
+    primitives::Blob,
+    types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
+};
+
+use super::{Field, Operation, Put, Record, Store};
+use crate::StoreError;
+
+/// A table of DynamoDB, for [`Idempotency::in_store`](crate::idempotency::Idempotency::in_store).
+///
+/// ```
+/// use lambda_tools::idempotency::{DynamoDb, Idempotency};
+///
+/// let remembered = Idempotency::in_store(DynamoDb::new("calls"));
+/// ```
+///
+/// The table has the partition key `id`, a string, and no sort key. `expires_at` holds seconds
+/// since 1970: switch on time to live for it, so that DynamoDB deletes what has expired. Whether a
+/// record has expired is never left to that.
+///
+/// An outcome of a call may have 396 KiB, because an item may have 400 KB. Of a larger one it is
+/// remembered that the call ran.
+///
+/// Region, credentials and endpoint are those of the environment, as for
+/// [`SecretsManager`](crate::secrets), with `AWS_ENDPOINT_URL_DYNAMODB` for an endpoint of its own.
+/// The role needs `dynamodb:PutItem` and `dynamodb:DeleteItem` on the table, and
+/// `dynamodb:GetItem` where it keeps what users have allowed.
+#[derive(Debug)]
+pub struct DynamoDb {
+    table: String,
+    /// Made by the first request.
+    client: OnceLock<Client>,
+}
+
+/// An item may have 400 KB, of 1024 bytes, names and all else included.
+const LARGEST_FIELD: usize = 400 * 1024 - 4096;
+
+type Item = HashMap<String, AttributeValue>;
+
+impl DynamoDb {
+    /// A table by its name or ARN.
+    #[must_use]
+    pub fn new(table: impl Into<String>) -> Self {
+        Self {
+            table: table.into(),
+            client: OnceLock::new(),
+        }
+    }
+
+    /// Sets the client, for a region, credentials or an endpoint of one's own.
+    #[must_use]
+    pub fn client(self, client: Client) -> Self {
+        let client = OnceLock::from(client);
+        Self { client, ..self }
+    }
+
+    fn made_client(&self) -> Result<&Client, StoreError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let config = crate::aws::config("DYNAMODB")?;
+        Ok(self.client.get_or_init(|| Client::new(&config)))
+    }
+
+    fn readable(&self, item: &Item) -> Result<Record, StoreError> {
+        let unreadable = || {
+            StoreError::undecodable(format!(
+                "the table '{}' holds something else under this key",
+                self.table
+            ))
+        };
+        record_of(item).ok_or_else(unreadable)
+    }
+
+    /// What is wrong with a request, and what to do about it.
+    fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
+        let table = &self.table;
+        let own = |code: &str, _: &str| {
+            Some(StoreError::denied(match code {
+                "AccessDeniedException" => {
+                    format!("allow dynamodb:{action} on the table '{table}'")
+                }
+                "ResourceNotFoundException" => format!("there is no table '{table}' in DynamoDB"),
+                "ValidationException" => format!(
+                    "the table '{table}' has to have the partition key 'id', a string, and no \
+                     other, and a record no more than 400 KB"
+                ),
+                _ => return None,
+            }))
+        };
+        crate::aws::error_of("DynamoDB", error, own)
+    }
+}
+
+impl Store for DynamoDb {
+    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<Record>> {
+        Box::pin(async move {
+            let request = self.made_client()?.get_item().table_name(&self.table);
+            let request = request.key("id", text(id)).consistent_read(true);
+            let read = request.send().await;
+            let read = read.map_err(|error| self.error_of(&error, "GetItem"))?;
+            read.item().map(|item| self.readable(item)).transpose()
+        })
+    }
+
+    fn put<'a>(
+        &'a self,
+        id: &'a str,
+        record: &'a Record,
+        over: Option<u64>,
+        now: SystemTime,
+    ) -> Operation<'a, Put> {
+        Box::pin(async move {
+            let request = self.made_client()?.put_item().table_name(&self.table);
+            let request = request
+                .set_item(Some(item_of(id, record)))
+                // The record that stands in the way comes with the refusal, without a second
+                // request.
+                .return_values_on_condition_check_failure(
+                    ReturnValuesOnConditionCheckFailure::AllOld,
+                );
+            let request = match over {
+                Some(version) => request
+                    .condition_expression("version = :version")
+                    .expression_attribute_values(":version", number(version)),
+                None => request
+                    .condition_expression(
+                        "attribute_not_exists(id) OR free_at <= :now \
+                         OR (attribute_not_exists(free_at) AND expires_at <= :seconds)",
+                    )
+                    .expression_attribute_values(":now", number(millis(now)))
+                    .expression_attribute_values(":seconds", number(millis(now) / 1000)),
+            };
+            match request.send().await {
+                Ok(_) => Ok(Put::Written),
+                Err(error) => match error.as_service_error() {
+                    Some(PutItemError::ConditionalCheckFailedException(refused)) => {
+                        let held = refused.item().map(|item| self.readable(item));
+                        Ok(Put::Conflict(held.transpose()?))
+                    }
+                    _ => Err(self.error_of(&error, "PutItem")),
+                },
+            }
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+        Box::pin(async move {
+            let request = self.made_client()?.delete_item().table_name(&self.table);
+            let deleted = request
+                .key("id", text(id))
+                .condition_expression("version = :version")
+                .expression_attribute_values(":version", number(version))
+                .send()
+                .await;
+            match deleted {
+                Ok(_) => Ok(()),
+                Err(error) => match error.as_service_error() {
+                    Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(()),
+                    _ => Err(self.error_of(&error, "DeleteItem")),
+                },
+            }
+        })
+    }
+
+    /// Opens the connection, and finds out whether the table is there.
+    fn warm_up(&self) -> Operation<'_, ()> {
+        self.delete("no record", 0)
+    }
+
+    fn largest_field(&self) -> usize {
+        LARGEST_FIELD
+    }
+}
+
+fn item_of(id: &str, record: &Record) -> Item {
+    let mut item = Item::from([
+        ("id".to_owned(), text(id)),
+        ("version".to_owned(), number(record.version)),
+        // Time to live is in seconds; not a moment too early.
+        (
+            "expires_at".to_owned(),
+            number(millis(record.expires_at).div_ceil(1000)),
+        ),
+    ]);
+    if let Some(free_at) = record.free_at {
+        item.insert("free_at".to_owned(), number(millis(free_at)));
+        // Earlier versions compare it, and cannot read a call without.
+        item.insert("claim".to_owned(), text(&record.version.to_string()));
+    }
+    let fields = record.fields.iter();
+    item.extend(fields.map(|(name, field)| {
+        let value = match field {
+            Field::Text(it) => text(it),
+            Field::Number(it) => number(*it),
+            Field::Flag(it) => AttributeValue::Bool(*it),
+            Field::Bytes(it) => AttributeValue::B(Blob::new(it.clone())),
+        };
+        (name.clone().into_owned(), value)
+    }));
+    item
+}
+
+/// None for what no version of this library has written.
+fn record_of(item: &Item) -> Option<Record> {
+    const OWN: [&str; 5] = ["id", "version", "claim", "free_at", "expires_at"];
+    let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
+    let free_at = number("free_at").map(Duration::from_millis);
+    let expires_at = Duration::from_secs(number("expires_at")?);
+    let fields = item.iter().filter(|(name, _)| !OWN.contains(&&***name));
+    let fields = fields.filter_map(|(name, value)| {
+        let field = match value {
+            AttributeValue::S(it) => Field::Text(it.clone()),
+            AttributeValue::N(it) => Field::Number(it.parse().ok()?),
+            AttributeValue::Bool(it) => Field::Flag(*it),
+            AttributeValue::B(it) => Field::Bytes(it.clone().into_inner()),
+            _ => return None,
+        };
+        Some((name.clone().into(), field))
+    });
+    Some(Record {
+        // Earlier versions wrote none for calls, and nothing has to replace theirs.
+        version: number("version").unwrap_or_default(),
+        fields: fields.collect(),
+        share: None,
+        free_at: free_at.and_then(|it| UNIX_EPOCH.checked_add(it)),
+        expires_at: UNIX_EPOCH.checked_add(expires_at)?,
+    })
+}
+
+fn text(value: &str) -> AttributeValue {
+    AttributeValue::S(value.to_owned())
+}
+
+fn number(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
