@@ -114,9 +114,9 @@ pub(crate) fn router(app: Arc<App>, served: &[Protocol], about: &About) -> Route
         None => router,
     };
     let declared: Vec<_> = served.iter().map(|protocol| protocol.declared()).collect();
-    let routes = problem::routes_in_words(&declared);
+    let in_words = problem::routes_in_words(&declared);
     router
-        .fallback(async move || problem::not_found(&routes))
+        .fallback(async move || problem::not_found(&in_words))
         .method_not_allowed_fallback(async || problem::method_not_allowed())
         .with_state(app)
 }

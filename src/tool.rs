@@ -11,11 +11,13 @@ pub(crate) mod failure;
 pub(crate) mod handler;
 pub(crate) mod id;
 pub(crate) mod output;
+pub(crate) mod reason;
 pub(crate) mod repeats;
 pub(crate) mod requirement;
 pub(crate) mod schema;
 pub(crate) mod toolkit;
 
+use crate::tool::reason::Reason;
 use std::{borrow::Cow, future::Future, panic::Location, pin::Pin, time::Duration};
 
 use schemars::JsonSchema;
@@ -227,7 +229,7 @@ where
     let output = handler.call(input, context).await?;
     output::to_value(&output).map_err(|error| {
         Failure::of_ours(
-            "invalid_output",
+            Reason::InvalidOutput,
             "The tool gave a result that cannot be sent",
         )
         .developer_message(format!("The output is not JSON: {error}"))

@@ -11,7 +11,7 @@ use semver::Version;
 use crate::{
     IdError, Requirements, StoreError,
     auth::Refused,
-    tool::{requirement::Challenge, schema::ParameterErrors},
+    tool::{reason::Reason, requirement::Challenge, schema::ParameterErrors},
 };
 
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
@@ -95,25 +95,25 @@ impl Rejection {
     }
 
     /// A word for logs.
-    pub(crate) fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> Reason {
         match self {
-            Self::Unauthenticated(_) => "unauthenticated",
-            Self::Undecided => "undecided",
-            Self::Malformed { .. } => "malformed",
-            Self::UnsupportedVersion => "unsupported_version",
-            Self::InvalidToolId(_) => "invalid_tool_id",
-            Self::UnknownTool { .. } => "unknown_tool",
-            Self::UnknownVersion { .. } => "unknown_version",
-            Self::InvalidInput(_) => "invalid_input",
-            Self::CheckTimedOut { .. } => "check_timed_out",
-            Self::Busy => "busy",
-            Self::Missing(missing) if missing.unreadable.is_empty() => "missing_requirements",
-            Self::Missing(_) => "unreadable_secrets",
-            Self::Misdefined { .. } => "misdefined_tool",
-            Self::CallIdReused => "call_id_reused",
-            Self::Unauthorizable(_) => "unauthorizable",
-            Self::Unprotected(_) => "unprotected",
-            Self::Unavailable => "unavailable",
+            Self::Unauthenticated(_) => Reason::Unauthenticated,
+            Self::Undecided => Reason::Undecided,
+            Self::Malformed { .. } => Reason::Malformed,
+            Self::UnsupportedVersion => Reason::UnsupportedVersion,
+            Self::InvalidToolId(_) => Reason::InvalidToolId,
+            Self::UnknownTool { .. } => Reason::UnknownTool,
+            Self::UnknownVersion { .. } => Reason::UnknownVersion,
+            Self::InvalidInput(_) => Reason::InvalidInput,
+            Self::CheckTimedOut { .. } => Reason::CheckTimedOut,
+            Self::Busy => Reason::Busy,
+            Self::Missing(missing) if missing.unreadable.is_empty() => Reason::MissingRequirements,
+            Self::Missing(_) => Reason::UnreadableSecrets,
+            Self::Misdefined { .. } => Reason::MisdefinedTool,
+            Self::CallIdReused => Reason::CallIdReused,
+            Self::Unauthorizable(_) => Reason::Unauthorizable,
+            Self::Unprotected(_) => Reason::Unprotected,
+            Self::Unavailable => Reason::Unavailable,
         }
     }
 

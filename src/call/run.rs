@@ -1,5 +1,6 @@
 //! Running a tool: inside its time limit, behind a barrier for panics, held to its definition.
 
+use crate::tool::reason::Reason;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -32,8 +33,11 @@ impl Outcome {
         Self {
             call_id,
             duration: Duration::ZERO,
-            result: Err(Failure::of_ours("lost", "The tool server lost this call")
-                .prompt("The tool may have had its effect; ask the user before calling it again.")),
+            result: Err(
+                Failure::of_ours(Reason::Lost, "The tool server lost this call").prompt(
+                    "The tool may have had its effect; ask the user before calling it again.",
+                ),
+            ),
             has_run: false,
             is_replay: false,
         }
@@ -48,7 +52,7 @@ impl Prepared {
         let started = host.instant();
         let (call_id, result, ending) = if limit.is_zero() {
             // It would be stopped before it has begun, or after.
-            let failure = out_of_time("no_time", limit).retry();
+            let failure = out_of_time(Reason::NoTime, limit).retry();
             let call_id = self.execution.id.into_string();
             (call_id, Err(failure), Ending::NotStarted)
         } else {
@@ -80,10 +84,10 @@ impl Prepared {
         let running = execution.spans.around(running.instrument(span.clone()));
         let task = Cancelled(tokio::spawn(running));
         let (result, ending) = bounded(task, limit, entry.tool.policy).await;
-        let result = result.map_err(|failure| failure.without(&context));
+        let result = result.map_err(|failure| failure.redacted(|text| context.redacted(text)));
         let result = result.and_then(|value| conforming(entry, value));
         if let Err(failure) = &result {
-            spans::failed(&span, failure.parts().reason);
+            spans::failed(&span, failure.parts().reason.as_str());
         }
         spans::end(&span);
         (execution.id.into_string(), result, ending)
@@ -111,7 +115,7 @@ async fn bounded(
         Ok(Ok(result)) => (result, Ending::Returned),
         Ok(Err(_)) => {
             let message = "The tool stopped because of an error in it";
-            let failure = Failure::of_ours("panicked", message)
+            let failure = Failure::of_ours(Reason::Panicked, message)
                 .developer_message("The tool panicked; the log says where.");
             (Err(stopped(failure, policy)), Ending::Stopped)
         }
@@ -119,7 +123,7 @@ async fn bounded(
             task.0.abort();
             // A tool that blocks its thread goes on, whatever is asked of it.
             let ended = tokio::time::timeout(TO_STOP, &mut task.0).await.is_ok();
-            let failure = out_of_time("timed_out", limit);
+            let failure = out_of_time(Reason::TimedOut, limit);
             let failure = match policy {
                 Policy::AtMostOnce => failure,
                 _ => failure.retry(),
@@ -137,7 +141,7 @@ async fn bounded(
 /// How long a tool may take to notice that it is stopped.
 const TO_STOP: Duration = Duration::from_millis(50);
 
-fn out_of_time(reason: &'static str, limit: Duration) -> Failure {
+fn out_of_time(reason: Reason, limit: Duration) -> Failure {
     let ms = limit.as_millis();
     Failure::of_ours(reason, "The tool did not finish in time")
         .developer_message(format!("The tool was stopped after {ms} ms."))
@@ -168,7 +172,7 @@ fn conforming(entry: &Entry, value: Value) -> Result<Value, Failure> {
     match mistake {
         None => Ok(value),
         Some(mistake) => Err(Failure::of_ours(
-            "invalid_output",
+            Reason::InvalidOutput,
             "The tool gave a result that does not fit its definition",
         )
         .developer_message(format!("The output does not fit output_schema: {mistake}."))),

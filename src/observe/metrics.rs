@@ -11,7 +11,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{ToolId, secrets::CacheUse};
+use crate::{ToolId, secrets::CacheUse, tool::reason::Reason};
 
 /// Where metrics go: to standard output, under this namespace.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(crate) enum End {
     Success,
     Failure,
     Rejection {
-        reason: &'static str,
+        reason: Reason,
         /// How many parameters were wrong.
         parameters: usize,
     },
@@ -113,7 +113,7 @@ impl Metrics {
             let rejections = [("Rejections", "Count", 1.0)];
             metrics.push(self.directive(BY_REASON, &rejections));
             values.extend(rejections.iter().map(pair));
-            reason = Some(why);
+            reason = Some(why.as_str());
         }
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let version = counted.tool.map(|tool| tool.version().to_string());
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_rejection_counts_by_its_reason_too() {
         let end = End::Rejection {
-            reason: "invalid_input",
+            reason: Reason::InvalidInput,
             parameters: 3,
         };
         let line = line(None, end, CacheUse::default());

@@ -16,9 +16,12 @@ use crate::Error;
 #[cfg(feature = "otlp")]
 use export::Exporting;
 
+/// Nothing is exported.
+#[cfg(not(feature = "otlp"))]
+type Exporting = std::convert::Infallible;
+
 /// Exports spans, or nothing.
 pub(crate) struct Telemetry {
-    #[cfg(feature = "otlp")]
     exporting: Option<Exporting>,
 }
 
@@ -35,14 +38,13 @@ impl Telemetry {
         Ok(Self {
             #[cfg(feature = "otlp")]
             exporting: Exporting::from_environment()?,
+            #[cfg(not(feature = "otlp"))]
+            exporting: None,
         })
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        #[cfg(feature = "otlp")]
-        return self.exporting.is_some();
-        #[cfg(not(feature = "otlp"))]
-        false
+        self.exporting.is_some()
     }
 
     /// Takes the spans that are exported.
@@ -50,10 +52,11 @@ impl Telemetry {
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
+        let exporting = self.exporting.as_ref()?;
         #[cfg(feature = "otlp")]
-        return Some(self.exporting.as_ref()?.layer().boxed());
+        return Some(exporting.layer().boxed());
         #[cfg(not(feature = "otlp"))]
-        None
+        match *exporting {}
     }
 
     /// Sends what has ended, within the time that is left.
@@ -62,12 +65,12 @@ impl Telemetry {
         expect(clippy::unused_async, reason = "the same with and without the feature")
     )]
     pub(crate) async fn flush(&self, deadline: Option<SystemTime>) {
-        #[cfg(feature = "otlp")]
         if let Some(exporting) = &self.exporting {
+            #[cfg(feature = "otlp")]
             exporting.flush(deadline).await;
+            #[cfg(not(feature = "otlp"))]
+            match (*exporting, deadline) {}
         }
-        #[cfg(not(feature = "otlp"))]
-        let _ = deadline;
     }
 
     /// Says that nothing is exported, where that is asked for.

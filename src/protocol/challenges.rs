@@ -68,10 +68,10 @@ async fn status(State(pages): State<Pages>, id: PathOf, request: Request) -> Res
     struct Status {
         status: &'static str,
     }
-    if pages.desk.checks_ask_for_credentials() {
-        if let Err(response) = checked::<First>(&pages.app, request).await {
-            return response;
-        }
+    if pages.desk.checks_ask_for_credentials()
+        && let Err(response) = checked::<First>(&pages.app, request).await
+    {
+        return response;
     }
     let status = pages
         .desk

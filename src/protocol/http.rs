@@ -4,6 +4,7 @@
 //! replay and retry headers. A protocol says which routes it has and how its bytes are read and
 //! written.
 
+use crate::tool::reason::Reason;
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
@@ -126,7 +127,8 @@ pub(super) enum Task {
     Health,
     /// For callers, and logged only where it is refused.
     Version,
-    List,
+    /// With what the log calls it.
+    List(&'static str),
     /// With the name of the request's span.
     Call(&'static str),
 }
@@ -137,7 +139,7 @@ impl Task {
         match self {
             Self::Health => "health",
             Self::Version => "version",
-            Self::List => "list",
+            Self::List(name) => name,
             Self::Call(_) => "call",
         }
     }
@@ -196,12 +198,12 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<App>>, protocol: P) -> Router<A
                 }
             }
         };
-        let routed = if route.method == Method::POST {
+        let handler = if route.method == Method::POST {
             post(handler)
         } else {
             get(handler)
         };
-        router.route(route.path, routed)
+        router.route(route.path, handler)
     })
 }
 
@@ -325,7 +327,8 @@ impl<P: Codec> Exchange<P> {
         let mut body = self.protocol.outcome(form, &outcome);
         let size = size_as_sent(&body);
         if size > largest {
-            let failure = Failure::of_ours("too_large", "The tool's result is too large to send");
+            let failure =
+                Failure::of_ours(Reason::TooLarge, "The tool's result is too large to send");
             outcome.result = Err(failure.developer_message(format!(
                 "The answer would be {size} bytes; at most {largest} can be sent."
             )));

@@ -42,7 +42,7 @@ impl Codec for OpenTool {
             Route {
                 method: Method::GET,
                 path: "/opentool/load",
-                task: Task::List,
+                task: Task::List("load"),
                 is_alias: false,
             },
             Route {
@@ -69,7 +69,7 @@ impl Codec for OpenTool {
     fn decode(&self, task: Task, request: &Incoming<'_>) -> Decoded<Form> {
         let asked = match task {
             Task::Health | Task::Version => version(&self.0.about.version),
-            Task::List => Asked::List,
+            Task::List(_) => Asked::List,
             Task::Call(_) => return request::call(request, &self.0),
         };
         let form = Form::default();

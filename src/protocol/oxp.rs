@@ -47,7 +47,7 @@ impl Codec for Oxp {
             Route {
                 method: Method::GET,
                 path: "/tools",
-                task: Task::List,
+                task: Task::List("list"),
                 is_alias: false,
             },
             CALL,
@@ -87,7 +87,7 @@ impl Codec for Oxp {
     fn decode(&self, task: Task, request: &Incoming<'_>) -> Decoded<Form> {
         match task {
             Task::Health | Task::Version => health(request.engine.is_healthy()),
-            Task::List => request::list(request.headers, request.body),
+            Task::List(_) => request::list(request.headers, request.body),
             Task::Call(_) => request::call(request.headers, request.body, request.most_values),
         }
     }

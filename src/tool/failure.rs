@@ -6,7 +6,7 @@
 
 use std::{error::Error, fmt, time::Duration};
 
-use crate::Context;
+use super::reason::Reason;
 
 /// What a tool answers when it could not do what it was asked.
 ///
@@ -35,7 +35,7 @@ pub(crate) struct Parts {
     /// The provider whose token, granted by the user, was refused.
     pub(crate) refused: Option<String>,
     /// A word for logs.
-    pub(crate) reason: &'static str,
+    pub(crate) reason: Reason,
 }
 
 impl Failure {
@@ -48,12 +48,12 @@ impl Failure {
             retry_after: None,
             additional_prompt_content: None,
             refused: None,
-            reason: "failed",
+            reason: Reason::Failed,
         }))
     }
 
     /// One that is not the tool's own; the word is for logs.
-    pub(crate) fn of_ours(reason: &'static str, message: &str) -> Self {
+    pub(crate) fn of_ours(reason: Reason, message: &str) -> Self {
         let mut failure = Self::new(message);
         failure.0.reason = reason;
         failure
@@ -131,9 +131,9 @@ impl Failure {
 
     /// The same without the call's secrets and tokens, which the error that it was made from may
     /// have quoted.
-    pub(crate) fn without(mut self, context: &Context) -> Self {
+    pub(crate) fn redacted(mut self, redact: impl Fn(&str) -> Option<String>) -> Self {
         let clean = |text: &mut String| {
-            if let Some(redacted) = context.redacted(text) {
+            if let Some(redacted) = redact(text) {
                 *text = redacted;
             }
         };

@@ -1,5 +1,6 @@
 //! What is known of a call that is not to run.
 
+use crate::tool::reason::Reason;
 use std::time::{Duration, SystemTime};
 
 use super::{Known, Protection, attempt::CLOCK_MARGIN};
@@ -47,16 +48,18 @@ fn is_over(until: SystemTime, now: SystemTime) -> bool {
 pub(super) fn still_running(waited: Duration) -> Known {
     Known {
         duration: waited,
-        result: Err(Failure::of_ours("running", "This call is still running")
-            .developer_message("A call with the same call_id has not ended yet.")
-            .retry_after(Duration::from_secs(1))),
+        result: Err(
+            Failure::of_ours(Reason::Running, "This call is still running")
+                .developer_message("A call with the same call_id has not ended yet.")
+                .retry_after(Duration::from_secs(1)),
+        ),
         is_replay: false,
     }
 }
 
 fn cut_off() -> Failure {
     Failure::of_ours(
-        "cut_off",
+        Reason::CutOff,
         "This call was cut off, and may have had its effect",
     )
     .developer_message("The process that ran the tool ended before it could say what came of it.")
@@ -67,7 +70,7 @@ fn cut_off() -> Failure {
 
 fn not_kept() -> Failure {
     let message = "This call has run, and its outcome can no longer be told";
-    Failure::of_ours("not_kept", message)
+    Failure::of_ours(Reason::NotKept, message)
         .developer_message(
             "The outcome was too large to be kept, had to make room for others, or cannot be read.",
         )

@@ -93,7 +93,7 @@ async fn a_clock_that_is_a_little_ahead_does_not_free_a_call_that_runs() {
         };
         let reason = once.result.unwrap_err().parts().reason;
         let expected = if is_over { "cut_off" } else { "running" };
-        assert_eq!(reason, expected, "{past_the_end}");
+        assert_eq!(reason.as_str(), expected, "{past_the_end}");
         match claim(Policy::Recorded).await {
             Ok(Claimed::Recorded(_)) => assert!(is_over, "{past_the_end}"),
             Ok(Claimed::Known(known)) => {
@@ -384,13 +384,13 @@ async fn an_outcome_that_is_not_recorded_is_as_if_its_process_had_died() {
         let Ok(Claimed::Known(known)) = claim().await else {
             panic!("{policy:?}");
         };
-        assert_eq!(known.result.unwrap_err().parts().reason, "running");
+        assert_eq!(known.result.unwrap_err().parts().reason.as_str(), "running");
         moved.store(3000, Ordering::SeqCst);
         match claim().await {
             Ok(Claimed::Recorded(_)) => assert_eq!(policy, Policy::Recorded),
             Ok(Claimed::Known(known)) => {
                 assert_eq!(policy, Policy::AtMostOnce);
-                assert_eq!(known.result.unwrap_err().parts().reason, "cut_off");
+                assert_eq!(known.result.unwrap_err().parts().reason.as_str(), "cut_off");
             }
             _ => panic!("{policy:?}"),
         }

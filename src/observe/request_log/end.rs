@@ -10,7 +10,10 @@ use crate::{
         spans,
     },
     text::{self, clipped},
-    tool::schema::{ParameterErrors, Schema},
+    tool::{
+        reason::Reason,
+        schema::{ParameterErrors, Schema},
+    },
 };
 
 /// The longest text of a tool's choice. `CloudWatch` splits lines of a megabyte, which are no JSON
@@ -89,7 +92,7 @@ impl RequestLog {
                     line,
                     took,
                     outcome = "failure",
-                    reason = failure.parts().reason,
+                    reason = failure.parts().reason.as_str(),
                     call_id = call_id,
                     tool_ms = tool_ms,
                     replayed = replayed,
@@ -99,14 +102,18 @@ impl RequestLog {
                 End::Failure
             }
         };
-        line.ended(answered.failure.map(|failure| failure.parts().reason));
+        line.ended(
+            answered
+                .failure
+                .map(|failure| failure.parts().reason.as_str()),
+        );
         line.count(if answered.is_replay { End::Replay } else { end }, took);
     }
 
     /// A request that reached no tool, and the parameters that are wrong.
     pub(crate) fn rejected(
         mut self,
-        reason: &'static str,
+        reason: Reason,
         detail: &str,
         errors: Option<&ParameterErrors>,
     ) {
@@ -117,12 +124,12 @@ impl RequestLog {
             line,
             took,
             outcome = "rejection",
-            reason = reason,
+            reason = reason.as_str(),
             call_id = line.trail.call_id.as_deref(),
             developer_message = line.why(detail, errors),
         );
         let parameters = errors.map_or(0, ParameterErrors::len);
-        line.ended(Some(reason));
+        line.ended(Some(reason.as_str()));
         line.count(End::Rejection { reason, parameters }, took);
     }
 
@@ -198,11 +205,11 @@ pub(crate) struct Answered<'a> {
 }
 
 /// The line of a request whose body cannot be decoded, and of which nothing else is known.
-pub(crate) fn undecodable(reason: &str, detail: &str) {
+pub(crate) fn undecodable(reason: Reason, detail: &str) {
     tracing::warn!(
         target: LINES,
         outcome = "rejection",
-        reason = reason,
+        reason = reason.as_str(),
         duration_ms = 0.0,
         developer_message = detail,
         "call"

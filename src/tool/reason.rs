@@ -1,0 +1,77 @@
+//! In a word, why a call did not give a value: for logs, metrics and spans.
+
+macro_rules! reasons {
+    ($($name:ident = $word:literal,)+) => {
+        /// Why a call did not give a value.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Reason {
+            $($name,)+
+        }
+
+        impl Reason {
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Self::$name),+];
+
+            pub(crate) fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    // Rejections: the call did not reach its tool.
+    Unauthenticated = "unauthenticated",
+    Undecided = "undecided",
+    Malformed = "malformed",
+    UnsupportedVersion = "unsupported_version",
+    InvalidToolId = "invalid_tool_id",
+    UnknownTool = "unknown_tool",
+    UnknownVersion = "unknown_version",
+    InvalidInput = "invalid_input",
+    CheckTimedOut = "check_timed_out",
+    Busy = "busy",
+    MissingRequirements = "missing_requirements",
+    UnreadableSecrets = "unreadable_secrets",
+    MisdefinedTool = "misdefined_tool",
+    CallIdReused = "call_id_reused",
+    Unauthorizable = "unauthorizable",
+    Unprotected = "unprotected",
+    Unavailable = "unavailable",
+
+    // Failures: of the tool itself the first one, the others said by the library.
+    Failed = "failed",
+    Panicked = "panicked",
+    TimedOut = "timed_out",
+    NoTime = "no_time",
+    Lost = "lost",
+    TooLarge = "too_large",
+    InvalidOutput = "invalid_output",
+    Running = "running",
+    CutOff = "cut_off",
+    NotKept = "not_kept",
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Reason;
+
+    #[test]
+    fn the_documentation_lists_every_reason() {
+        let page = include_str!("../../docs/operations.md");
+        let rows = page
+            .lines()
+            .skip_while(|line| !line.starts_with("| reason |"));
+        let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+        let first = rows.filter_map(|row| row.split('|').nth(1));
+        let listed: BTreeSet<_> = first
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        let all: BTreeSet<_> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+        assert_eq!(listed, all);
+    }
+}
