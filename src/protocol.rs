@@ -5,6 +5,7 @@
 
 #[cfg(feature = "oauth")]
 mod challenges;
+mod codec;
 pub(crate) mod http;
 mod integers;
 mod json;
@@ -18,7 +19,8 @@ use std::sync::Arc;
 use axum::Router;
 use serde::Serialize;
 
-use http::{App, Codec, Declared};
+use codec::{Codec, Declared};
+use http::App;
 
 /// What the owner says of the server as a whole.
 #[derive(Clone, Debug, Serialize)]

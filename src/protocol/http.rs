@@ -21,12 +21,18 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    request::Parts,
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-use super::{About, json::most_values, wording::Wording};
+use super::{
+    About,
+    codec::{Asked, Codec, Decoded, Incoming, Task},
+    json::most_values,
+    wording::Wording,
+};
 use crate::{
-    Caller, Failure, Toolkit,
+    Caller, Failure,
     arrival::Arrival,
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,
@@ -34,7 +40,7 @@ use crate::{
         rejection::Rejection,
     },
     clock::Host,
-    observe::request_log::{Answered, Names, Observer, RequestLog},
+    observe::request_log::{Answered, Observer, RequestLog},
     payload::size_as_sent,
 };
 
@@ -63,123 +69,10 @@ pub(crate) struct App {
     pub(crate) largest_request: usize,
 }
 
-/// A protocol's own part: from bytes to what is asked for, and back.
-pub(super) trait Codec: Sized + Send + Sync + 'static {
-    const DECLARED: &'static Declared;
-
-    /// What an answer has to know of its request: its dialect, its id. The default is that of a
-    /// request that was not read.
-    type Form: Default + Send + Sync + 'static;
-
-    fn new(about: &About) -> Self;
-
-    /// Reads a request, large or small, whatever is wrong with it.
-    fn decode(&self, task: Task, request: &Incoming<'_>) -> Decoded<Self::Form>;
-
-    /// What the log calls the form.
-    fn dialect(form: &Self::Form) -> &'static str;
-
-    /// The list of tools, or why it cannot be had.
-    fn list(&self, form: &Self::Form, toolkit: &Toolkit) -> Result<&Bytes, &str>;
-
-    /// The answer where the list cannot be had, or is too large.
-    fn unlisted(&self, detail: &str) -> (StatusCode, Vec<u8>);
-
-    /// The body of a 200.
-    fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> Vec<u8>;
-
-    fn rejection(&self, form: &Self::Form, rejection: &Rejection) -> (StatusCode, Vec<u8>);
-}
-
-/// What a protocol says of itself.
-pub(super) struct Declared {
-    /// What the list of all routes calls it; the one at the root needs no name.
-    pub(super) title: Option<&'static str>,
-    pub(super) routes: &'static [Route],
-    /// What the protocol calls its list of tools.
-    pub(super) list: &'static str,
-    /// The headers of its requests whose values are no secrets.
-    pub(super) request_headers: &'static [&'static str],
-    /// The headers of its answers, besides those of all protocols, that say something to clients.
-    pub(super) answer_headers: &'static [&'static str],
-    /// Those that are on every answer.
-    pub(super) fixed_headers: &'static [(&'static str, &'static str)],
-    /// Those that are on rejections after which the same call may be taken in a moment, besides
-    /// `Retry-After`.
-    pub(super) retry_headers: &'static [(&'static str, &'static str)],
-    /// Where calls bring tokens and secrets: a JSON pointer to a list, and the field of its items.
-    pub(super) secrets: &'static [(&'static str, &'static str)],
-}
-
-/// One route of a protocol.
-pub(super) struct Route {
-    pub(super) method: Method,
-    pub(super) path: &'static str,
-    pub(super) task: Task,
-    /// Whether it is another path of the same, which is not advertised.
-    pub(super) is_alias: bool,
-}
-
-/// What a route is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
-    /// Open to everybody, and not logged.
-    Health,
-    /// For callers, and logged only where it is refused.
-    Version,
-    /// With what the log calls it.
-    List(&'static str),
-    /// With the name of the request's span.
-    Call(&'static str),
-}
-
-impl Task {
-    /// What the log calls it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Health => "health",
-            Self::Version => "version",
-            Self::List(name) => name,
-            Self::Call(_) => "call",
-        }
-    }
-
-    fn span(self) -> Option<&'static str> {
-        match self {
-            Self::Call(span) => Some(span),
-            _ => None,
-        }
-    }
-}
-
-/// A request to be decoded.
-pub(super) struct Incoming<'a> {
-    pub(super) headers: &'a HeaderMap,
-    pub(super) body: &'a [u8],
-    pub(super) engine: &'a Engine,
-    /// How many JSON values the body may have.
-    pub(super) most_values: usize,
-}
-
-/// A request as far as it could be read.
-pub(super) struct Decoded<F> {
-    pub(super) form: F,
-    pub(super) asked: Asked,
-}
-
-/// What a request asks for.
-pub(super) enum Asked {
-    Call(Box<Call>),
-    List,
-    /// What needs no engine.
-    Answer(StatusCode, Vec<u8>),
-    /// What is wrong with it, and what it calls what it asks for.
-    Refused(Rejection, Names),
-}
-
 /// A request of somebody who may call, read.
+#[derive(Clone)]
 pub(super) struct Admitted {
-    pub(super) headers: HeaderMap,
+    pub(super) parts: Parts,
     pub(super) body: Bytes,
     pub(super) caller: Caller,
 }
@@ -193,7 +86,7 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<App>>, protocol: P) -> Router<A
             let protocol = Arc::clone(&protocol);
             async move {
                 match route.task {
-                    Task::Health => open(&app, &*protocol, route.task),
+                    Task::Health => open(&app, &*protocol, route.task, request),
                     task => Exchange::serve(app, protocol, task, request).await,
                 }
             }
@@ -208,11 +101,12 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<App>>, protocol: P) -> Router<A
 }
 
 /// A route without credentials.
-fn open<P: Codec>(app: &App, protocol: &P, task: Task) -> Response {
+fn open<P: Codec>(app: &App, protocol: &P, task: Task, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
     let decoded = protocol.decode(
         task,
         &Incoming {
-            headers: &HeaderMap::new(),
+            parts: &parts,
             body: &[],
             engine: &app.engine,
             most_values: 0,
@@ -220,7 +114,8 @@ fn open<P: Codec>(app: &App, protocol: &P, task: Task) -> Response {
     );
     match decoded.asked {
         Asked::Answer(status, body) => reply::<P>(status, body.into()),
-        _ => unreachable!("an open route needs no engine"),
+        // A mistake of the protocol's.
+        _ => reply::<P>(StatusCode::INTERNAL_SERVER_ERROR, Body::empty()),
     }
 }
 
@@ -271,7 +166,7 @@ impl<P: Codec> Exchange<P> {
                 reply::<P>(status, body.into())
             }
             Asked::Refused(rejection, names) => {
-                self.log.note(&admitted.headers, &names);
+                self.log.note(&admitted.parts.headers, &names);
                 self.rejected(&form, &rejection)
             }
         }
@@ -285,18 +180,17 @@ impl<P: Codec> Exchange<P> {
     ) -> Result<(Decoded<P::Form>, Option<Turn>), Rejection> {
         let engine = &self.app.engine;
         let most_values = most_values(self.app.largest_request);
-        let decode = move |protocol: &P, headers: &HeaderMap, body: &[u8], engine: &Engine| {
+        let decode = move |protocol: &P, admitted: &Admitted, engine: &Engine| {
             let request = Incoming {
-                headers,
-                body,
+                parts: &admitted.parts,
+                body: &admitted.body,
                 engine,
                 most_values,
             };
             protocol.decode(task, &request)
         };
-        let (headers, body) = (&admitted.headers, &admitted.body);
-        if body.len() <= LARGE {
-            return Ok((decode(&self.protocol, headers, body, engine), None));
+        if admitted.body.len() <= LARGE {
+            return Ok((decode(&self.protocol, admitted, engine), None));
         }
         let left = || {
             let left = self.arrival.invocation.time_left(engine.host.now());
@@ -304,14 +198,15 @@ impl<P: Codec> Exchange<P> {
         };
         let turn = engine.heavy.turn(left()).await?;
         let (protocol, engine) = (Arc::clone(&self.protocol), Arc::clone(engine));
-        let (headers, body) = (headers.clone(), body.clone());
-        let decoding = move || decode(&protocol, &headers, &body, &engine);
+        let admitted = admitted.clone();
+        let decoding = move || decode(&protocol, &admitted, &engine);
         let (decoded, turn) = turn.work(left(), decoding).await?;
         Ok((decoded, Some(turn)))
     }
 
     async fn call(mut self, form: &P::Form, call: Call, admitted: Admitted) -> Response {
-        self.log.traced(&admitted.headers, call.trace_id.as_deref());
+        self.log
+            .traced(&admitted.parts.headers, call.trace_id.as_deref());
         let (engine, arrival) = (&self.app.engine, self.arrival.clone());
         let trail = &mut self.log.trail;
         let called = engine.call(call, arrival, admitted.caller, trail).await;
@@ -451,7 +346,7 @@ impl App {
         let caller = self.caller_of(request.headers(), arrival).await?;
         let (parts, body) = request.into_parts();
         Ok(Admitted {
-            headers: parts.headers,
+            parts,
             body: read(body, self.largest_request).await?,
             caller,
         })

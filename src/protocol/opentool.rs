@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{
     About,
-    http::{Asked, Codec, Declared, Decoded, Incoming, Route, Task},
+    codec::{Asked, Codec, Declared, Decoded, Incoming, Route, Task},
 };
 use crate::{
     Toolkit,

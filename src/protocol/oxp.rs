@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{
     About,
-    http::{Asked, Codec, Declared, Decoded, Incoming, Route, Task},
+    codec::{Asked, Codec, Declared, Decoded, Incoming, Route, Task},
 };
 use crate::{
     Toolkit,
@@ -87,8 +87,10 @@ impl Codec for Oxp {
     fn decode(&self, task: Task, request: &Incoming<'_>) -> Decoded<Form> {
         match task {
             Task::Health | Task::Version => health(request.engine.is_healthy()),
-            Task::List(_) => request::list(request.headers, request.body),
-            Task::Call(_) => request::call(request.headers, request.body, request.most_values),
+            Task::List(_) => request::list(&request.parts.headers, request.body),
+            Task::Call(_) => {
+                request::call(&request.parts.headers, request.body, request.most_values)
+            }
         }
     }
 

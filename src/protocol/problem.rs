@@ -8,10 +8,7 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header::CONNECTION};
 use serde::Serialize;
 
-use super::{
-    First,
-    http::{Declared, reply},
-};
+use super::{First, codec::Declared, http::reply};
 use crate::{call::rejection::Rejection, observe::request_log};
 
 /// The routes of the protocols that are served, as one sentence.

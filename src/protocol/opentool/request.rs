@@ -21,7 +21,7 @@ use crate::{
     call::{Call, Given, rejection::Rejection},
     observe::request_log::Names,
     protocol::{
-        http::{Asked, Decoded, Incoming},
+        codec::{Asked, Decoded, Incoming},
         integers,
         json::{self, Shape, Unread},
     },

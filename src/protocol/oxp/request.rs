@@ -18,7 +18,8 @@ use crate::{
     call::{Call, Given, rejection::Rejection},
     observe::request_log::Names,
     protocol::{
-        http::{Asked, Decoded, LONGEST_SECRET},
+        codec::{Asked, Decoded},
+        http::LONGEST_SECRET,
         integers,
         json::{self, Shape, Unread},
     },
