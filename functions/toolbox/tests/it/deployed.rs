@@ -9,11 +9,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{
+use test_support::{
+    Running,
     aws::Emulator,
-    lambda::{Platform, RUNTIME, Report, event},
-    observed::calling,
-    support::{Running, built, isolated},
+    built, isolated,
+    lambda::{Platform, RUNTIME, Report, calling, event},
 };
 
 const SECRET: &str = "stored-Xmark-0123456789";

@@ -3,70 +3,25 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
-use axum::body::Bytes;
 use serde_json::{Value, json};
+use test_support::{
+    aws::Emulator,
+    documents::{quoted, table},
+    lambda::{LONG, X_RAY, calling, event, invoke_on, request_id},
+};
 
 use crate::{
-    aws::Emulator,
-    collector::{Collector, attribute},
-    lambda::{Platform, event, invoke_on, request_id},
-    night::night,
     servers::TWILIO_KEY,
     stub::Stub,
-    support::{Running, repository, toolbox},
+    support::{Running, toolbox},
 };
 
 const KEY: &str = "key-for-the-log-0123456789";
-pub(crate) const X_RAY: &str = "5759e988bd862e3fe1be46a994272793";
-
-pub(crate) const LONG: Option<Duration> = Some(Duration::from_secs(10));
-
 /// Where no number, text or secret of a call may appear.
 const MARK: &str = "8675309";
-
-/// The rows of the table in `docs/operations.md` whose first column has this heading, without
-/// backquotes.
-pub(crate) fn table(heading: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(repository("docs/operations.md")).unwrap();
-    let cells = |line: &str| -> Vec<String> {
-        let line = line.strip_prefix('|').unwrap().strip_suffix('|').unwrap();
-        let cells = line.split('|');
-        cells.map(|cell| cell.trim().to_owned()).collect()
-    };
-    let rows: Vec<_> = text
-        .lines()
-        .skip_while(|line| !line.starts_with(&format!("| {heading} | ")))
-        .take_while(|line| line.starts_with('|'))
-        .skip(2)
-        .map(cells)
-        .collect();
-    assert!(rows.len() > 1, "there is no table of {heading}");
-    rows
-}
-
-/// The words between backquotes.
-pub(crate) fn quoted(cell: &str) -> Vec<String> {
-    cell.split('`')
-        .skip(1)
-        .step_by(2)
-        .map(str::to_owned)
-        .collect()
-}
-
-pub(crate) fn calling(body: &Value, headers: &[(&str, &str)]) -> Value {
-    let mut event = event("calculator/add.header-form");
-    let oxp_version = event["headers"].as_object_mut().unwrap();
-    oxp_version.remove("oxp-version");
-    for (name, value) in headers {
-        event["headers"][name] = json!(value);
-    }
-    event["body"] = body.to_string().into();
-    event
-}
 
 fn keyed(body: &Value) -> Value {
     calling(body, &[("authorization", &format!("Bearer {KEY}"))])
@@ -79,7 +34,7 @@ fn opentool(body: &Value) -> Value {
     event
 }
 
-pub(crate) fn list() -> Value {
+fn list() -> Value {
     let mut event = keyed(&json!(null));
     event["rawPath"] = json!("/tools");
     event["requestContext"]["http"] = json!({"method": "GET", "path": "/tools"});
@@ -222,13 +177,8 @@ fn is_of_type(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// The literals in a text of code.
-fn quotes_in(text: &str) -> impl Iterator<Item = String> {
-    text.split('"').skip(1).step_by(2).map(str::to_owned)
-}
-
 /// Holds lines to the table: no field that is not in it, each of its type, none that is never
-/// there, and the reasons that it lists.
+/// there, and no reason that is not listed.
 fn assert_documented(lines: &[Value]) {
     let rows = table("field");
     let fields: BTreeMap<String, (String, bool)> = rows
@@ -257,19 +207,9 @@ fn assert_documented(lines: &[Value]) {
     assert!(never.is_empty(), "never there: {never:?}");
     let reasons = table("reason");
     let listed: BTreeSet<_> = reasons.iter().flat_map(|row| quoted(&row[0])).collect();
-    let source = fs::read_to_string(repository("src/rejection.rs")).unwrap();
-    let (_, named) = source.split_once("pub(crate) fn reason(").unwrap();
-    let (named, _) = named.split_once("pub(crate) fn").unwrap();
-    let mut named: BTreeSet<_> = quotes_in(named).collect();
-    for text in crate::template::code() {
-        let ours = text.split_whitespace().collect::<String>();
-        let ours = ours.split("of_ours(").skip(1).map(str::to_owned);
-        named.extend(ours.filter_map(|it| quotes_in(&it[..it.find(',')?]).next()));
-        let timed = text.split("out_of_time(").skip(1).map(str::to_owned);
-        named.extend(timed.filter_map(|it| quotes_in(&it[..it.find(',')?]).next()));
-    }
-    named.insert("failed".into());
-    assert_eq!(listed, named);
+    let said = lines.iter().filter_map(|line| line["reason"].as_str());
+    let said: BTreeSet<_> = said.map(str::to_owned).collect();
+    assert!(said.is_subset(&listed), "{said:?} is not in {listed:?}");
 }
 
 /// Holds metric lines to their format, and to the table.
@@ -313,8 +253,7 @@ async fn the_log_and_the_metrics_are_what_the_tables_say() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
     for (name, value) in [("TWILIO_API_KEY", TWILIO_KEY), ("TOOLS_API_KEY", KEY)] {
-        let created = gate.secrets_manager().create_secret().name(name);
-        created.secret_string(value).send().await.unwrap();
+        gate.put_secret(name, value).await;
     }
     let stub = Stub::start().await;
     let (url, aws) = (stub.url(), gate.url());
@@ -428,96 +367,4 @@ async fn inputs_and_outputs_can_be_seen_locally() {
         assert_eq!(shows("8675000"), is_shown, "{lines:?}");
         assert_eq!(shows(MARK), is_shown, "{lines:?}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_line_says_what_the_caller_got() {
-    let mut command = night();
-    let collector = Collector::start().await;
-    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*collector.url())];
-    let mut platform = Platform::start(&mut command, &[], &environment).await;
-    let huge = "x".repeat(900_000);
-    let longest_id = "x".repeat(256);
-    let calls = [
-        json!({"tool_id": "Night.Fill"}),
-        json!({"tool_id": "Night.Leave"}),
-        json!({"tool_id": "Night.Leave", "call_id": longest_id, "trace_id": huge}),
-        json!({"tool_id": format!("Night.{huge}")}),
-        json!({"tool_id": "Night.Quote"}),
-        json!({"tool_id": "Night.Block"}),
-    ];
-    let events = calls.map(|call| (calling(&call, &[]), LONG));
-    platform.hand_over(&events);
-    let reports = platform.reports(6).await;
-    // All spans are there, also of a tool that cannot be stopped, and none is as long as what
-    // callers have chosen.
-    let spans = collector.spans();
-    let of_calls = spans.iter().filter(|span| span.name != "left behind");
-    assert_eq!(of_calls.count(), 11);
-    let longest = collector.bodies().iter().map(Bytes::len).max();
-    assert!(longest.unwrap() < 5000, "{longest:?}");
-    let blocked = collector.span("execute_tool Night.Block").await;
-    let error = attribute(&blocked.attributes, "error.type");
-    assert_eq!(error.as_deref(), Some("timed_out"));
-    let bodies: Vec<Value> = reports
-        .iter()
-        .map(|(_, answer, _)| serde_json::from_str(answer["body"].as_str().unwrap()).unwrap())
-        .collect();
-    let printed = platform.end();
-    // What callers choose is cut in all lines, not in answers.
-    assert!(printed.iter().all(|line| line.len() < 5000), "too long");
-    assert_eq!(bodies[2]["call_id"], longest_id);
-    let lines: Vec<Value> = printed
-        .iter()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
-    let calls: Vec<_> = lines.iter().filter(|it| it["message"] == "call").collect();
-    // A result that is too large to send is a failure there as well.
-    assert_eq!(bodies[0]["success"], false);
-    assert_eq!(calls[0]["outcome"], "failure");
-    assert_eq!(calls[0]["reason"], "too_large");
-    assert_eq!(calls[5]["reason"], "timed_out");
-    assert!(
-        calls[0]["developer_message"]
-            .as_str()
-            .unwrap()
-            .contains("can be sent")
-    );
-    // An id that was made for a call is in the answer, its line and those of its tool.
-    let of_tool = lines
-        .iter()
-        .find(|it| it["message"] == "a line of the tool");
-    let made = &bodies[1]["call_id"];
-    assert!(made.is_string());
-    assert_eq!(&calls[1]["call_id"], made);
-    assert_eq!(&of_tool.unwrap()["call_id"], made);
-    assert_eq!(calls[2]["call_id"], longest_id);
-    assert_eq!(calls[2]["trace_id"], format!("{}…", &huge[..256]));
-    assert_eq!(calls[3]["reason"], "unknown_tool");
-    assert_eq!(
-        bodies[4]["error"]["developer_message"],
-        "x".repeat(1_000_000)
-    );
-    assert_eq!(calls[4]["developer_message"], format!("{}…", &huge[..4096]));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_goes_away_leaves_a_line() {
-    let mut command = night();
-    command
-        .env("TOOLS_METRICS", "cloudwatch")
-        .env("NO_COLOR", "1");
-    let (running, url) = Running::serving(&mut command);
-    let body = json!({"tool_id": "Night.Sleep", "call_id": "c-1"});
-    let sent = reqwest::Client::new()
-        .post(format!("{url}/tools/call"))
-        .timeout(Duration::from_millis(300))
-        .body(body.to_string());
-    assert!(sent.send().await.unwrap_err().is_timeout());
-    let line = running.line_with("abandoned", 5);
-    for text in ["WARN", "call_id=\"c-1\"", "tool=\"Night.Sleep\""] {
-        assert!(line.contains(text), "{line}");
-    }
-    let metrics: Value = serde_json::from_str(&running.line_with("_aws", 5)).unwrap();
-    assert_eq!(metrics["Calls"], 1);
 }

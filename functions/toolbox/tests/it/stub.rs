@@ -10,12 +10,12 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
     extract::{Path, Request, State},
     response::Response,
     routing::{get, post},
 };
 use serde_json::{Value, json};
+use test_support::answer;
 use toolbox::Endpoints;
 
 /// A running server, stopped when dropped, and what it was asked.
@@ -61,18 +61,7 @@ impl Stub {
 
     /// Every request so far: method, path with query, body.
     pub(crate) fn asked(&self) -> Vec<String> {
-        let asked = self.asked.lock().unwrap().clone();
-        asked
-            .into_iter()
-            .filter(|it| !it.starts_with("TOKEN "))
-            .collect()
-    }
-
-    /// The users' tokens that lists of messages were asked for with.
-    pub(crate) fn tokens(&self) -> Vec<String> {
-        let asked = self.asked.lock().unwrap().clone();
-        let tokens = asked.iter().filter_map(|it| it.strip_prefix("TOKEN "));
-        tokens.map(str::to_owned).collect()
+        self.asked.lock().unwrap().clone()
     }
 }
 
@@ -80,14 +69,6 @@ impl Drop for Stub {
     fn drop(&mut self) {
         self.server.abort();
     }
-}
-
-pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Response {
-    let mut response = Response::builder().status(status);
-    for (name, value) in headers {
-        response = response.header(*name, *value);
-    }
-    response.body(body.into()).unwrap()
 }
 
 fn json_answer(status: u16, body: &Value) -> Response {
@@ -120,9 +101,6 @@ fn bearer(request: &Request) -> Option<&str> {
 async fn list(State(asked): State<Asked>, request: Request) -> Response {
     let url = request.uri().to_string();
     asked.lock().unwrap().push(format!("GET {url}"));
-    if let Some(token) = bearer(&request) {
-        asked.lock().unwrap().push(format!("TOKEN {token}"));
-    }
     if bearer(&request) == Some("expired") {
         return google(401, "authError");
     }

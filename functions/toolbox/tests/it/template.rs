@@ -11,12 +11,12 @@ use std::{
 
 use lambda_tools::Toolkit;
 use serde_json::Value;
-
-use crate::{
+use test_support::{
     aws::Emulator,
+    documents::{quoted, table},
+    installed, isolated,
     lambda::{RUNTIME, event, invoke_on},
-    observed::{quoted, table},
-    support::{installed, isolated, repository},
+    repository,
 };
 
 /// The names of a set, for messages that one can read.
@@ -97,7 +97,7 @@ fn source(folder: &Path) -> Vec<String> {
     texts
 }
 
-pub(crate) fn code() -> Vec<String> {
+fn code() -> Vec<String> {
     let mut texts = source(&repository("src"));
     for folder in fs::read_dir(repository("functions")).unwrap() {
         texts.extend(source(&folder.unwrap().path().join("src")));

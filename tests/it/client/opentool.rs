@@ -1,4 +1,4 @@
-//! The OpenTool client against the compiled program, and its five errors.
+//! The OpenTool client against a program of tools, and its five errors.
 
 use lambda_tools::client::{
     Jwt,
@@ -7,7 +7,9 @@ use lambda_tools::client::{
 use serde_json::{Value, json};
 
 use super::{JSON, Played};
-use crate::support::{Running, toolbox};
+use test_support::Running;
+
+use crate::tools::program;
 
 fn call(name: &str, arguments: Value) -> FunctionCall {
     let Value::Object(arguments) = arguments else {
@@ -18,7 +20,7 @@ fn call(name: &str, arguments: Value) -> FunctionCall {
 
 #[tokio::test]
 async fn version_load_and_call() {
-    let (_running, url) = Running::serving(&mut toolbox());
+    let (_running, url) = Running::serving(&mut program());
     for url in [
         url.clone(),
         format!("{url}/"),
@@ -73,11 +75,12 @@ async fn version_load_and_call() {
     assert_eq!(error.to_json(), json!({"message": error.message()}));
 }
 
+#[cfg(feature = "jwt")]
 #[tokio::test]
 async fn keys_and_tokens_are_shown() {
     const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
     let (_running, url) = Running::serving(
-        toolbox()
+        program()
             .env("TOOLS_AUTH", "api-key,jwt")
             .env("TOOLS_JWT_SECRET", SECRET)
             .env("TOOLS_API_KEY", "key-of-the-client"),

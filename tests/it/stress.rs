@@ -21,10 +21,7 @@ use lambda_tools::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    aws::Emulator,
-    support::{Running, function, installed, repository},
-};
+use test_support::{Running, aws::Emulator, function, installed, repository};
 
 /// How many processes are killed at most, so that the test ends.
 const KILLS: usize = 6;
@@ -261,7 +258,7 @@ async fn the_published_client_that_loses_patience_has_one_effect() {
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     let run = move || {
         Command::new(installed("python"))
-            .arg(repository("functions/toolbox/tests/oxp_retries.py"))
+            .arg(repository("tests/it/oxp_retries.py"))
             .arg(url)
             .output()
     };

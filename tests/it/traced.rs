@@ -2,39 +2,22 @@
 
 use std::{
     collections::BTreeSet,
-    process::Command,
     time::{Duration, Instant},
 };
 
-use lambda_tools::serve;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use serde_json::{Value, json};
+use test_support::{
+    Running,
+    documents::{quoted, table},
+    lambda::{LONG, Platform, X_RAY, calling, event, request_id},
+};
 
 use crate::{
     collector::{Collector, attribute},
-    lambda::{Platform, event, request_id},
     night::night,
-    observed::{LONG, X_RAY, calling, list, quoted, table},
-    support::{Running, function, isolated, runs_as_function},
+    tools::program,
 };
-
-/// Not a test by itself: the toolbox with the features that this program is built with, which the
-/// program `toolbox` need not be.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "is started by other tests"]
-async fn exporting_toolbox() {
-    if runs_as_function() {
-        let tools = toolbox::tools(toolbox::Endpoints::from_env());
-        if let Err(error) = serve(toolbox::server(tools).unwrap()).await {
-            eprintln!("{error}");
-            std::process::exit(1);
-        }
-    }
-}
-
-pub(crate) fn exporting() -> Command {
-    isolated(function("traced::exporting_toolbox"))
-}
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -92,7 +75,7 @@ async fn spans_have_the_callers_trace() {
             "invalid_tool_id",
         ),
     ];
-    let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
+    let mut platform = Platform::start(&mut program(), &[], &environment).await;
     let mut before = 0;
     for (event, trace, parent, wrong) in &cases {
         platform.hand_over(&[(event.clone(), LONG)]);
@@ -186,6 +169,14 @@ fn assert_attributes_documented(spans: &[Span]) {
     assert!(never.is_empty(), "never there: {never:?}");
 }
 
+fn list() -> Value {
+    let mut event = calling(&json!(null), &[]);
+    event["rawPath"] = json!("/tools");
+    event["requestContext"]["http"] = json!({"method": "GET", "path": "/tools"});
+    event.as_object_mut().unwrap().remove("body");
+    event
+}
+
 #[tokio::test]
 async fn a_collector_that_does_not_answer_costs_a_second() {
     let collector = Collector::start().await;
@@ -198,7 +189,7 @@ async fn a_collector_that_does_not_answer_costs_a_second() {
         ("http://127.0.0.1:9", LONG, 500),
     ] {
         let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)];
-        let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
+        let mut platform = Platform::start(&mut program(), &[], &environment).await;
         platform.hand_over(&[(list(), LONG)]);
         platform.reports(1).await;
         let begun = Instant::now();
@@ -220,7 +211,7 @@ async fn spans_that_were_not_taken_are_sent_with_the_next() {
     let collector = Collector::start().await;
     let url = format!("{}/late", collector.url());
     let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
-    let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
+    let mut platform = Platform::start(&mut program(), &[], &environment).await;
     for spans in [0, 4] {
         platform.hand_over(&[(event("calculator/add.header-form"), LONG)]);
         platform.reports(1).await;
@@ -233,7 +224,7 @@ async fn spans_that_are_refused_are_sent_once_more() {
     let collector = Collector::start().await;
     let url = format!("{}/refuses", collector.url());
     let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
-    let mut platform = Platform::start(&mut exporting(), &[], &environment).await;
+    let mut platform = Platform::start(&mut program(), &[], &environment).await;
     let mut before = 0;
     for sent in [2, 4, 4, 4] {
         platform.hand_over(&[(event("calculator/add.header-form"), LONG)]);
@@ -246,7 +237,7 @@ async fn spans_that_are_refused_are_sent_once_more() {
 
 #[tokio::test]
 async fn a_protocol_that_is_not_spoken_ends_the_start() {
-    let output = exporting()
+    let output = program()
         .env("PORT", "0")
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
         .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")

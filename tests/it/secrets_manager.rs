@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use aws_sdk_secretsmanager::{Client, primitives::Blob};
 use axum::{Router, body::Body};
 use lambda_tools::{
     Auth, Context, Failure, Server, Tool, Toolkit,
@@ -14,26 +13,15 @@ use lambda_tools::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use test_support::{
+    aws::{Emulator, Gate},
+    function,
+    lambda::{event, invoke_on},
+    runs_as_function,
+};
 use tower::ServiceExt;
 
-use crate::{
-    aws::{Emulator, Gate},
-    lambda::{LAMBDA, event, invoke, invoke_on},
-    leaks::token,
-    servers::TWILIO_KEY,
-    stub::Stub,
-    support::{Running, function, runs_as_function, toolbox},
-};
-
-async fn put(client: &Client, name: &str, value: &str) {
-    let created = client.create_secret().name(name).secret_string(value);
-    created.send().await.unwrap();
-}
-
-async fn change(client: &Client, name: &str, value: &str) {
-    let changed = client.put_secret_value().secret_id(name);
-    changed.secret_string(value).send().await.unwrap();
-}
+use crate::aws::secrets_manager;
 
 /// A tool that tells its secrets, which no real one should.
 fn teller(id: &'static str, secrets: &[&str]) -> Tool {
@@ -90,17 +78,16 @@ fn actions(gate: &Gate) -> Vec<String> {
 async fn secrets_are_found_by_id_by_prefix_and_inside_json() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
-    let client = gate.secrets_manager();
-    put(&client, "KEY", "of its own name").await;
-    put(&client, "prod/KEY", "behind a prefix").await;
+    let client = secrets_manager(&gate);
+    gate.put_secret("KEY", "of its own name").await;
+    gate.put_secret("prod/KEY", "behind a prefix").await;
     let inside = json!({"KEY": "inside", "PORT": 5432, "NESTED": {"a": [1]}, "NONE": null});
-    put(&client, "prod/tools", &inside.to_string()).await;
-    put(&client, "prod/no-json", "{").await;
-    put(&client, "prod/list", "[]").await;
-    let bytes = |bytes: &[u8]| Blob::new(bytes);
-    for (name, value) in [("BYTES", bytes(b"text")), ("NO_TEXT", bytes(&[0xff, 0xfe]))] {
-        let created = client.create_secret().name(name).secret_binary(value);
-        created.send().await.unwrap();
+    gate.put_secret("prod/tools", &inside.to_string()).await;
+    gate.put_secret("prod/no-json", "{").await;
+    gate.put_secret("prod/list", "[]").await;
+    // Bytes that are text, and bytes that are not.
+    for (name, value) in [("BYTES", "dGV4dA=="), ("NO_TEXT", "//4=")] {
+        gate.put_binary_secret(name, value).await;
     }
     gate.asked();
     let store = || SecretsManager::new().client(client.clone());
@@ -180,10 +167,10 @@ async fn secrets_are_found_by_id_by_prefix_and_inside_json() {
 async fn a_cold_cache_costs_one_request_for_twenty_ids() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
-    let client = gate.secrets_manager();
+    let client = secrets_manager(&gate);
     let ids: Vec<String> = (0..40).map(|i| format!("ID_{i}")).collect();
     for id in &ids {
-        put(&client, id, &format!("value of {id}")).await;
+        gate.put_secret(id, &format!("value of {id}")).await;
     }
     gate.asked();
     let tools = ids.chunks(2).enumerate().map(|(i, ids)| {
@@ -216,8 +203,8 @@ async fn a_cold_cache_costs_one_request_for_twenty_ids() {
 async fn a_rotation_is_seen_after_the_time_to_live_and_at_once_after_a_refusal() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
-    let client = gate.secrets_manager();
-    put(&client, "KEY", "old").await;
+    let client = secrets_manager(&gate);
+    gate.put_secret("KEY", "old").await;
     let secrets = || Secrets::from_store(SecretsManager::new().client(client.clone()));
     let time = Duration::from_millis(700);
     let router_of_teller = router(
@@ -225,27 +212,10 @@ async fn a_rotation_is_seen_after_the_time_to_live_and_at_once_after_a_refusal()
         secrets().cache_for(time),
     );
     assert_eq!(told(&router_of_teller, "T.T").await, json!(["old"]));
-    change(&client, "KEY", "new").await;
+    gate.change_secret("KEY", "new").await;
     assert_eq!(told(&router_of_teller, "T.T").await, json!(["old"]));
     tokio::time::sleep(time).await;
     assert_eq!(told(&router_of_teller, "T.T").await, json!(["new"]));
-
-    // Twilio's key is changed there and here; the cache would know in five minutes.
-    let stub = Stub::start().await;
-    let old = TWILIO_KEY.replace("auth-token", "old-token");
-    put(&client, "TWILIO_API_KEY", &old).await;
-    let mut tools = toolbox::tools(stub.endpoints());
-    tools.push(teller("T.T@1.0.0", &["TWILIO_API_KEY"]));
-    let router = router(tools, secrets());
-    assert_eq!(told(&router, "T.T").await, json!([old]));
-    change(&client, "TWILIO_API_KEY", TWILIO_KEY).await;
-    gate.asked();
-    let sms = json!({"tool_id": "SMS.Send", "input": {"to": "+15005550010", "message": "Hi"}});
-    for asked in [1, 0] {
-        let (_, answer) = call(&router, &sms).await;
-        assert_eq!(answer["value"]["status"], "sent", "{answer}");
-        assert_eq!(gate.asked().len(), asked, "what was read again is kept");
-    }
 }
 
 #[tokio::test]
@@ -253,8 +223,8 @@ async fn a_rotation_is_seen_after_the_time_to_live_and_at_once_after_a_refusal()
 async fn errors_are_told_apart() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
-    let client = gate.secrets_manager();
-    put(&client, "tools", "{}").await;
+    let client = secrets_manager(&gate);
+    gate.put_secret("tools", "{}").await;
     let each = || SecretsManager::new().client(client.clone()).prefix("prod/");
     let json = || SecretsManager::new().client(client.clone()).json("tools");
     let says = async |store: SecretsManager| {
@@ -339,8 +309,8 @@ async fn errors_are_told_apart() {
 async fn without_the_store_calls_go_on_with_what_is_cached() {
     let mut emulator = Emulator::start().await;
     let gate = emulator.gate().await;
-    let client = gate.secrets_manager();
-    put(&client, "KEY", "value").await;
+    let client = secrets_manager(&gate);
+    gate.put_secret("KEY", "value").await;
     let time = Duration::from_millis(200);
     let secrets = || Secrets::from_store(SecretsManager::new().client(client.clone()));
     let tools = || vec![teller("T.T@1.0.0", &["KEY"])];
@@ -357,76 +327,18 @@ async fn without_the_store_calls_go_on_with_what_is_cached() {
     assert!(begun.elapsed() < Duration::from_secs(7));
 }
 
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn the_function_reads_its_keys_and_its_tools_secrets_there() {
-    let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    let client = gate.secrets_manager();
-    put(&client, "prod/TWILIO_API_KEY", TWILIO_KEY).await;
-    put(&client, "prod/TOOLS_API_KEY", "key-of-today\n").await;
-    let jwt = "jwt-secret-of-today-0123456789abcdef";
-    put(&client, "prod/TOOLS_JWT_SECRET", jwt).await;
-    gate.asked();
-    let stub = Stub::start().await;
-    let with_key = |name: &str| (event(name), Some(Duration::from_secs(20)));
-    let mut sms = event("secrets/stored/sms.header-form");
-    sms["headers"]["oxp-api-key"] = "key-of-today".into();
-    let mut signed = event("jwt/valid");
-    signed["headers"]["authorization"] = format!("Bearer {}", token(jwt)).into();
-    let events = [
-        (sms, Some(Duration::from_secs(20))),
-        (signed, Some(Duration::from_secs(20))),
-        with_key("authentication/bearer"),
-        with_key("authentication/wrong-key"),
-        // Expired long ago by the clock of this machine.
-        with_key("jwt/valid"),
-    ];
-    let environment = [
-        ("AWS_ENDPOINT_URL", &*gate.url()),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
-        ("TOOLS_AUTH", "api-key, jwt"),
-        ("TOOLS_SECRETS", "secrets-manager"),
-        ("TOOLS_SECRETS_PREFIX", "prod/"),
-        ("TWILIO_URL", &*stub.url()),
-    ];
-    let reports = invoke(&events, &environment).await;
-    let statuses = reports
-        .iter()
-        .map(|(_, answer, _)| answer["statusCode"].clone());
-    assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 200, 401, 401]);
-    let body: Value = serde_json::from_str(reports[0].1["body"].as_str().unwrap()).unwrap();
-    assert_eq!(body["value"]["status"], "sent", "{body}");
-    assert_eq!(actions(&gate), ["BatchGetSecretValue"], "all at once");
-
-    // Nothing that hands out events is there, and the secrets are read all the same.
-    let mut command = toolbox();
-    command
-        .envs(environment)
-        .envs(LAMBDA)
-        .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9");
-    let _running = Running::start(&mut command);
-    let ends = Instant::now() + Duration::from_secs(10);
-    let mut asked = Vec::new();
-    while asked.is_empty() {
-        assert!(
-            Instant::now() < ends,
-            "nothing is read before the first event"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        asked = actions(&gate);
-    }
-    assert_eq!(asked, ["BatchGetSecretValue"]);
-}
-
 /// Not a test by itself: a function none of whose tools has secrets, run by the next test.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "is started by the test below"]
 async fn calculator_function() {
     if runs_as_function() {
-        let toolkit = Toolkit::new(toolbox::calculator::tools()).unwrap();
+        async fn add(_: Value) -> Result<Value, Failure> {
+            Ok(json!(15))
+        }
+
+        let object = json!({"type": "object"});
+        let add = Tool::dynamic("Calculator.Add@1.0.0", "Adds.", object, json!({}), add);
+        let toolkit = Toolkit::new([add.idempotent()]).unwrap();
         lambda_tools::serve(toolkit).await.unwrap();
     }
 }
@@ -451,35 +363,4 @@ async fn stores_that_nobody_needs_are_not_asked() {
     let (reports, _) = invoke_on(&mut function, &events, &environment).await;
     assert_eq!(reports[0].1["statusCode"], 200);
     assert_eq!(actions(&gate), [""; 0]);
-}
-
-#[tokio::test]
-async fn a_store_that_hangs_does_not_cost_the_answer() {
-    // Takes connections and says nothing.
-    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", silent.local_addr().unwrap());
-    let environment = [
-        ("AWS_ENDPOINT_URL", &*url),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
-        ("TOOLS_SECRETS", "secrets-manager"),
-        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
-    ];
-    let short = Some(Duration::from_millis(900));
-    let with_key = (event("authentication/key"), short);
-    let sms = (event("secrets/stored/sms.header-form"), short);
-    let ring = (event("doorbell/ring.header-form"), short);
-    for (auth, calls, asks) in [
-        ("none", "none", sms),
-        ("api-key", "none", with_key),
-        ("none", "dynamodb", ring),
-    ] {
-        let choices = [("TOOLS_AUTH", auth), ("TOOLS_IDEMPOTENCY", calls)];
-        let environment = [&environment[..], &choices].concat();
-        let (_, answer, is_in_time) = invoke(&[asks], &environment).await.remove(0);
-        assert!(is_in_time, "{auth}");
-        assert_eq!(answer["statusCode"], 400, "{answer}");
-        assert_eq!(answer["headers"]["retry-after"], "1", "{answer}");
-    }
 }

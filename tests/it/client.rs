@@ -1,4 +1,4 @@
-//! The crate's own clients: against the compiled program, through recordings of what they say, and
+//! The crate's own clients: against a program of tools, through recordings of what they say, and
 //! against servers that misbehave.
 
 mod agent;
@@ -22,7 +22,7 @@ use axum::{
     response::Response,
 };
 
-use crate::stub::answer;
+use test_support::answer;
 
 /// What a played server was asked.
 #[derive(Clone, Debug)]

@@ -11,15 +11,15 @@ use lambda_tools::{
     testing,
 };
 use serde_json::json;
-use toolbox::Endpoints;
+use test_support::Running;
 
-use crate::support::{Running, toolbox};
+use crate::tools::{program, server};
 
 #[tokio::test]
 async fn what_the_clients_say_can_be_replayed() {
     let folder = std::env::temp_dir().join(format!("clients-{}", std::process::id()));
     let (running, url) = Running::serving(
-        toolbox()
+        program()
             .env("RECORD_EVENTS", &folder)
             .env("TOOLS_SECRETS", "none")
             .env("TOOLS_IDEMPOTENCY", "none"),
@@ -48,7 +48,7 @@ async fn what_the_clients_say_can_be_replayed() {
     drop(running);
     let recorded = std::fs::read_dir(&folder).unwrap().count();
     assert_eq!(recorded, 2 * (3 * 6 + 4), "each with its expected answer");
-    let server = toolbox::server(toolbox::tools(Endpoints::default())).unwrap();
+    let server = server();
     testing::replay(&folder, server.secrets(Secrets::none())).await;
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use lambda_tools::Auth;
 
-use super::{
-    Served, assert_value, call, challenge_in,
-    openid::{Act, Browser, OpenId, Page, form_in},
-    serve, serve_as, serve_with, status,
-};
+use test_support::openid::{Act, Browser, OpenId, Page, form_in};
+
+use super::{Served, assert_value, call, challenge_in, serve, serve_as, serve_with, status};
 
 /// A browser that has allowed access, and the URL to which the provider sends it back.
 async fn on_the_way_back(served: &Served, user: &str, login: &str) -> (Browser, String) {

@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{
+use test_support::{
+    function,
     lambda::{Platform, event},
-    support::{function, runs_as_function},
+    runs_as_function,
 };
 
 const AT_ONCE: usize = 64;

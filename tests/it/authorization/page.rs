@@ -4,16 +4,14 @@ use std::process::Command;
 
 use lambda_tools::client::oxp::Challenge;
 use serde_json::Value;
-
-use super::{
-    KEY, call, challenge_in, client_of,
+use test_support::{
+    Running,
     openid::{OpenId, SCOPE},
-    serve, status,
+    repository,
 };
-use crate::{
-    stub::Stub,
-    support::{Running, repository, toolbox},
-};
+
+use super::{KEY, call, challenge_in, client_of, serve, status};
+use crate::tools::program;
 
 /// Opens a challenge in Chromium and returns its report of the last page. Fails where the page
 /// requests anything from another address.
@@ -51,14 +49,12 @@ async fn chromium(challenge: &Challenge, action: &str) -> Value {
 #[ignore = "needs npm's oidc-provider and Chromium; run tests/all"]
 async fn chromium_logs_in_and_allows() {
     let openid = OpenId::start();
-    let stub = Stub::start().await;
     let (_running, url) = Running::serving(
-        toolbox()
+        program()
             .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
             .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
             .env("TOOLS_AUTHORIZATION_KEY", KEY)
-            .env("TOOLS_GOOGLE_ISSUER", &openid.url)
-            .env("GMAIL_URL", stub.url()),
+            .env("TOOLS_GOOGLE_ISSUER", &openid.url),
     );
     openid.allow_redirects_to(&url).await;
     let client = client_of(&url);

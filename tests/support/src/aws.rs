@@ -10,13 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
-};
-use aws_sdk_secretsmanager::{
-    Client, Config,
-    config::{BehaviorVersion, Credentials, Region},
-};
 use axum::{
     Router,
     body::Body,
@@ -25,22 +18,22 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Running, installed};
+use crate::{Running, installed};
 
 /// moto, stopped when dropped.
-pub(crate) struct Emulator {
+pub struct Emulator {
     running: Running,
     url: String,
 }
 
 impl Emulator {
     /// Fails where moto is not installed or does not listen.
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         Self::start_with(&[]).await
     }
 
     /// With the policies that AWS has made, which deployments refer to and which take time to load.
-    pub(crate) async fn with_policies() -> Self {
+    pub async fn with_policies() -> Self {
         Self::start_with(&[("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")]).await
     }
 
@@ -63,17 +56,19 @@ impl Emulator {
         Self { running, url }
     }
 
-    pub(crate) fn url(&self) -> &str {
+    /// Where it listens.
+    pub fn url(&self) -> &str {
         &self.url
     }
 
-    pub(crate) fn stop(&mut self) {
+    /// Stops it while others still talk to it.
+    pub fn stop(&mut self) {
         self.running.signal("KILL");
         assert!(self.running.has_ended_within(10));
     }
 
     /// A gate before it.
-    pub(crate) async fn gate(&self) -> Gate {
+    pub async fn gate(&self) -> Gate {
         let state = Arc::new(GateState {
             behind: self.url.clone(),
             asked: Mutex::default(),
@@ -93,7 +88,7 @@ impl Emulator {
 }
 
 /// A server that passes requests on.
-pub(crate) struct Gate {
+pub struct Gate {
     address: SocketAddr,
     state: Arc<GateState>,
     server: tokio::task::JoinHandle<()>,
@@ -108,72 +103,95 @@ struct GateState {
 }
 
 impl Gate {
-    pub(crate) fn url(&self) -> String {
+    /// Where it listens.
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Answers itself from now on.
-    pub(crate) fn refuse(&self, status: u16, code: &str, message: &str) {
+    pub fn refuse(&self, status: u16, code: &str, message: &str) {
         let body = json!({"__type": code, "Message": message});
         self.answer(status, body);
     }
 
-    pub(crate) fn answer(&self, status: u16, body: Value) {
+    /// The same with a body of one's own.
+    pub fn answer(&self, status: u16, body: Value) {
         *self.state.refusal.lock().unwrap() = Some((status, body));
     }
 
     /// Passes on again.
-    pub(crate) fn open(&self) {
+    pub fn open(&self) {
         *self.state.refusal.lock().unwrap() = None;
     }
 
     /// The actions asked for since the last time.
-    pub(crate) fn asked(&self) -> Vec<(String, Value)> {
+    pub fn asked(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.state.asked.lock().unwrap())
     }
 
-    pub(crate) fn secrets_manager(&self) -> Client {
-        let config = Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-            .endpoint_url(self.url())
-            .build();
-        Client::from_conf(config)
-    }
-}
-
-impl Gate {
     /// Passes the next request on and loses the answer to it.
-    pub(crate) fn lose_an_answer(&self) {
+    pub fn lose_an_answer(&self) {
         self.state.loses.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
-        let config = aws_sdk_dynamodb::Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-            .endpoint_url(self.url())
-            .build();
-        aws_sdk_dynamodb::Client::from_conf(config)
+    /// Asks what is behind, past everything that this gate does. The clients of AWS are part of
+    /// what is tested, so that tests do not use them to prepare and to look.
+    async fn ask(&self, action: &str, body: Value) -> Value {
+        let service = match action.split('_').next() {
+            Some("DynamoDB") => "dynamodb",
+            _ => "secretsmanager",
+        };
+        let credential = format!("test/20260101/us-east-1/{service}/aws4_request");
+        let asked = reqwest::Client::new()
+            .post(&self.state.behind)
+            .header("x-amz-target", action)
+            .header("content-type", "application/x-amz-json-1.1")
+            .header(
+                "authorization",
+                format!("AWS4-HMAC-SHA256 Credential={credential}"),
+            )
+            .body(body.to_string());
+        let answer = asked.send().await.unwrap();
+        let status = answer.status();
+        let body = answer.text().await.unwrap();
+        assert!(status.is_success(), "{action}: {status} {body}");
+        serde_json::from_str(&body).unwrap()
     }
 
-    /// Makes the table that calls are remembered in.
-    pub(crate) async fn make_table(&self, name: &str) {
-        let id = AttributeDefinition::builder()
-            .attribute_name("id")
-            .attribute_type(ScalarAttributeType::S);
-        let key = KeySchemaElement::builder()
-            .attribute_name("id")
-            .key_type(KeyType::Hash);
-        let table = self.dynamodb().create_table().table_name(name);
-        let table = table
-            .attribute_definitions(id.build().unwrap())
-            .key_schema(key.build().unwrap())
-            .billing_mode(BillingMode::PayPerRequest);
-        table.send().await.unwrap();
-        self.asked();
+    /// Makes a secret.
+    pub async fn put_secret(&self, name: &str, value: &str) {
+        let secret = json!({"Name": name, "SecretString": value});
+        self.ask("secretsmanager.CreateSecret", secret).await;
+    }
+
+    /// Makes a secret that is no text; in base64.
+    pub async fn put_binary_secret(&self, name: &str, value: &str) {
+        let secret = json!({"Name": name, "SecretBinary": value});
+        self.ask("secretsmanager.CreateSecret", secret).await;
+    }
+
+    /// Gives a secret another value.
+    pub async fn change_secret(&self, name: &str, value: &str) {
+        let secret = json!({"SecretId": name, "SecretString": value});
+        self.ask("secretsmanager.PutSecretValue", secret).await;
+    }
+
+    /// Makes a table as the template does.
+    pub async fn make_table(&self, name: &str) {
+        let table = json!({
+            "TableName": name,
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        self.ask("DynamoDB_20120810.CreateTable", table).await;
+    }
+
+    /// All items of a table.
+    pub async fn items(&self, table: &str) -> Vec<Value> {
+        let table = json!({"TableName": table});
+        let found = self.ask("DynamoDB_20120810.Scan", table).await;
+        found["Items"].as_array().unwrap().clone()
     }
 }
 

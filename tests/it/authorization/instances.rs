@@ -7,17 +7,15 @@ use std::{
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
-
-use super::{
-    KEY, call, challenge_in, client_of,
-    openid::{Act, Browser, OpenId},
-    status,
-};
-use crate::{
+use test_support::{
+    Running,
     aws::Emulator,
-    stub::Stub,
-    support::{Running, toolbox},
+    marks::Scratch,
+    openid::{Act, Browser, OpenId},
 };
+
+use super::{KEY, call, challenge_in, client_of, status};
+use crate::tools::program;
 
 const TABLE: &str = "grants";
 
@@ -26,22 +24,9 @@ struct Instance {
     url: String,
 }
 
-/// A process whose users come in through the public URL, which is another instance's if given.
-fn instance(openid: &OpenId, gmail: &str, dynamodb: &str, public_url: Option<&str>) -> Instance {
-    instance_with(openid, gmail, dynamodb, |command| {
-        if let Some(url) = public_url {
-            command.env("TOOLS_PUBLIC_URL", url);
-        }
-    })
-}
-
-fn instance_with(
-    openid: &OpenId,
-    gmail: &str,
-    dynamodb: &str,
-    change: impl FnOnce(&mut Command),
-) -> Instance {
-    let mut command = toolbox();
+/// A process that keeps its grants in the table.
+fn instance_with(openid: &OpenId, dynamodb: &str, change: impl FnOnce(&mut Command)) -> Instance {
+    let mut command = program();
     command
         .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
         .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
@@ -53,7 +38,6 @@ fn instance_with(
         .env("AWS_SECRET_ACCESS_KEY", "test")
         .env("AWS_REGION", "us-east-1")
         .env("RUST_LOG", "trace")
-        .env("GMAIL_URL", gmail)
         .stderr(Stdio::null());
     change(&mut command);
     let (running, url) = Running::serving(&mut command);
@@ -71,9 +55,17 @@ async fn one_instance_begins_and_another_finishes() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
     gate.make_table(TABLE).await;
-    let stub = Stub::start().await;
-    let second = instance(&openid, &stub.url(), &gate.url(), None);
-    let first = instance(&openid, &stub.url(), &gate.url(), Some(&second.url));
+    let tokens = Scratch::new("tokens");
+    let with_tokens = |public_url: Option<&str>| {
+        instance_with(&openid, &gate.url(), |command| {
+            command.env("TOKENS", &tokens.0);
+            if let Some(url) = public_url {
+                command.env("TOOLS_PUBLIC_URL", url);
+            }
+        })
+    };
+    let second = with_tokens(None);
+    let first = with_tokens(Some(&second.url));
     openid.allow_redirects_to(&second.url).await;
     let (one, other) = (client_of(&first.url), client_of(&second.url));
 
@@ -101,7 +93,10 @@ async fn one_instance_begins_and_another_finishes() {
     });
     let mut answered = 0;
     for done in calls.collect::<Vec<_>>() {
-        answered += u32::from(done.await.unwrap().value().is_some());
+        let outcome = done.await.unwrap();
+        let shown = format!("{outcome:?}");
+        assert!(outcome.value().is_some(), "{shown}");
+        answered += 1;
     }
     assert_eq!(answered, 12);
     let (refreshed, refused) = openid.asked_for("refresh_token").await;
@@ -124,24 +119,20 @@ async fn one_instance_begins_and_another_finishes() {
         KEY.to_owned(),
         "toolbox-secret".to_owned(),
     ];
-    let tokens = stub.tokens();
-    assert!(tokens.len() > 1, "Gmail was asked with tokens");
-    marks.extend(tokens);
+    let tokens = tokens.text();
+    assert!(tokens.lines().count() > 1, "tools had tokens");
+    marks.extend(tokens.lines().map(str::to_owned));
     // Nothing of it in the table, not even for whom it is.
-    let items = gate
-        .dynamodb()
-        .scan()
-        .table_name(TABLE)
-        .send()
-        .await
-        .unwrap();
+    let items = gate.items(TABLE).await;
     // What every version reads and writes: with a version, nobody writes over another's change.
-    for item in items.items() {
-        assert!(item["version"].as_n().unwrap().parse::<u64>().is_ok());
-        assert!(item["expires_at"].is_n() && item["key_id"].is_s() && item["sealed"].is_b());
-        assert_eq!(item.len(), 5, "{item:?}");
+    for item in &items {
+        assert!(item["version"]["N"].as_str().unwrap().parse::<u64>().is_ok());
+        for (name, kind) in [("expires_at", "N"), ("key_id", "S"), ("sealed", "B")] {
+            assert!(item[name][kind].is_string(), "{item}");
+        }
+        assert_eq!(item.as_object().unwrap().len(), 5, "{item}");
     }
-    let items = format!("{:?}", items.items());
+    let items = format!("{items:?}");
     assert!(items.contains("challenge#") && items.contains("grant#"));
     for mark in marks
         .iter()
@@ -169,8 +160,7 @@ async fn a_table_that_is_down_is_said_and_passes() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
     gate.make_table(TABLE).await;
-    let stub = Stub::start().await;
-    let instance = instance(&openid, &stub.url(), &gate.url(), None);
+    let instance = instance_with(&openid, &gate.url(), |_| ());
     openid.allow_redirects_to(&instance.url).await;
     let client = client_of(&instance.url);
     let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);
@@ -195,9 +185,8 @@ async fn keys_can_be_rotated() {
     let emulator = Emulator::start().await;
     let gate = emulator.gate().await;
     gate.make_table(TABLE).await;
-    let stub = Stub::start().await;
     let with_keys = |keys: &str| {
-        instance_with(&openid, &stub.url(), &gate.url(), |command| {
+        instance_with(&openid, &gate.url(), |command| {
             command
                 .env("OLD_KEY", KEY)
                 .env("NEW_KEY", "another-key-of-this-server-0123456789")
@@ -214,7 +203,7 @@ async fn keys_can_be_rotated() {
         .follow(&challenge.url, Act::Allow)
         .await;
     // As the version before has numbered them: by microseconds since 1970.
-    let client = gate.dynamodb();
+    let client = crate::aws::dynamodb(&gate);
     let items = client.scan().table_name(TABLE).send().await.unwrap();
     for mut item in items.items().to_vec() {
         let version = AttributeValue::N("1696507200000000".to_owned());

@@ -8,23 +8,26 @@ use std::{
 use reqwest::{Response, Url, redirect::Policy};
 use serde_json::Value;
 
-use crate::support::{Running, repository};
+use crate::{Running, repository};
 
 /// What Gmail's tool needs as well.
-pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/gmail.readonly";
+pub const SCOPE: &str = "https://www.googleapis.com/auth/gmail.readonly";
 
 /// A running provider, stopped when dropped.
-pub(super) struct OpenId {
-    pub(super) url: String,
+pub struct OpenId {
+    /// Where it listens, which is its issuer.
+    pub url: String,
     _running: Running,
 }
 
 impl OpenId {
-    pub(super) fn start() -> Self {
+    /// As it is without settings.
+    pub fn start() -> Self {
         Self::with(&[])
     }
 
-    pub(super) fn with(settings: &[(&str, &str)]) -> Self {
+    /// With settings of `oidc_provider.mjs`.
+    pub fn with(settings: &[(&str, &str)]) -> Self {
         let script = repository("target/openid/oidc_provider.mjs");
         let installed = repository("target/openid/node_modules/oidc-provider").exists();
         assert!(
@@ -48,19 +51,19 @@ impl OpenId {
     }
 
     /// Registers a server's redirect URI.
-    pub(super) async fn allow_redirects_to(&self, server: &str) {
+    pub async fn allow_redirects_to(&self, server: &str) {
         let uri = format!("{server}/authorization/google/callback");
         self.ask("redirect_uri", &[("uri", &uri)]).await;
     }
 
     /// Takes back everything that a user has allowed.
-    pub(super) async fn revoke(&self, user: &str) {
+    pub async fn revoke(&self, user: &str) {
         let answer = self.ask("revoke", &[("user", user)]).await;
         assert!(answer["revoked"].as_u64().unwrap() > 0);
     }
 
     /// How many requests for tokens of this kind went well, and how many did not.
-    pub(super) async fn asked_for(&self, grant: &str) -> (u64, u64) {
+    pub async fn asked_for(&self, grant: &str) -> (u64, u64) {
         let stats = self.ask("stats", &[]).await;
         let count = |what: &str| stats[grant][what].as_u64().unwrap_or_default();
         (count("ok"), count("failed"))
@@ -74,27 +77,33 @@ impl OpenId {
 
 /// What a user does on the provider's pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
+pub enum Act {
+    /// Logs in and says yes.
     Allow,
+    /// Logs in and says no.
     Deny,
 }
 
 /// A user's browser, with cookies of its own.
-pub(super) struct Browser {
+pub struct Browser {
     client: reqwest::Client,
     user: String,
 }
 
 /// A page, or a redirect that was not followed.
 #[derive(Debug)]
-pub(super) struct Page {
-    pub(super) status: u16,
-    pub(super) headers: HashMap<String, String>,
-    pub(super) body: String,
+pub struct Page {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: HashMap<String, String>,
+    /// Its text.
+    pub body: String,
 }
 
 impl Browser {
-    pub(super) fn of(user: &str) -> Self {
+    /// Of a user who logs in with this name.
+    pub fn of(user: &str) -> Self {
         let client = reqwest::Client::builder()
             .cookie_store(true)
             .redirect(Policy::none())
@@ -105,12 +114,13 @@ impl Browser {
         }
     }
 
-    pub(super) async fn get(&self, url: &str) -> Page {
+    /// Opens a page.
+    pub async fn get(&self, url: &str) -> Page {
         page_of(self.client.get(url).send().await.unwrap()).await
     }
 
     /// Opens a challenge's page and presses its button.
-    pub(super) async fn start(&self, url: &str) -> Page {
+    pub async fn start(&self, url: &str) -> Page {
         let page = self.get(url).await;
         let form = form_in(&page.body).unwrap_or_else(|| panic!("{url} {page:?}"));
         let sent = self.client.post(url).form(&[("form", form)]).send();
@@ -118,13 +128,13 @@ impl Browser {
     }
 
     /// Follows a link to its end.
-    pub(super) async fn follow(&self, url: &str, act: Act) -> Page {
+    pub async fn follow(&self, url: &str, act: Act) -> Page {
         let callback = self.follow_to_callback(url, act).await;
         self.get(callback.as_str()).await
     }
 
     /// Follows a link until the provider sends the browser back; returns where to.
-    pub(super) async fn follow_to_callback(&self, url: &str, act: Act) -> Url {
+    pub async fn follow_to_callback(&self, url: &str, act: Act) -> Url {
         let mut url: Url = url.parse().unwrap();
         let mut response = self.client.get(url.clone()).send().await.unwrap();
         for _ in 0..12 {
@@ -160,7 +170,7 @@ impl Browser {
 }
 
 /// The value that the form on our own page submits.
-pub(super) fn form_in(page: &str) -> Option<&str> {
+pub fn form_in(page: &str) -> Option<&str> {
     let (_, field) = page.split_once("name=\"form\" value=\"")?;
     Some(field.split_once('"')?.0)
 }

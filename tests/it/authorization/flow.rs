@@ -12,18 +12,13 @@ use lambda_tools::{
         oxp::{Call, Decision, Outcome},
     },
 };
-use serde_json::{Map, json};
+use serde_json::Map;
+use test_support::openid::{Act, Browser, OpenId};
 
 use super::{
-    JWT_SECRET, KEY, Served, assert_value, call, challenge_in, client_of, missing_in,
-    openid::{Act, Browser, OpenId},
-    serve, serve_as, serve_with, status,
+    JWT_SECRET, Served, assert_value, call, challenge_in, missing_in, serve, serve_as, serve_with,
+    status,
 };
-use crate::{
-    stub::Stub,
-    support::{Running, toolbox},
-};
-
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
 async fn a_user_allows_once_and_calls_succeed() {
@@ -302,33 +297,4 @@ async fn a_provider_that_is_down_is_no_failed_challenge() {
     let page = Browser::of("alice").start(&challenge.url).await;
     assert_eq!(page.status, 503, "{page:?}");
     assert_eq!(status(&challenge).await, "pending");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn gmail_works_with_three_variables() {
-    let openid = OpenId::start();
-    let stub = Stub::start().await;
-    let (_running, url) = Running::serving(
-        toolbox()
-            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
-            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-            .env("TOOLS_AUTHORIZATION_KEY", KEY)
-            // The provider and Gmail, played here.
-            .env("TOOLS_GOOGLE_ISSUER", &openid.url)
-            .env("GMAIL_URL", stub.url()),
-    );
-    openid.allow_redirects_to(&url).await;
-    let client = client_of(&url);
-    let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);
-    assert!(challenge.url.starts_with(&url), "{challenge:?}");
-    let page = Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
-    assert!(page.body.contains("Done"), "{page:?}");
-    let value = call(&client, "Gmail.GetEmails", "user-1")
-        .await
-        .value()
-        .unwrap();
-    assert_eq!(value["emails"][0]["subject"], json!("Welcome to Gmail"));
 }

@@ -1,19 +1,21 @@
 //! The example of an agent, run as a program.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
-use crate::support::{Running, repository, toolbox};
+use test_support::{Running, repository};
+
+use crate::tools::program;
 
 #[test]
 fn the_example_runs_what_a_model_has_asked_for() {
-    // Examples lie beside the binaries.
-    let binaries = Path::new(env!("CARGO_BIN_EXE_toolbox")).parent().unwrap();
-    let agent = binaries.join("examples/agent");
+    // Examples lie beside the folder of tests.
+    let tests = std::env::current_exe().unwrap();
+    let agent = tests.ancestors().nth(2).unwrap().join("examples/agent");
     assert!(
         agent.exists(),
-        "the example is not built; run cargo test --workspace, which does it"
+        "the example is not built; run cargo test --features client, which does it"
     );
-    let (_running, url) = Running::serving(&mut toolbox());
+    let (_running, url) = Running::serving(&mut program());
     let output = Command::new(agent).arg(&url).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let error = String::from_utf8_lossy(&output.stderr);

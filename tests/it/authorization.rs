@@ -5,10 +5,9 @@
 
 mod attacks;
 mod flow;
+#[cfg(feature = "dynamodb")]
 mod instances;
-mod openid;
 mod page;
-mod question;
 
 use std::time::Duration;
 
@@ -18,9 +17,9 @@ use lambda_tools::{
     client::oxp::{Call, Challenge, Client, Missing, Outcome},
     secrets::Secrets,
 };
-use openid::{OpenId, SCOPE};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use test_support::openid::{OpenId, SCOPE};
 
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 

@@ -13,7 +13,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::{KEY, openid::form_in};
+use test_support::openid::form_in;
+
+const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
 const AUTHORIZE: &str = "https://provider.example/authorize";
 

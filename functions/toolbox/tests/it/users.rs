@@ -1,0 +1,49 @@
+//! Tokens of users, whom the function itself asks for them.
+
+use serde_json::{Value, json};
+use test_support::openid::{Act, Browser, OpenId};
+
+use crate::{
+    stub::Stub,
+    support::{Running, toolbox},
+};
+
+async fn emails(url: &str) -> Value {
+    let body = json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": "user-1"}});
+    let request = reqwest::Client::new().post(format!("{url}/tools/call"));
+    let sent = request.body(body.to_string()).send();
+    sent.await.unwrap().json().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's oidc-provider; run tests/all"]
+async fn gmail_works_with_three_variables() {
+    let openid = OpenId::start();
+    let stub = Stub::start().await;
+    let (_running, url) = Running::serving(
+        toolbox()
+            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
+            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
+            .env(
+                "TOOLS_AUTHORIZATION_KEY",
+                "a-key-of-this-server-0123456789abcdef",
+            )
+            // The provider and Gmail, played here.
+            .env("TOOLS_GOOGLE_ISSUER", &openid.url)
+            .env("GMAIL_URL", stub.url()),
+    );
+    openid.allow_redirects_to(&url).await;
+    let missing = emails(&url).await;
+    let challenge = &missing["missing_requirements"]["authorization"][0];
+    let question = challenge["url"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{missing}"));
+    assert!(question.starts_with(&url), "{question}");
+    let page = Browser::of("alice").follow(question, Act::Allow).await;
+    assert!(page.body.contains("Done"), "{page:?}");
+    let answer = emails(&url).await;
+    assert_eq!(
+        answer["value"]["emails"][0]["subject"], "Welcome to Gmail",
+        "{answer}"
+    );
+}

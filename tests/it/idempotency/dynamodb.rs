@@ -1,0 +1,255 @@
+//! What only calls that are remembered on DynamoDB have: requests, and a store that is down.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lambda_tools::{
+    StoreError,
+    idempotency::{DynamoDb, Idempotency},
+    store::{Operation, Put, Record, Store},
+};
+use serde_json::json;
+
+use super::{Fixture, Stores};
+use crate::aws;
+
+/// How DynamoDB keeps a record.
+type Item = HashMap<String, AttributeValue>;
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_new_call_costs_two_writes_and_a_replay_one() {
+    let stores = Stores::start().await;
+    let gate = &stores.gate;
+    let fixture = Fixture::new(&stores.dynamodb());
+    let actions = || {
+        gate.asked()
+            .into_iter()
+            .map(|(it, _)| it)
+            .collect::<Vec<_>>()
+    };
+    fixture.call("Act.Do", "cost", json!({})).await;
+    assert_eq!(actions(), ["PutItem", "PutItem"]);
+    fixture.call("Act.Do", "cost", json!({})).await;
+    assert_eq!(actions(), ["PutItem"]);
+    fixture
+        .call("Act.Do", "cost-retry", json!({"then": "retry"}))
+        .await;
+    assert_eq!(actions(), ["PutItem", "DeleteItem"]);
+    fixture.call("Act.Again", "cost", json!({})).await;
+    assert_eq!(actions(), [""; 0]);
+    let items = gate.items("calls").await;
+    let item = &items[0];
+    // The time of the replays, in seconds, and an hour.
+    assert_eq!(item["expires_at"]["N"], "1696510800");
+    let shown = format!("{:?}", item["id"]);
+    assert!(
+        !shown.contains("cost"),
+        "what callers choose is hashed: {shown}"
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_write_whose_answer_was_lost_counts_once() {
+    let stores = Stores::start().await;
+    let fixture = Fixture::new(&stores.dynamodb());
+    stores.gate.lose_an_answer();
+    let first = fixture.call("Act.Do", "lost", json!({"value": 1})).await;
+    assert_eq!(
+        first.json()["value"],
+        1,
+        "the claim is recognized as its own"
+    );
+    assert_eq!(stores.gate.asked().len(), 3);
+    let again = fixture.call("Act.Do", "lost", json!({"value": 1})).await;
+    assert_eq!((again.is_replay, fixture.effects()), (true, 1));
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn without_the_store_nothing_runs_unless_the_owner_wants_it() {
+    let mut stores = Stores::start().await;
+    let gate = &stores.gate;
+    let strict = Fixture::new(&stores.dynamodb());
+    let says = async |code: &str| {
+        gate.refuse(400, code, "");
+        let answer = strict.call("Act.Do", "down", json!({})).await;
+        assert_eq!(answer.status, 400);
+        let text = |name: &str| answer.json()[name].as_str().unwrap().to_owned();
+        assert_eq!(
+            text("message"),
+            "The tool server is temporarily unavailable"
+        );
+        text("developer_message")
+    };
+    for (code, what) in [
+        (
+            "AccessDeniedException",
+            "allow dynamodb:PutItem on the table 'calls'",
+        ),
+        ("ResourceNotFoundException", "there is no table 'calls'"),
+        ("ValidationException", "the partition key 'id'"),
+        ("ThrottlingException", "throttled"),
+        ("InternalServerError", "not available"),
+    ] {
+        let detail = says(code).await;
+        assert!(detail.contains(what), "{detail}");
+    }
+    assert_eq!(strict.effects(), 0);
+    // What needs no record needs no store.
+    assert_eq!(
+        strict.call("Act.Again", "down", json!({})).await.status,
+        200
+    );
+    gate.open();
+    stores.emulator.stop();
+    let answer = strict.call("Act.Do", "down", json!({})).await;
+    assert_eq!((answer.status, strict.effects()), (400, 1));
+    let lax = Fixture::new(&stores.dynamodb().run_without_store());
+    for _ in 0..2 {
+        assert_eq!(lax.call("Act.Do", "down", json!({})).await.status, 200);
+    }
+    assert_eq!(lax.effects(), 2);
+}
+
+/// A store that is there for claims, and for the rest when it is told so.
+struct Fragile {
+    inner: DynamoDb,
+    is_down: Arc<AtomicBool>,
+}
+
+impl Store for Fragile {
+    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<Record>> {
+        self.inner.get(id)
+    }
+
+    fn put<'a>(
+        &'a self,
+        id: &'a str,
+        record: &'a Record,
+        over: Option<u64>,
+        now: SystemTime,
+    ) -> Operation<'a, Put> {
+        if over.is_some() && self.is_down.load(Ordering::SeqCst) {
+            return Box::pin(std::future::pending());
+        }
+        self.inner.put(id, record, over, now)
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+        if self.is_down.load(Ordering::SeqCst) {
+            return Box::pin(async { Err(StoreError::unavailable("down")) });
+        }
+        self.inner.delete(id, version)
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn an_outcome_that_cannot_be_recorded_is_as_if_the_process_had_died() {
+    let stores = Stores::start().await;
+    for tool in ["Act.Do", "Act.Once"] {
+        let is_down = Arc::new(AtomicBool::new(true));
+        let idempotency = Idempotency::in_store(Fragile {
+            inner: DynamoDb::new("calls").client(aws::dynamodb(&stores.gate)),
+            is_down: Arc::clone(&is_down),
+        });
+        let idempotency = idempotency.timeout(Duration::from_millis(200));
+        let fixture = Fixture::new(&idempotency.wait_for(Duration::ZERO));
+        let call = async || fixture.call(tool, "unrecorded", json!({})).await;
+        assert_eq!(call().await.json()["success"], true, "the caller gets it");
+        is_down.store(false, Ordering::SeqCst);
+        let error = call().await.error();
+        assert_eq!(error["message"], "This call is still running", "{tool}");
+        assert_eq!(fixture.effects(), 1, "{tool}");
+        // Past the deadline of the claim.
+        fixture.function.advance(Duration::from_mins(1));
+        let answer = call().await;
+        if tool == "Act.Do" {
+            assert_eq!((answer.is_replay, fixture.effects()), (false, 2));
+        } else {
+            assert_eq!(answer.error()["can_retry"], false);
+            assert_eq!((answer.is_replay, fixture.effects()), (true, 1));
+        }
+    }
+}
+
+/// The attributes of an item, by their names: what an item is made of, whatever is in it.
+fn types_of(item: &Item) -> BTreeMap<&str, &'static str> {
+    let kind = |value: &AttributeValue| match value {
+        AttributeValue::S(_) => "S",
+        AttributeValue::N(_) => "N",
+        AttributeValue::B(_) => "B",
+        AttributeValue::Bool(_) => "BOOL",
+        other => panic!("{other:?}"),
+    };
+    item.iter().map(|(name, it)| (&**name, kind(it))).collect()
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_table_serves_the_version_before_and_this_one_at_once() {
+    let stores = Stores::start().await;
+    let client = aws::dynamodb(&stores.gate);
+    let fixture = Fixture::new(&stores.dynamodb().wait_for(Duration::ZERO));
+    let only_item = async || {
+        let scanned = client.scan().table_name("calls").send().await.unwrap();
+        assert_eq!(scanned.count(), 1);
+        scanned.items()[0].clone()
+    };
+    let call = async || {
+        let input = json!({"value": 1});
+        fixture.call("Act.Do", "rollout", input).await
+    };
+    // What the version before reads: all of it, with these types.
+    let first = call().await;
+    let mut item = only_item().await;
+    let expected = [
+        ("at_most_once", "BOOL"),
+        ("claim", "S"),
+        ("expires_at", "N"),
+        ("fingerprint", "S"),
+        ("free_at", "N"),
+        ("id", "S"),
+        ("outcome", "B"),
+        ("version", "N"),
+    ];
+    assert_eq!(types_of(&item), BTreeMap::from(expected));
+    let number = |item: &Item, name: &str| item[name].as_n().unwrap().parse::<u64>().unwrap();
+    // One in milliseconds, the other in seconds.
+    assert_eq!(number(&item, "free_at"), 1000 * number(&item, "expires_at"));
+
+    // What the version before writes: the same without a version.
+    let put = async |item: &Item| {
+        let put = client.put_item().table_name("calls");
+        put.set_item(Some(item.clone())).send().await.unwrap();
+    };
+    item.remove("version");
+    put(&item).await;
+    let again = call().await;
+    assert_eq!((again.is_replay, &again.body), (true, &first.body));
+
+    // Its claims hold until they are free, and not longer.
+    let now = number(&item, "free_at") - 3_600_000;
+    item.remove("outcome");
+    for (name, value) in [("until", now + 1000), ("free_at", now + 3000)] {
+        let value = AttributeValue::N(value.to_string());
+        item.insert(name.to_owned(), value);
+    }
+    put(&item).await;
+    let error = call().await.error();
+    assert_eq!(error["message"], "This call is still running");
+    fixture.function.advance(Duration::from_secs(3));
+    assert!(!call().await.is_replay);
+    assert_eq!(fixture.effects(), 2);
+    // Another claim is in its place: whoever wrote the old one changes nothing any more.
+    assert_ne!(only_item().await["claim"], item["claim"]);
+}

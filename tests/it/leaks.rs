@@ -1,0 +1,263 @@
+//! No secret reaches any output, whatever a tool does with it: bodies, log, spans.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use lambda_tools::{
+    Context, Failure, Secret, Server, Tool, Toolkit,
+    secrets::{Reading, SecretStore, Secrets},
+    serve,
+    testing::Function,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+#[cfg(feature = "otlp")]
+use test_support::marks::{TWILIO, assert_unmarked, marked_events, special_events};
+use test_support::{
+    function,
+    lambda::event,
+    marks::{MARK, search},
+    runs_as_function,
+};
+
+#[cfg(feature = "otlp")]
+use crate::{
+    collector::{Collector, attribute},
+    tools::program,
+};
+
+#[cfg(feature = "otlp")]
+#[tokio::test]
+async fn no_event_brings_a_secret_into_a_span() {
+    let collector = Collector::start().await;
+    let spans = collector.url();
+    let mut events = marked_events();
+    events.extend(special_events());
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*spans),
+        ("TOOLS_AUTH", "none"),
+        ("TOOLS_BASE_PATH", "/agents"),
+        ("TWILIO_API_KEY", TWILIO),
+    ];
+    search("spans", program(), &events, &environment).await;
+    let exported = collector.bodies();
+    assert!(exported.len() > events.len() / 2, "spans are exported");
+    let texts = exported
+        .iter()
+        .map(|body| String::from_utf8_lossy(body).into_owned());
+    assert_unmarked("spans", texts);
+}
+
+/// After the end of the calls that leave something behind.
+const LATER: Duration = Duration::from_millis(200);
+
+/// Tools that fail with their secret in hand, in all ways that happen by mistake.
+fn careless() -> Vec<Tool> {
+    /// Fails with a secret in its hand.
+    #[derive(Deserialize, JsonSchema)]
+    struct Fail {
+        /// In which way.
+        way: String,
+    }
+
+    async fn fail(input: Fail, cx: Context) -> Result<String, Failure> {
+        let secret = cx.secret("KEY")?;
+        let token = cx.token("google")?;
+        let text = || {
+            format!(
+                "https://api.example/?key={}&t={}",
+                secret.expose(),
+                token.expose()
+            )
+        };
+        match input.way.as_str() {
+            "debug" => panic!("{cx:?} {secret:?}"),
+            "panic" => panic!("no answer from {}", text()),
+            "expect" => {
+                let answer = std::fs::read_to_string(text());
+                Ok(answer.map_err(|_| text()).expect("an answer"))
+            }
+            "task" => {
+                let text = text();
+                let task = tokio::spawn(async move { panic!("in a task: {text}") });
+                Ok(task
+                    .await
+                    .map_or_else(|_| "ended".into(), |()| "went on".into()))
+            }
+            "thread" => {
+                let text = text();
+                let thread = tokio::task::spawn_blocking(move || panic!("in a thread: {text}"));
+                Ok(thread
+                    .await
+                    .map_or_else(|_| "ended".into(), |()| "went on".into()))
+            }
+            "question-mark" => Err(std::io::Error::other(text()))?,
+            "message" => Err(Failure::new(text())
+                .prompt(text())
+                .developer_message(text())),
+            "trace" => {
+                let _span = tracing::info_span!("own", text = text()).entered();
+                tracing::info!(key = secret.expose(), "with {}", token.expose());
+                Ok(String::new())
+            }
+            "later-log" => {
+                let text = text();
+                tokio::spawn(async move {
+                    tokio::time::sleep(LATER).await;
+                    tracing::info!(text, "later {text:?}");
+                });
+                Ok(String::new())
+            }
+            "later-panic" => {
+                let text = text();
+                tokio::spawn(async move {
+                    tokio::time::sleep(LATER).await;
+                    panic!("later: {text}");
+                });
+                Ok(String::new())
+            }
+            "wait" => {
+                tokio::time::sleep(LATER * 3).await;
+                Ok(String::new())
+            }
+            "log" => {
+                println!("{cx:?}");
+                Ok(String::new())
+            }
+            _ => unreachable!(),
+        }
+    }
+
+    let tool = Tool::new("Careless.Fail@1.0.0", fail);
+    vec![tool.secret("KEY").authorization("google", ["mail"])]
+}
+
+/// Not a test by itself: the function that the next test runs as a process of its own.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "is started by the test below"]
+async fn careless_function() {
+    if runs_as_function() {
+        serve(Toolkit::new(careless()).unwrap()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_careless_tool_brings_no_secret_to_light() {
+    let ways = [
+        "debug",
+        "panic",
+        "expect",
+        "task",
+        "thread",
+        "question-mark",
+        "message",
+        "log",
+        "trace",
+        "later-log",
+        "later-panic",
+        "wait",
+    ];
+    let call = |way: &str, secrets: Value| {
+        let mut event = event("calculator/add.header-form");
+        let token = json!([{"id": "google", "token": "token-Xmark-01234567"}]);
+        let context = json!({"authorization": token, "secrets": secrets});
+        let input = json!({"way": way});
+        let body = json!({"tool_id": "Careless.Fail", "input": input, "context": context});
+        event["body"] = body.to_string().into();
+        event
+    };
+    let given = json!([{"id": "KEY", "value": "given Xmark \"0123\""}]);
+    let events = ways
+        .iter()
+        .flat_map(|way| [call(way, json!([])), call(way, given.clone())]);
+    let events: Vec<_> = events.collect();
+    #[cfg(feature = "otlp")]
+    let collector = Collector::start().await;
+    #[cfg(feature = "otlp")]
+    let url = collector.url();
+    for format in ["JSON", "Text"] {
+        let function = function("leaks::careless_function");
+        let environment = [
+            ("TOOLS_AUTH", "none"),
+            ("KEY", "stored-Xmark-0123456789"),
+            ("AWS_LAMBDA_LOG_FORMAT", format),
+            #[cfg(feature = "otlp")]
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
+        ];
+        let printed = search("careless", function, &events, &environment).await;
+        let traced = printed.iter().filter(|line| line.contains("with [secret]"));
+        assert_eq!(traced.count(), 2, "{format}");
+        let later = printed.iter().filter(|line| line.contains("later "));
+        let later: Vec<_> = later.collect();
+        assert_eq!(later.len(), 2, "{format}");
+        for line in later {
+            assert_eq!(line.matches("key=[secret]&t=[secret]").count(), 2, "{line}");
+        }
+        // Six ways to panic, each with a secret from the call and from the environment.
+        let panics: Vec<_> = printed
+            .iter()
+            .filter(|line| line.contains("a tool panicked"))
+            .collect();
+        assert_eq!(panics.len(), 12, "{format}");
+        for panic in panics {
+            let shows_type_only = panic.contains("Secret(…)");
+            assert!(panic.contains("[secret]") || shows_type_only, "{panic}");
+        }
+    }
+    // Nor in the spans that it makes.
+    #[cfg(feature = "otlp")]
+    assert_spans_unmarked(&collector).await;
+}
+
+#[cfg(feature = "otlp")]
+async fn assert_spans_unmarked(collector: &Collector) {
+    let own = collector.span("own").await;
+    let text = attribute(&own.attributes, "text").unwrap();
+    assert_eq!(text, "https://api.example/?key=[secret]&t=[secret]");
+    let exported = collector.bodies().into_iter();
+    let exported = exported.map(|body| String::from_utf8_lossy(&body).into_owned());
+    assert_unmarked("spans", exported);
+}
+
+/// A store whose value was changed after it was first read.
+struct Rotated(AtomicUsize);
+
+impl SecretStore for Rotated {
+    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+        let read = self.0.fetch_add(1, Ordering::Relaxed);
+        let one = move |_: &String| Ok(Some(Secret::from(format!("{MARK}-0123456789-{read}"))));
+        Box::pin(async move { ids.iter().map(one).collect() })
+    }
+
+    fn place(&self, _: &str) -> String {
+        String::new()
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_secret_is_taken_out_as_well() {
+    /// Shows what it got.
+    #[derive(Deserialize, JsonSchema)]
+    struct Show {}
+
+    async fn show(_: Show, cx: Context) -> Result<(), Failure> {
+        let first = cx.secret("KEY")?.expose().to_owned();
+        let rotated = cx.secret_refused("KEY").await.expect("another one");
+        assert_ne!(rotated.expose(), first);
+        Err(Failure::new("no").developer_message(format!("{first} and {}", rotated.expose())))
+    }
+
+    let tool = Tool::new("Careless.Show@1.0.0", show).secret("KEY");
+    let secrets = Secrets::from_store(Rotated(AtomicUsize::default()));
+    let function = Function::new(Server::new(Toolkit::new([tool]).unwrap()).secrets(secrets));
+    let mut event = event("calculator/add.header-form");
+    event["body"] = json!({"tool_id": "Careless.Show"}).to_string().into();
+    let answer = function.answer(&event.to_string()).await.unwrap();
+    assert_eq!(
+        answer.body["error"]["developer_message"],
+        "[secret] and [secret]"
+    );
+}

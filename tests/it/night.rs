@@ -1,0 +1,194 @@
+//! A function that does at night what makes operators get up.
+
+use std::{process::Command, time::Duration};
+
+use lambda_tools::{Failure, Server, Tool, Toolkit, serve};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tracing::Instrument;
+
+use test_support::{
+    Running, function, isolated,
+    lambda::{LONG, Platform, calling},
+    runs_as_function,
+};
+
+#[cfg(feature = "otlp")]
+use crate::collector::{Collector, attribute};
+
+/// Is more than can be sent.
+#[derive(Deserialize, JsonSchema)]
+struct Fill {}
+
+async fn fill(_: Fill) -> Result<String, Failure> {
+    Ok("x".repeat(7_000_000))
+}
+
+/// Keeps its thread.
+#[derive(Deserialize, JsonSchema)]
+struct Block {}
+
+async fn block(_: Block) -> Result<(), Failure> {
+    let (_keep, never) = std::sync::mpsc::channel::<()>();
+    let _ = never.recv_timeout(Duration::from_secs(2));
+    Ok(())
+}
+
+/// Takes a while.
+#[derive(Deserialize, JsonSchema)]
+struct Sleep {}
+
+async fn sleep(_: Sleep) -> Result<(), Failure> {
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    Ok(())
+}
+
+/// Says a lot.
+#[derive(Deserialize, JsonSchema)]
+struct Quote {}
+
+async fn quote(_: Quote) -> Result<(), Failure> {
+    Err(Failure::new("It does not work").developer_message("x".repeat(1_000_000)))
+}
+
+/// Leaves something running.
+#[derive(Deserialize, JsonSchema)]
+struct Leave {}
+
+async fn leave(_: Leave) -> Result<(), Failure> {
+    tracing::info!(left = 1, "a line of the tool");
+    let late = tokio::time::sleep(Duration::from_millis(300));
+    tokio::spawn(late.instrument(tracing::info_span!("left behind")));
+    Ok(())
+}
+
+/// Not a test by itself: what other tests run as a process of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "is started by other tests"]
+async fn night_function() {
+    if runs_as_function() {
+        if std::env::var_os("HAS_SUBSCRIBER").is_some() {
+            tracing_subscriber::fmt().init();
+        }
+        let block = Tool::new("Night.Block@1.0.0", block);
+        let tools = [
+            Tool::new("Night.Leave@1.0.0", leave),
+            Tool::new("Night.Fill@1.0.0", fill),
+            Tool::new("Night.Quote@1.0.0", quote),
+            Tool::new("Night.Sleep@1.0.0", sleep),
+            block.timeout(Duration::from_millis(100)),
+        ];
+        let server = Server::new(Toolkit::new(tools).unwrap());
+        #[cfg(feature = "graceful-shutdown")]
+        let server = server.on_shutdown(|| async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            println!("The hook has run.");
+        });
+        serve(server).await.unwrap();
+    }
+}
+
+pub(crate) fn night() -> Command {
+    isolated(function("night::night_function"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_line_says_what_the_caller_got() {
+    let mut command = night();
+    #[cfg(feature = "otlp")]
+    let collector = Collector::start().await;
+    #[cfg(feature = "otlp")]
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url());
+    let mut platform = Platform::start(&mut command, &[], &[]).await;
+    let huge = "x".repeat(900_000);
+    let longest_id = "x".repeat(256);
+    let calls = [
+        json!({"tool_id": "Night.Fill"}),
+        json!({"tool_id": "Night.Leave"}),
+        json!({"tool_id": "Night.Leave", "call_id": longest_id, "trace_id": huge}),
+        json!({"tool_id": format!("Night.{huge}")}),
+        json!({"tool_id": "Night.Quote"}),
+        json!({"tool_id": "Night.Block"}),
+    ];
+    let events = calls.map(|call| (calling(&call, &[]), LONG));
+    platform.hand_over(&events);
+    let reports = platform.reports(6).await;
+    #[cfg(feature = "otlp")]
+    assert_spans(&collector).await;
+    let bodies: Vec<Value> = reports
+        .iter()
+        .map(|(_, answer, _)| serde_json::from_str(answer["body"].as_str().unwrap()).unwrap())
+        .collect();
+    let printed = platform.end();
+    // What callers choose is cut in all lines, not in answers.
+    assert!(printed.iter().all(|line| line.len() < 5000), "too long");
+    assert_eq!(bodies[2]["call_id"], longest_id);
+    let lines: Vec<Value> = printed
+        .iter()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let calls: Vec<_> = lines.iter().filter(|it| it["message"] == "call").collect();
+    // A result that is too large to send is a failure there as well.
+    assert_eq!(bodies[0]["success"], false);
+    assert_eq!(calls[0]["outcome"], "failure");
+    assert_eq!(calls[0]["reason"], "too_large");
+    assert_eq!(calls[5]["reason"], "timed_out");
+    assert!(
+        calls[0]["developer_message"]
+            .as_str()
+            .unwrap()
+            .contains("can be sent")
+    );
+    // An id that was made for a call is in the answer, its line and those of its tool.
+    let of_tool = lines
+        .iter()
+        .find(|it| it["message"] == "a line of the tool");
+    let made = &bodies[1]["call_id"];
+    assert!(made.is_string());
+    assert_eq!(&calls[1]["call_id"], made);
+    assert_eq!(&of_tool.unwrap()["call_id"], made);
+    assert_eq!(calls[2]["call_id"], longest_id);
+    assert_eq!(calls[2]["trace_id"], format!("{}…", &huge[..256]));
+    assert_eq!(calls[3]["reason"], "unknown_tool");
+    assert_eq!(
+        bodies[4]["error"]["developer_message"],
+        "x".repeat(1_000_000)
+    );
+    assert_eq!(calls[4]["developer_message"], format!("{}…", &huge[..4096]));
+}
+
+/// All spans are there, also of a tool that cannot be stopped, and none is as long as what callers
+/// have chosen.
+#[cfg(feature = "otlp")]
+async fn assert_spans(collector: &Collector) {
+    let spans = collector.spans();
+    let of_calls = spans.iter().filter(|span| span.name != "left behind");
+    assert_eq!(of_calls.count(), 11);
+    let longest = collector.bodies().iter().map(axum::body::Bytes::len).max();
+    assert!(longest.unwrap() < 5000, "{longest:?}");
+    let blocked = collector.span("execute_tool Night.Block").await;
+    let error = attribute(&blocked.attributes, "error.type");
+    assert_eq!(error.as_deref(), Some("timed_out"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_goes_away_leaves_a_line() {
+    let mut command = night();
+    command
+        .env("TOOLS_METRICS", "cloudwatch")
+        .env("NO_COLOR", "1");
+    let (running, url) = Running::serving(&mut command);
+    let body = json!({"tool_id": "Night.Sleep", "call_id": "c-1"});
+    let sent = reqwest::Client::new()
+        .post(format!("{url}/tools/call"))
+        .timeout(Duration::from_millis(300))
+        .body(body.to_string());
+    assert!(sent.send().await.unwrap_err().is_timeout());
+    let line = running.line_with("abandoned", 5);
+    for text in ["WARN", "call_id=\"c-1\"", "tool=\"Night.Sleep\""] {
+        assert!(line.contains(text), "{line}");
+    }
+    let metrics: Value = serde_json::from_str(&running.line_with("_aws", 5)).unwrap();
+    assert_eq!(metrics["Calls"], 1);
+}

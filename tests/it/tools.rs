@@ -1,0 +1,120 @@
+//! The tools of the specifications, without the APIs of others that real ones ask, and a program
+//! that serves them.
+
+use std::{fs::OpenOptions, io::Write, process::Command, time::Duration};
+
+use lambda_tools::{Context, Failure, Server, Tool, Toolkit, serve};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use test_support::{function, isolated, runs_as_function};
+
+/// Adds two numbers together.
+#[derive(Deserialize, JsonSchema)]
+struct Add {
+    /// The first number to add.
+    a: f64,
+    /// The second number to add.
+    b: f64,
+}
+
+async fn add(input: Add) -> Result<f64, Failure> {
+    Ok(input.a + input.b)
+}
+
+/// Rings a doorbell.
+#[derive(Deserialize, JsonSchema)]
+struct Ring {
+    /// Which one.
+    doorbell_id: String,
+}
+
+async fn ring(input: Ring) -> Result<(), Failure> {
+    if input.doorbell_id == "doorbell42" {
+        return Ok(());
+    }
+    Err(Failure::new("Doorbell ID not found")
+        .developer_message("There is no such doorbell.")
+        .prompt("ids: doorbell42")
+        .retry_after(Duration::from_millis(500)))
+}
+
+/// Says what time it is.
+#[derive(Deserialize, JsonSchema)]
+struct GetTimestamp {}
+
+async fn get_timestamp(_: GetTimestamp) -> Result<Value, Failure> {
+    Ok(json!({"timestamp": "2023-10-05T12:00:00Z"}))
+}
+
+/// Sends a text message.
+#[derive(Deserialize, JsonSchema)]
+struct Send {
+    /// Who gets it.
+    to: String,
+    /// What it says.
+    message: String,
+}
+
+async fn send(input: Send, cx: Context) -> Result<Value, Failure> {
+    // As Twilio's: account, token and sender.
+    let key = cx.secret("TWILIO_API_KEY")?;
+    if key.expose().split(':').count() != 3 || input.message.is_empty() {
+        return Err(Failure::new("The message was not sent"));
+    }
+    Ok(json!({"status": "sent", "to": input.to}))
+}
+
+/// Gets a user's mails.
+#[derive(Deserialize, JsonSchema)]
+struct GetEmails {}
+
+/// Keeps the tokens that it was given where its test looks for them.
+async fn get_emails(_: GetEmails, cx: Context) -> Result<Value, Failure> {
+    let token = cx.token("google")?;
+    if let Some(file) = std::env::var_os("TOKENS") {
+        let mut file = OpenOptions::new().create(true).append(true).open(file)?;
+        file.write_all(format!("{}\n", token.expose()).as_bytes())?;
+    }
+    Ok(json!({"emails": [{"subject": "Welcome to Gmail"}]}))
+}
+
+pub(crate) fn tools() -> Vec<Tool> {
+    let of_gmail = "https://www.googleapis.com/auth/gmail.readonly";
+    vec![
+        Tool::new("Calculator.Add@1.0.0", add).idempotent(),
+        Tool::new("Calculator.Add@2.0.0", add).idempotent(),
+        Tool::new("Calculator.Add@10.0.0", add).idempotent(),
+        Tool::new("Doorbell.Ring@0.1.0", ring),
+        Tool::new("System.GetTimestamp@1.0.0", get_timestamp),
+        Tool::new("Gmail.GetEmails@1.2.0", get_emails)
+            .authorization("google", [of_gmail])
+            .user_id()
+            .idempotent(),
+        Tool::new("SMS.Send@0.1.2", send)
+            .secret("TWILIO_API_KEY")
+            .run_at_most_once(),
+    ]
+}
+
+pub(crate) fn server() -> Server {
+    let server = Server::new(Toolkit::new(tools()).unwrap());
+    server.about("Toolbox", "The tools of the specifications.", "0.1.0")
+}
+
+/// Not a test by itself: what other tests run as a process of its own.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "is started by other tests"]
+async fn serving() {
+    if runs_as_function()
+        && let Err(error) = serve(server()).await
+    {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+/// A process that serves these tools, with the features that this test has.
+pub(crate) fn program() -> Command {
+    isolated(function("tools::serving"))
+}

@@ -1,0 +1,226 @@
+//! A program as a Lambda function, under a runtime API on a loopback address.
+
+use std::{
+    collections::HashMap,
+    process::Command,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use crate::{Running, repository};
+
+/// What Lambda tells a function of itself.
+pub const LAMBDA: [(&str, &str); 3] = [
+    ("AWS_LAMBDA_FUNCTION_NAME", "toolbox"),
+    ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+    ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"),
+];
+
+/// What the template sets for those below us: the standard library, and the allocator.
+pub const RUNTIME: [(&str, &str); 3] = [
+    ("RUST_BACKTRACE", "0"),
+    ("MALLOC_ARENA_MAX", "1"),
+    ("MALLOC_TRIM_THRESHOLD_", "131072"),
+];
+
+/// What the function reported for one event: whether it failed, the body, and whether the report
+/// was there before the deadline.
+pub type Report = (bool, Value, bool);
+
+/// X-Ray's header of every invocation.
+pub const XRAY: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0";
+
+/// Lambda's id of the invocation with this number, from 0.
+pub fn request_id(number: usize) -> String {
+    format!("8476a536-e9f4-11e8-9739-{number:012}")
+}
+
+/// An event, and how long the function may take for it.
+type Timed = (String, Option<Duration>);
+
+struct RuntimeApi {
+    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Timed>>,
+    handed_over: AtomicUsize,
+    reports: mpsc::UnboundedSender<Report>,
+    deadlines: Mutex<HashMap<String, Option<SystemTime>>>,
+}
+
+async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
+    let next = api.events.lock().await.recv().await;
+    let Some((event, limit)) = next else {
+        return std::future::pending().await;
+    };
+    // Without a limit, what cargo-lambda's emulator sends: a time in 1970.
+    let ends = limit.map(|limit| SystemTime::now() + limit);
+    let id = request_id(api.handed_over.fetch_add(1, Ordering::Relaxed));
+    api.deadlines.lock().unwrap().insert(id.clone(), ends);
+    let deadline = match ends {
+        Some(ends) => ends.duration_since(SystemTime::UNIX_EPOCH).unwrap(),
+        None => Duration::from_mins(10),
+    };
+    let headers = [
+        ("lambda-runtime-aws-request-id", id),
+        (
+            "lambda-runtime-deadline-ms",
+            deadline.as_millis().to_string(),
+        ),
+        (
+            "lambda-runtime-invoked-function-arn",
+            "arn:aws:lambda:us-east-1:1:function:t".to_owned(),
+        ),
+        ("lambda-runtime-trace-id", XRAY.to_owned()),
+        ("content-type", "application/json".to_owned()),
+    ];
+    (headers, event).into_response()
+}
+
+async fn report(
+    State(api): State<Arc<RuntimeApi>>,
+    Path((id, kind)): Path<(String, String)>,
+    body: String,
+) -> StatusCode {
+    let body = serde_json::from_str(&body).unwrap();
+    let deadline = api.deadlines.lock().unwrap()[&id];
+    let in_time = deadline.is_none_or(|deadline| SystemTime::now() < deadline);
+    api.reports.send((kind == "error", body, in_time)).unwrap();
+    StatusCode::ACCEPTED
+}
+
+/// An internal extension, which gets no events.
+async fn register() -> Response {
+    let id = [("lambda-extension-identifier", "6c1b4c2e")];
+    let body = json!({"functionName": "toolbox", "functionVersion": "1", "handler": "bootstrap"});
+    (id, body.to_string()).into_response()
+}
+
+/// A function and the platform that it runs on.
+pub struct Platform {
+    /// The function's process.
+    pub function: Running,
+    events: mpsc::UnboundedSender<Timed>,
+    reported: mpsc::UnboundedReceiver<Report>,
+    server: JoinHandle<()>,
+}
+
+impl Platform {
+    /// Starts a function on these events, each with its time limit.
+    pub async fn start(
+        command: &mut Command,
+        events: &[(Value, Option<Duration>)],
+        environment: &[(&str, &str)],
+    ) -> Self {
+        let (reports, reported) = mpsc::unbounded_channel();
+        let (hand_over, handed_over) = mpsc::unbounded_channel();
+        let api = Arc::new(RuntimeApi {
+            events: tokio::sync::Mutex::new(handed_over),
+            handed_over: AtomicUsize::new(0),
+            reports,
+            deadlines: Mutex::default(),
+        });
+        let base = "/2018-06-01/runtime/invocation";
+        let extension = "/2020-01-01/extension";
+        let router = Router::new()
+            .route(&format!("{base}/next"), get(next))
+            .route(&format!("{base}/{{id}}/{{kind}}"), post(report))
+            .route(&format!("{extension}/register"), post(register))
+            .route(
+                &format!("{extension}/event/next"),
+                get(std::future::pending::<StatusCode>),
+            )
+            .with_state(api);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        command
+            .env("AWS_LAMBDA_RUNTIME_API", address)
+            .envs(LAMBDA)
+            .envs(RUNTIME)
+            .env("TOOLS_AUTH", "none")
+            .envs(environment.iter().copied());
+        let function = Running::start(command);
+        let platform = Self {
+            function,
+            events: hand_over,
+            reported,
+            server,
+        };
+        platform.hand_over(events);
+        platform
+    }
+
+    /// Hands over more events.
+    pub fn hand_over(&self, events: &[(Value, Option<Duration>)]) {
+        for (event, limit) in events {
+            self.events.send((event.to_string(), *limit)).unwrap();
+        }
+    }
+
+    /// Waits for this many reports.
+    pub async fn reports(&mut self, count: usize) -> Vec<Report> {
+        let mut all = Vec::new();
+        while all.len() < count {
+            let report = tokio::time::timeout(Duration::from_secs(20), self.reported.recv()).await;
+            all.push(
+                report
+                    .expect("the function has to report every event")
+                    .unwrap(),
+            );
+        }
+        all
+    }
+
+    /// Ends the function; returns what it printed.
+    pub fn end(self) -> Vec<String> {
+        self.server.abort();
+        self.function.end()
+    }
+}
+
+/// Runs a function on these events, each with its time limit; returns a report for each, and what
+/// the function printed.
+pub async fn invoke_on(
+    command: &mut Command,
+    events: &[(Value, Option<Duration>)],
+    environment: &[(&str, &str)],
+) -> (Vec<Report>, Vec<String>) {
+    let mut platform = Platform::start(command, events, environment).await;
+    let reports = platform.reports(events.len()).await;
+    (reports, platform.end())
+}
+
+/// A recorded event, by its path under `events/` without the ending.
+pub fn event(name: &str) -> Value {
+    let text = std::fs::read_to_string(repository(&format!("events/{name}.json"))).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// X-Ray's trace of every invocation, without its dashes.
+pub const X_RAY: &str = "5759e988bd862e3fe1be46a994272793";
+
+/// A limit that nothing comes near.
+pub const LONG: Option<Duration> = Some(Duration::from_secs(10));
+
+/// A call over an HTTP API, in no dialect that its headers name.
+pub fn calling(body: &Value, headers: &[(&str, &str)]) -> Value {
+    let mut event = event("calculator/add.header-form");
+    let oxp_version = event["headers"].as_object_mut().unwrap();
+    oxp_version.remove("oxp-version");
+    for (name, value) in headers {
+        event["headers"][name] = json!(value);
+    }
+    event["body"] = body.to_string().into();
+    event
+}
