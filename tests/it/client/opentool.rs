@@ -1,9 +1,8 @@
 //! The OpenTool client against a program of tools, and its five errors.
 
-use lambda_tools::client::{
-    Jwt,
-    opentool::{Client, Error, FunctionCall, ToolReturn},
-};
+#[cfg(feature = "jwt")]
+use lambda_tools::client::Jwt;
+use lambda_tools::client::opentool::{Client, Error, FunctionCall, ToolReturn};
 use serde_json::{Value, json};
 
 use super::{JSON, Played};

@@ -14,6 +14,7 @@ use test_support::Running;
 use crate::tools::program;
 
 const DIALECTS: [Dialect; 3] = [Dialect::Header, Dialect::Schema, Dialect::Otc];
+#[cfg(feature = "jwt")]
 const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
 
 fn once(url: &str) -> Client {

@@ -393,7 +393,7 @@ fn our_answer_comes_before_the_platforms() {
             ),
         ),
         (
-            "src/host.rs",
+            "src/arrival.rs",
             "MARGIN: Duration = Duration::from_millis(300)".into(),
         ),
     ] {
