@@ -20,6 +20,7 @@ mod local;
 #[cfg(feature = "managed-instances")]
 mod managed;
 mod night;
+mod profile;
 #[cfg(feature = "oauth")]
 mod question;
 #[cfg(feature = "secrets-manager")]
