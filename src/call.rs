@@ -90,12 +90,12 @@ impl Engine {
     /// log too.
     pub(crate) async fn call(
         self: &Arc<Self>,
-        call: Call,
+        mut call: Call,
         arrival: Arrival,
         caller: Caller,
         trail: &mut Trail,
     ) -> Result<Outcome, Rejection> {
-        let id = CallId::of(call.call_id.clone(), &self.host);
+        let id = CallId::of(call.call_id.take(), &self.host);
         let request_id = arrival.invocation.request_id.as_deref();
         let spans = trail.begin(&call.selector, id.as_str(), request_id);
         // It is large, and each span around it would move it.

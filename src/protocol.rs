@@ -115,10 +115,46 @@ pub(crate) fn router(app: Arc<App>, served: &[Protocol], about: &About) -> Route
         Some(desk) => router.merge(challenges::routes(Arc::clone(&app), Arc::clone(desk))),
         None => router,
     };
-    let declared: Vec<_> = served.iter().map(|protocol| protocol.declared()).collect();
-    let in_words = problem::routes_in_words(&declared);
+    let declared: Arc<[_]> = served.iter().map(|protocol| protocol.declared()).collect();
     router
-        .fallback(async move || problem::not_found(&in_words))
+        .fallback(async move || problem::not_found(&declared))
         .method_not_allowed_fallback(async || problem::method_not_allowed())
         .with_state(app)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Protocol, http::REPLAY};
+
+    /// The items of the template's lists of this name.
+    fn lists_of(name: &str) -> Vec<BTreeSet<&'static str>> {
+        let template = include_str!("../template.yaml");
+        let begins = format!("{name}: [");
+        let lists = template.split(&*begins).skip(1);
+        let lists = lists.map(|list| list.split(']').next().unwrap());
+        lists
+            .map(|list| list.split(',').map(str::trim).collect())
+            .collect()
+    }
+
+    #[test]
+    fn web_pages_may_send_and_read_the_headers_of_all_protocols() {
+        let (sent, read) = (lists_of("AllowHeaders"), lists_of("ExposeHeaders"));
+        assert_eq!(
+            (sent.len(), read.len()),
+            (2, 2),
+            "an API's and a Function URL's"
+        );
+        for header in Protocol::request_headers() {
+            assert!(sent.iter().all(|list| list.contains(header)), "{header}");
+        }
+        // Browsers show one by themselves; the others are for other clients.
+        let hidden = ["allow", "content-type", "www-authenticate"];
+        let told = Protocol::answer_headers().filter(|it| !hidden.contains(it));
+        let told: BTreeSet<_> = told.collect();
+        assert!(told.contains(REPLAY.as_str()));
+        assert_eq!(read, [told.clone(), told]);
+    }
 }

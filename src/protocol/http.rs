@@ -45,7 +45,7 @@ use crate::{
 };
 
 /// Says that an answer is an earlier one's.
-const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+pub(super) const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 /// The headers of answers in every protocol that say something to clients.
 pub(super) const ANSWER_HEADERS: &[&str] = &[

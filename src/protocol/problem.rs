@@ -12,7 +12,7 @@ use super::{First, codec::Declared, http::reply};
 use crate::{call::rejection::Rejection, observe::request_log};
 
 /// The routes of the protocols that are served, as one sentence.
-pub(super) fn routes_in_words(served: &[&Declared]) -> String {
+fn routes_in_words(served: &[&Declared]) -> String {
     let parts = served.iter().map(|declared| {
         let routes = declared.routes.iter().filter(|route| !route.is_alias);
         let routes: Vec<_> = routes
@@ -33,11 +33,11 @@ pub(super) fn routes_in_words(served: &[&Declared]) -> String {
 }
 
 /// Any other path.
-pub(crate) fn not_found(routes: &str) -> Response {
+pub(super) fn not_found(served: &[&Declared]) -> Response {
     problem(
         StatusCode::NOT_FOUND,
         "There is nothing at this path",
-        routes,
+        &routes_in_words(served),
     )
 }
 
