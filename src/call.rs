@@ -90,7 +90,7 @@ impl Engine {
     /// log too.
     pub(crate) async fn call(
         self: &Arc<Self>,
-        mut call: Call,
+        mut call: Box<Call>,
         arrival: Arrival,
         caller: Caller,
         trail: &mut Trail,
@@ -105,7 +105,7 @@ impl Engine {
 
     async fn perform(
         self: &Arc<Self>,
-        mut call: Call,
+        mut call: Box<Call>,
         id: CallId,
         arrival: Arrival,
         caller: Caller,
@@ -122,14 +122,14 @@ impl Engine {
         let entry = self.toolkit.resolve(&call.selector);
         let entry = entry.map_err(|not_found| unresolved(&call.selector, not_found))?;
         trail.tool = Some(entry.clone());
-        let execution = Execution {
+        let execution = Box::new(Execution {
             engine: Arc::clone(self),
             entry,
             id,
             arrival,
             caller,
             spans,
-        };
+        });
         let valid = Resolved { call, execution }.validate().await?;
         let (prepared, cache) = valid.prepare().await;
         trail.cache = cache;

@@ -31,7 +31,7 @@ pub(super) struct Gathered {
 
 /// A call that has all its tool needs.
 pub(super) struct Prepared {
-    pub(super) execution: Execution,
+    pub(super) execution: Box<Execution>,
     pub(super) user_id: Option<String>,
     pub(super) trace_id: Option<String>,
     pub(super) run: Run,

@@ -13,13 +13,13 @@ use crate::{
 
 /// A call whose tool is known.
 pub(super) struct Resolved {
-    pub(super) call: Call,
-    pub(super) execution: Execution,
+    pub(super) call: Box<Call>,
+    pub(super) execution: Box<Execution>,
 }
 
 /// A call whose input is right.
 pub(super) struct Valid {
-    pub(super) execution: Execution,
+    pub(super) execution: Box<Execution>,
     pub(super) given: Given,
     pub(super) trace_id: Option<String>,
     /// The tool's run, its input decoded.
@@ -56,6 +56,7 @@ impl Resolved {
 
     fn validated(self) -> Result<Valid, Rejection> {
         let Self { call, execution } = self;
+        let call = *call;
         let (entry, mut input) = (&execution.entry, call.input);
         let schema = &entry.tool.input;
         let checked = schema.check(&input, "input");

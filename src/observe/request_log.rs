@@ -102,7 +102,7 @@ impl RequestLog {
     }
 
     /// A request of which nobody wants to know that it was answered.
-    pub(crate) fn discard(mut self) {
+    pub(crate) fn discard(&mut self) {
         self.is_written = true;
     }
 

@@ -25,8 +25,9 @@ use http::{
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
+#[cfg(feature = "oauth")]
+use super::About;
 use super::{
-    About,
     codec::{Asked, Codec, Decoded, Incoming, Task},
     json::most_values,
     wording::Wording,
@@ -139,7 +140,7 @@ impl<P: Codec> Exchange<P> {
             task.span(),
         );
         let admitted = app.admit(request, &arrival).await;
-        let exchange = Self {
+        let mut exchange = Self {
             app,
             protocol,
             arrival,
@@ -151,7 +152,7 @@ impl<P: Codec> Exchange<P> {
         }
     }
 
-    async fn admitted(mut self, task: Task, admitted: Admitted) -> Response {
+    async fn admitted(&mut self, task: Task, admitted: Admitted) -> Response {
         let (decoded, turn) = match self.decoded(task, &admitted).await {
             Ok(decoded) => decoded,
             Err(rejection) => return self.rejected(&P::Form::default(), &rejection),
@@ -159,7 +160,10 @@ impl<P: Codec> Exchange<P> {
         let Decoded { form, asked } = decoded;
         self.log.named(P::dialect(&form), &admitted.caller);
         match asked {
-            Asked::Call(call) => self.call(&form, Call { turn, ..*call }, admitted).await,
+            Asked::Call(mut call) => {
+                call.turn = turn;
+                self.call(&form, call, admitted).await
+            }
             Asked::List => self.listed(&form),
             Asked::Answer(status, body) => {
                 self.log.discard();
@@ -204,7 +208,7 @@ impl<P: Codec> Exchange<P> {
         Ok((decoded, Some(turn)))
     }
 
-    async fn call(mut self, form: &P::Form, call: Call, admitted: Admitted) -> Response {
+    async fn call(&mut self, form: &P::Form, call: Box<Call>, admitted: Admitted) -> Response {
         self.log
             .traced(&admitted.parts.headers, call.trace_id.as_deref());
         let (engine, arrival) = (&self.app.engine, self.arrival.clone());
@@ -217,7 +221,7 @@ impl<P: Codec> Exchange<P> {
     }
 
     /// What is too large to send becomes a failure.
-    fn outcome(self, form: &P::Form, mut outcome: Outcome) -> Response {
+    fn outcome(&mut self, form: &P::Form, mut outcome: Outcome) -> Response {
         let largest = self.arrival.invocation.largest_answer;
         let mut body = self.protocol.outcome(form, &outcome);
         let size = size_as_sent(&body);
@@ -242,7 +246,7 @@ impl<P: Codec> Exchange<P> {
         response
     }
 
-    fn listed(self, form: &P::Form) -> Response {
+    fn listed(&mut self, form: &P::Form) -> Response {
         let too_large;
         let largest = self.arrival.invocation.largest_answer;
         let detail = match self.protocol.list(form, &self.app.engine.toolkit) {
@@ -264,8 +268,8 @@ impl<P: Codec> Exchange<P> {
         reply::<P>(status, body.into())
     }
 
-    fn rejected(self, form: &P::Form, rejection: &Rejection) -> Response {
-        rejected(&*self.protocol, form, rejection, self.log)
+    fn rejected(&mut self, form: &P::Form, rejection: &Rejection) -> Response {
+        rejected(&*self.protocol, form, rejection, &mut self.log)
     }
 }
 
@@ -274,7 +278,7 @@ impl<P: Codec> Exchange<P> {
 pub(super) async fn checked<P: Codec>(app: &App, request: Request) -> Result<(), Response> {
     let arrival = Arrival::new(app.engine.host.instant(), request.extensions());
     let headers = request.headers();
-    let log = RequestLog::begin(&app.observer, arrival.clone(), headers, "check", None);
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "check", None);
     match app.admit(request, &arrival).await {
         Ok(_) => {
             log.discard();
@@ -282,7 +286,12 @@ pub(super) async fn checked<P: Codec>(app: &App, request: Request) -> Result<(),
         }
         Err(rejection) => {
             let protocol = P::new(&About::default());
-            Err(rejected(&protocol, &P::Form::default(), &rejection, log))
+            Err(rejected(
+                &protocol,
+                &P::Form::default(),
+                &rejection,
+                &mut log,
+            ))
         }
     }
 }
@@ -291,7 +300,7 @@ fn rejected<P: Codec>(
     protocol: &P,
     form: &P::Form,
     rejection: &Rejection,
-    log: RequestLog,
+    log: &mut RequestLog,
 ) -> Response {
     let detail = match rejection {
         Rejection::Unauthenticated(why) => (*why).to_owned(),

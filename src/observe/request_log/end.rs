@@ -44,7 +44,7 @@ macro_rules! line {
 
 impl RequestLog {
     /// Tools that were listed, or why not.
-    pub(crate) fn listed(mut self, refused: Option<&str>) {
+    pub(crate) fn listed(&mut self, refused: Option<&str>) {
         let line = self.written();
         let took = line.took();
         match refused {
@@ -65,7 +65,7 @@ impl RequestLog {
     }
 
     /// A call whose tool ran, now or before.
-    pub(crate) fn answered(mut self, answered: &Answered<'_>) {
+    pub(crate) fn answered(&mut self, answered: &Answered<'_>) {
         let line = self.written();
         let took = line.took();
         let call_id = line.trail.call_id.as_deref();
@@ -112,7 +112,7 @@ impl RequestLog {
 
     /// A request that reached no tool, and the parameters that are wrong.
     pub(crate) fn rejected(
-        mut self,
+        &mut self,
         reason: Reason,
         detail: &str,
         errors: Option<&ParameterErrors>,
