@@ -111,7 +111,7 @@ fn below(base_path: Option<&str>, router: Router) -> Router {
     }
 }
 
-/// What can be got ready before the first call.
+/// Prepares stores and connections before the first call.
 pub(crate) struct WarmUp {
     secrets: Arc<SecretCache>,
     protection: Arc<Protection>,

@@ -1,10 +1,10 @@
-//! What calls ask of authorization.
+//! A call's request for a user's token.
 
 use std::time::Duration;
 
 use crate::AuthorizationRequirement;
 
-/// What a call asks for.
+/// A request for the token of one provider.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking<'a> {
     /// The namespace of the caller: users of two callers are two people, whatever their ids. Empty

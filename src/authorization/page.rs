@@ -1,6 +1,6 @@
-//! What browsers get, and what providers send back through them.
+//! Answers to browsers, and the parameters that providers send back through them.
 
-/// What a browser gets.
+/// The answer to a browser.
 pub(crate) enum Answer {
     /// Whether they want it, with a cookie.
     Question {
@@ -15,14 +15,14 @@ pub(crate) enum Answer {
     Page(Told),
 }
 
-/// What a user is asked before they are sent to the provider.
+/// The question to a user before they are sent to the provider.
 pub(crate) struct Question {
-    /// Who asks, as users are told; empty where nobody knows.
+    /// The name of the caller that users are shown; empty if it is unknown.
     pub(crate) caller: String,
     pub(crate) user: String,
     pub(crate) provider: String,
     pub(crate) scopes: Vec<String>,
-    /// What the form sends back.
+    /// The value that the form sends back.
     pub(crate) form: String,
     /// Whether browsers reach this server over TLS.
     pub(crate) is_https: bool,
