@@ -64,12 +64,25 @@ impl Default for Invocation {
     }
 }
 
+/// For encoding the answer and handing it to the platform.
+const MARGIN: Duration = Duration::from_millis(300);
+
 impl Invocation {
     /// How long the call may take from `now` on, so that its answer still leaves in time.
     pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {
-        /// For encoding the answer and handing it to the platform.
-        const MARGIN: Duration = Duration::from_millis(300);
         let left = self.deadline?.duration_since(now).unwrap_or_default();
         Some(left.saturating_sub(MARGIN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_states_the_margin() {
+        let page = include_str!("../docs/operations.md");
+        let stated = format!("stopped {} seconds before", MARGIN.as_secs_f64());
+        assert!(page.contains(&stated), "{stated}");
     }
 }

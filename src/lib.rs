@@ -38,9 +38,9 @@
 // it. Without a word about it in the manifest, cargo-lambda chooses "abort" for release builds.
 #[cfg(panic = "abort")]
 compile_error!(
-    "lambda_tools answers for tools that panic, which needs unwinding: write panic = \"unwind\" under \
-     [profile.release] (or the profile that you build with) in the Cargo.toml of your workspace. `cargo lambda build` and `sam build` choose \
-     \"abort\" where nothing is said."
+    "lambda_tools catches panics of tools, which needs unwinding: write panic = \"unwind\" under \
+     [profile.release] (or the profile that you build with) in the Cargo.toml of your workspace. \
+     Without it, `cargo lambda build` and `sam build` choose \"abort\"."
 );
 
 mod arrival;

@@ -77,3 +77,16 @@ fn is_waited_for() -> bool {
     let kind = env::var("AWS_LAMBDA_INITIALIZATION_TYPE");
     kind.map_or(true, |kind| kind == "on-demand")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LONGEST_WARM_UP;
+
+    #[test]
+    fn the_documentation_states_the_longest_warm_up() {
+        let page = include_str!("../../docs/operations.md");
+        let seconds = LONGEST_WARM_UP.as_secs();
+        let row = format!("| getting ready, before the first call | {seconds} |");
+        assert!(page.contains(&row), "{row}");
+    }
+}

@@ -9,7 +9,7 @@ mod host_name;
 mod listen;
 mod stream;
 
-use std::{env, future::Future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -75,7 +75,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
 
 /// The router, recording if `RECORD_EVENTS` says so.
 fn routed(server: Server) -> Result<(Router, WarmUp), Error> {
-    let Some(folder) = env::var_os("RECORD_EVENTS") else {
+    let Some(folder) = settings::set("RECORD_EVENTS")? else {
         return Ok(assemble(server, REAL, REAL));
     };
     // A replay remembers no calls either.

@@ -5,8 +5,12 @@
 
 #[cfg(feature = "oauth")]
 mod oauth;
+mod variables;
 
-use std::{env, fmt, path::PathBuf, time::Duration};
+use std::{env, fmt, path::PathBuf};
+
+use variables::seconds;
+pub(super) use variables::{list, set, yes_or_no};
 
 use super::Error;
 use crate::{Auth, Server, idempotency::Idempotency, observe::metrics::Metrics, secrets::Secrets};
@@ -43,7 +47,7 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     #[cfg(feature = "oauth")]
     oauth::apply(server, on_lambda)?;
     #[cfg(not(feature = "oauth"))]
-    for provider in ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"] {
+    for provider in variables::PROVIDERS {
         let name = format!("TOOLS_{provider}_CLIENT_ID");
         if set(&name)?.is_some() {
             return Err(without_feature(&name, "oauth").into());
@@ -248,29 +252,6 @@ fn in_dynamodb() -> Result<Idempotency, WrongChoice> {
     Err(without_feature("TOOLS_IDEMPOTENCY=dynamodb", "dynamodb"))
 }
 
-fn seconds(name: &str) -> Result<Option<Duration>, WrongChoice> {
-    let Some(text) = set(name)? else {
-        return Ok(None);
-    };
-    match text.parse() {
-        Ok(seconds) => Ok(Some(Duration::from_secs(seconds))),
-        Err(_) => Err(WrongChoice(format!(
-            "{name} is '{text}', and has to be a number of seconds"
-        ))),
-    }
-}
-
-pub(super) fn yes_or_no(name: &str) -> Result<Option<bool>, WrongChoice> {
-    match set(name)?.as_deref() {
-        None => Ok(None),
-        Some("yes") => Ok(Some(true)),
-        Some("no") => Ok(Some(false)),
-        Some(other) => Err(WrongChoice(format!(
-            "{name} is '{other}', and has to be yes or no"
-        ))),
-    }
-}
-
 #[cfg(not(all(
     feature = "jwt",
     feature = "secrets-manager",
@@ -282,21 +263,4 @@ fn without_feature(choice: &str, feature: &str) -> WrongChoice {
         "{choice} needs lambda_tools' cargo feature '{feature}', which this program is built \
          without: lambda_tools = {{ …, features = [\"{feature}\"] }}"
     ))
-}
-
-/// A variable's value. Empty is as good as unset.
-fn set(name: &str) -> Result<Option<String>, WrongChoice> {
-    match env::var(name) {
-        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
-        Err(env::VarError::NotPresent) => Ok(None),
-        Err(env::VarError::NotUnicode(_)) => Err(WrongChoice(format!("{name} is not UTF-8"))),
-    }
-}
-
-/// A list separated by commas.
-pub(super) fn list(name: &str, default: &str) -> Result<Vec<String>, WrongChoice> {
-    let text = set(name)?;
-    let items = text.as_deref().unwrap_or(default).split(',');
-    let items = items.map(str::trim).filter(|item| !item.is_empty());
-    Ok(items.map(str::to_owned).collect())
 }

@@ -1,15 +1,15 @@
 //! Where the local server listens.
 
-use std::{env, fmt};
+use std::fmt;
 
 use tokio::net::TcpListener;
 
-use crate::serve::Error;
+use crate::serve::{Error, settings};
 
 /// As `HOST` and `PORT` say.
 pub(super) async fn listen() -> Result<TcpListener, Error> {
-    let host = env::var("HOST").unwrap_or_else(|_| "127.0.0.1".into());
-    let port = env::var("PORT").unwrap_or_else(|_| "9000".into());
+    let host = settings::set("HOST")?.unwrap_or_else(|| "127.0.0.1".into());
+    let port = settings::set("PORT")?.unwrap_or_else(|| "9000".into());
     let number: u16 = port
         .parse()
         .map_err(|_| CannotListen(format!("PORT is '{port}', which is not a port number")))?;

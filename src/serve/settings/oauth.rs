@@ -1,6 +1,6 @@
 //! The owner's choices of providers in the environment.
 
-use super::{WrongChoice, list, set};
+use super::{WrongChoice, list, set, variables::PROVIDERS};
 use crate::{
     Authorization, Server,
     authorization::{Provider, is_base},
@@ -8,12 +8,12 @@ use crate::{
 
 type Preset = fn(String, String) -> Provider;
 
-/// What `TOOLS_GOOGLE_CLIENT_ID` and its likes mean.
-const PRESETS: [(&str, Preset); 4] = [
-    ("GITHUB", |id, secret| Provider::github(id, secret)),
-    ("GOOGLE", |id, secret| Provider::google(id, secret)),
-    ("MICROSOFT", |id, secret| Provider::microsoft(id, secret)),
-    ("SLACK", |id, secret| Provider::slack(id, secret)),
+/// In the order of [`PROVIDERS`].
+const PRESETS: [Preset; PROVIDERS.len()] = [
+    |id, secret| Provider::github(id, secret),
+    |id, secret| Provider::google(id, secret),
+    |id, secret| Provider::microsoft(id, secret),
+    |id, secret| Provider::slack(id, secret),
 ];
 
 /// Fills in what `server` has not chosen, and checks what it has.
@@ -57,7 +57,7 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), WrongCho
 
 fn chosen() -> Result<Option<Authorization>, WrongChoice> {
     let mut providers = Vec::new();
-    for (name, preset) in PRESETS {
+    for (name, preset) in PROVIDERS.into_iter().zip(PRESETS) {
         let Some(client_id) = set(&format!("TOOLS_{name}_CLIENT_ID"))? else {
             continue;
         };

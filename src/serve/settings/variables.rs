@@ -1,0 +1,120 @@
+//! Reading environment variables.
+//!
+//! Every variable that this crate defines is listed here, so that a test can compare the list with
+//! `docs/environment.md`.
+
+use std::{env, time::Duration};
+
+use super::WrongChoice;
+
+/// The providers that `TOOLS_GOOGLE_CLIENT_ID` and its likes configure.
+pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
+
+/// Every variable that this crate defines, without those of a provider.
+const NAMES: [&str; 28] = [
+    "ALLOWED_HOSTS",
+    "HOST",
+    "LOG_CALLS",
+    "PORT",
+    "RECORD_EVENTS",
+    "TOOLS_API_KEY_IDS",
+    "TOOLS_AUTH",
+    "TOOLS_AUTHORIZATION_CHECKS",
+    "TOOLS_AUTHORIZATION_KEY_IDS",
+    "TOOLS_AUTHORIZATION_TABLE",
+    "TOOLS_BASE_PATH",
+    "TOOLS_IDEMPOTENCY",
+    "TOOLS_IDEMPOTENCY_REQUIRED",
+    "TOOLS_IDEMPOTENCY_SECONDS",
+    "TOOLS_IDEMPOTENCY_TABLE",
+    "TOOLS_IDEMPOTENCY_WAIT_SECONDS",
+    "TOOLS_JWT_AUDIENCES",
+    "TOOLS_JWT_SECRET_IDS",
+    "TOOLS_JWT_SUBJECT_IS_USER",
+    "TOOLS_METRICS",
+    "TOOLS_METRICS_NAMESPACE",
+    "TOOLS_PUBLIC_URL",
+    "TOOLS_SECRETS",
+    "TOOLS_SECRETS_CACHE_SECONDS",
+    "TOOLS_SECRETS_FILE",
+    "TOOLS_SECRETS_FROM_CALLS",
+    "TOOLS_SECRETS_JSON",
+    "TOOLS_SECRETS_PREFIX",
+];
+
+/// True for the name of a variable that this crate defines.
+fn is_defined(name: &str) -> bool {
+    let of_provider = name
+        .strip_prefix("TOOLS_")
+        .and_then(|rest| rest.split_once('_'));
+    NAMES.contains(&name)
+        || of_provider.is_some_and(|(provider, part)| {
+            PROVIDERS.contains(&provider) && ["CLIENT_ID", "ISSUER"].contains(&part)
+        })
+}
+
+/// A variable's value. Empty is as good as unset.
+pub(crate) fn set(name: &str) -> Result<Option<String>, WrongChoice> {
+    debug_assert!(is_defined(name), "{name} is not in NAMES");
+    match env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+        Err(env::VarError::NotPresent) => Ok(None),
+        Err(env::VarError::NotUnicode(_)) => Err(WrongChoice(format!("{name} is not UTF-8"))),
+    }
+}
+
+/// A list separated by commas.
+pub(crate) fn list(name: &str, default: &str) -> Result<Vec<String>, WrongChoice> {
+    let text = set(name)?;
+    let items = text.as_deref().unwrap_or(default).split(',');
+    let items = items.map(str::trim).filter(|item| !item.is_empty());
+    Ok(items.map(str::to_owned).collect())
+}
+
+pub(super) fn seconds(name: &str) -> Result<Option<Duration>, WrongChoice> {
+    let Some(text) = set(name)? else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(seconds) => Ok(Some(Duration::from_secs(seconds))),
+        Err(_) => Err(WrongChoice(format!(
+            "{name} is '{text}', and has to be a number of seconds"
+        ))),
+    }
+}
+
+pub(crate) fn yes_or_no(name: &str) -> Result<Option<bool>, WrongChoice> {
+    match set(name)?.as_deref() {
+        None => Ok(None),
+        Some("yes") => Ok(Some(true)),
+        Some("no") => Ok(Some(false)),
+        Some(other) => Err(WrongChoice(format!(
+            "{name} is '{other}', and has to be yes or no"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::NAMES;
+
+    #[test]
+    fn the_documentation_lists_every_variable() {
+        let page = include_str!("../../../docs/environment.md");
+        let rows = page
+            .lines()
+            .skip_while(|line| !line.starts_with("| environment variable |"));
+        let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+        let first = rows.filter_map(|row| row.split(" | ").next());
+        let listed: BTreeSet<_> = first
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .filter(|name| name.chars().any(|it| it == '_') || NAMES.contains(name))
+            // Lambda's and `tracing`'s.
+            .filter(|name| !name.starts_with("AWS_") && *name != "RUST_LOG")
+            .filter(|name| !name.starts_with("TOOLS_GOOGLE_"))
+            .collect();
+        assert_eq!(listed, BTreeSet::from(NAMES));
+    }
+}
