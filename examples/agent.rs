@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use lambda_tools::{
     ToolDefinition,
-    client::oxp::{Call, Client, Outcome},
+    client::oxp::{CallOutcome, CallRequest, OxpClient},
 };
 use semver::Version;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn wishes_of(answer: &Value) -> Vec<(String, Value, String)> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1);
-    let client = Client::new(url.as_deref().unwrap_or("http://127.0.0.1:9000"))?;
+    let client = OxpClient::new(url.as_deref().unwrap_or("http://127.0.0.1:9000"))?;
     let mut tools = client.tools().await?;
     // Models call tools by name, which means the newest version.
     tools.sort_by_cached_key(|tool| Version::parse(&tool.version).ok());
@@ -66,9 +66,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             // A wrong name is refused by the server, in words that a model can act on. The model's
             // id belongs to this conversation; a call's has to be unique everywhere.
             let tool_id = newest.get(name.as_str()).map_or(&name, |tool| &tool.id);
-            let call = Call::new(tool_id).input(input.clone());
+            let call = CallRequest::new(tool_id).input(input.clone());
             let result = match client.call(&call).await?.outcome {
-                Outcome::Value(value) => value.to_string(),
+                CallOutcome::Value(value) => value.to_string(),
                 other => other.message(),
             };
             println!("{model}: {name}({input}) = {result} (for {id})");

@@ -10,58 +10,62 @@ use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
 
 #[cfg(feature = "oauth")]
-use crate::authorization::{Authorization, Desk};
+use crate::oauth::{Broker, OAuth};
 use crate::{
     Auth, Server, Toolkit,
-    call::{Engine, heavy::Heavy},
-    clock::Host,
-    idempotency::{Idempotency, protection::Protection},
+    call::{Engine, large_requests::LargeRequests},
+    clock::Clock,
+    idempotency::{Idempotency, deduplication::Deduplication},
     observe::request_log::Observer,
-    protocol::{self, http::App},
+    protocol::{self, http::AppState},
     secrets::{SecretCache, Secrets},
-    tool::{repeats::Policy, toolkit::Entry},
+    tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
 /// The router, and what can be got ready before the first call.
 ///
 /// `guard` is the host by whose clock credentials are checked and secrets kept.
-pub(crate) fn assemble(mut server: Server, host: Host, guard: Host) -> (Router, WarmUp) {
+pub(crate) fn assemble(
+    mut server: Server,
+    clock: Clock,
+    credential_clock: Clock,
+) -> (Router, WarmUp) {
     let declared = declared_secrets(&server);
     let secrets = server.secrets.take().unwrap_or_else(Secrets::none);
-    let secrets = SecretCache::new(secrets, declared, guard.clone());
+    let secrets = SecretCache::new(secrets, declared, credential_clock.clone());
     let idempotency = server.idempotency.take().unwrap_or_else(Idempotency::none);
-    let protection = Arc::new(Protection::new(idempotency, host.clone()));
+    let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     let warm_up = WarmUp {
         secrets: Arc::clone(&secrets),
-        protection: Arc::clone(&protection),
+        deduplication: Arc::clone(&deduplication),
         remembers: is_any_recorded(&server.toolkit),
     };
     let engine = Engine {
         #[cfg(feature = "oauth")]
-        desk: desk_of(&mut server, &secrets, &guard),
+        broker: broker_of(&mut server, &secrets, &credential_clock),
         toolkit: Arc::new(server.toolkit),
         auth: server.auth.unwrap_or_default(),
         secrets,
-        protection,
-        host: host.clone(),
-        heavy: Heavy::default(),
+        deduplication,
+        clock: clock.clone(),
+        large_requests: LargeRequests::default(),
         is_healthy: server.is_healthy,
         shows_calls: server.shows_calls,
     };
     let observer = Observer {
-        host,
-        guard: guard.clone(),
+        clock,
+        credential_clock: credential_clock.clone(),
         metrics: server.metrics,
     };
-    let app = App {
+    let app = AppState {
         engine: Arc::new(engine),
         observer: Arc::new(observer),
-        guard,
-        largest_request: server.largest_request,
+        credential_clock,
+        max_request_size: server.max_request_size,
     };
-    let router = protocol::router(Arc::new(app), &server.protocols, &server.about);
+    let router = protocol::router(Arc::new(app), &server.protocols, &server.info);
     let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
-    let router = server.with.into_iter().fold(router, changed);
+    let router = server.router_changes.into_iter().fold(router, changed);
     (below(server.base_path.as_deref(), router), warm_up)
 }
 
@@ -71,7 +75,7 @@ fn declared_secrets(server: &Server) -> Vec<String> {
     let entries = server.toolkit.entries().iter();
     let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
     #[cfg(feature = "oauth")]
-    let keys = keys.chain(server.authorization.iter().flat_map(Authorization::secrets));
+    let keys = keys.chain(server.oauth.iter().flat_map(OAuth::secrets));
     let mut seen = HashSet::new();
     keys.chain(tools.map(|it| &*it.id))
         .filter(|id| seen.insert(*id))
@@ -80,13 +84,17 @@ fn declared_secrets(server: &Server) -> Vec<String> {
 }
 
 fn is_any_recorded(toolkit: &Toolkit) -> bool {
-    let is_recorded = |entry: &Entry| entry.tool.policy != Policy::Idempotent;
+    let is_recorded = |entry: &ToolEntry| entry.tool.policy != RepeatPolicy::Idempotent;
     toolkit.entries().iter().any(is_recorded)
 }
 
 #[cfg(feature = "oauth")]
-fn desk_of(server: &mut Server, secrets: &Arc<SecretCache>, guard: &Host) -> Option<Arc<Desk>> {
-    let settings = server.authorization.take()?;
+fn broker_of(
+    server: &mut Server,
+    secrets: &Arc<SecretCache>,
+    credential_clock: &Clock,
+) -> Option<Arc<Broker>> {
+    let settings = server.oauth.take()?;
     let entries = server.toolkit.entries().iter();
     let needs = entries.flat_map(|entry| &entry.tool.requirements.authorization);
     let scopes = needs.flat_map(|need| {
@@ -95,8 +103,14 @@ fn desk_of(server: &mut Server, secrets: &Arc<SecretCache>, guard: &Host) -> Opt
     });
     let declared = scopes.collect();
     let base_path = server.base_path.as_deref();
-    let desk = Desk::new(settings, secrets, guard.clone(), base_path, declared);
-    Some(Arc::new(desk))
+    let broker = Broker::new(
+        settings,
+        secrets,
+        credential_clock.clone(),
+        base_path,
+        declared,
+    );
+    Some(Arc::new(broker))
 }
 
 /// The router below its base path as well.
@@ -114,7 +128,7 @@ fn below(base_path: Option<&str>, router: Router) -> Router {
 /// Prepares stores and connections before the first call.
 pub(crate) struct WarmUp {
     secrets: Arc<SecretCache>,
-    protection: Arc<Protection>,
+    deduplication: Arc<Deduplication>,
     /// Whether there are calls to remember.
     remembers: bool,
 }
@@ -124,18 +138,18 @@ impl WarmUp {
         &self.secrets
     }
 
-    pub(crate) fn protection(&self) -> Arc<Protection> {
-        Arc::clone(&self.protection)
+    pub(crate) fn deduplication(&self) -> Arc<Deduplication> {
+        Arc::clone(&self.deduplication)
     }
 
     /// Both at once. What is wrong is logged: it may be right by the time of a call.
     pub(crate) async fn run(self) {
-        let protection = async {
+        let deduplication = async {
             if self.remembers {
-                self.protection.warm().await;
+                self.deduplication.warm().await;
             }
         };
-        tokio::join!(self.secrets.warm(), protection);
+        tokio::join!(self.secrets.warm(), deduplication);
     }
 }
 

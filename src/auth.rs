@@ -16,10 +16,10 @@ use std::{
 use crate::{Caller, secrets::SecretCache};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
-use attempt::Attempt;
+use attempt::CredentialCheck;
 #[cfg(feature = "jwt")]
-use jwt::Jwt;
-use rotation::Rotation;
+use jwt::JwtVerifier;
+use rotation::SecretRotation;
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 
@@ -38,9 +38,9 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 #[derive(Clone, Debug, Default)]
 pub struct Auth {
     /// The ids of the secrets that hold keys, by caller. `None`: there are no keys.
-    keys: Option<Vec<Rotation>>,
+    keys: Option<Vec<SecretRotation>>,
     #[cfg(feature = "jwt")]
-    jwt: Option<Jwt>,
+    jwt: Option<JwtVerifier>,
 }
 
 impl Auth {
@@ -77,7 +77,7 @@ impl Auth {
     #[must_use]
     pub fn jwt_secret_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         let mut auth = Self::none();
-        auth.jwt = Some(Jwt::new(rotations(ids)));
+        auth.jwt = Some(JwtVerifier::new(rotations(ids)));
         auth
     }
 
@@ -127,21 +127,21 @@ impl Auth {
 
     /// For whom the caller may call.
     #[cfg(feature = "jwt")]
-    pub(crate) fn users_of<'a>(&self, caller: &'a Caller) -> Users<'a> {
+    pub(crate) fn users_of<'a>(&self, caller: &'a Caller) -> PermittedUsers<'a> {
         let is_bound = self.jwt.as_ref().is_some_and(|jwt| jwt.subject_is_user);
         match caller {
             Caller::Jwt { subject, .. } if is_bound => {
                 let subject = subject.as_deref().filter(|subject| !subject.is_empty());
-                subject.map_or(Users::None, Users::Only)
+                subject.map_or(PermittedUsers::None, PermittedUsers::Only)
             }
-            _ => Users::Any,
+            _ => PermittedUsers::Any,
         }
     }
 
     #[cfg(not(feature = "jwt"))]
     #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    pub(crate) fn users_of<'a>(&self, _: &'a Caller) -> Users<'a> {
-        Users::Any
+    pub(crate) fn users_of<'a>(&self, _: &'a Caller) -> PermittedUsers<'a> {
+        PermittedUsers::Any
     }
 
     /// A secret that is named twice: two callers would share it, and be one.
@@ -157,7 +157,7 @@ impl Auth {
         let keys = self.keys.iter().flatten();
         #[cfg(feature = "jwt")]
         let keys = keys.chain(self.jwt.iter().flat_map(|jwt| &jwt.secrets));
-        keys.flat_map(Rotation::ids).map(|id| &**id)
+        keys.flat_map(SecretRotation::ids).map(|id| &**id)
     }
 
     #[cfg(feature = "jwt")]
@@ -178,18 +178,23 @@ impl Auth {
         secrets: &Arc<SecretCache>,
         now: SystemTime,
         left: Option<Duration>,
-    ) -> Result<Caller, Refused> {
+    ) -> Result<Caller, AuthError> {
         if self.is_open() {
             return Ok(Caller::Anyone);
         }
         let credentials = self
             .credentials_in(headers)
-            .map_err(Refused::Unauthenticated)?;
+            .map_err(AuthError::Unauthenticated)?;
         let ids: Vec<_> = self.secrets().collect();
         let mut reads = secrets.read(&ids, left).await;
-        let of_keys = self.keys.iter().flatten().flat_map(Rotation::ids).count();
+        let of_keys = self
+            .keys
+            .iter()
+            .flatten()
+            .flat_map(SecretRotation::ids)
+            .count();
         let of_jwt = reads.split_off(of_keys);
-        let mut attempt = Attempt::default();
+        let mut attempt = CredentialCheck::default();
         if let Some(keys) = &self.keys
             && let Some(id) = attempt.key(credentials.value, keys, reads)
         {
@@ -207,20 +212,25 @@ impl Auth {
     }
 
     /// Where keys are taken, `OXP-API-Key` decides if it is there.
-    fn credentials_in<'a>(&self, headers: &'a HeaderMap) -> Result<Credentials<'a>, &'static str> {
+    fn credentials_in<'a>(
+        &self,
+        headers: &'a HeaderMap,
+    ) -> Result<PresentedCredential<'a>, &'static str> {
         if self.keys.is_some()
             && let Some(value) = only(headers, &API_KEY)?
         {
             let is_bearer = false;
-            return Ok(Credentials { value, is_bearer });
+            return Ok(PresentedCredential { value, is_bearer });
         }
         let header = only(headers, &AUTHORIZATION)?.ok_or("there are no credentials")?;
         // RFC 9110, 11.1: the scheme is case-insensitive.
         match header.split_at_checked(7) {
-            Some((scheme, value)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(Credentials {
-                value: value.trim_ascii(),
-                is_bearer: true,
-            }),
+            Some((scheme, value)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
+                Ok(PresentedCredential {
+                    value: value.trim_ascii(),
+                    is_bearer: true,
+                })
+            }
             _ => Err("the Authorization header is no bearer token"),
         }
     }
@@ -228,7 +238,7 @@ impl Auth {
 
 /// The users on whose behalf a caller may call.
 #[derive(Clone, Copy)]
-pub(crate) enum Users<'a> {
+pub(crate) enum PermittedUsers<'a> {
     Any,
     #[cfg_attr(
         not(feature = "jwt"),
@@ -244,21 +254,21 @@ pub(crate) enum Users<'a> {
 
 /// Why nobody is let in.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum AuthError {
     /// The caller is nobody who may call; why is for the log only.
     Unauthenticated(&'static str),
     /// Whether the caller may call cannot be told: what it takes to tell cannot be read.
     Undecided,
 }
 
-struct Credentials<'a> {
+struct PresentedCredential<'a> {
     value: &'a [u8],
     is_bearer: bool,
 }
 
-fn rotations<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Vec<Rotation> {
+fn rotations<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Vec<SecretRotation> {
     let ids = ids.into_iter();
-    ids.filter_map(|ids| Rotation::parse(ids.as_ref()))
+    ids.filter_map(|ids| SecretRotation::parse(ids.as_ref()))
         .collect()
 }
 

@@ -1,15 +1,15 @@
 //! The engine: a call through its stages, in whichever protocol it was asked for.
 //!
-//! `Call` → `Resolved` → `Valid` → `Prepared` → `Outcome`. Each stage consumes the one before it, so
+//! `Call` → `ResolvedCall` → `Valid` → `Prepared` → `Outcome`. Each stage consumes the one before it, so
 //! that leaving one out does not compile: nothing that was not validated can run, nothing that lacks
 //! a secret can start. No protocol, no HTTP and no event is known here.
 
 mod claim;
 mod execution;
-mod gather;
 #[cfg(feature = "oauth")]
 mod grants;
-pub(crate) mod heavy;
+pub(crate) mod large_requests;
+mod prepare;
 pub(crate) mod rejection;
 mod run;
 mod validate;
@@ -19,24 +19,24 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use serde_json::Value;
 
 #[cfg(feature = "oauth")]
-use crate::authorization::Desk;
+use crate::oauth::Broker;
 use crate::{
     Auth, Caller, Secret, Toolkit,
     arrival::Arrival,
-    auth::Users,
-    clock::Host,
-    idempotency::protection::Protection,
+    auth::PermittedUsers,
+    clock::Clock,
+    idempotency::deduplication::Deduplication,
     observe::{spans::Spans, trail::Trail},
     secrets::SecretCache,
     text::LONGEST_ID,
-    tool::{id::Selector, toolkit::NotFound},
+    tool::{id::Selector, toolkit::ToolNotFound},
 };
 
 use execution::{CallId, Execution};
-use heavy::{Heavy, Turn};
+use large_requests::{LargeRequestPermit, LargeRequests};
 use rejection::Rejection;
 pub(crate) use run::Outcome;
-use validate::Resolved;
+use validate::ResolvedCall;
 
 /// How long a tool may take unless it [says otherwise](crate::Tool::timeout).
 ///
@@ -49,13 +49,13 @@ pub(crate) struct Engine {
     pub(crate) toolkit: Arc<Toolkit>,
     pub(crate) auth: Auth,
     pub(crate) secrets: Arc<SecretCache>,
-    pub(crate) protection: Arc<Protection>,
+    pub(crate) deduplication: Arc<Deduplication>,
     /// Where users allow tools to act for them.
     #[cfg(feature = "oauth")]
-    pub(crate) desk: Option<Arc<Desk>>,
-    pub(crate) host: Host,
+    pub(crate) broker: Option<Arc<Broker>>,
+    pub(crate) clock: Clock,
     /// Where large requests wait for their turn.
-    pub(crate) heavy: Heavy,
+    pub(crate) large_requests: LargeRequests,
     /// Whether the owner takes calls now.
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// Whether inputs and outputs are logged, which only the local server does.
@@ -70,14 +70,14 @@ pub(crate) struct Call {
     /// The parameters that are integers and have lost digits.
     pub(crate) unkept_integers: Vec<String>,
     pub(crate) input: Value,
-    pub(crate) given: Given,
+    pub(crate) given: ClientContext,
     /// Of a large call, until its input is checked.
-    pub(crate) turn: Option<Turn>,
+    pub(crate) turn: Option<LargeRequestPermit>,
 }
 
 /// What the client gives besides the input.
 #[derive(Default)]
-pub(crate) struct Given {
+pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
     pub(crate) tokens: BTreeMap<String, Secret>,
     pub(crate) secrets: BTreeMap<String, Secret>,
@@ -95,7 +95,7 @@ impl Engine {
         caller: Caller,
         trail: &mut Trail,
     ) -> Result<Outcome, Rejection> {
-        let id = CallId::of(call.call_id.take(), &self.host);
+        let id = CallId::of(call.call_id.take(), &self.clock);
         let request_id = arrival.invocation.request_id.as_deref();
         let spans = trail.begin(&call.selector, id.as_str(), request_id);
         // It is large, and each span around it would move it.
@@ -130,7 +130,7 @@ impl Engine {
             caller,
             spans,
         });
-        let valid = Resolved { call, execution }.validate().await?;
+        let valid = ResolvedCall { call, execution }.validate().await?;
         let (prepared, cache) = valid.prepare().await;
         trail.cache = cache;
         let outcome = prepared?.run_once().await?;
@@ -152,20 +152,20 @@ impl Engine {
 
 impl Call {
     /// Holds the call to the users for whom its caller may call.
-    fn hold_to(&mut self, users: Users<'_>) -> Result<(), Rejection> {
+    fn hold_to(&mut self, users: PermittedUsers<'_>) -> Result<(), Rejection> {
         let named = self.given.user_id.as_deref();
         let detail = match (users, named) {
-            (Users::Only(user), _) if user.len() > LONGEST_ID => {
+            (PermittedUsers::Only(user), _) if user.len() > LONGEST_ID => {
                 "The JWT's sub claim is too long for a user's id."
             }
-            (Users::Only(user), None) => {
+            (PermittedUsers::Only(user), None) => {
                 self.given.user_id = Some(user.to_owned());
                 return Ok(());
             }
-            (Users::Only(user), Some(named)) if named != user => {
+            (PermittedUsers::Only(user), Some(named)) if named != user => {
                 "'context.user_id' is not the JWT's sub claim."
             }
-            (Users::None, Some(_)) => "'context.user_id' needs a JWT with that sub claim.",
+            (PermittedUsers::None, Some(_)) => "'context.user_id' needs a JWT with that sub claim.",
             _ => return Ok(()),
         };
         let message = "The credentials do not allow calls for this user";
@@ -173,11 +173,11 @@ impl Call {
     }
 }
 
-fn unresolved(selector: &Selector, not_found: NotFound) -> Rejection {
+fn unresolved(selector: &Selector, not_found: ToolNotFound) -> Rejection {
     let qualified = Arc::clone(&selector.qualified);
     match not_found {
-        NotFound::Tool { closest } => Rejection::UnknownTool { qualified, closest },
-        NotFound::Version { version, available } => Rejection::UnknownVersion {
+        ToolNotFound::Tool { closest } => Rejection::UnknownTool { qualified, closest },
+        ToolNotFound::Version { version, available } => Rejection::UnknownVersion {
             qualified,
             version,
             available,

@@ -4,15 +4,15 @@
 //! clients time out, limit what they read, follow no redirect, and never print their credentials.
 //!
 //! ```no_run
-//! # async fn run() -> Result<(), lambda_tools::client::Error> {
-//! use lambda_tools::client::oxp::{Call, Client, Outcome};
+//! # async fn run() -> Result<(), lambda_tools::client::ClientError> {
+//! use lambda_tools::client::oxp::{CallRequest, OxpClient, CallOutcome};
 //! use serde_json::json;
 //!
-//! let client = Client::new("https://tools.example")?.api_key("key-of-mine");
-//! let call = Call::new("Calculator.Add").input(json!({"a": 10, "b": 5}));
+//! let client = OxpClient::new("https://tools.example")?.api_key("key-of-mine");
+//! let call = CallRequest::new("Calculator.Add").input(json!({"a": 10, "b": 5}));
 //! match client.call(&call).await?.outcome {
-//!     Outcome::Value(value) => println!("{value}"),
-//!     Outcome::Failed(failed) => println!("{}", failed.message),
+//!     CallOutcome::Value(value) => println!("{value}"),
+//!     CallOutcome::ToolError(error) => println!("{}", error.message),
 //!     other => println!("{other:?}"),
 //! }
 //! let sum: f64 = client.run(&call).await?;
@@ -27,5 +27,5 @@ pub mod opentool;
 pub mod oxp;
 mod retry;
 
-pub use credentials::Jwt;
-pub use error::Error;
+pub use credentials::JwtSigner;
+pub use error::ClientError;

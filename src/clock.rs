@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// Where the time and new ids come from.
 #[derive(Clone, Debug)]
-pub(crate) struct Host {
+pub(crate) struct Clock {
     wall: fn() -> SystemTime,
     instant: fn() -> Instant,
     id: fn() -> Uuid,
@@ -22,7 +22,7 @@ pub(crate) struct Host {
     moved: Option<Arc<AtomicU64>>,
 }
 
-impl Host {
+impl Clock {
     pub(crate) const fn new(
         wall: fn() -> SystemTime,
         instant: fn() -> Instant,
@@ -64,14 +64,14 @@ impl Host {
 }
 
 /// The clock and the randomness of the machine.
-pub(crate) const REAL: Host = Host::new(SystemTime::now, Instant::now, Uuid::new_v4);
+pub(crate) const REAL: Clock = Clock::new(SystemTime::now, Instant::now, Uuid::new_v4);
 
 /// 5 October 2023, 12:00:00 UTC: the time in the specification's examples.
 const FIXED_NOW: Duration = Duration::from_hours(471_252);
 pub(crate) const FIXED_ID: Uuid = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000);
 
 /// A host on which no time passes.
-pub(crate) const FIXED: Host = Host::new(
+pub(crate) const FIXED: Clock = Clock::new(
     || SystemTime::UNIX_EPOCH + FIXED_NOW,
     || {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);

@@ -9,12 +9,12 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// Why a store does not do what it was asked. Its text names what to do about it, and no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
-    kind: Kind,
+    kind: StoreErrorKind,
     detail: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum StoreErrorKind {
     Denied,
     Throttled,
     Unavailable,
@@ -25,32 +25,32 @@ enum Kind {
 impl StoreError {
     /// The server may not do it. `detail` names the permission that is missing.
     pub fn denied(detail: impl Into<String>) -> Self {
-        Self::new(Kind::Denied, detail)
+        Self::new(StoreErrorKind::Denied, detail)
     }
 
     /// The store is asked too often.
     pub fn throttled(detail: impl Into<String>) -> Self {
-        Self::new(Kind::Throttled, detail)
+        Self::new(StoreErrorKind::Throttled, detail)
     }
 
     /// The store cannot be reached or does not answer as it should.
     pub fn unavailable(detail: impl Into<String>) -> Self {
-        Self::new(Kind::Unavailable, detail)
+        Self::new(StoreErrorKind::Unavailable, detail)
     }
 
     /// What is there cannot be read.
     pub fn undecodable(detail: impl Into<String>) -> Self {
-        Self::new(Kind::Undecodable, detail)
+        Self::new(StoreErrorKind::Undecodable, detail)
     }
 
     /// There is no room for more.
     pub(crate) fn full(detail: impl Into<String>) -> Self {
-        Self::new(Kind::Full, detail)
+        Self::new(StoreErrorKind::Full, detail)
     }
 
     /// Whether it is there, and has no room.
     pub(crate) fn is_full(&self) -> bool {
-        self.kind == Kind::Full
+        self.kind == StoreErrorKind::Full
     }
 
     pub(crate) fn no_answer(limit: Duration) -> Self {
@@ -58,7 +58,7 @@ impl StoreError {
         Self::unavailable(format!("no answer within {ms} ms"))
     }
 
-    fn new(kind: Kind, detail: impl Into<String>) -> Self {
+    fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         Self { kind, detail }
     }
@@ -66,18 +66,21 @@ impl StoreError {
     /// Whether the same may go well in a moment.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        matches!(self.kind, Kind::Full | Kind::Throttled | Kind::Unavailable)
+        matches!(
+            self.kind,
+            StoreErrorKind::Full | StoreErrorKind::Throttled | StoreErrorKind::Unavailable
+        )
     }
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            Kind::Denied => "access denied",
-            Kind::Throttled => "throttled",
-            Kind::Full => "the store is full",
-            Kind::Unavailable => "the store is not available",
-            Kind::Undecodable => "not decodable",
+            StoreErrorKind::Denied => "access denied",
+            StoreErrorKind::Throttled => "throttled",
+            StoreErrorKind::Full => "the store is full",
+            StoreErrorKind::Unavailable => "the store is not available",
+            StoreErrorKind::Undecodable => "not decodable",
         };
         write!(f, "{what}: {}", self.detail)
     }

@@ -34,18 +34,18 @@ use lambda_http::{
 use serde::Serialize;
 
 use crate::{Caller, arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
-use kind::{EventError, Kind, kind_of};
+use kind::{EventError, EventKind, kind_of};
 use parse::parse;
 
 /// Which answer the sender of an event expects.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Origin {
+pub(crate) enum EventSource {
     Rest,
     Http,
     Alb { multi_value_headers: bool },
 }
 
-impl Origin {
+impl EventSource {
     /// How many bytes an answer may have: Lambda's quota, and for load balancers their own.
     pub(crate) fn largest_answer(self) -> usize {
         match self {
@@ -57,7 +57,7 @@ impl Origin {
 
 /// The request in an event.
 pub(crate) struct Event {
-    pub(crate) origin: Origin,
+    pub(crate) origin: EventSource,
     /// The inner error is the answer to a request whose body cannot be decoded.
     pub(crate) request: Result<Request<Body>, Box<Response>>,
     /// Whom the platform has let through, where it has asked.
@@ -68,9 +68,9 @@ impl Event {
     /// Parses an event.
     pub(crate) fn parse(json: &str) -> Result<Self, EventError> {
         match kind_of(json)? {
-            Kind::Rest => parse(json).map(rest::request),
-            Kind::Http => parse(json).map(http_api::request),
-            Kind::Alb => parse(json).map(load_balancer::request),
+            EventKind::Rest => parse(json).map(rest::request),
+            EventKind::Http => parse(json).map(http_api::request),
+            EventKind::Alb => parse(json).map(load_balancer::request),
         }
     }
 }
@@ -89,7 +89,7 @@ pub(crate) async fn invoke(
     event: &str,
     context: lambda_runtime::Context,
     is_cold: bool,
-) -> Result<Answer, EventError> {
+) -> Result<EventResponse, EventError> {
     let Event {
         origin,
         request,
@@ -119,7 +119,7 @@ pub(crate) async fn invoke(
         .map(http_body_util::Collected::to_bytes)
     {
         Ok(body) if encoding::fits(&body, origin.largest_answer()) => {
-            Ok(Answer::new(origin, parts, body))
+            Ok(EventResponse::new(origin, parts, body))
         }
         Ok(_) => Ok(failed(origin, "The response is larger than what can be sent.").await),
         Err(error) => Ok(failed(origin, &format!("The response broke off: {error}")).await),
@@ -145,18 +145,18 @@ async fn respond(
 /// The answer in the form that the event's sender expects.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Answer {
+pub(crate) enum EventResponse {
     Rest(ApiGatewayProxyResponse),
     Http(ApiGatewayV2httpResponse),
     Alb(AlbTargetGroupResponse),
 }
 
-impl Answer {
-    fn new(origin: Origin, parts: Parts, body: Bytes) -> Self {
+impl EventResponse {
+    fn new(origin: EventSource, parts: Parts, body: Bytes) -> Self {
         match origin {
-            Origin::Rest => Self::Rest(rest::answer(parts, body)),
-            Origin::Http => Self::Http(http_api::answer(parts, body)),
-            Origin::Alb {
+            EventSource::Rest => Self::Rest(rest::answer(parts, body)),
+            EventSource::Http => Self::Http(http_api::answer(parts, body)),
+            EventSource::Alb {
                 multi_value_headers,
             } => Self::Alb(load_balancer::answer(parts, body, multi_value_headers)),
         }
@@ -178,11 +178,11 @@ fn base_url(context: &RequestContext) -> Option<String> {
     }
 }
 
-async fn failed(origin: Origin, detail: &str) -> Answer {
+async fn failed(origin: EventSource, detail: &str) -> EventResponse {
     let (parts, body) = problem::internal_error(detail).into_parts();
     let body = body
         .collect()
         .await
         .map(http_body_util::Collected::to_bytes);
-    Answer::new(origin, parts, body.unwrap_or_default())
+    EventResponse::new(origin, parts, body.unwrap_or_default())
 }

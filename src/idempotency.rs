@@ -35,9 +35,9 @@
 //! with others the same key is a 400, and nothing runs. Where a known caller names the user, the user
 //! counts instead of what the call brings, so that a token may be refreshed between two tries.
 
+pub(crate) mod deduplication;
 mod fingerprint;
 mod outcome;
-pub(crate) mod protection;
 mod record;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -45,8 +45,8 @@ use std::{fmt, sync::Arc, time::Duration};
 #[cfg(feature = "dynamodb")]
 pub use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
-pub(crate) use fingerprint::{Identity, fingerprint_of};
-use record::{LIMITS, Record, State};
+pub(crate) use fingerprint::{CallIdentity, fingerprint_of};
+use record::{CallRecord, CallState, LIMITS};
 
 /// Where calls are remembered, and for how long.
 ///
@@ -139,7 +139,7 @@ impl Idempotency {
     /// Runs calls without protection, and says so in the log, while the store cannot be reached.
     /// Without it they are refused, and nothing runs.
     #[must_use]
-    pub fn run_without_store(mut self) -> Self {
+    pub fn best_effort(mut self) -> Self {
         self.runs_unprotected = true;
         self
     }

@@ -46,8 +46,6 @@ compile_error!(
 mod arrival;
 mod assemble;
 mod auth;
-#[cfg(feature = "oauth")]
-pub mod authorization;
 #[cfg(any(feature = "dynamodb", feature = "secrets-manager"))]
 mod aws;
 mod call;
@@ -57,6 +55,8 @@ mod clock;
 mod error;
 mod event;
 pub mod idempotency;
+#[cfg(feature = "oauth")]
+pub mod oauth;
 mod observe;
 #[doc = include_str!("../docs/operations.md")]
 pub mod operations {}
@@ -69,20 +69,22 @@ mod protocol;
 pub mod secrets;
 mod serve;
 mod server;
+mod server_info;
 pub mod store;
 pub mod testing;
 mod text;
 mod tool;
 
 pub use auth::Auth;
-#[cfg(feature = "oauth")]
-pub use authorization::Authorization;
 pub use call::DEFAULT_TIMEOUT;
 pub use error::{Error, StoreError};
+#[cfg(feature = "oauth")]
+pub use oauth::OAuth;
 pub use protocol::Protocol;
 pub use secrets::Secret;
 pub use serve::serve;
 pub use server::Server;
+pub use server_info::ServerInfo;
 pub use tool::{
     Tool,
     build_error::BuildError,

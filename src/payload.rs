@@ -1,4 +1,4 @@
-//! How large requests and answers may be on AWS Lambda.
+//! Payloads: JSON objects, and how large requests and responses may be on AWS Lambda.
 
 /// What the platform takes at most, request or answer: Lambda's quota for the payload of a
 /// synchronous invocation, in bytes.
@@ -11,3 +11,6 @@ pub(crate) fn size_as_sent(body: &[u8]) -> usize {
     let escaped = body.iter().filter(|byte| matches!(byte, b'"' | b'\\'));
     body.len() + escaped.count() + BESIDE
 }
+
+/// A JSON object.
+pub(crate) type JsonObject = serde_json::Map<String, serde_json::Value>;

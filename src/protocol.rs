@@ -17,29 +17,11 @@ mod wording;
 use std::sync::Arc;
 
 use axum::Router;
-use serde::Serialize;
 
-use codec::{Codec, Declared};
-use http::App;
+use codec::{Codec, Declaration};
+use http::AppState;
 
-/// What the owner says of the server as a whole.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct About {
-    pub(crate) title: String,
-    pub(crate) description: String,
-    /// `x.y.z`.
-    pub(crate) version: String,
-}
-
-impl Default for About {
-    fn default() -> Self {
-        Self {
-            title: "Tools".into(),
-            description: "Tools for AI agents.".into(),
-            version: "1.0.0".into(),
-        }
-    }
-}
+use crate::ServerInfo;
 
 /// Lists the protocols; the first one answers what belongs to none.
 macro_rules! protocols {
@@ -60,17 +42,17 @@ macro_rules! protocols {
             /// All protocols, which is what a server serves unless it chooses.
             pub const ALL: &[Self] = &[Self::$first, $(Self::$name),*];
 
-            fn declared(self) -> &'static Declared {
+            fn declared(self) -> &'static Declaration {
                 match self {
-                    Self::$first => <$codec>::DECLARED,
-                    $(Self::$name => <$others>::DECLARED,)*
+                    Self::$first => <$codec>::DECLARATION,
+                    $(Self::$name => <$others>::DECLARATION,)*
                 }
             }
 
-            fn mount(self, router: Router<Arc<App>>, about: &About) -> Router<Arc<App>> {
+            fn mount(self, router: Router<Arc<AppState>>, info: &ServerInfo) -> Router<Arc<AppState>> {
                 match self {
-                    Self::$first => http::mount(router, <$codec>::new(about)),
-                    $(Self::$name => http::mount(router, <$others>::new(about)),)*
+                    Self::$first => http::mount(router, <$codec>::new(info)),
+                    $(Self::$name => http::mount(router, <$others>::new(info)),)*
                 }
             }
         }
@@ -78,8 +60,8 @@ macro_rules! protocols {
 }
 
 protocols! {
-    Oxp = oxp::Oxp, /** OXP 1.0 in its header form and its `$schema` form, and its predecessor Open Tool Calling 1.0. */;
-    OpenTool = opentool::OpenTool, /** OpenTool 1.0.0: JSON-RPC below `/opentool`. */;
+    Oxp = oxp::OxpCodec, /** OXP 1.0 in its header form and its `$schema` form, and its predecessor Open Tool Calling 1.0. */;
+    OpenTool = opentool::OpenToolCodec, /** OpenTool 1.0.0: JSON-RPC below `/opentool`. */;
 }
 
 impl Protocol {
@@ -106,13 +88,13 @@ impl Protocol {
 }
 
 /// The routes of the protocols that are served, and of users who allow something.
-pub(crate) fn router(app: Arc<App>, served: &[Protocol], about: &About) -> Router {
+pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo) -> Router {
     let router = served.iter().fold(Router::new(), |router, protocol| {
-        protocol.mount(router, about)
+        protocol.mount(router, info)
     });
     #[cfg(feature = "oauth")]
-    let router = match &app.engine.desk {
-        Some(desk) => router.merge(challenges::routes(Arc::clone(&app), Arc::clone(desk))),
+    let router = match &app.engine.broker {
+        Some(broker) => router.merge(challenges::routes(Arc::clone(&app), Arc::clone(broker))),
         None => router,
     };
     let declared: Arc<[_]> = served.iter().map(|protocol| protocol.declared()).collect();

@@ -26,7 +26,7 @@ pub(crate) use cache::{CacheUse, SecretCache};
 #[cfg(feature = "secrets-manager")]
 pub use manager::SecretsManager;
 pub use source::Secrets;
-pub use store::{Read, Reading, SecretStore};
+pub use store::{ReadFuture, ReadResult, SecretStore};
 
 /// A secret's value, or a user's token. Erased from memory when its last clone is dropped.
 ///

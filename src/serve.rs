@@ -33,7 +33,7 @@ use axum::Router;
 ///
 /// # Errors
 /// Mistakes in the definitions (see [`Toolkit::check`](crate::Toolkit::check); not on Lambda), a
-/// choice that is missing on Lambda or cannot be understood, a [version](Server::about) that is none, an address that cannot be listened
+/// choice that is missing on Lambda or cannot be understood, a [version](crate::ServerInfo::new) that is invalid, an address that cannot be listened
 /// on, a runtime API that fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();

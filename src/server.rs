@@ -8,14 +8,10 @@ use std::pin::Pin;
 use axum::Router;
 
 #[cfg(feature = "oauth")]
-use crate::authorization::Authorization;
+use crate::oauth::OAuth;
 use crate::{
-    Auth, Toolkit,
-    idempotency::Idempotency,
-    observe::metrics::Metrics,
-    payload::LARGEST_PAYLOAD,
-    protocol::{About, Protocol},
-    secrets::Secrets,
+    Auth, ServerInfo, Toolkit, idempotency::Idempotency, observe::metrics::Metrics,
+    payload::LARGEST_PAYLOAD, protocol::Protocol, secrets::Secrets,
 };
 
 /// How many bytes a body may have by default: far more than a model writes, far less than Lambda
@@ -34,7 +30,7 @@ pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = (
 ///
 /// let server = Server::new(toolkit)
 ///     .base_path("/agents")
-///     .with(|router| router.route("/about", get(|| async { "Tools of ours." })));
+///     .map_router(|router| router.route("/about", get(|| async { "Tools of ours." })));
 /// serve(server).await
 /// # }
 /// ```
@@ -45,15 +41,15 @@ pub struct Server {
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
     #[cfg(feature = "oauth")]
-    pub(crate) authorization: Option<Authorization>,
+    pub(crate) oauth: Option<OAuth>,
     pub(crate) protocols: Vec<Protocol>,
-    pub(crate) about: About,
+    pub(crate) info: ServerInfo,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) shows_calls: bool,
     pub(crate) on_shutdown: Option<ShutdownHook>,
-    pub(crate) largest_request: usize,
+    pub(crate) max_request_size: usize,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    pub(crate) with: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
+    pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
 
 impl Server {
@@ -67,15 +63,15 @@ impl Server {
             secrets: None,
             idempotency: None,
             #[cfg(feature = "oauth")]
-            authorization: None,
+            oauth: None,
             protocols: Protocol::ALL.to_vec(),
-            about: About::default(),
+            info: ServerInfo::default(),
             metrics: None,
             shows_calls: false,
             on_shutdown: None,
-            largest_request: LARGEST_REQUEST,
+            max_request_size: LARGEST_REQUEST,
             is_healthy: None,
-            with: Vec::new(),
+            router_changes: Vec::new(),
         }
     }
 
@@ -117,8 +113,8 @@ impl Server {
     /// none.
     #[cfg(feature = "oauth")]
     #[must_use]
-    pub fn authorization(mut self, authorization: Authorization) -> Self {
-        self.authorization = Some(authorization);
+    pub fn oauth(mut self, oauth: OAuth) -> Self {
+        self.oauth = Some(oauth);
         self
     }
 
@@ -139,23 +135,11 @@ impl Server {
         self
     }
 
-    /// Says what is served, for OpenTool's `/opentool/load` (`info`) and `/opentool/version`: a title,
-    /// a description, and the version of the whole, `x.y.z`. Without it `Tools`, `Tools for AI
-    /// agents.`, `1.0.0`.
-    ///
-    /// A version that is none ends the start, as wrong choices in the environment do.
+    /// Describes the server, for `info` of OpenTool's `/opentool/load` and for `/opentool/version`.
+    /// Without it, the title is `Tools` and the version `1.0.0`.
     #[must_use]
-    pub fn about(
-        mut self,
-        title: impl Into<String>,
-        description: impl Into<String>,
-        version: impl Into<String>,
-    ) -> Self {
-        self.about = About {
-            title: title.into(),
-            description: description.into(),
-            version: version.into(),
-        };
+    pub fn info(mut self, info: ServerInfo) -> Self {
+        self.info = info;
         self
     }
 
@@ -175,15 +159,15 @@ impl Server {
     /// value for every 20 bytes of it (52,428 in 1 MiB), because a value of two bytes takes hundreds
     /// in memory.
     #[must_use]
-    pub fn largest_request(mut self, bytes: usize) -> Self {
-        self.largest_request = bytes.min(LARGEST_PAYLOAD);
+    pub fn max_request_size(mut self, bytes: usize) -> Self {
+        self.max_request_size = bytes.min(LARGEST_PAYLOAD);
         self
     }
 
     /// Asks `ready` whether calls can be taken. While it says no, `/health` answers 503 and calls
     /// are refused with a 400. OXP 1.0, `GET /health`.
     #[must_use]
-    pub fn ready_when(mut self, ready: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+    pub fn healthy_when(mut self, ready: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_healthy = Some(Box::new(ready));
         self
     }
@@ -212,8 +196,8 @@ impl Server {
 
     /// Changes the router: adds layers (CORS, compression, limits) or routes of one's own.
     #[must_use]
-    pub fn with(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
-        self.with.push(Box::new(change));
+    pub fn map_router(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
+        self.router_changes.push(Box::new(change));
         self
     }
 
@@ -222,7 +206,7 @@ impl Server {
     }
 
     pub(crate) fn version(&self) -> &str {
-        &self.about.version
+        self.info.version()
     }
 
     pub(crate) fn is_open(&self) -> bool {

@@ -38,14 +38,14 @@ pub(crate) use within::within;
 ///
 /// ```
 /// use std::{collections::HashMap, future::ready, sync::Mutex, time::SystemTime};
-/// use lambda_tools::store::{Operation, Put, Record, Store};
+/// use lambda_tools::store::{StoreFuture, PutOutcome, Record, Store};
 ///
 /// /// Forgets nothing.
 /// #[derive(Default)]
 /// struct Endless(Mutex<HashMap<String, Record>>);
 ///
 /// impl Store for Endless {
-///     fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<Record>> {
+///     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
 ///         Box::pin(ready(Ok(self.0.lock().unwrap().get(id).cloned())))
 ///     }
 ///
@@ -55,7 +55,7 @@ pub(crate) use within::within;
 ///         record: &'a Record,
 ///         over: Option<u64>,
 ///         now: SystemTime,
-///     ) -> Operation<'a, Put> {
+///     ) -> StoreFuture<'a, PutOutcome> {
 ///         let mut records = self.0.lock().unwrap();
 ///         let held = records.get(id);
 ///         let may_write = match over {
@@ -64,14 +64,14 @@ pub(crate) use within::within;
 ///         };
 ///         let put = if may_write {
 ///             records.insert(id.to_owned(), record.clone());
-///             Put::Written
+///             PutOutcome::Written
 ///         } else {
-///             Put::Conflict(held.cloned())
+///             PutOutcome::Conflict(held.cloned())
 ///         };
 ///         Box::pin(ready(Ok(put)))
 ///     }
 ///
-///     fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+///     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
 ///         let mut records = self.0.lock().unwrap();
 ///         if records.get(id).is_some_and(|held| held.version == version) {
 ///             records.remove(id);
@@ -85,7 +85,7 @@ pub(crate) use within::within;
 /// ```
 pub trait Store: Send + Sync {
     /// Reads a record as it was last written. One that has expired may be there or not.
-    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<Record>>;
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>>;
 
     /// Writes a record, on a condition:
     ///
@@ -105,13 +105,13 @@ pub trait Store: Send + Sync {
         record: &'a Record,
         over: Option<u64>,
         now: SystemTime,
-    ) -> Operation<'a, Put>;
+    ) -> StoreFuture<'a, PutOutcome>;
 
     /// Deletes the record if it has this version; otherwise there is nothing to do.
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()>;
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()>;
 
     /// Gets ready for the first call, such as by opening a connection. An error is logged.
-    fn warm_up(&self) -> Operation<'_, ()> {
+    fn warm_up(&self) -> StoreFuture<'_, ()> {
         Box::pin(ready(Ok(())))
     }
 
@@ -123,11 +123,11 @@ pub trait Store: Send + Sync {
 }
 
 /// What the operations of a [`Store`] return.
-pub type Operation<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// What came of [`Store::put`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Put {
+pub enum PutOutcome {
     /// The record is written.
     Written,
     /// Nothing is written, because of this record, or because there is none.
@@ -144,7 +144,7 @@ pub struct Record {
     pub fields: Vec<(Cow<'static, str>, Field)>,
     /// For stores whose room is limited; others need not keep it. None for what takes nobody's
     /// share, and is never forgotten before it expires.
-    pub share: Option<Share>,
+    pub eviction: Option<Eviction>,
     /// From then on another record may take its place, to the millisecond: without it when it
     /// expires.
     pub free_at: Option<SystemTime>,
@@ -167,7 +167,7 @@ pub enum Field {
 
 /// Whose room a record takes, and what may go where there is none left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct Eviction {
     /// Who calls, such as `key PARTNER_KEY`; empty where nobody is known.
     pub owner: String,
     /// Whether the record may be forgotten before it expires.
@@ -205,7 +205,10 @@ impl Record {
 
     /// How many bytes may be dropped.
     fn droppable_bytes(&self) -> usize {
-        let name = self.share.as_ref().and_then(|share| share.droppable);
+        let name = self
+            .eviction
+            .as_ref()
+            .and_then(|eviction| eviction.droppable);
         let field = name.and_then(|name| self.fields.iter().find(|(it, _)| it == name));
         match field {
             Some((_, Field::Bytes(bytes))) => bytes.len(),
@@ -227,11 +230,11 @@ pub(crate) async fn put(
     (id, record): (&str, &Record),
     over: Option<u64>,
     now: SystemTime,
-) -> Result<Put, StoreError> {
+) -> Result<PutOutcome, StoreError> {
     let put = within(limit, store.put(id, record, over, now)).await;
     Ok(match put.flatten()? {
         // Sent twice, because the answer to the first was lost.
-        Put::Conflict(Some(held)) if held.version == record.version => Put::Written,
+        PutOutcome::Conflict(Some(held)) if held.version == record.version => PutOutcome::Written,
         put => put,
     })
 }

@@ -30,7 +30,7 @@ pub use context::{ContextBuilder, context};
 /// The answer that belongs to an event.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[non_exhaustive]
-pub struct Expected {
+pub struct ExpectedResponse {
     /// The HTTP status.
     pub status: u16,
     /// The headers that matter, names in lower case. An answer may have others.
@@ -41,7 +41,7 @@ pub struct Expected {
     pub body: Value,
 }
 
-impl Expected {
+impl ExpectedResponse {
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let text = || String::from_utf8_lossy(body).into_owned();
         // The headers that are asserted in files that are written, not by hand.
@@ -62,12 +62,12 @@ impl Expected {
 }
 
 /// A Lambda function in-process: events go in, answers come out, no AWS and no socket between.
-pub struct Function {
+pub struct LambdaFunction {
     router: Router,
     moved: Arc<AtomicU64>,
 }
 
-impl Function {
+impl LambdaFunction {
     /// The function that [`serve`](crate::serve) would run, with a fixed clock (5 October 2023,
     /// 12:00:00 UTC) on which calls take no time, and with one fixed id. The environment has no
     /// say: without [`Server::auth`] everybody may call, without [`Server::secrets`] there is no
@@ -75,8 +75,8 @@ impl Function {
     #[must_use]
     pub fn new(server: impl Into<Server>) -> Self {
         let moved = Arc::default();
-        let host = FIXED.movable(&moved);
-        let (router, _) = assemble(server.into(), host.clone(), host);
+        let clock = FIXED.movable(&moved);
+        let (router, _) = assemble(server.into(), clock.clone(), clock);
         Self { router, moved }
     }
 
@@ -100,8 +100,8 @@ impl Function {
     /// Answers one event, in the form of an expected file.
     ///
     /// # Errors
-    /// As [`Function::invoke`].
-    pub async fn answer(&self, event: &str) -> Result<Expected, crate::Error> {
+    /// As [`LambdaFunction::invoke`].
+    pub async fn answer(&self, event: &str) -> Result<ExpectedResponse, crate::Error> {
         let answer = self.invoke(event).await?;
         let mut headers = HeaderMap::new();
         for map in [&answer["headers"], &answer["multiValueHeaders"]] {
@@ -113,7 +113,7 @@ impl Function {
         let status = answer["statusCode"].as_u64().unwrap_or_default();
         let status = StatusCode::from_u16(u16::try_from(status)?)?;
         let body = answer["body"].as_str().unwrap_or_default();
-        Ok(Expected::of(status, &headers, body.as_bytes()))
+        Ok(ExpectedResponse::of(status, &headers, body.as_bytes()))
     }
 }
 
@@ -136,7 +136,7 @@ impl Function {
 /// file, an expected file without an event, a folder without events.
 pub async fn replay(folder: impl AsRef<Path>, server: impl Into<Server>) {
     let update = env::var_os("UPDATE_EXPECTED").is_some_and(|value| value == "1");
-    let function = Function::new(server);
+    let function = LambdaFunction::new(server);
     let pairs = match pairs_below(folder.as_ref()) {
         Ok(pairs) if !pairs.is_empty() => pairs,
         Ok(_) => panic!("there are no events below {}", folder.as_ref().display()),
@@ -183,7 +183,11 @@ fn pairs_below(folder: &Path) -> io::Result<Vec<Pair>> {
     Ok(names.into_iter().map(pair).collect())
 }
 
-async fn replay_one(function: &Function, pair: &Pair, update: bool) -> Result<(), crate::Error> {
+async fn replay_one(
+    function: &LambdaFunction,
+    pair: &Pair,
+    update: bool,
+) -> Result<(), crate::Error> {
     if !pair.event.exists() {
         return Err("there is an expected file but no event".into());
     }
@@ -198,7 +202,7 @@ async fn replay_one(function: &Function, pair: &Pair, update: bool) -> Result<()
         let name = pair.expected.display();
         return Err(format!("{name} is missing; UPDATE_EXPECTED=1 writes it").into());
     }
-    let expected: Expected = serde_json::from_str(&fs::read_to_string(&pair.expected)?)?;
+    let expected: ExpectedResponse = serde_json::from_str(&fs::read_to_string(&pair.expected)?)?;
     match Difference::between(&expected, &answer) {
         None => Ok(()),
         Some(difference) => Err(difference.to_string().into()),
@@ -209,7 +213,7 @@ async fn replay_one(function: &Function, pair: &Pair, update: bool) -> Result<()
 struct Difference(String);
 
 impl Difference {
-    fn between(expected: &Expected, answer: &Expected) -> Option<Self> {
+    fn between(expected: &ExpectedResponse, answer: &ExpectedResponse) -> Option<Self> {
         let mut lines = Vec::new();
         let mut compare = |what: &str, expected: &dyn fmt::Display, answer: &dyn fmt::Display| {
             lines.push(format!(

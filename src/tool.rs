@@ -24,14 +24,14 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Context, Failure, Requirements, tool::repeats::Policy};
+use crate::{Context, Failure, Requirements, tool::repeats::RepeatPolicy};
 use handler::Handler;
 use schema::{ParameterErrors, Schema};
 
 /// A tool's run, its input decoded, waiting for its context.
-pub(crate) type Prepared = Box<dyn FnOnce(Context) -> Running + Send>;
-pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
-type Prepare = Box<dyn Fn(Value) -> Result<Prepared, ParameterErrors> + Send + Sync>;
+pub(crate) type PreparedRun = Box<dyn FnOnce(Context) -> RunFuture + Send>;
+pub(crate) type RunFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, ParameterErrors> + Send + Sync>;
 
 /// One version of one tool.
 ///
@@ -67,9 +67,9 @@ pub struct Tool {
     pub(crate) output: Schema,
     pub(crate) requirements: Requirements,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: RepeatPolicy,
     pub(crate) defined_at: &'static Location<'static>,
-    prepare: Prepare,
+    prepare: PrepareFn,
 }
 
 impl Tool {
@@ -129,7 +129,7 @@ impl Tool {
             output,
             requirements: Requirements::default(),
             timeout: None,
-            policy: Policy::default(),
+            policy: RepeatPolicy::default(),
             defined_at: Location::caller(),
             prepare: Box::new(move |input| prepare(handler.clone(), input)),
         }
@@ -190,7 +190,7 @@ impl Tool {
     /// [remembered](crate::idempotency), which costs less.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
-        self.policy = Policy::Idempotent;
+        self.policy = RepeatPolicy::Idempotent;
         self
     }
 
@@ -199,17 +199,17 @@ impl Tool {
     /// [forgotten](crate::idempotency::Idempotency::expire_after).
     #[must_use]
     pub fn run_at_most_once(mut self) -> Self {
-        self.policy = Policy::AtMostOnce;
+        self.policy = RepeatPolicy::AtMostOnce;
         self
     }
 
     /// Decodes an input that satisfies the schema.
-    pub(crate) fn prepare(&self, input: Value) -> Result<Prepared, ParameterErrors> {
+    pub(crate) fn prepare(&self, input: Value) -> Result<PreparedRun, ParameterErrors> {
         (self.prepare)(input)
     }
 }
 
-fn prepare<H, A: 'static>(handler: H, input: Value) -> Result<Prepared, ParameterErrors>
+fn prepare<H, A: 'static>(handler: H, input: Value) -> Result<PreparedRun, ParameterErrors>
 where
     H: Handler<A>,
     H::In: DeserializeOwned + Send + 'static,
@@ -228,7 +228,7 @@ where
 {
     let output = handler.call(input, context).await?;
     output::to_value(&output).map_err(|error| {
-        Failure::of_ours(
+        Failure::internal(
             Reason::InvalidOutput,
             "The tool gave a result that cannot be sent",
         )

@@ -7,26 +7,26 @@ use std::time::SystemTime;
 use subtle::ConstantTimeEq;
 
 #[cfg(feature = "jwt")]
-use super::jwt::Jwt;
+use super::jwt::JwtVerifier;
 #[cfg(feature = "jwt")]
-use super::jwt::Signing;
+use super::jwt::SigningKey;
 use super::{
-    Refused,
-    rotation::{Rotation, named},
+    AuthError,
+    rotation::{SecretRotation, named},
 };
 #[cfg(feature = "jwt")]
 use crate::Caller;
-use crate::{Secret, secrets::Read};
+use crate::{Secret, secrets::ReadResult};
 
 /// What came of comparing credentials.
 #[derive(Default)]
-pub(super) struct Attempt {
+pub(super) struct CredentialCheck {
     /// Whether something could not be read that might have fitted.
     is_undecided: bool,
     why: Option<&'static str>,
 }
 
-impl Attempt {
+impl CredentialCheck {
     /// The name of the caller whose key fits.
     ///
     /// All keys are compared, whichever fits, and each in a time that does not depend on how much
@@ -34,8 +34,8 @@ impl Attempt {
     pub(super) fn key(
         &mut self,
         given: &[u8],
-        keys: &[Rotation],
-        reads: Vec<Read>,
+        keys: &[SecretRotation],
+        reads: Vec<ReadResult>,
     ) -> Option<Arc<str>> {
         let mut found = None;
         let mut is_any = false;
@@ -65,14 +65,14 @@ impl Attempt {
     pub(super) fn token(
         &mut self,
         given: &[u8],
-        jwt: &Jwt,
-        reads: Vec<Read>,
+        jwt: &JwtVerifier,
+        reads: Vec<ReadResult>,
         now: SystemTime,
     ) -> Option<Caller> {
         let mut secrets = Vec::new();
         for ((name, id), read) in named(&jwt.secrets).zip(reads) {
             let secret = self.readable(id, read);
-            secrets.extend(secret.map(|value| Signing { name, id, value }));
+            secrets.extend(secret.map(|value| SigningKey { name, id, value }));
         }
         match jwt.signed_by(given, secrets, now) {
             Ok((name, subject)) => Some(Caller::Jwt {
@@ -88,7 +88,7 @@ impl Attempt {
         }
     }
 
-    fn readable(&mut self, id: &Arc<str>, read: Read) -> Option<Secret> {
+    fn readable(&mut self, id: &Arc<str>, read: ReadResult) -> Option<Secret> {
         match read {
             Ok(Some(secret)) => return Some(secret),
             Ok(None) => tracing::error!(
@@ -103,10 +103,10 @@ impl Attempt {
         None
     }
 
-    pub(super) fn refused(self) -> Refused {
+    pub(super) fn refused(self) -> AuthError {
         if self.is_undecided {
-            return Refused::Undecided;
+            return AuthError::Undecided;
         }
-        Refused::Unauthenticated(self.why.unwrap_or("there are no credentials"))
+        AuthError::Unauthenticated(self.why.unwrap_or("there are no credentials"))
     }
 }

@@ -16,7 +16,7 @@ use jsonwebtoken::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::rotation::Rotation;
+use super::rotation::SecretRotation;
 use crate::Secret;
 
 /// How far clocks may be apart, in seconds.
@@ -26,15 +26,15 @@ const LEEWAY: f64 = 60.0;
 const SHORTEST_SECRET: usize = 32;
 
 #[derive(Clone, Debug)]
-pub(super) struct Jwt {
+pub(super) struct JwtVerifier {
     /// The ids of the secrets that sign, by signer.
-    pub(super) secrets: Vec<Rotation>,
+    pub(super) secrets: Vec<SecretRotation>,
     pub(super) audiences: Vec<String>,
     pub(super) subject_is_user: bool,
 }
 
 /// A secret that signs.
-pub(super) struct Signing<'a> {
+pub(super) struct SigningKey<'a> {
     /// The signer's name.
     pub(super) name: &'a Arc<str>,
     pub(super) id: &'a Arc<str>,
@@ -42,14 +42,14 @@ pub(super) struct Signing<'a> {
 }
 
 /// Why a token is not accepted.
-pub(super) struct Refusal {
+pub(super) struct JwtError {
     pub(super) why: &'static str,
     /// Whether one of the secrets signed it all the same.
     pub(super) is_signed: bool,
 }
 
 #[derive(Deserialize)]
-struct Claims {
+struct VerifiedClaims {
     exp: Option<f64>,
     nbf: Option<f64>,
     aud: Option<Audience>,
@@ -73,8 +73,8 @@ fn has_crit(token: &[u8]) -> bool {
         .is_none_or(|header| header.contains_key("crit"))
 }
 
-impl Jwt {
-    pub(super) fn new(secrets: Vec<Rotation>) -> Self {
+impl JwtVerifier {
+    pub(super) fn new(secrets: Vec<SecretRotation>) -> Self {
         // A program that uses the crate with another provider as well would have to choose, and
         // panic if it does not. Where it has chosen, its choice stands.
         let _ = aws_lc::DEFAULT_PROVIDER.install_default();
@@ -95,11 +95,11 @@ impl Jwt {
     pub(super) fn signed_by<'a>(
         &self,
         token: &[u8],
-        secrets: Vec<Signing<'a>>,
+        secrets: Vec<SigningKey<'a>>,
         now: SystemTime,
-    ) -> Result<(&'a Arc<str>, Option<String>), Refusal> {
+    ) -> Result<(&'a Arc<str>, Option<String>), JwtError> {
         let mut why = "no secret is there that signs JWTs";
-        for Signing { name, id, value } in secrets {
+        for SigningKey { name, id, value } in secrets {
             // What is pasted into a store often ends with a line feed.
             let secret = value.expose().trim_end_matches(['\r', '\n']);
             if secret.len() < SHORTEST_SECRET {
@@ -114,29 +114,27 @@ impl Jwt {
                     let is_signed = true;
                     let accepted = self.accepted(claims, now);
                     let accepted = accepted.map(|subject| (name, subject));
-                    return accepted.map_err(|why| Refusal { why, is_signed });
+                    return accepted.map_err(|why| JwtError { why, is_signed });
                 }
                 Err(text) => why = text,
             }
         }
         let is_signed = false;
-        Err(Refusal { why, is_signed })
+        Err(JwtError { why, is_signed })
     }
 
-    fn claims_of(given: &[u8], secret: &str) -> Result<Claims, &'static str> {
+    fn claims_of(given: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
         let mut only_signature = Validation::new(Algorithm::HS256);
         only_signature.required_spec_claims.clear();
         only_signature.validate_exp = false;
         only_signature.validate_aud = false;
         let key = DecodingKey::from_secret(secret.as_bytes());
-        let token: TokenData<Claims> =
-            jsonwebtoken::decode(given, &key, &only_signature).map_err(|error| {
-                match error.kind() {
-                    ErrorKind::InvalidSignature => "the JWT's signature does not fit",
-                    ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
-                    _ => "the token is not a JWT with claims of the right types",
-                }
-            })?;
+        let token: TokenData<VerifiedClaims> = jsonwebtoken::decode(given, &key, &only_signature)
+            .map_err(|error| match error.kind() {
+            ErrorKind::InvalidSignature => "the JWT's signature does not fit",
+            ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
+            _ => "the token is not a JWT with claims of the right types",
+        })?;
         // RFC 7515, 4.1.11: extensions that must be understood, and are not.
         if has_crit(given) {
             return Err("the JWT has a crit header");
@@ -144,7 +142,11 @@ impl Jwt {
         Ok(token.claims)
     }
 
-    fn accepted(&self, claims: Claims, now: SystemTime) -> Result<Option<String>, &'static str> {
+    fn accepted(
+        &self,
+        claims: VerifiedClaims,
+        now: SystemTime,
+    ) -> Result<Option<String>, &'static str> {
         let now = now
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, Rejection, gather::Prepared};
+use super::{Outcome, Rejection, prepare::PreparedCall};
 use crate::idempotency::{
-    Identity,
-    protection::{ClaimError, Claimed, Limits},
+    CallIdentity,
+    deduplication::{ClaimError, ClaimLimits, ClaimResult},
 };
 
-impl Prepared {
+impl PreparedCall {
     /// Runs the tool, unless the same call has run before or runs elsewhere. Where a token that the
     /// user had granted was refused, the user is asked anew.
     pub(super) async fn run_once(self) -> Result<Outcome, Rejection> {
@@ -27,9 +27,9 @@ impl Prepared {
 
     /// A task of its own, from the claim on: whoever asks again wants the outcome, even if the first
     /// one has stopped waiting.
-    async fn run_claimed(self, identity: Identity) -> Result<Outcome, Rejection> {
+    async fn run_claimed(self, identity: CallIdentity) -> Result<Outcome, Rejection> {
         let call_id = self.execution.id.as_str().to_owned();
-        let running = self.execution.engine.protection.running();
+        let running = self.execution.engine.deduplication.running();
         let spans = self.execution.spans.clone();
         let task = Box::pin(async move {
             let _running = running;
@@ -39,23 +39,23 @@ impl Prepared {
         done.unwrap_or_else(|_| Ok(Outcome::lost(call_id)))
     }
 
-    async fn claimed(self, identity: Identity) -> Result<Outcome, Rejection> {
+    async fn claimed(self, identity: CallIdentity) -> Result<Outcome, Rejection> {
         let execution = &self.execution;
-        let protection = Arc::clone(&execution.engine.protection);
-        let limits = || Limits {
+        let deduplication = Arc::clone(&execution.engine.deduplication);
+        let limits = || ClaimLimits {
             tool: execution.time_left(),
             deadline: execution.arrival.invocation.deadline,
         };
         let policy = execution.entry.tool.policy;
-        match protection.claim(identity, policy, limits).await? {
-            Claimed::Run => Ok(self.run().await.0),
-            Claimed::Recorded(claim) => {
+        match deduplication.claim(identity, policy, limits).await? {
+            ClaimResult::Run => Ok(self.run().await.0),
+            ClaimResult::Recorded(claim) => {
                 let (outcome, ending) = self.run().await;
                 let (duration, result) = (outcome.duration, &outcome.result);
-                protection.settle(claim, duration, result, ending).await;
+                deduplication.settle(claim, duration, result, ending).await;
                 Ok(outcome)
             }
-            Claimed::Known(known) => Ok(Outcome {
+            ClaimResult::Known(known) => Ok(Outcome {
                 call_id: self.execution.id.into_string(),
                 duration: known.duration,
                 result: known.result,
@@ -65,12 +65,17 @@ impl Prepared {
         }
     }
 
-    fn identity(&self) -> Option<Identity> {
+    fn identity(&self) -> Option<CallIdentity> {
         let execution = &self.execution;
         let call_id = execution.id.given()?;
         let fingerprint = self.fingerprint.clone()?;
         let tool = &execution.entry.id;
-        Some(Identity::new(&execution.caller, tool, call_id, fingerprint))
+        Some(CallIdentity::new(
+            &execution.caller,
+            tool,
+            call_id,
+            fingerprint,
+        ))
     }
 }
 

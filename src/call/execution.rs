@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{DEFAULT_TIMEOUT, Engine};
-use crate::{Caller, arrival::Arrival, clock::Host, observe::spans::Spans, tool::toolkit::Chosen};
+use crate::{
+    Caller, arrival::Arrival, clock::Clock, observe::spans::Spans, tool::toolkit::SelectedTool,
+};
 
 /// Longer than anything lets a call run; more would not be a point in time.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(24);
@@ -11,7 +13,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_hours(24);
 /// What every stage of a call knows.
 pub(super) struct Execution {
     pub(super) engine: Arc<Engine>,
-    pub(super) entry: Chosen,
+    pub(super) entry: SelectedTool,
     pub(super) id: CallId,
     pub(super) arrival: Arrival,
     pub(super) caller: Caller,
@@ -23,11 +25,11 @@ impl Execution {
     /// How long the call may still take: its tool's limit, counted from its arrival, and no longer
     /// than the platform waits.
     pub(super) fn time_left(&self) -> Duration {
-        let host = &self.engine.host;
+        let clock = &self.engine.clock;
         let limit = self.entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let since = host.instant().saturating_duration_since(self.arrival.at);
+        let since = clock.instant().saturating_duration_since(self.arrival.at);
         let limit = limit.min(LONGEST_TIMEOUT).saturating_sub(since);
-        let left = self.arrival.invocation.time_left(host.now());
+        let left = self.arrival.invocation.time_left(clock.now());
         left.map_or(limit, |left| left.min(limit))
     }
 }
@@ -40,9 +42,9 @@ pub(super) struct CallId {
 }
 
 impl CallId {
-    pub(super) fn of(given: Option<String>, host: &Host) -> Self {
+    pub(super) fn of(given: Option<String>, clock: &Clock) -> Self {
         let is_given = given.is_some();
-        let text = given.unwrap_or_else(|| host.id().to_string());
+        let text = given.unwrap_or_else(|| clock.id().to_string());
         Self { text, is_given }
     }
 

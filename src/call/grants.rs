@@ -6,24 +6,24 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Engine, Outcome, Rejection,
     execution::Execution,
-    gather::{Gathered, Prepared},
-    rejection::Missing,
+    prepare::{PreparedCall, RequirementValues},
+    rejection::UnmetRequirements,
 };
 use crate::{
     AuthorizationRequirement, Requirements, Secret, StoreError,
     arrival::Arrival,
-    authorization::{Asking, Desk},
-    tool::toolkit::Chosen,
+    oauth::{Broker, GrantRequest},
+    tool::toolkit::SelectedTool,
 };
 
 /// How long each of the two steps may take, after the tool has had its time.
 const LEFT: Duration = Duration::from_millis(800);
 
 /// What it takes to challenge the user anew, after a token of theirs was refused.
-pub(super) struct Regrant {
+pub(super) struct RefusedGrant {
     engine: Arc<Engine>,
-    desk: Arc<Desk>,
-    entry: Chosen,
+    broker: Arc<Broker>,
+    entry: SelectedTool,
     arrival: Arrival,
     caller: String,
     user: String,
@@ -36,13 +36,13 @@ impl Execution {
     pub(super) async fn ask_for_grants(
         &self,
         user: Option<&str>,
-        found: &mut Gathered,
+        found: &mut RequirementValues,
     ) -> Result<(), Rejection> {
-        let Some(desk) = &self.engine.desk else {
+        let Some(broker) = &self.engine.broker else {
             return Ok(());
         };
         let needed = self.entry.tool.requirements.authorization.iter();
-        for need in needed.filter(|needed| desk.knows(&needed.id)) {
+        for need in needed.filter(|needed| broker.knows(&needed.id)) {
             if found.tokens.contains_key(&need.id) {
                 continue;
             }
@@ -51,39 +51,39 @@ impl Execution {
                 continue;
             };
             let caller = self.caller.namespace();
-            let asking = Asking {
+            let asking = GrantRequest {
                 caller: &caller,
                 user,
                 need,
                 base: self.arrival.invocation.base_url.as_deref(),
                 left: self.time_left(),
             };
-            let token = bounded(asking.left * 2 / 3, desk.token(asking)).await?;
+            let token = bounded(asking.left * 2 / 3, broker.token(asking)).await?;
             if let Some(token) = token {
                 found.granted.insert(need.id.clone());
                 found.tokens.insert(need.id.clone(), token);
                 continue;
             }
-            let challenge = bounded(asking.left / 4, desk.challenge(asking)).await?;
+            let challenge = bounded(asking.left / 4, broker.challenge(asking)).await?;
             found.challenges.push(challenge);
         }
         Ok(())
     }
 }
 
-impl Prepared {
-    pub(super) fn regrant(&self) -> Option<Regrant> {
+impl PreparedCall {
+    pub(super) fn regrant(&self) -> Option<RefusedGrant> {
         let (execution, gathered) = (&self.execution, &self.gathered);
-        let desk = execution.engine.desk.as_ref()?;
+        let broker = execution.engine.broker.as_ref()?;
         let needs = execution.entry.tool.requirements.authorization.iter();
         let granted = needs.filter(|need| gathered.granted.contains(&need.id));
         let token = |need: &AuthorizationRequirement| {
             Some((need.clone(), gathered.tokens.get(&need.id)?.clone()))
         };
         let tokens: Vec<_> = granted.filter_map(token).collect();
-        (!tokens.is_empty()).then(|| Regrant {
+        (!tokens.is_empty()).then(|| RefusedGrant {
             engine: Arc::clone(&execution.engine),
-            desk: Arc::clone(desk),
+            broker: Arc::clone(broker),
             entry: execution.entry.clone(),
             arrival: execution.arrival.clone(),
             caller: execution.caller.namespace(),
@@ -93,7 +93,7 @@ impl Prepared {
     }
 }
 
-impl Regrant {
+impl RefusedGrant {
     /// The outcome, unless it says that a token of the user's was refused.
     pub(super) async fn instead_of(self, outcome: Outcome) -> Result<Outcome, Rejection> {
         let refused = outcome.result.as_ref().err();
@@ -103,31 +103,33 @@ impl Regrant {
             return Ok(outcome);
         };
         let invocation = &self.arrival.invocation;
-        let left = invocation.time_left(self.engine.host.now());
+        let left = invocation.time_left(self.engine.clock.now());
         let each = left.map_or(LEFT, |left| LEFT.min(left / 2));
-        let refused = self.desk.refused(&self.caller, &self.user, &need.id, token);
+        let refused = self
+            .broker
+            .refused(&self.caller, &self.user, &need.id, token);
         let forgotten = bounded(each, refused).await;
         if !forgotten.unwrap_or(false) {
             // There is a newer token, with which the same call may succeed; or the failure has to
             // do, which says that the token is refused.
             return Ok(outcome);
         }
-        let asking = Asking {
+        let asking = GrantRequest {
             caller: &self.caller,
             user: &self.user,
             need,
             base: invocation.base_url.as_deref(),
             left: each,
         };
-        let challenge = bounded(each, self.desk.challenge(asking)).await?;
+        let challenge = bounded(each, self.broker.challenge(asking)).await?;
         let mut requirements = Requirements::default();
         requirements.authorization.push(need.clone());
-        Err(Rejection::Missing(Box::new(Missing {
+        Err(Rejection::Missing(Box::new(UnmetRequirements {
             tool: self.entry.id.to_string(),
             requirements,
             challenges: vec![challenge],
             from_calls: self.engine.secrets.may_come_from_calls(),
-            places: Vec::new(),
+            locations: Vec::new(),
             unreadable: Vec::new(),
         })))
     }

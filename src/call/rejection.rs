@@ -10,7 +10,7 @@ use semver::Version;
 
 use crate::{
     IdError, Requirements, StoreError,
-    auth::Refused,
+    auth::AuthError,
     tool::{reason::Reason, requirement::Challenge, schema::ParameterErrors},
 };
 
@@ -45,7 +45,7 @@ pub(crate) enum Rejection {
     /// Other large requests are worked on.
     Busy,
     /// The tool needs what the call does not bring.
-    Missing(Box<Missing>),
+    Missing(Box<UnmetRequirements>),
     /// The tool's own definition is wrong; calling it again will not help.
     Misdefined { tool: String, detail: String },
     /// The same `call_id` belongs to a call that asks for something else.
@@ -64,7 +64,7 @@ pub(crate) enum Rejection {
 
 /// What a tool needs and neither the call nor the server has.
 #[derive(Debug)]
-pub(crate) struct Missing {
+pub(crate) struct UnmetRequirements {
     pub(crate) tool: String,
     pub(crate) requirements: Requirements,
     /// One for each provider whose token is missing, where users can be asked.
@@ -72,16 +72,16 @@ pub(crate) struct Missing {
     /// Whether calls may bring secrets.
     pub(crate) from_calls: bool,
     /// For each missing secret, where the server has looked for it.
-    pub(crate) places: Vec<Option<String>>,
+    pub(crate) locations: Vec<Option<String>>,
     /// The secrets of which the server cannot tell whether it has them.
     pub(crate) unreadable: Vec<(String, StoreError)>,
 }
 
-impl From<Refused> for Rejection {
-    fn from(refused: Refused) -> Self {
+impl From<AuthError> for Rejection {
+    fn from(refused: AuthError) -> Self {
         match refused {
-            Refused::Unauthenticated(why) => Self::Unauthenticated(why),
-            Refused::Undecided => Self::Undecided,
+            AuthError::Unauthenticated(why) => Self::Unauthenticated(why),
+            AuthError::Undecided => Self::Undecided,
         }
     }
 }

@@ -7,12 +7,12 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::gather::Prepared;
+use super::prepare::PreparedCall;
 use crate::{
     Failure,
-    idempotency::protection::Ending,
+    idempotency::deduplication::RunEnd,
     observe::{confidential, spans},
-    tool::{output::Output, repeats::Policy, toolkit::Entry},
+    tool::{output::Output, repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
 /// What came of a call whose tool ran.
@@ -34,7 +34,7 @@ impl Outcome {
             call_id,
             duration: Duration::ZERO,
             result: Err(
-                Failure::of_ours(Reason::Lost, "The tool server lost this call").prompt(
+                Failure::internal(Reason::Lost, "The tool server lost this call").prompt(
                     "The tool may have had its effect; ask the user before calling it again.",
                 ),
             ),
@@ -44,31 +44,31 @@ impl Outcome {
     }
 }
 
-impl Prepared {
+impl PreparedCall {
     /// Runs the tool inside its time limit and behind a barrier for panics.
-    pub(super) async fn run(self) -> (Outcome, Ending) {
+    pub(super) async fn run(self) -> (Outcome, RunEnd) {
         let limit = self.execution.time_left();
-        let host = self.execution.engine.host.clone();
-        let started = host.instant();
+        let clock = self.execution.engine.clock.clone();
+        let started = clock.instant();
         let (call_id, result, ending) = if limit.is_zero() {
             // It would be stopped before it has begun, or after.
             let failure = out_of_time(Reason::NoTime, limit).retry();
             let call_id = self.execution.id.into_string();
-            (call_id, Err(failure), Ending::NotStarted)
+            (call_id, Err(failure), RunEnd::NotStarted)
         } else {
             self.run_within(limit).await
         };
         let outcome = Outcome {
             call_id,
-            duration: host.instant().saturating_duration_since(started),
+            duration: clock.instant().saturating_duration_since(started),
             result: result.map(Output::Value),
-            has_run: ending != Ending::NotStarted,
+            has_run: ending != RunEnd::NotStarted,
             is_replay: false,
         };
         (outcome, ending)
     }
 
-    async fn run_within(self, limit: Duration) -> (String, Result<Value, Failure>, Ending) {
+    async fn run_within(self, limit: Duration) -> (String, Result<Value, Failure>, RunEnd) {
         let Self {
             execution,
             user_id,
@@ -82,7 +82,7 @@ impl Prepared {
         let running = confidential::scope(context.clone(), run(context.clone()));
         let span = spans::tool(&entry.id, execution.id.as_str());
         let running = execution.spans.around(running.instrument(span.clone()));
-        let task = Cancelled(tokio::spawn(running));
+        let task = AbortOnDrop(tokio::spawn(running));
         let (result, ending) = bounded(task, limit, entry.tool.policy).await;
         let result = result.map_err(|failure| failure.redacted(|text| context.redacted(text)));
         let result = result.and_then(|value| conforming(entry, value));
@@ -96,9 +96,9 @@ impl Prepared {
 
 /// A task that ends when nobody waits for it any longer: a call that was cut off leaves nothing
 /// running behind it.
-struct Cancelled(JoinHandle<Result<Value, Failure>>);
+struct AbortOnDrop(JoinHandle<Result<Value, Failure>>);
 
-impl Drop for Cancelled {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -107,17 +107,17 @@ impl Drop for Cancelled {
 /// A task of its own, because a panic then ends only the task, and a tool that blocks its thread
 /// does not keep the answer from leaving on another.
 async fn bounded(
-    mut task: Cancelled,
+    mut task: AbortOnDrop,
     limit: Duration,
-    policy: Policy,
-) -> (Result<Value, Failure>, Ending) {
+    policy: RepeatPolicy,
+) -> (Result<Value, Failure>, RunEnd) {
     match tokio::time::timeout(limit, &mut task.0).await {
-        Ok(Ok(result)) => (result, Ending::Returned),
+        Ok(Ok(result)) => (result, RunEnd::Returned),
         Ok(Err(_)) => {
             let message = "The tool stopped because of an error in it";
-            let failure = Failure::of_ours(Reason::Panicked, message)
+            let failure = Failure::internal(Reason::Panicked, message)
                 .developer_message("The tool panicked; the log says where.");
-            (Err(stopped(failure, policy)), Ending::Stopped)
+            (Err(stopped(failure, policy)), RunEnd::Stopped)
         }
         Err(_) => {
             task.0.abort();
@@ -125,13 +125,13 @@ async fn bounded(
             let ended = tokio::time::timeout(TO_STOP, &mut task.0).await.is_ok();
             let failure = out_of_time(Reason::TimedOut, limit);
             let failure = match policy {
-                Policy::AtMostOnce => failure,
+                RepeatPolicy::AtMostOnce => failure,
                 _ => failure.retry(),
             };
             let ending = if ended {
-                Ending::Stopped
+                RunEnd::Stopped
             } else {
-                Ending::Unstoppable
+                RunEnd::Unstoppable
             };
             (Err(stopped(failure, policy)), ending)
         }
@@ -143,13 +143,13 @@ const TO_STOP: Duration = Duration::from_millis(50);
 
 fn out_of_time(reason: Reason, limit: Duration) -> Failure {
     let ms = limit.as_millis();
-    Failure::of_ours(reason, "The tool did not finish in time")
+    Failure::internal(reason, "The tool did not finish in time")
         .developer_message(format!("The tool was stopped after {ms} ms."))
 }
 
-fn stopped(failure: Failure, policy: Policy) -> Failure {
+fn stopped(failure: Failure, policy: RepeatPolicy) -> Failure {
     match policy {
-        Policy::AtMostOnce => failure.prompt(
+        RepeatPolicy::AtMostOnce => failure.prompt(
             "The tool may have had its effect; do not call it again without asking the user.",
         ),
         _ => failure,
@@ -157,7 +157,7 @@ fn stopped(failure: Failure, policy: Policy) -> Failure {
 }
 
 /// A result must be what the tool's definition promises.
-fn conforming(entry: &Entry, value: Value) -> Result<Value, Failure> {
+fn conforming(entry: &ToolEntry, value: Value) -> Result<Value, Failure> {
     let schema = &entry.tool.output;
     let mistake = if schema.value().is_null() {
         (!value.is_null()).then(|| "it must be null".to_owned())
@@ -171,7 +171,7 @@ fn conforming(entry: &Entry, value: Value) -> Result<Value, Failure> {
     };
     match mistake {
         None => Ok(value),
-        Some(mistake) => Err(Failure::of_ours(
+        Some(mistake) => Err(Failure::internal(
             Reason::InvalidOutput,
             "The tool gave a result that does not fit its definition",
         )

@@ -2,25 +2,25 @@
 
 use std::panic::{self, AssertUnwindSafe};
 
-use super::{Call, Execution, Given, Rejection};
+use super::{Call, ClientContext, Execution, Rejection};
 use serde_json::Value;
 
 use crate::{
     Caller, Secret,
     idempotency::fingerprint_of,
-    tool::{Prepared as Run, repeats::Policy, schema},
+    tool::{PreparedRun as Run, repeats::RepeatPolicy, schema},
 };
 
 /// A call whose tool is known.
-pub(super) struct Resolved {
+pub(super) struct ResolvedCall {
     pub(super) call: Box<Call>,
     pub(super) execution: Box<Execution>,
 }
 
 /// A call whose input is right.
-pub(super) struct Valid {
+pub(super) struct ValidatedCall {
     pub(super) execution: Box<Execution>,
-    pub(super) given: Given,
+    pub(super) given: ClientContext,
     pub(super) trace_id: Option<String>,
     /// The tool's run, its input decoded.
     pub(super) run: Run,
@@ -28,12 +28,12 @@ pub(super) struct Valid {
     pub(super) fingerprint: Option<String>,
 }
 
-impl Resolved {
+impl ResolvedCall {
     /// Checks the input against the tool's schema and decodes it.
     ///
     /// A large input is checked beside the workers, which go on serving others, and for no longer
     /// than the call may take.
-    pub(super) async fn validate(mut self) -> Result<Valid, Rejection> {
+    pub(super) async fn validate(mut self) -> Result<ValidatedCall, Rejection> {
         let Some(turn) = self.call.turn.take() else {
             return self.checked();
         };
@@ -43,7 +43,7 @@ impl Resolved {
     }
 
     /// The types that check are the tool's, and may panic like the tool itself.
-    fn checked(self) -> Result<Valid, Rejection> {
+    fn checked(self) -> Result<ValidatedCall, Rejection> {
         let entry = self.execution.entry.clone();
         let checked = panic::catch_unwind(AssertUnwindSafe(|| self.validated()));
         checked.unwrap_or_else(|_| {
@@ -54,7 +54,7 @@ impl Resolved {
         })
     }
 
-    fn validated(self) -> Result<Valid, Rejection> {
+    fn validated(self) -> Result<ValidatedCall, Rejection> {
         let Self { call, execution } = self;
         let call = *call;
         let (entry, mut input) = (&execution.entry, call.input);
@@ -74,7 +74,7 @@ impl Resolved {
         let fingerprint = execution.fingerprint(&input, &call.given);
         let run = entry.tool.prepare(input);
         let run = run.map_err(Rejection::InvalidInput)?;
-        Ok(Valid {
+        Ok(ValidatedCall {
             execution,
             given: call.given,
             trace_id: call.trace_id,
@@ -86,9 +86,9 @@ impl Resolved {
 
 impl Execution {
     /// A hash of what is asked for, where the call is remembered.
-    fn fingerprint(&self, input: &Value, given: &Given) -> Option<String> {
+    fn fingerprint(&self, input: &Value, given: &ClientContext) -> Option<String> {
         let is_remembered =
-            self.entry.tool.policy != Policy::Idempotent && self.engine.protection.is_on();
+            self.entry.tool.policy != RepeatPolicy::Idempotent && self.engine.deduplication.is_on();
         let call_id = self.id.given().filter(|_| is_remembered)?;
         let (user, credentials) = (given.user_id.as_deref(), self.credentials(given));
         Some(fingerprint_of(
@@ -103,7 +103,7 @@ impl Execution {
     /// The tokens and secrets that the call brings for its tool, by which it is recognized: who
     /// sends others must not get what these have led to. Where a known caller names the user,
     /// the user is what counts, and a token that was refreshed between two tries is the same call.
-    fn credentials<'a>(&'a self, given: &'a Given) -> Vec<(&'a str, &'a Secret)> {
+    fn credentials<'a>(&'a self, given: &'a ClientContext) -> Vec<(&'a str, &'a Secret)> {
         let is_named = given.user_id.as_ref().is_some_and(|user| !user.is_empty());
         if is_named && self.caller != Caller::Anyone {
             return Vec::new();

@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use jsonwebtoken::{EncodingKey, Header, crypto::aws_lc};
 use serde::Serialize;
 
-use super::Error;
+use super::ClientError;
 use crate::Secret;
 
 /// OXP 1.0, Server Authentication, advises at most this for a token's life.
@@ -18,13 +18,13 @@ const SHORTEST_SECRET: usize = 32;
 /// minutes.
 ///
 /// ```
-/// use lambda_tools::client::Jwt;
+/// use lambda_tools::client::JwtSigner;
 ///
-/// let tokens = Jwt::signed_with("a-secret-of-32-bytes-or-more-.....").subject("user-1");
+/// let tokens = JwtSigner::signed_with("a-secret-of-32-bytes-or-more-.....").subject("user-1");
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Jwt {
+pub struct JwtSigner {
     secret: Secret,
     subject: Option<String>,
     audience: Option<String>,
@@ -32,7 +32,7 @@ pub struct Jwt {
 }
 
 #[derive(Serialize)]
-struct Claims<'a> {
+struct SignedClaims<'a> {
     iat: u64,
     exp: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ struct Claims<'a> {
     aud: Option<&'a str>,
 }
 
-impl Jwt {
+impl JwtSigner {
     /// Tokens signed with this secret, which has at least 32 bytes, and valid for 5 minutes.
     pub fn signed_with(secret: impl Into<Secret>) -> Self {
         // Where the program has chosen a provider, its choice stands.
@@ -72,17 +72,17 @@ impl Jwt {
         self
     }
 
-    fn token(&self) -> Result<String, Error> {
+    fn token(&self) -> Result<String, ClientError> {
         // What is pasted into a store often ends with a line feed; servers ignore it as well.
         let secret = self.secret.expose().trim_end_matches(['\r', '\n']);
         let secret = secret.as_bytes();
         if secret.len() < SHORTEST_SECRET {
             let text = "the secret that signs JWTs has less than 32 bytes";
-            return Err(Error::Setup(text.to_owned()));
+            return Err(ClientError::Setup(text.to_owned()));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let iat = now.unwrap_or_default().as_secs();
-        let claims = Claims {
+        let claims = SignedClaims {
             iat,
             exp: iat + self.life.as_secs(),
             sub: self.subject.as_deref(),
@@ -90,22 +90,22 @@ impl Jwt {
         };
         let key = EncodingKey::from_secret(secret);
         jsonwebtoken::encode(&Header::default(), &claims, &key)
-            .map_err(|error| Error::Setup(format!("a JWT cannot be signed: {error}")))
+            .map_err(|error| ClientError::Setup(format!("a JWT cannot be signed: {error}")))
     }
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) enum Credentials {
+pub(super) enum ClientCredentials {
     #[default]
     None,
     /// In this header, or as a bearer token.
     ApiKey(Secret, Option<HeaderName>),
-    Jwt(Jwt),
+    Jwt(JwtSigner),
 }
 
-impl Credentials {
+impl ClientCredentials {
     /// The header that shows them.
-    pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, Error> {
+    pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, ClientError> {
         let bearer = |token: &str| (AUTHORIZATION, format!("Bearer {token}"));
         let (name, value) = match self {
             Self::None => return Ok(None),
@@ -113,7 +113,8 @@ impl Credentials {
             Self::ApiKey(key, None) => bearer(key.expose().trim()),
             Self::Jwt(jwt) => bearer(&jwt.token()?),
         };
-        let wrong = |_| Error::Setup("the API key has characters that no header can carry".into());
+        let wrong =
+            |_| ClientError::Setup("the API key has characters that no header can carry".into());
         let mut value = HeaderValue::try_from(value).map_err(wrong)?;
         value.set_sensitive(true);
         Ok(Some((name, value)))
@@ -127,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn claims_of(jwt: &Jwt) -> Value {
+    fn claims_of(jwt: &JwtSigner) -> Value {
         let token = jwt.token().unwrap();
         let claims = token.split('.').nth(1).unwrap();
         let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap();
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn tokens_live_for_minutes_and_say_no_more_than_they_were_told() {
-        let jwt = || Jwt::signed_with("a-secret-of-32-bytes-or-more-0123\n");
+        let jwt = || JwtSigner::signed_with("a-secret-of-32-bytes-or-more-0123\n");
         let life =
             |claims: &Value| claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap();
         let plain = claims_of(&jwt());

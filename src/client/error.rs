@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use super::oxp::Outcome;
+use super::oxp::CallOutcome;
 
 /// Why a client has no answer, or not the one that was asked for.
 ///
 /// What a server says about a call, good or bad, is an answer: see
-/// [`Outcome`](super::oxp::Outcome).
+/// [`CallOutcome`](super::oxp::CallOutcome).
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ClientError {
     /// The client cannot ask like this: a URL that is none, a key that no header can carry.
     Setup(String),
     /// The credentials are missing or not valid (401).
@@ -35,12 +35,12 @@ pub enum Error {
         limit: usize,
     },
     /// The call has no value: what came of it instead. Only of calls that ask for a value.
-    NoValue(Box<Outcome>),
+    NoValue(Box<CallOutcome>),
     /// The user has not answered a challenge in time.
     StillPending,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setup(text) => write!(f, "the client cannot ask: {text}"),
@@ -57,4 +57,4 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for ClientError {}

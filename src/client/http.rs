@@ -8,7 +8,7 @@ use reqwest::{Url, redirect::Policy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Error, credentials::Credentials};
+use super::{ClientError, credentials::ClientCredentials};
 use crate::text::clipped;
 
 /// What a client reads of one answer at most, unless told otherwise: more than Lambda can send.
@@ -19,23 +19,23 @@ const LONGEST: usize = 500;
 
 /// A server, and how to speak to it.
 #[derive(Clone)]
-pub(super) struct Http {
+pub(super) struct HttpClient {
     client: reqwest::Client,
     base: Url,
-    pub(super) credentials: Credentials,
+    pub(super) credentials: ClientCredentials,
     pub(super) largest: usize,
 }
 
 /// An answer, whole.
-pub(super) struct Received {
+pub(super) struct ReceivedResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     body: Bytes,
 }
 
-impl Http {
-    pub(super) fn new(base: &str) -> Result<Self, Error> {
-        let setup = |text: String| Error::Setup(text);
+impl HttpClient {
+    pub(super) fn new(base: &str) -> Result<Self, ClientError> {
+        let setup = |text: String| ClientError::Setup(text);
         let base: Url = base
             .parse()
             .map_err(|error| setup(format!("the base URL is none: {error}")))?;
@@ -57,7 +57,7 @@ impl Http {
         Ok(Self {
             client,
             base,
-            credentials: Credentials::None,
+            credentials: ClientCredentials::None,
             largest: LARGEST,
         })
     }
@@ -89,7 +89,7 @@ impl Http {
         url: Url,
         headers: HeaderMap,
         timeout: Duration,
-    ) -> Result<Received, Error> {
+    ) -> Result<ReceivedResponse, ClientError> {
         self.send(Method::GET, url, headers, Bytes::new(), timeout)
             .await
     }
@@ -100,7 +100,7 @@ impl Http {
         headers: HeaderMap,
         body: Bytes,
         timeout: Duration,
-    ) -> Result<Received, Error> {
+    ) -> Result<ReceivedResponse, ClientError> {
         self.send(Method::POST, url, headers, body, timeout).await
     }
 
@@ -111,7 +111,7 @@ impl Http {
         headers: HeaderMap,
         body: Bytes,
         timeout: Duration,
-    ) -> Result<Received, Error> {
+    ) -> Result<ReceivedResponse, ClientError> {
         // Credentials are for this server, whatever URL it names.
         let is_own = url.origin() == self.base.origin();
         let has_body = method == Method::POST;
@@ -127,21 +127,21 @@ impl Http {
         if let (true, Some((name, value))) = (is_own, self.credentials.header()?) {
             request = request.header(name, value);
         }
-        let unreachable = |error| Error::Unreachable(text_of(error));
+        let unreachable = |error| ClientError::Unreachable(text_of(error));
         let mut response = request.send().await.map_err(unreachable)?;
         let limit = self.largest;
         let said = response.content_length().unwrap_or_default();
         if usize::try_from(said).map_or(true, |said| said > limit) {
-            return Err(Error::TooLarge { limit });
+            return Err(ClientError::TooLarge { limit });
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if body.len() + chunk.len() > limit {
-                return Err(Error::TooLarge { limit });
+                return Err(ClientError::TooLarge { limit });
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Received {
+        Ok(ReceivedResponse {
             status: response.status(),
             headers: std::mem::take(response.headers_mut()),
             body: body.into(),
@@ -149,7 +149,7 @@ impl Http {
     }
 }
 
-impl fmt::Debug for Http {
+impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Http")
             .field("base", &self.base.as_str())
@@ -158,23 +158,25 @@ impl fmt::Debug for Http {
     }
 }
 
-impl Received {
+impl ReceivedResponse {
     /// The body as JSON.
-    pub(super) fn json(&self) -> Result<Value, Error> {
+    pub(super) fn json(&self) -> Result<Value, ClientError> {
         let kind = self.headers.get(CONTENT_TYPE).map(|it| it.to_str());
         if let Some(kind) = kind {
             let kind = kind.unwrap_or_default();
             let essence = kind.split(';').next().unwrap_or_default().trim();
             if !essence.ends_with("/json") && !essence.ends_with("+json") {
-                return Err(Error::Unreadable(format!("it is '{essence}', not JSON")));
+                return Err(ClientError::Unreadable(format!(
+                    "it is '{essence}', not JSON"
+                )));
             }
         }
         serde_json::from_slice(&self.body)
-            .map_err(|error| Error::Unreadable(format!("it is not valid JSON: {error}")))
+            .map_err(|error| ClientError::Unreadable(format!("it is not valid JSON: {error}")))
     }
 
     /// The body as this type.
-    pub(super) fn decoded<T: DeserializeOwned>(&self) -> Result<T, Error> {
+    pub(super) fn decoded<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         decoded(self.json()?)
     }
 
@@ -198,10 +200,10 @@ impl Received {
 }
 
 /// A value as this type.
-pub(super) fn decoded<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
+pub(super) fn decoded<T: DeserializeOwned>(value: Value) -> Result<T, ClientError> {
     serde_json::from_value(value).map_err(|error| {
         let text = format!("it is not what it should be: {error}");
-        Error::Unreadable(clipped(&text, LONGEST).into_owned())
+        ClientError::Unreadable(clipped(&text, LONGEST).into_owned())
     })
 }
 

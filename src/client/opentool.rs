@@ -14,23 +14,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Jwt,
-    credentials::Credentials,
-    http::{Http, Received, decoded},
+    JwtSigner,
+    credentials::ClientCredentials,
+    http::{HttpClient, ReceivedResponse, decoded},
 };
 use crate::Secret;
 
-pub use document::{Function, Info, OpenTool, Parameter, Return, Schema, ServerUrl};
-pub use error::Error;
+pub use document::{
+    DocumentInfo, FunctionModel, OpenToolDocument, Parameter, ReturnValue, ServerUrl, ValueSchema,
+};
+pub use error::OpenToolError;
 
 /// A client of one server.
 ///
 /// ```no_run
-/// # async fn run() -> Result<(), lambda_tools::client::opentool::Error> {
-/// use lambda_tools::client::opentool::{Client, FunctionCall};
+/// # async fn run() -> Result<(), lambda_tools::client::opentool::OpenToolError> {
+/// use lambda_tools::client::opentool::{OpenToolClient, FunctionCall};
 /// use serde_json::json;
 ///
-/// let client = Client::new("https://tools.example")?.api_key("key-of-mine");
+/// let client = OpenToolClient::new("https://tools.example")?.api_key("key-of-mine");
 /// let arguments = json!({"a": 10, "b": 5});
 /// let call = FunctionCall::new("call-1", "Calculator_Add", arguments.as_object().unwrap().clone());
 /// println!("{:?}", client.call(&call).await?.result);
@@ -38,15 +40,15 @@ pub use error::Error;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Client {
-    http: Http,
+pub struct OpenToolClient {
+    http: HttpClient,
     timeout: Duration,
 }
 
 /// The version of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Version {
+pub struct ServerVersion {
     /// `x.y.z`.
     pub version: String,
 }
@@ -90,15 +92,17 @@ pub struct ToolReturn {
     pub result: Map<String, Value>,
 }
 
-impl Client {
+impl OpenToolClient {
     /// A client for the server at this URL, such as `https://tools.example`; `/opentool` is added
     /// unless it is there.
     ///
     /// # Errors
     /// A URL that is none, or that has credentials in it.
-    pub fn new(base_url: &str) -> Result<Self, Error> {
+    pub fn new(base_url: &str) -> Result<Self, OpenToolError> {
         Ok(Self {
-            http: Http::new(base_url).map_err(Error::of)?.below("opentool"),
+            http: HttpClient::new(base_url)
+                .map_err(OpenToolError::of)?
+                .below("opentool"),
             timeout: Duration::from_secs(30),
         })
     }
@@ -106,14 +110,14 @@ impl Client {
     /// Shows an API key, as `Authorization: Bearer`.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
-        self.http.credentials = Credentials::ApiKey(key.into(), None);
+        self.http.credentials = ClientCredentials::ApiKey(key.into(), None);
         self
     }
 
     /// Shows tokens that it signs itself.
     #[must_use]
-    pub fn jwt(mut self, jwt: Jwt) -> Self {
-        self.http.credentials = Credentials::Jwt(jwt);
+    pub fn jwt(mut self, jwt: JwtSigner) -> Self {
+        self.http.credentials = ClientCredentials::Jwt(jwt);
         self
     }
 
@@ -135,20 +139,20 @@ impl Client {
     ///
     /// # Errors
     /// One of the five.
-    pub async fn version(&self) -> Result<Version, Error> {
+    pub async fn version(&self) -> Result<ServerVersion, OpenToolError> {
         let received = self.get("version").await?;
         let code = i64::from(received.status.as_u16());
         if received.is_empty() {
-            return Err(Error::ResponseNull { code });
+            return Err(OpenToolError::ResponseNull { code });
         }
-        received.decoded().map_err(Error::of)
+        received.decoded().map_err(OpenToolError::of)
     }
 
     /// `POST /call`: calls a function.
     ///
     /// # Errors
-    /// One of the five; what the server says went wrong is [`Error::Call`].
-    pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, Error> {
+    /// One of the five; what the server says went wrong is [`OpenToolError::Call`].
+    pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, OpenToolError> {
         let body = json!({
             "jsonrpc": "2.0",
             "method": call.name,
@@ -158,7 +162,7 @@ impl Client {
         let body = Bytes::from(body.to_string());
         let url = self.http.url("call");
         let sent = self.http.post(url, HeaderMap::new(), body, self.timeout);
-        let received = sent.await.map_err(Error::of)?;
+        let received = sent.await.map_err(OpenToolError::of)?;
         returned(&received, &call.id)
     }
 
@@ -166,22 +170,22 @@ impl Client {
     ///
     /// # Errors
     /// One of the five.
-    pub async fn load(&self) -> Result<Option<OpenTool>, Error> {
+    pub async fn load(&self) -> Result<Option<OpenToolDocument>, OpenToolError> {
         let received = self.get("load").await?;
         if received.is_empty() {
             return Ok(None);
         }
-        let document = received.json().map_err(Error::of)?;
+        let document = received.json().map_err(OpenToolError::of)?;
         if document == json!({}) {
             return Ok(None);
         }
-        decoded(document).map(Some).map_err(Error::of)
+        decoded(document).map(Some).map_err(OpenToolError::of)
     }
 
-    async fn get(&self, path: &str) -> Result<Received, Error> {
+    async fn get(&self, path: &str) -> Result<ReceivedResponse, OpenToolError> {
         let url = self.http.url(path);
         let sent = self.http.get(url, HeaderMap::new(), self.timeout);
-        let received = sent.await.map_err(Error::of)?;
+        let received = sent.await.map_err(OpenToolError::of)?;
         match received.status {
             StatusCode::OK => Ok(received),
             _ => Err(refused(&received)),
@@ -190,62 +194,62 @@ impl Client {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct RpcReply {
     result: Option<Value>,
-    error: Option<RpcError>,
+    error: Option<RpcReplyError>,
     #[serde(default)]
     id: Value,
 }
 
 #[derive(Deserialize)]
-struct RpcError {
+struct RpcReplyError {
     code: Option<i64>,
     message: Option<String>,
 }
 
-impl RpcError {
-    fn said(self) -> Error {
+impl RpcReplyError {
+    fn said(self) -> OpenToolError {
         let message = self.message.unwrap_or_else(|| "The call failed".to_owned());
-        Error::call(self.code, message)
+        OpenToolError::call(self.code, message)
     }
 }
 
-fn returned(received: &Received, id: &str) -> Result<ToolReturn, Error> {
+fn returned(received: &ReceivedResponse, id: &str) -> Result<ToolReturn, OpenToolError> {
     if received.status != StatusCode::OK {
         return Err(refused(received));
     }
     let code = i64::from(received.status.as_u16());
     if received.is_empty() {
-        return Err(Error::ResponseNull { code });
+        return Err(OpenToolError::ResponseNull { code });
     }
-    let answer: Answer = received.decoded().map_err(Error::of)?;
+    let answer: RpcReply = received.decoded().map_err(OpenToolError::of)?;
     match (answer.error, answer.result) {
         (Some(error), _) => Err(error.said()),
-        (None, None) => Err(Error::ResponseNull { code }),
+        (None, None) => Err(OpenToolError::ResponseNull { code }),
         (None, Some(Value::Object(result))) if answer.id == id => Ok(ToolReturn {
             id: id.to_owned(),
             result,
         }),
         (None, Some(Value::Object(_))) => {
             let text = "The answer has the id of another call.";
-            Err(Error::call(None, text))
+            Err(OpenToolError::call(None, text))
         }
-        (None, Some(_)) => Err(Error::call(None, "The result is no JSON object.")),
+        (None, Some(_)) => Err(OpenToolError::call(None, "The result is no JSON object.")),
     }
 }
 
 /// An answer that is not a 200.
-fn refused(received: &Received) -> Error {
+fn refused(received: &ReceivedResponse) -> OpenToolError {
     let code = i64::from(received.status.as_u16());
     match received.status {
-        StatusCode::UNAUTHORIZED => return Error::Unauthorized,
-        StatusCode::NOT_FOUND => return Error::NoAccess { cause: None },
+        StatusCode::UNAUTHORIZED => return OpenToolError::Unauthorized,
+        StatusCode::NOT_FOUND => return OpenToolError::NoAccess { cause: None },
         _ => {}
     }
     let body = received.json().unwrap_or_default();
-    match serde_json::from_value::<RpcError>(body["error"].clone()) {
+    match serde_json::from_value::<RpcReplyError>(body["error"].clone()) {
         Ok(error) => error.said(),
-        Err(_) if received.is_empty() => Error::ResponseNull { code },
-        Err(_) => Error::ErrorNull { code },
+        Err(_) if received.is_empty() => OpenToolError::ResponseNull { code },
+        Err(_) => OpenToolError::ErrorNull { code },
     }
 }

@@ -15,16 +15,16 @@ use http::{HeaderMap, HeaderName, HeaderValue, header::RETRY_AFTER};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Error, Jwt,
-    credentials::Credentials,
-    http::{Http, Received, decoded},
-    retry::{Advice, Effort, Patience},
+    ClientError, JwtSigner,
+    credentials::ClientCredentials,
+    http::{HttpClient, ReceivedResponse, decoded},
+    retry::{Attempts, RetryAdvice, RetryLimits},
 };
 use crate::{Secret, ToolDefinition};
 
-pub use call::{Call, Dialect};
-pub use challenge::{Challenge, Decision};
-pub use reply::{Failed, Missing, Outcome, Refused, Reply};
+pub use call::{CallFormat, CallRequest};
+pub use challenge::{AuthorizationChallenge, ChallengeDecision};
+pub use reply::{CallOutcome, CallReply, MissingRequirements, ServerError, ToolError};
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 const VERSION: HeaderName = HeaderName::from_static("oxp-version");
@@ -37,25 +37,25 @@ const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// failures that may be retried (after the time that the server names), after errors of the
 /// network, and after the statuses 408, 429 and 5xx.
 #[derive(Clone, Debug)]
-pub struct Client {
-    http: Http,
-    dialect: Dialect,
-    patience: Patience,
+pub struct OxpClient {
+    http: HttpClient,
+    dialect: CallFormat,
+    patience: RetryLimits,
     challenge_for: Duration,
     poll_every: Duration,
 }
 
-impl Client {
+impl OxpClient {
     /// A client for the server at this URL, such as `https://tools.example`, that shows no
     /// credentials.
     ///
     /// # Errors
     /// A URL that is none, or that has credentials in it.
-    pub fn new(base_url: &str) -> Result<Self, Error> {
+    pub fn new(base_url: &str) -> Result<Self, ClientError> {
         Ok(Self {
-            http: Http::new(base_url)?,
-            dialect: Dialect::default(),
-            patience: Patience::default(),
+            http: HttpClient::new(base_url)?,
+            dialect: CallFormat::default(),
+            patience: RetryLimits::default(),
             challenge_for: Duration::from_mins(5),
             poll_every: Duration::from_secs(2),
         })
@@ -64,20 +64,20 @@ impl Client {
     /// Shows an API key, in the header `OXP-API-Key`.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
-        self.http.credentials = Credentials::ApiKey(key.into(), Some(API_KEY));
+        self.http.credentials = ClientCredentials::ApiKey(key.into(), Some(API_KEY));
         self
     }
 
     /// Shows tokens that it signs itself, which the specification prefers to API keys.
     #[must_use]
-    pub fn jwt(mut self, jwt: Jwt) -> Self {
-        self.http.credentials = Credentials::Jwt(jwt);
+    pub fn jwt(mut self, jwt: JwtSigner) -> Self {
+        self.http.credentials = ClientCredentials::Jwt(jwt);
         self
     }
 
     /// Sets the dialect in which calls are written; answers are understood in all of them.
     #[must_use]
-    pub fn dialect(mut self, dialect: Dialect) -> Self {
+    pub fn dialect(mut self, dialect: CallFormat) -> Self {
         self.dialect = dialect;
         self
     }
@@ -123,7 +123,7 @@ impl Client {
     ///
     /// # Errors
     /// A server that cannot be reached, or that answers neither 200 nor 503.
-    pub async fn health(&self) -> Result<bool, Error> {
+    pub async fn health(&self) -> Result<bool, ClientError> {
         let url = self.http.url("health");
         let timeout = self.patience.timeout;
         let received = self.http.get(url, HeaderMap::new(), timeout).await?;
@@ -139,8 +139,8 @@ impl Client {
     ///
     /// # Errors
     /// No list, after all attempts.
-    pub async fn tools(&self) -> Result<Vec<ToolDefinition>, Error> {
-        let mut effort = Effort::new(self.patience);
+    pub async fn tools(&self) -> Result<Vec<ToolDefinition>, ClientError> {
+        let mut effort = Attempts::new(self.patience);
         loop {
             let timeout = effort.begin();
             let url = self.http.url("tools");
@@ -162,17 +162,17 @@ impl Client {
     ///
     /// # Errors
     /// No answer about the call, after all attempts. What the server says about it, also that it
-    /// was refused, is a [`Reply`].
-    pub async fn call(&self, call: &Call) -> Result<Reply, Error> {
+    /// was refused, is a [`CallReply`].
+    pub async fn call(&self, call: &CallRequest) -> Result<CallReply, ClientError> {
         let call_id = call.id();
         let body = Bytes::from(call.written(&call_id, self.dialect));
-        let mut effort = Effort::new(self.patience);
+        let mut effort = Attempts::new(self.patience);
         loop {
             let timeout = effort.begin();
             let (url, body) = (self.http.url("tools/call"), body.clone());
             let received = self.http.post(url, self.version(), body, timeout).await;
             let advice = advice_on(&received);
-            let mut reply = received.and_then(|it| Reply::of(&it, &call_id));
+            let mut reply = received.and_then(|it| CallReply::of(&it, &call_id));
             let advice = match &reply {
                 Ok(reply) => reply.advice().unwrap_or(advice),
                 Err(_) => advice,
@@ -190,30 +190,30 @@ impl Client {
     /// Runs one tool for its value.
     ///
     /// # Errors
-    /// As [`call`](Self::call), [`Error::NoValue`] for everything that is none, and
-    /// [`Error::Unreadable`] for a value that is no `V`.
-    pub async fn run<V: DeserializeOwned>(&self, call: &Call) -> Result<V, Error> {
+    /// As [`call`](Self::call), [`ClientError::NoValue`] for everything that is none, and
+    /// [`ClientError::Unreadable`] for a value that is no `V`.
+    pub async fn run<V: DeserializeOwned>(&self, call: &CallRequest) -> Result<V, ClientError> {
         match self.call(call).await?.outcome {
-            Outcome::Value(value) => decoded(value),
-            other => Err(Error::NoValue(Box::new(other))),
+            CallOutcome::Value(value) => decoded(value),
+            other => Err(ClientError::NoValue(Box::new(other))),
         }
     }
 
     fn version(&self) -> HeaderMap {
         let value = HeaderValue::from_static("1.0");
         match self.dialect {
-            Dialect::Header => HeaderMap::from_iter([(VERSION, value)]),
-            Dialect::Schema | Dialect::Otc => HeaderMap::new(),
+            CallFormat::Header => HeaderMap::from_iter([(VERSION, value)]),
+            CallFormat::Schema | CallFormat::Otc => HeaderMap::new(),
         }
     }
 }
 
 /// What the transport says about asking again.
-fn advice_on(received: &Result<Received, Error>) -> Advice {
+fn advice_on(received: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
     let received = match received {
         Ok(received) => received,
-        Err(Error::Unreachable(_)) => return Advice::Again(None),
-        Err(_) => return Advice::Done,
+        Err(ClientError::Unreachable(_)) => return RetryAdvice::Again(None),
+        Err(_) => return RetryAdvice::Done,
     };
     let should_retry = received
         .headers
@@ -226,10 +226,10 @@ fn advice_on(received: &Result<Received, Error>) -> Advice {
         _ => status.is_server_error() || matches!(status.as_u16(), 408 | 429),
     };
     if !may_help {
-        return Advice::Done;
+        return RetryAdvice::Done;
     }
     let after = received.headers.get(RETRY_AFTER);
-    Advice::Again(after.and_then(|it| time_in(it.to_str().ok()?.trim(), SystemTime::now())))
+    RetryAdvice::Again(after.and_then(|it| time_in(it.to_str().ok()?.trim(), SystemTime::now())))
 }
 
 /// RFC 9110, 10.2.3: seconds, or a date.
@@ -242,11 +242,11 @@ fn time_in(after: &str, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-fn status_error(received: &Received) -> Error {
+fn status_error(received: &ReceivedResponse) -> ClientError {
     let message = received.message();
     match received.status.as_u16() {
-        401 => Error::Unauthorized { message },
-        status => Error::Status { status, message },
+        401 => ClientError::Unauthorized { message },
+        status => ClientError::Status { status, message },
     }
 }
 

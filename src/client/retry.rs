@@ -7,7 +7,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct RetryLimits {
     /// For one attempt.
     pub(super) timeout: Duration,
     /// For all of them, waits included.
@@ -15,7 +15,7 @@ pub(super) struct Patience {
     pub(super) attempts: u32,
 }
 
-impl Default for Patience {
+impl Default for RetryLimits {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(30),
@@ -27,21 +27,21 @@ impl Default for Patience {
 
 /// What is to be done after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Advice {
+pub(super) enum RetryAdvice {
     Done,
     /// Again, not before this long.
     Again(Option<Duration>),
 }
 
 /// The attempts at one thing.
-pub(super) struct Effort {
-    patience: Patience,
+pub(super) struct Attempts {
+    patience: RetryLimits,
     begun: Instant,
     pub(super) attempts: u32,
 }
 
-impl Effort {
-    pub(super) fn new(patience: Patience) -> Self {
+impl Attempts {
+    pub(super) fn new(patience: RetryLimits) -> Self {
         Self {
             patience,
             begun: Instant::now(),
@@ -61,8 +61,8 @@ impl Effort {
     }
 
     /// Waits until the next attempt, if there is to be one: not if the time would be up by then.
-    pub(super) async fn goes_on(&self, advice: Advice) -> bool {
-        let Advice::Again(after) = advice else {
+    pub(super) async fn goes_on(&self, advice: RetryAdvice) -> bool {
+        let RetryAdvice::Again(after) = advice else {
             return false;
         };
         let chance = fastrand::f64();
@@ -101,20 +101,20 @@ mod tests {
 
     #[tokio::test]
     async fn there_is_an_end_to_attempts_and_to_time() {
-        let patience = Patience {
+        let patience = RetryLimits {
             attempts: 2,
-            ..Patience::default()
+            ..RetryLimits::default()
         };
-        let mut effort = Effort::new(patience);
-        let soon = Advice::Again(Some(Duration::from_millis(1)));
+        let mut effort = Attempts::new(patience);
+        let soon = RetryAdvice::Again(Some(Duration::from_millis(1)));
         effort.begin();
-        assert!(!effort.goes_on(Advice::Done).await);
+        assert!(!effort.goes_on(RetryAdvice::Done).await);
         assert!(effort.goes_on(soon).await);
         effort.begin();
         assert!(!effort.goes_on(soon).await, "two attempts");
-        let mut effort = Effort::new(Patience::default());
+        let mut effort = Attempts::new(RetryLimits::default());
         effort.begin();
-        let late = Advice::Again(Some(Duration::from_secs(90)));
+        let late = RetryAdvice::Again(Some(Duration::from_secs(90)));
         assert!(!effort.goes_on(late).await, "too late by then");
     }
 }

@@ -8,10 +8,10 @@ use lambda_http::{
 };
 
 use super::{
-    Event, Origin, encoding,
+    Event, EventSource, encoding,
     path::{has_stage, without_stage},
     principal,
-    request::Raw,
+    request::RawEvent,
 };
 
 pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
@@ -32,7 +32,7 @@ pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
     let has_stage = has_stage(context.domain_name.as_deref());
     let stage = context.stage.as_deref().filter(|_| has_stage);
     let caller = principal::of_http(&context);
-    let raw = Raw {
+    let raw = RawEvent {
         method: context.http.method.clone(),
         path: without_stage(&path, stage),
         query: event.raw_query_string.as_deref().unwrap_or_default(),
@@ -42,7 +42,7 @@ pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
         context: RequestContext::ApiGatewayV2(context),
     };
     Event {
-        origin: Origin::Http,
+        origin: EventSource::Http,
         request: raw.into_request(),
         caller,
     }

@@ -12,7 +12,7 @@ use serde::{
 
 /// The front doors of a Lambda function.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum EventKind {
     /// API Gateway REST API, and HTTP API with payload format 1.0.
     Rest,
     /// API Gateway HTTP API with payload format 2.0, and Function URL.
@@ -22,8 +22,8 @@ pub(crate) enum Kind {
 }
 
 /// The kind of an event.
-pub(crate) fn kind_of(json: &str) -> Result<Kind, EventError> {
-    let mut peek = Peek::default();
+pub(crate) fn kind_of(json: &str) -> Result<EventKind, EventError> {
+    let mut peek = EventKindVisitor::default();
     let outcome = serde_json::Deserializer::from_str(json).deserialize_map(&mut peek);
     match (peek.kind, outcome) {
         (Some(kind), _) => Ok(kind),
@@ -34,8 +34,8 @@ pub(crate) fn kind_of(json: &str) -> Result<Kind, EventError> {
 
 /// Reads an event's first fields until they tell its kind, then stops.
 #[derive(Default)]
-struct Peek {
-    kind: Option<Kind>,
+struct EventKindVisitor {
+    kind: Option<EventKind>,
     fields: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ struct ContextKeys {
     http: Option<IgnoredAny>,
 }
 
-impl<'de> Visitor<'de> for &mut Peek {
+impl<'de> Visitor<'de> for &mut EventKindVisitor {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,19 +55,21 @@ impl<'de> Visitor<'de> for &mut Peek {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             self.kind = match key.as_str() {
-                "rawPath" | "rawQueryString" | "routeKey" => Some(Kind::Http),
+                "rawPath" | "rawQueryString" | "routeKey" => Some(EventKind::Http),
                 // Both of API Gateway's formats have a version, and emulators write fields of one
                 // into events of the other, as null.
                 "version" => match map.next_value::<Option<String>>()?.as_deref() {
-                    Some("2.0") => Some(Kind::Http),
-                    Some("1.0") => Some(Kind::Rest),
+                    Some("2.0") => Some(EventKind::Http),
+                    Some("1.0") => Some(EventKind::Rest),
                     _ => None,
                 },
-                "resource" => map.next_value::<Option<IgnoredAny>>()?.map(|_| Kind::Rest),
+                "resource" => map
+                    .next_value::<Option<IgnoredAny>>()?
+                    .map(|_| EventKind::Rest),
                 "requestContext" => match map.next_value::<ContextKeys>()? {
-                    ContextKeys { elb: Some(_), .. } => Some(Kind::Alb),
-                    ContextKeys { http: Some(_), .. } => Some(Kind::Http),
-                    ContextKeys { .. } => Some(Kind::Rest),
+                    ContextKeys { elb: Some(_), .. } => Some(EventKind::Alb),
+                    ContextKeys { http: Some(_), .. } => Some(EventKind::Http),
+                    ContextKeys { .. } => Some(EventKind::Rest),
                 },
                 _ => {
                     map.next_value::<IgnoredAny>()?;

@@ -8,8 +8,8 @@ use lambda_http::{
 };
 
 use super::{
-    Event, Origin, encoding,
-    request::{Raw, as_it_came, merged},
+    Event, EventSource, encoding,
+    request::{RawEvent, as_it_came, merged},
 };
 
 pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
@@ -20,7 +20,7 @@ pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
     } else {
         as_it_came(&multi)
     };
-    let raw = Raw {
+    let raw = RawEvent {
         method: event.http_method,
         path: event.path.as_deref().unwrap_or_default(),
         query: &query,
@@ -30,7 +30,7 @@ pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
         context: RequestContext::Alb(event.request_context),
     };
     Event {
-        origin: Origin::Alb {
+        origin: EventSource::Alb {
             multi_value_headers,
         },
         request: raw.into_request(),

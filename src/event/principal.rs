@@ -52,10 +52,10 @@ fn of_authorizer(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Caller> {
     Some(Caller::Authorizer { principal })
 }
 
-type Claims<'a> = BTreeMap<&'a str, Value>;
+type AuthorizerClaims<'a> = BTreeMap<&'a str, Value>;
 
 /// RFC 7519, 4.1.2: a subject is unique for its issuer.
-fn of_claims(claims: &Claims<'_>) -> String {
+fn of_claims(claims: &AuthorizerClaims<'_>) -> String {
     let claim = |name: &str| claims.get(name)?.as_str();
     let issuer = claim("iss").unwrap_or_default();
     match (claim("sub"), claim("client_id")) {
@@ -82,7 +82,7 @@ fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
     if let Some(named) = text("principalId").or_else(|| text("sub")) {
         return Some(joined(["lambda", named]));
     }
-    let fields: Claims<'_> = fields
+    let fields: AuthorizerClaims<'_> = fields
         .iter()
         .map(|(name, value)| (&**name, value.clone()))
         .collect();
@@ -91,7 +91,7 @@ fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
 
 /// Who gives no name is known by all that is said of them, but for what changes from token to token
 /// and from request to request. A hash: there may be tokens among it.
-fn hash_of(claims: &Claims<'_>) -> String {
+fn hash_of(claims: &AuthorizerClaims<'_>) -> String {
     const CHANGING: [&str; 8] = [
         "auth_time",
         "exp",

@@ -12,7 +12,7 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode
 use crate::protocol::problem;
 
 /// What all kinds of events have.
-pub(super) struct Raw<'a> {
+pub(super) struct RawEvent<'a> {
     pub(super) method: Method,
     pub(super) path: &'a str,
     pub(super) query: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct Raw<'a> {
     pub(super) context: RequestContext,
 }
 
-impl Raw<'_> {
+impl RawEvent<'_> {
     pub(super) fn into_request(self) -> Result<Request<Body>, Box<Response>> {
         let uri = uri_of(self.path, self.query);
         let body = match (self.body, self.is_base64) {

@@ -8,10 +8,10 @@ use lambda_http::{
 };
 
 use super::{
-    Event, Origin, encoding,
+    Event, EventSource, encoding,
     path::{has_stage, without_stage},
     principal,
-    request::{Raw, encoded, merged},
+    request::{RawEvent, encoded, merged},
 };
 
 pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
@@ -24,7 +24,7 @@ pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
     let path = event.path.unwrap_or_default();
     let context = event.request_context;
     let caller = principal::of_rest(&context);
-    let raw = Raw {
+    let raw = RawEvent {
         method: event.http_method,
         path: match &context.path {
             // As it is with REST APIs: the stage stands in the context's path only.
@@ -40,7 +40,7 @@ pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
         context: RequestContext::ApiGatewayV1(context),
     };
     Event {
-        origin: Origin::Rest,
+        origin: EventSource::Rest,
         request: raw.into_request(),
         caller,
     }

@@ -7,7 +7,7 @@ use crate::{Caller, Secret, ToolId};
 
 /// By what a call is recognized.
 #[derive(Clone, Debug)]
-pub(crate) struct Identity {
+pub(crate) struct CallIdentity {
     /// A hash of who calls, the tool without its version, and `call_id`.
     pub(crate) key: String,
     /// A hash of what is asked for.
@@ -16,7 +16,7 @@ pub(crate) struct Identity {
     pub(crate) owner: String,
 }
 
-impl Identity {
+impl CallIdentity {
     pub(crate) fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
         let mut key = Sha256::new();
         of_caller(&mut key, caller);
@@ -114,12 +114,12 @@ fn canonical(hash: &mut Sha256, value: &Value) {
 }
 
 fn scalar(hash: &mut Sha256, value: &impl serde::Serialize) {
-    serde_json::to_writer(Writer(hash), value).expect("JSON can be written as JSON");
+    serde_json::to_writer(HashWriter(hash), value).expect("JSON can be written as JSON");
 }
 
-struct Writer<'a>(&'a mut Sha256);
+struct HashWriter<'a>(&'a mut Sha256);
 
-impl std::io::Write for Writer<'_> {
+impl std::io::Write for HashWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(different.len(), prints.len());
         let key = |caller: &Caller, tool: &str, call_id: &str| {
             let tool = tool.parse().unwrap();
-            Identity::new(caller, &tool, call_id, String::new()).key
+            CallIdentity::new(caller, &tool, call_id, String::new()).key
         };
         let signed = |id: &str, subject: &str| Caller::Jwt {
             id: id.into(),
@@ -245,7 +245,7 @@ mod tests {
     fn the_owner_is_the_caller_and_nothing_else() {
         let owner = |caller: &Caller, tool: &str, call_id: &str| {
             let tool = tool.parse().unwrap();
-            Identity::new(caller, &tool, call_id, String::new()).owner
+            CallIdentity::new(caller, &tool, call_id, String::new()).owner
         };
         let jwt = |id: &str, subject: Option<&str>| Caller::Jwt {
             id: id.into(),

@@ -15,22 +15,22 @@ use crate::{Failure, tool::output::Output};
 const PLAIN: u8 = 0;
 
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct StoredOutcome {
     /// How long the tool took, in microseconds, as finely as it is told.
     us: u64,
-    result: KeptResult,
+    result: StoredResult,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum KeptResult {
+enum StoredResult {
     Value(Box<RawValue>),
-    Failure(KeptFailure),
+    Failure(StoredFailure),
 }
 
 /// A failure that may not be retried.
 #[derive(Deserialize, Serialize)]
-struct KeptFailure {
+struct StoredFailure {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     developer_message: Option<String>,
@@ -39,43 +39,44 @@ struct KeptFailure {
 }
 
 /// How long a tool took, and what came of it.
-pub(super) type Ended = (Duration, Result<Output, Failure>);
+pub(super) type TimedResult = (Duration, Result<Output, Failure>);
 
 pub(super) fn encoded(duration: Duration, result: &Result<Output, Failure>) -> Vec<u8> {
     let result = match result {
         Ok(Output::Value(value)) => {
-            KeptResult::Value(to_raw_value(value).expect("JSON can be written as JSON"))
+            StoredResult::Value(to_raw_value(value).expect("JSON can be written as JSON"))
         }
-        Ok(Output::Json(text)) => KeptResult::Value(text.clone()),
-        Err(failure) => KeptResult::Failure(kept(failure)),
+        Ok(Output::Json(text)) => StoredResult::Value(text.clone()),
+        Err(failure) => StoredResult::Failure(kept(failure)),
     };
     let us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let mut bytes = vec![PLAIN];
-    serde_json::to_writer(&mut bytes, &Kept { us, result }).expect("JSON can be written as JSON");
+    serde_json::to_writer(&mut bytes, &StoredOutcome { us, result })
+        .expect("JSON can be written as JSON");
     bytes
 }
 
 /// None for what is damaged, or was written by a version with another form.
-pub(super) fn decoded(bytes: &[u8]) -> Option<Ended> {
+pub(super) fn decoded(bytes: &[u8]) -> Option<TimedResult> {
     let text = bytes.strip_prefix(&[PLAIN])?;
-    let kept: Kept = serde_json::from_slice(text).ok()?;
+    let kept: StoredOutcome = serde_json::from_slice(text).ok()?;
     let result = match kept.result {
-        KeptResult::Value(text) => Ok(Output::Json(text)),
-        KeptResult::Failure(kept) => Err(failure(kept)),
+        StoredResult::Value(text) => Ok(Output::Json(text)),
+        StoredResult::Failure(kept) => Err(failure(kept)),
     };
     Some((Duration::from_micros(kept.us), result))
 }
 
-fn kept(failure: &Failure) -> KeptFailure {
+fn kept(failure: &Failure) -> StoredFailure {
     let parts = failure.parts();
-    KeptFailure {
+    StoredFailure {
         message: parts.message.clone(),
         developer_message: parts.developer_message.clone(),
         prompt: parts.additional_prompt_content.clone(),
     }
 }
 
-fn failure(kept: KeptFailure) -> Failure {
+fn failure(kept: StoredFailure) -> Failure {
     let mut failure = Failure::new(kept.message);
     if let Some(text) = kept.developer_message {
         failure = failure.developer_message(text);

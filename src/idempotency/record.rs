@@ -4,11 +4,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{
     StoreError,
-    store::{self, Field, Share, memory::Limits},
+    store::{self, Eviction, Field, memory::MemoryLimits},
 };
 
 /// What the memory of one process remembers.
-pub(super) const LIMITS: Limits = Limits {
+pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "calls",
     of_one: 10_000,
     of_all: 50_000,
@@ -22,7 +22,7 @@ pub(super) const OUTCOME: &str = "outcome";
 
 /// What a store holds of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct CallRecord {
     /// Which call wrote it: the version of both its writes. Only that call may change it.
     pub(super) claim: u64,
     /// What was called: a hash of the tool with its version, the input, the user and the credentials
@@ -34,7 +34,7 @@ pub(super) struct Record {
     /// [`run_at_most_once`](crate::Tool::run_at_most_once) says: such a record is never given up
     /// before it expires.
     pub(super) at_most_once: bool,
-    pub(super) state: State,
+    pub(super) state: CallState,
     /// From then on another call may take its place.
     pub(super) free_at: SystemTime,
     pub(super) expires_at: SystemTime,
@@ -42,7 +42,7 @@ pub(super) struct Record {
 
 /// How far a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum CallState {
     /// Its tool runs, or its process died.
     Running {
         /// The deadline of the call that claimed it, after which it is over.
@@ -51,27 +51,27 @@ pub(super) enum State {
     /// Its tool ran; this is the [outcome](super::outcome).
     Finished(Vec<u8>),
     /// Its tool ran; the outcome was too large to keep, or had to make room for others.
-    Ran,
+    OutcomeDropped,
 }
 
-impl Record {
+impl CallRecord {
     pub(super) fn stored(self) -> store::Record {
-        let is_running = matches!(self.state, State::Running { .. });
+        let is_running = matches!(self.state, CallState::Running { .. });
         let mut fields = vec![
             ("fingerprint".into(), Field::Text(self.fingerprint)),
             ("at_most_once".into(), Field::Flag(self.at_most_once)),
         ];
         match self.state {
-            State::Running { until } => {
+            CallState::Running { until } => {
                 fields.push(("until".into(), Field::Number(millis(until))));
             }
-            State::Finished(outcome) => fields.push((OUTCOME.into(), Field::Bytes(outcome))),
-            State::Ran => {}
+            CallState::Finished(outcome) => fields.push((OUTCOME.into(), Field::Bytes(outcome))),
+            CallState::OutcomeDropped => {}
         }
         store::Record {
             version: self.claim,
             fields,
-            share: Some(Share {
+            eviction: Some(Eviction {
                 owner: self.owner,
                 // Forgetting a call lets it run again: never one that runs, nor one that must not
                 // run twice.
@@ -102,12 +102,16 @@ impl Record {
         Some(Self {
             claim: stored.version,
             fingerprint: stored.take_text("fingerprint")?,
-            owner: stored.share.take().map(|it| it.owner).unwrap_or_default(),
+            owner: stored
+                .eviction
+                .take()
+                .map(|it| it.owner)
+                .unwrap_or_default(),
             at_most_once,
             state: match (stored.take_bytes(OUTCOME), until) {
-                (Some(outcome), _) => State::Finished(outcome),
-                (None, Some(until)) => State::Running { until },
-                (None, None) => State::Ran,
+                (Some(outcome), _) => CallState::Finished(outcome),
+                (None, Some(until)) => CallState::Running { until },
+                (None, None) => CallState::OutcomeDropped,
             },
             free_at,
             expires_at: stored.expires_at,
@@ -128,8 +132,8 @@ mod tests {
         UNIX_EPOCH + Duration::from_millis(ms)
     }
 
-    fn record(state: State, free_at: u64, at_most_once: bool) -> Record {
-        Record {
+    fn record(state: CallState, free_at: u64, at_most_once: bool) -> CallRecord {
+        CallRecord {
             claim: 7,
             fingerprint: "print".to_owned(),
             owner: "owner".to_owned(),
@@ -142,11 +146,15 @@ mod tests {
 
     #[test]
     fn records_come_back() {
-        let running = || State::Running { until: at(1001) };
-        for state in [running(), State::Ran, State::Finished(vec![0, 255])] {
+        let running = || CallState::Running { until: at(1001) };
+        for state in [
+            running(),
+            CallState::OutcomeDropped,
+            CallState::Finished(vec![0, 255]),
+        ] {
             for at_most_once in [false, true] {
                 let record = record(state.clone(), 3001, at_most_once);
-                assert_eq!(Record::read(record.clone().stored()), Ok(record));
+                assert_eq!(CallRecord::read(record.clone().stored()), Ok(record));
             }
         }
     }
@@ -155,22 +163,22 @@ mod tests {
     fn records_without_a_policy_can_be_read() {
         let until = at(1000);
         for (state, free_at, at_most_once) in [
-            (State::Running { until }, 1000, false),
-            (State::Running { until }, 9000, true),
-            (State::Finished(vec![1]), 9000, false),
-            (State::Ran, 9000, false),
+            (CallState::Running { until }, 1000, false),
+            (CallState::Running { until }, 9000, true),
+            (CallState::Finished(vec![1]), 9000, false),
+            (CallState::OutcomeDropped, 9000, false),
         ] {
             let record = record(state, free_at, at_most_once);
             let mut stored = record.clone().stored();
             stored.take("at_most_once").unwrap();
-            assert_eq!(Record::read(stored), Ok(record));
+            assert_eq!(CallRecord::read(stored), Ok(record));
         }
     }
 
     #[test]
     fn what_is_no_call_is_not_readable() {
-        let mut stored = record(State::Ran, 9000, false).stored();
+        let mut stored = record(CallState::OutcomeDropped, 9000, false).stored();
         stored.take("fingerprint").unwrap();
-        assert!(Record::read(stored).is_err());
+        assert!(CallRecord::read(stored).is_err());
     }
 }

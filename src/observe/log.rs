@@ -10,15 +10,15 @@ use tracing_subscriber::{
     Layer, Registry, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
-use json::Json;
-use text::Text;
+use json::JsonFormatter;
+use text::TextFormatter;
 
 use super::{otlp::Telemetry, spans};
 
 /// Short lines for a developer.
 pub(crate) fn to_terminal(telemetry: &Telemetry) {
     let lines = fmt::layer().without_time().with_target(false);
-    let lines = lines.fmt_fields(Text).boxed();
+    let lines = lines.fmt_fields(TextFormatter).boxed();
     install(lines, filter(env::var("RUST_LOG").ok()), telemetry);
 }
 
@@ -51,9 +51,12 @@ pub(crate) fn to_cloudwatch(telemetry: &Telemetry) {
     let lines = fmt::layer().with_target(false);
     let lines = if format.eq_ignore_ascii_case("text") {
         let lines = lines.without_time().with_ansi(false);
-        lines.fmt_fields(Text).boxed()
+        lines.fmt_fields(TextFormatter).boxed()
     } else {
-        lines.fmt_fields(Json).event_format(Json).boxed()
+        lines
+            .fmt_fields(JsonFormatter)
+            .event_format(JsonFormatter)
+            .boxed()
     };
     install(lines, filter, telemetry);
 }
@@ -85,7 +88,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_outlives_its_call_is_held_to_its_secrets() {
-        use crate::{Context, Failure, Tool, Toolkit, observe::lines::Lines, testing::Function};
+        use crate::{
+            Context, Failure, Tool, Toolkit, observe::lines::Lines, testing::LambdaFunction,
+        };
         use serde_json::{Value, json};
         use tokio::sync::Notify;
 
@@ -106,8 +111,10 @@ mod tests {
         }
 
         let lines = [Lines::default(), Lines::default()];
-        let text = fmt::layer().with_ansi(false).fmt_fields(Text);
-        let json = fmt::layer().fmt_fields(Json).event_format(Json);
+        let text = fmt::layer().with_ansi(false).fmt_fields(TextFormatter);
+        let json = fmt::layer()
+            .fmt_fields(JsonFormatter)
+            .event_format(JsonFormatter);
         let subscriber = tracing_subscriber::registry()
             .with(text.with_writer(lines[0].clone()))
             .with(json.with_writer(lines[1].clone()));
@@ -119,7 +126,8 @@ mod tests {
             json!({}),
             leave,
         );
-        let function = Function::new(Toolkit::new([tool.secret("KEY").secret("PIN")]).unwrap());
+        let function =
+            LambdaFunction::new(Toolkit::new([tool.secret("KEY").secret("PIN")]).unwrap());
         let secrets =
             json!([{"id": "KEY", "value": "a \"late\" key"}, {"id": "PIN", "value": "12345678"}]);
         let body = json!({"tool_id": "T.T", "context": {"secrets": secrets}}).to_string();

@@ -20,17 +20,17 @@ pub(crate) struct Metrics {
 }
 
 /// What one request counts.
-pub(crate) struct Counted<'a> {
+pub(crate) struct RequestMetrics<'a> {
     /// None where no tool of this server was asked for: what callers make up must not become a
     /// dimension, of which each value costs its owner money.
     pub(crate) tool: Option<&'a ToolId>,
-    pub(crate) end: End,
+    pub(crate) end: RequestEnd,
     pub(crate) took: Duration,
     pub(crate) cache: CacheUse,
 }
 
 /// How a request ended.
-pub(crate) enum End {
+pub(crate) enum RequestEnd {
     Success,
     Failure,
     Rejection {
@@ -44,7 +44,7 @@ pub(crate) enum End {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct MetricsLine<'a> {
     #[serde(rename = "_aws")]
     directives: Directives<'a>,
     tool: &'a str,
@@ -82,7 +82,7 @@ struct Metric {
 }
 
 /// A metric's name, its unit and its value.
-type Measured = (&'static str, &'static str, f64);
+type Measurement = (&'static str, &'static str, f64);
 
 impl Metrics {
     pub(crate) fn in_namespace(namespace: impl Into<String>) -> Self {
@@ -95,21 +95,21 @@ impl Metrics {
     }
 
     /// Writes what a request counts.
-    pub(crate) fn count(&self, counted: &Counted<'_>, now: SystemTime) {
+    pub(crate) fn count(&self, counted: &RequestMetrics<'_>, now: SystemTime) {
         let line = self.line(counted, now) + "\n";
         // In one piece, so that lines of concurrent calls do not mix. If it fails, there is nobody
         // to tell.
         let _ = io::stdout().lock().write_all(line.as_bytes());
     }
 
-    fn line(&self, counted: &Counted<'_>, now: SystemTime) -> String {
+    fn line(&self, counted: &RequestMetrics<'_>, now: SystemTime) -> String {
         const BY_TOOL: &[&str] = &["tool", "version"];
         const BY_REASON: &[&str] = &["tool", "version", "reason"];
         let by_tool = counted.by_tool();
         let mut metrics = vec![self.directive(BY_TOOL, &by_tool)];
         let mut values: Map<String, Value> = by_tool.iter().map(pair).collect();
         let mut reason = None;
-        if let End::Rejection { reason: why, .. } = counted.end {
+        if let RequestEnd::Rejection { reason: why, .. } = counted.end {
             let rejections = [("Rejections", "Count", 1.0)];
             metrics.push(self.directive(BY_REASON, &rejections));
             values.extend(rejections.iter().map(pair));
@@ -117,7 +117,7 @@ impl Metrics {
         }
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let version = counted.tool.map(|tool| tool.version().to_string());
-        let line = Line {
+        let line = MetricsLine {
             directives: Directives {
                 timestamp: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
                 metrics,
@@ -133,9 +133,9 @@ impl Metrics {
     fn directive(
         &self,
         dimensions: &'static [&'static str],
-        measured: &[Measured],
+        measured: &[Measurement],
     ) -> Directive<'_> {
-        let metric = |&(name, unit, _): &Measured| Metric { name, unit };
+        let metric = |&(name, unit, _): &Measurement| Metric { name, unit };
         Directive {
             namespace: &self.namespace,
             dimensions: [dimensions],
@@ -144,7 +144,7 @@ impl Metrics {
     }
 }
 
-fn pair(&(name, _, value): &Measured) -> (String, Value) {
+fn pair(&(name, _, value): &Measurement) -> (String, Value) {
     // Whole numbers are written as such.
     #[expect(
         clippy::cast_possible_truncation,
@@ -159,10 +159,10 @@ fn pair(&(name, _, value): &Measured) -> (String, Value) {
     (name.to_owned(), value)
 }
 
-impl Counted<'_> {
+impl RequestMetrics<'_> {
     /// Counts that are zero are left out, except that of the calls: each metric costs its owner
     /// money from its first value on.
-    fn by_tool(&self) -> Vec<Measured> {
+    fn by_tool(&self) -> Vec<Measurement> {
         let mut measured = vec![
             ("Calls", "Count", 1.0),
             ("Duration", "Milliseconds", self.took.as_secs_f64() * 1000.0),
@@ -173,13 +173,13 @@ impl Counted<'_> {
             }
         };
         match self.end {
-            End::Success | End::Abandoned => {}
-            End::Failure => add("Failures", 1.0),
-            End::Rejection { parameters, .. } => {
+            RequestEnd::Success | RequestEnd::Abandoned => {}
+            RequestEnd::Failure => add("Failures", 1.0),
+            RequestEnd::Rejection { parameters, .. } => {
                 #[expect(clippy::cast_precision_loss, reason = "few")]
                 add("ValidationErrors", parameters as f64);
             }
-            End::Replay => add("Replays", 1.0),
+            RequestEnd::Replay => add("Replays", 1.0),
         }
         add("SecretCacheHits", self.cache.hits.into());
         add("SecretCacheMisses", self.cache.misses.into());
@@ -192,8 +192,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn line(tool: Option<&ToolId>, end: End, cache: CacheUse) -> Value {
-        let counted = Counted {
+    fn line(tool: Option<&ToolId>, end: RequestEnd, cache: CacheUse) -> Value {
+        let counted = RequestMetrics {
             tool,
             end,
             took: Duration::from_micros(1500),
@@ -208,7 +208,7 @@ mod tests {
         let tool: ToolId = "SMS.Send@0.1.2".parse().unwrap();
         let cache = CacheUse { hits: 2, misses: 1 };
         let count = |name: &str| json!({"Name": name, "Unit": "Count"});
-        let line = line(Some(&tool), End::Failure, cache);
+        let line = line(Some(&tool), RequestEnd::Failure, cache);
         let expected = json!({
             "_aws": {
                 "Timestamp": 1_700_000_000_123_u64,
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_rejection_counts_by_its_reason_too() {
-        let end = End::Rejection {
+        let end = RequestEnd::Rejection {
             reason: Reason::InvalidInput,
             parameters: 3,
         };
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_is_zero_is_left_out() {
-        let line = line(None, End::Success, CacheUse::default());
+        let line = line(None, RequestEnd::Success, CacheUse::default());
         let names: Vec<_> = line
             .as_object()
             .unwrap()

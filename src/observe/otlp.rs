@@ -3,9 +3,9 @@
 //! The type is there without the cargo feature `otlp` as well, and exports nothing.
 
 #[cfg(feature = "otlp")]
-mod ended;
-#[cfg(feature = "otlp")]
 mod export;
+#[cfg(feature = "otlp")]
+mod queue;
 
 use std::time::SystemTime;
 
@@ -14,15 +14,15 @@ use tracing_subscriber::{Layer, registry::LookupSpan};
 
 use crate::Error;
 #[cfg(feature = "otlp")]
-use export::Exporting;
+use export::SpanExport;
 
 /// Nothing is exported.
 #[cfg(not(feature = "otlp"))]
-type Exporting = std::convert::Infallible;
+type SpanExport = std::convert::Infallible;
 
 /// Exports spans, or nothing.
 pub(crate) struct Telemetry {
-    exporting: Option<Exporting>,
+    exporting: Option<SpanExport>,
 }
 
 impl Telemetry {
@@ -37,7 +37,7 @@ impl Telemetry {
     pub(crate) fn from_environment() -> Result<Self, Error> {
         Ok(Self {
             #[cfg(feature = "otlp")]
-            exporting: Exporting::from_environment()?,
+            exporting: SpanExport::from_environment()?,
             #[cfg(not(feature = "otlp"))]
             exporting: None,
         })

@@ -18,11 +18,11 @@ use super::{
 use crate::{
     Caller,
     arrival::Arrival,
-    clock::Host,
+    clock::Clock,
     text::{LONGEST_SHOWN, clipped},
 };
 
-pub(crate) use end::{Answered, undecodable};
+pub(crate) use end::{CallSummary, undecodable};
 
 /// The target of the lines of requests.
 pub(crate) const LINES: &str = "lambda_tools::request";
@@ -30,9 +30,9 @@ pub(crate) const LINES: &str = "lambda_tools::request";
 /// What requests are measured with, and where their metrics go.
 pub(crate) struct Observer {
     /// By which durations are measured.
-    pub(crate) host: Host,
+    pub(crate) clock: Clock,
     /// By which metrics are dated: never one that stands still for a recording.
-    pub(crate) guard: Host,
+    pub(crate) credential_clock: Clock,
     /// Where metrics are wanted.
     pub(crate) metrics: Option<Metrics>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct RequestLog {
 
 /// How a request calls what it asks for, as far as it could be read.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct RequestedTool {
     pub(crate) tool: Option<String>,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
@@ -87,7 +87,7 @@ impl RequestLog {
     }
 
     /// Notes what could be read of a request that is refused.
-    pub(crate) fn note(&mut self, headers: &HeaderMap, names: &Names) {
+    pub(crate) fn note(&mut self, headers: &HeaderMap, names: &RequestedTool) {
         self.traced(headers, names.trace_id.as_deref());
         self.trail.call_id = names.call_id.as_deref().map(chosen);
         self.trail.asked_for = names.tool.as_deref().map(chosen);
@@ -107,7 +107,7 @@ impl RequestLog {
     }
 
     fn took(&self) -> Duration {
-        let now = self.observer.host.instant();
+        let now = self.observer.clock.instant();
         now.saturating_duration_since(self.arrival.at)
     }
 }

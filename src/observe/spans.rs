@@ -96,9 +96,9 @@ pub(crate) fn place(span: &Span, trace: &Trace) {
     };
     use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-    use super::trace::Place;
+    use super::trace::TracePosition;
 
-    let context = |place: Place, state: TraceState| {
+    let context = |place: TracePosition, state: TraceState| {
         // A trace that only has a name has no span to be a child of; the specification of spans
         // knows no other way into a trace than a parent, so that one is made up.
         let parent = place.span.unwrap_or_else(|| made_up_parent(place));
@@ -123,7 +123,7 @@ pub(crate) fn place(span: &Span, trace: &Trace) {
 
 /// The same for all calls of a trace, so that they stand beside each other.
 #[cfg(feature = "otlp")]
-fn made_up_parent(place: super::trace::Place) -> u64 {
+fn made_up_parent(place: super::trace::TracePosition) -> u64 {
     #[expect(clippy::cast_possible_truncation, reason = "half of it is enough")]
     let half = (place.trace ^ (place.trace >> 64)) as u64;
     half.max(1)

@@ -13,13 +13,13 @@ pub(crate) struct Trace {
     /// As the call has it: any text. OXP 1.0, Call Tool, `trace_id`.
     named: Option<String>,
     /// The trace that the call's spans are in, if anybody has named one.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<TracePosition>,
     /// Where X-Ray has the invocation, if that is elsewhere.
     #[cfg_attr(
         not(any(feature = "otlp", test)),
         expect(dead_code, reason = "spans link to it")
     )]
-    pub(super) aside: Option<Place>,
+    pub(super) aside: Option<TracePosition>,
     /// W3C's `tracestate`, as it came.
     #[cfg_attr(
         not(any(feature = "otlp", test)),
@@ -30,7 +30,7 @@ pub(crate) struct Trace {
 
 /// A place in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TracePosition {
     pub(super) trace: u128,
     /// The span that is the parent. The call's own `trace_id` names none.
     pub(super) span: Option<u64>,
@@ -43,7 +43,7 @@ impl Trace {
         let xray = xray.and_then(of_xray);
         let parent = single(headers, "traceparent").and_then(of_traceparent);
         let place = parent.or_else(|| named.and_then(of_name)).or(xray);
-        let is_elsewhere = |it: &Place| place.is_some_and(|place| place.trace != it.trace);
+        let is_elsewhere = |it: &TracePosition| place.is_some_and(|place| place.trace != it.trace);
         Self {
             named: named.map(str::to_owned),
             place,
@@ -72,7 +72,7 @@ impl Trace {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for TracePosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:032x}", self.trace)
     }
@@ -92,7 +92,7 @@ fn joined(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// `00-<32 hex>-<16 hex>-<2 hex>`; later versions may have more behind it.
-fn of_traceparent(header: &str) -> Option<Place> {
+fn of_traceparent(header: &str) -> Option<TracePosition> {
     let mut parts = header.splitn(5, '-');
     let version = lower_hex(parts.next()?, 2)?;
     let trace = lower_hex(parts.next()?, 32)?;
@@ -101,7 +101,7 @@ fn of_traceparent(header: &str) -> Option<Place> {
     if version == 0xff || (version == 0 && parts.next().is_some()) {
         return None;
     }
-    Some(Place {
+    Some(TracePosition {
         trace: Some(trace).filter(|&id| id != 0)?,
         span: Some(u64::try_from(span).ok().filter(|&id| id != 0)?),
         is_sampled: flags & 1 == 1,
@@ -109,7 +109,7 @@ fn of_traceparent(header: &str) -> Option<Place> {
 }
 
 /// 32 hexadecimal digits, or a UUID.
-fn of_name(name: &str) -> Option<Place> {
+fn of_name(name: &str) -> Option<TracePosition> {
     let is_uuid = name.len() == 36
         && [8, 13, 18, 23]
             .iter()
@@ -120,7 +120,7 @@ fn of_name(name: &str) -> Option<Place> {
         name.to_owned()
     };
     let trace = lower_hex(&digits.to_ascii_lowercase(), 32)?;
-    (trace != 0).then_some(Place {
+    (trace != 0).then_some(TracePosition {
         trace,
         span: None,
         is_sampled: true,
@@ -128,7 +128,7 @@ fn of_name(name: &str) -> Option<Place> {
 }
 
 /// `Root=1-<8 hex>-<24 hex>;Parent=<16 hex>;Sampled=1`, in any order.
-fn of_xray(header: &str) -> Option<Place> {
+fn of_xray(header: &str) -> Option<TracePosition> {
     let field = |name: &str| {
         let fields = header.split(';').map(str::trim);
         fields
@@ -138,7 +138,7 @@ fn of_xray(header: &str) -> Option<Place> {
     let (time, rest) = field("Root")?.strip_prefix("1-")?.split_once('-')?;
     let (time, rest) = (lower_hex(time, 8)?, lower_hex(rest, 24)?);
     let span = field("Parent").and_then(|id| lower_hex(id, 16));
-    Some(Place {
+    Some(TracePosition {
         trace: Some((time << 96) | rest).filter(|&id| id != 0)?,
         span: span
             .and_then(|id| u64::try_from(id).ok())

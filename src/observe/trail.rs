@@ -12,13 +12,13 @@ use crate::{
     arrival::Invocation,
     secrets::CacheUse,
     text::{LONGEST_SHOWN, clipped},
-    tool::{id::Selector, toolkit::Chosen},
+    tool::{id::Selector, toolkit::SelectedTool},
 };
 
 /// What is known of a call so far.
 pub(crate) struct Trail {
     /// The tool that was found.
-    pub(crate) tool: Option<Chosen>,
+    pub(crate) tool: Option<SelectedTool>,
     /// The secrets that the tool needs from the store.
     pub(crate) cache: CacheUse,
     pub(super) call_id: Option<String>,

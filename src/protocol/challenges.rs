@@ -23,20 +23,20 @@ use serde::Serialize;
 
 use super::{
     First,
-    http::{App, checked, json_response},
+    http::{AppState, checked, json_response},
     problem,
 };
 
 /// What the pages need.
 #[derive(Clone)]
-struct Pages {
-    app: Arc<App>,
-    desk: Arc<Desk>,
+struct ChallengePages {
+    app: Arc<AppState>,
+    broker: Arc<Broker>,
 }
 use crate::{
     StoreError,
     arrival::Invocation,
-    authorization::{Answer, Back, Desk, Told},
+    oauth::{Broker, BrowserResponse, CallbackPage, CallbackQuery},
 };
 use page::page;
 
@@ -51,7 +51,7 @@ fn text_of(path: PathOf) -> String {
 }
 
 /// The three paths.
-pub(super) fn routes<S>(app: Arc<App>, desk: Arc<Desk>) -> Router<S> {
+pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>) -> Router<S> {
     Router::new()
         .route("/authorization/challenges/{id}", get(status))
         .route(
@@ -59,22 +59,22 @@ pub(super) fn routes<S>(app: Arc<App>, desk: Arc<Desk>) -> Router<S> {
             get(question).post(start),
         )
         .route("/authorization/{provider}/callback", get(callback))
-        .with_state(Pages { app, desk })
+        .with_state(ChallengePages { app, broker })
 }
 
 /// OXP 1.0, Authorization Challenges: always a 200.
-async fn status(State(pages): State<Pages>, id: PathOf, request: Request) -> Response {
+async fn status(State(pages): State<ChallengePages>, id: PathOf, request: Request) -> Response {
     #[derive(Serialize)]
     struct Status {
         status: &'static str,
     }
-    if pages.desk.checks_ask_for_credentials()
+    if pages.broker.authenticate_checks()
         && let Err(response) = checked::<First>(&pages.app, request).await
     {
         return response;
     }
     let status = pages
-        .desk
+        .broker
         .status(&text_of(id))
         .await
         .unwrap_or_else(|error| {
@@ -90,30 +90,30 @@ async fn status(State(pages): State<Pages>, id: PathOf, request: Request) -> Res
     response
 }
 
-async fn question(State(pages): State<Pages>, id: PathOf, request: Request) -> Response {
+async fn question(State(pages): State<ChallengePages>, id: PathOf, request: Request) -> Response {
     let base = base_of(request.extensions());
     let (id, headers) = (text_of(id), request.headers());
-    answered(pages.desk.question(&id, base.as_deref(), headers).await)
+    answered(pages.broker.question(&id, base.as_deref(), headers).await)
 }
 
-async fn start(State(pages): State<Pages>, id: PathOf, request: Request) -> Response {
+async fn start(State(pages): State<ChallengePages>, id: PathOf, request: Request) -> Response {
     let base = base_of(request.extensions());
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, LARGEST_FORM).collect().await;
     let form = body.ok().and_then(|body| form_in(&body.to_bytes()));
     let (id, headers) = (text_of(id), &parts.headers);
     let started = pages
-        .desk
+        .broker
         .start(&id, base.as_deref(), headers, form.as_deref());
     answered(started.await)
 }
 
-fn answered(answer: Result<Answer, StoreError>) -> Response {
+fn answered(answer: Result<BrowserResponse, StoreError>) -> Response {
     match answer {
-        Ok(Answer::Question { question, cookie }) => page::question(&question, &cookie),
-        Ok(Answer::Redirect { url, cookie }) => redirect(&url, &cookie),
-        Ok(Answer::Page(told)) => {
-            if told == Told::OtherBrowser {
+        Ok(BrowserResponse::Consent { page, cookie }) => page::consent(&page, &cookie),
+        Ok(BrowserResponse::Redirect { url, cookie }) => redirect(&url, &cookie),
+        Ok(BrowserResponse::Page(told)) => {
+            if told == CallbackPage::OtherBrowser {
                 tracing::warn!("a form was sent that this server has not shown to this browser");
             }
             page(told)
@@ -122,31 +122,35 @@ fn answered(answer: Result<Answer, StoreError>) -> Response {
     }
 }
 
-async fn callback(State(pages): State<Pages>, provider: PathOf, request: Request) -> Response {
+async fn callback(
+    State(pages): State<ChallengePages>,
+    provider: PathOf,
+    request: Request,
+) -> Response {
     // A code works once; looking whether there is something must not use it up.
     if request.method() != Method::GET {
         return problem::method_not_allowed();
     }
     let (parts, _) = request.into_parts();
-    page(told(&pages.desk, &text_of(provider), &parts).await)
+    page(told(&pages.broker, &text_of(provider), &parts).await)
 }
 
-async fn told(desk: &Arc<Desk>, provider: &str, request: &Parts) -> Told {
+async fn told(broker: &Arc<Broker>, provider: &str, request: &Parts) -> CallbackPage {
     let Some(back) = back_in(request.uri.query().unwrap_or_default()) else {
-        return Told::OtherBrowser;
+        return CallbackPage::OtherBrowser;
     };
     let base = base_of(&request.extensions);
-    let told = desk.callback(provider, back, base.as_deref(), &request.headers);
+    let told = broker.callback(provider, back, base.as_deref(), &request.headers);
     let told = told.await.unwrap_or_else(|error| unavailable(&error));
-    if told == Told::OtherBrowser {
+    if told == CallbackPage::OtherBrowser {
         tracing::warn!("a redirect came back that does not belong to this browser, or too late");
     }
     told
 }
 
-fn unavailable(error: &StoreError) -> Told {
+fn unavailable(error: &StoreError) -> CallbackPage {
     tracing::error!(%error, "a challenge cannot be answered");
-    Told::Unavailable
+    CallbackPage::Unavailable
 }
 
 /// Where the platform says that the server is.
@@ -155,8 +159,8 @@ fn base_of(request: &Extensions) -> Option<String> {
 }
 
 /// RFC 6749, 3.1: nothing may be there twice.
-fn back_in(query: &str) -> Option<Back> {
-    let mut back = Back::default();
+fn back_in(query: &str) -> Option<CallbackQuery> {
+    let mut back = CallbackQuery::default();
     for (name, value) in pairs_in(query)?.query_pairs() {
         let field = match &*name {
             "state" => &mut back.state,
@@ -187,7 +191,7 @@ fn pairs_in(text: &str) -> Option<reqwest::Url> {
 
 fn redirect(url: &str, cookie: &str) -> Response {
     let (Ok(url), Ok(cookie)) = (HeaderValue::try_from(url), HeaderValue::try_from(cookie)) else {
-        return page(Told::Failed);
+        return page(CallbackPage::Failed);
     };
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;

@@ -4,25 +4,25 @@
 use bytes::Bytes;
 use http::{Method, StatusCode, request::Parts};
 
-use super::About;
+use crate::ServerInfo;
 use crate::{
     Toolkit,
     call::{Call, Engine, Outcome, rejection::Rejection},
-    observe::request_log::Names,
+    observe::request_log::RequestedTool,
 };
 
 /// A protocol's own part: from bytes to what is asked for, and back.
 pub(super) trait Codec: Sized + Send + Sync + 'static {
-    const DECLARED: &'static Declared;
+    const DECLARATION: &'static Declaration;
 
     /// What an answer has to know of its request: its dialect, its id. The default is that of a
     /// request that was not read.
     type Form: Default + Send + Sync + 'static;
 
-    fn new(about: &About) -> Self;
+    fn new(info: &ServerInfo) -> Self;
 
     /// Reads a request, large or small, whatever is wrong with it.
-    fn decode(&self, task: Task, request: &Incoming<'_>) -> Decoded<Self::Form>;
+    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form>;
 
     /// What the log calls the form.
     fn dialect(form: &Self::Form) -> &'static str;
@@ -40,7 +40,7 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
 }
 
 /// What a protocol says of itself.
-pub(super) struct Declared {
+pub(super) struct Declaration {
     /// What the list of all routes calls it; the one at the root needs no name.
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
@@ -101,7 +101,7 @@ impl Task {
 }
 
 /// A request to be decoded.
-pub(super) struct Incoming<'a> {
+pub(super) struct EncodedRequest<'a> {
     pub(super) parts: &'a Parts,
     pub(super) body: &'a [u8],
     pub(super) engine: &'a Engine,
@@ -110,17 +110,17 @@ pub(super) struct Incoming<'a> {
 }
 
 /// A request as far as it could be read.
-pub(super) struct Decoded<F> {
+pub(super) struct DecodedRequest<F> {
     pub(super) form: F,
-    pub(super) asked: Asked,
+    pub(super) asked: Operation,
 }
 
 /// What a request asks for.
-pub(super) enum Asked {
+pub(super) enum Operation {
     Call(Box<Call>),
     List,
     /// What needs no engine.
     Answer(StatusCode, Vec<u8>),
     /// What is wrong with it, and what it calls what it asks for.
-    Refused(Rejection, Names),
+    Refused(Rejection, RequestedTool),
 }

@@ -25,23 +25,23 @@ use http::{
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-#[cfg(feature = "oauth")]
-use super::About;
 use super::{
-    codec::{Asked, Codec, Decoded, Incoming, Task},
+    codec::{Codec, DecodedRequest, EncodedRequest, Operation, Task},
     json::most_values,
     wording::Wording,
 };
+#[cfg(feature = "oauth")]
+use crate::ServerInfo;
 use crate::{
     Caller, Failure,
     arrival::Arrival,
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,
-        heavy::{LARGE, Turn},
+        large_requests::{LARGE, LargeRequestPermit},
         rejection::Rejection,
     },
-    clock::Host,
-    observe::request_log::{Answered, Observer, RequestLog},
+    clock::Clock,
+    observe::request_log::{CallSummary, Observer, RequestLog},
     payload::size_as_sent,
 };
 
@@ -61,29 +61,29 @@ pub(super) const ANSWER_HEADERS: &[&str] = &[
 pub(super) const LONGEST_SECRET: usize = 16 * 1024;
 
 /// What every request needs.
-pub(crate) struct App {
+pub(crate) struct AppState {
     pub(crate) engine: Arc<Engine>,
     pub(crate) observer: Arc<Observer>,
     /// By whose clock credentials are checked: never one that stands still for a recording.
-    pub(crate) guard: Host,
+    pub(crate) credential_clock: Clock,
     /// How many bytes a body may have.
-    pub(crate) largest_request: usize,
+    pub(crate) max_request_size: usize,
 }
 
 /// A request of somebody who may call, read.
 #[derive(Clone)]
-pub(super) struct Admitted {
+pub(super) struct AuthenticatedRequest {
     pub(super) parts: Parts,
     pub(super) body: Bytes,
     pub(super) caller: Caller,
 }
 
 /// Adds the routes of a protocol.
-pub(super) fn mount<P: Codec>(router: Router<Arc<App>>, protocol: P) -> Router<Arc<App>> {
+pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Router<Arc<AppState>> {
     let protocol = Arc::new(protocol);
-    P::DECLARED.routes.iter().fold(router, |router, route| {
+    P::DECLARATION.routes.iter().fold(router, |router, route| {
         let protocol = Arc::clone(&protocol);
-        let handler = move |State(app): State<Arc<App>>, request: Request| {
+        let handler = move |State(app): State<Arc<AppState>>, request: Request| {
             let protocol = Arc::clone(&protocol);
             async move {
                 match route.task {
@@ -102,11 +102,11 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<App>>, protocol: P) -> Router<A
 }
 
 /// A route without credentials.
-fn open<P: Codec>(app: &App, protocol: &P, task: Task, request: Request) -> Response {
+fn open<P: Codec>(app: &AppState, protocol: &P, task: Task, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let decoded = protocol.decode(
         task,
-        &Incoming {
+        &EncodedRequest {
             parts: &parts,
             body: &[],
             engine: &app.engine,
@@ -114,7 +114,7 @@ fn open<P: Codec>(app: &App, protocol: &P, task: Task, request: Request) -> Resp
         },
     );
     match decoded.asked {
-        Asked::Answer(status, body) => reply::<P>(status, body.into()),
+        Operation::Answer(status, body) => reply::<P>(status, body.into()),
         // A mistake of the protocol's.
         _ => reply::<P>(StatusCode::INTERNAL_SERVER_ERROR, Body::empty()),
     }
@@ -122,15 +122,15 @@ fn open<P: Codec>(app: &App, protocol: &P, task: Task, request: Request) -> Resp
 
 /// One request and its answer.
 struct Exchange<P> {
-    app: Arc<App>,
+    app: Arc<AppState>,
     protocol: Arc<P>,
     arrival: Arrival,
     log: RequestLog,
 }
 
 impl<P: Codec> Exchange<P> {
-    async fn serve(app: Arc<App>, protocol: Arc<P>, task: Task, request: Request) -> Response {
-        let arrival = Arrival::new(app.engine.host.instant(), request.extensions());
+    async fn serve(app: Arc<AppState>, protocol: Arc<P>, task: Task, request: Request) -> Response {
+        let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
         let headers = request.headers();
         let log = RequestLog::begin(
             &app.observer,
@@ -152,24 +152,24 @@ impl<P: Codec> Exchange<P> {
         }
     }
 
-    async fn admitted(&mut self, task: Task, admitted: Admitted) -> Response {
+    async fn admitted(&mut self, task: Task, admitted: AuthenticatedRequest) -> Response {
         let (decoded, turn) = match self.decoded(task, &admitted).await {
             Ok(decoded) => decoded,
             Err(rejection) => return self.rejected(&P::Form::default(), &rejection),
         };
-        let Decoded { form, asked } = decoded;
+        let DecodedRequest { form, asked } = decoded;
         self.log.named(P::dialect(&form), &admitted.caller);
         match asked {
-            Asked::Call(mut call) => {
+            Operation::Call(mut call) => {
                 call.turn = turn;
                 self.call(&form, call, admitted).await
             }
-            Asked::List => self.listed(&form),
-            Asked::Answer(status, body) => {
+            Operation::List => self.listed(&form),
+            Operation::Answer(status, body) => {
                 self.log.discard();
                 reply::<P>(status, body.into())
             }
-            Asked::Refused(rejection, names) => {
+            Operation::Refused(rejection, names) => {
                 self.log.note(&admitted.parts.headers, &names);
                 self.rejected(&form, &rejection)
             }
@@ -180,12 +180,12 @@ impl<P: Codec> Exchange<P> {
     async fn decoded(
         &self,
         task: Task,
-        admitted: &Admitted,
-    ) -> Result<(Decoded<P::Form>, Option<Turn>), Rejection> {
+        admitted: &AuthenticatedRequest,
+    ) -> Result<(DecodedRequest<P::Form>, Option<LargeRequestPermit>), Rejection> {
         let engine = &self.app.engine;
-        let most_values = most_values(self.app.largest_request);
-        let decode = move |protocol: &P, admitted: &Admitted, engine: &Engine| {
-            let request = Incoming {
+        let most_values = most_values(self.app.max_request_size);
+        let decode = move |protocol: &P, admitted: &AuthenticatedRequest, engine: &Engine| {
+            let request = EncodedRequest {
                 parts: &admitted.parts,
                 body: &admitted.body,
                 engine,
@@ -197,10 +197,10 @@ impl<P: Codec> Exchange<P> {
             return Ok((decode(&self.protocol, admitted, engine), None));
         }
         let left = || {
-            let left = self.arrival.invocation.time_left(engine.host.now());
+            let left = self.arrival.invocation.time_left(engine.clock.now());
             left.unwrap_or(DEFAULT_TIMEOUT)
         };
-        let turn = engine.heavy.turn(left()).await?;
+        let turn = engine.large_requests.turn(left()).await?;
         let (protocol, engine) = (Arc::clone(&self.protocol), Arc::clone(engine));
         let admitted = admitted.clone();
         let decoding = move || decode(&protocol, &admitted, &engine);
@@ -208,7 +208,12 @@ impl<P: Codec> Exchange<P> {
         Ok((decoded, Some(turn)))
     }
 
-    async fn call(&mut self, form: &P::Form, call: Box<Call>, admitted: Admitted) -> Response {
+    async fn call(
+        &mut self,
+        form: &P::Form,
+        call: Box<Call>,
+        admitted: AuthenticatedRequest,
+    ) -> Response {
         self.log
             .traced(&admitted.parts.headers, call.trace_id.as_deref());
         let (engine, arrival) = (&self.app.engine, self.arrival.clone());
@@ -227,13 +232,13 @@ impl<P: Codec> Exchange<P> {
         let size = size_as_sent(&body);
         if size > largest {
             let failure =
-                Failure::of_ours(Reason::TooLarge, "The tool's result is too large to send");
+                Failure::internal(Reason::TooLarge, "The tool's result is too large to send");
             outcome.result = Err(failure.developer_message(format!(
                 "The answer would be {size} bytes; at most {largest} can be sent."
             )));
             body = self.protocol.outcome(form, &outcome);
         }
-        self.log.answered(&Answered {
+        self.log.answered(&CallSummary {
             duration: outcome.has_run.then_some(outcome.duration),
             failure: outcome.result.as_ref().err(),
             is_replay: outcome.is_replay,
@@ -257,7 +262,7 @@ impl<P: Codec> Exchange<P> {
             Ok(_) => {
                 too_large = format!(
                     "The {} is larger than what lies in front of this function can send.",
-                    P::DECLARED.list
+                    P::DECLARATION.list
                 );
                 &too_large
             }
@@ -275,8 +280,8 @@ impl<P: Codec> Exchange<P> {
 
 /// Checks the credentials of a request that is no protocol's; who is refused is told so in this one.
 #[cfg(feature = "oauth")]
-pub(super) async fn checked<P: Codec>(app: &App, request: Request) -> Result<(), Response> {
-    let arrival = Arrival::new(app.engine.host.instant(), request.extensions());
+pub(super) async fn checked<P: Codec>(app: &AppState, request: Request) -> Result<(), Response> {
+    let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let headers = request.headers();
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "check", None);
     match app.admit(request, &arrival).await {
@@ -285,7 +290,7 @@ pub(super) async fn checked<P: Codec>(app: &App, request: Request) -> Result<(),
             Ok(())
         }
         Err(rejection) => {
-            let protocol = P::new(&About::default());
+            let protocol = P::new(&ServerInfo::default());
             Err(rejected(
                 &protocol,
                 &P::Form::default(),
@@ -319,7 +324,7 @@ fn rejected<P: Codec>(
     }
     if rejection.is_temporary() {
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        insert(headers, P::DECLARED.retry_headers);
+        insert(headers, P::DECLARATION.retry_headers);
     }
     response
 }
@@ -327,7 +332,7 @@ fn rejected<P: Codec>(
 /// An answer in JSON, with what every answer of the protocol says.
 pub(super) fn reply<P: Codec>(status: StatusCode, body: Body) -> Response {
     let mut response = json_response(status, body);
-    insert(response.headers_mut(), P::DECLARED.fixed_headers);
+    insert(response.headers_mut(), P::DECLARATION.fixed_headers);
     response
 }
 
@@ -345,24 +350,24 @@ fn insert(headers: &mut HeaderMap, declared: &'static [(&'static str, &'static s
     }
 }
 
-impl App {
+impl AppState {
     /// Authenticates a request, then reads its body.
     pub(super) async fn admit(
         &self,
         request: Request,
         arrival: &Arrival,
-    ) -> Result<Admitted, Rejection> {
+    ) -> Result<AuthenticatedRequest, Rejection> {
         let caller = self.caller_of(request.headers(), arrival).await?;
         let (parts, body) = request.into_parts();
-        Ok(Admitted {
+        Ok(AuthenticatedRequest {
             parts,
-            body: read(body, self.largest_request).await?,
+            body: read(body, self.max_request_size).await?,
             caller,
         })
     }
 
     async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Rejection> {
-        let now: SystemTime = self.guard.now();
+        let now: SystemTime = self.credential_clock.now();
         let left: Option<Duration> = arrival.invocation.time_left(now);
         let engine = &self.engine;
         let checked = engine.auth.check(headers, &engine.secrets, now, left);

@@ -15,7 +15,7 @@ pub(super) fn unkept(json: &[u8], roots: &[&str]) -> Vec<String> {
     if !has_long_number(json) {
         return Vec::new();
     }
-    let mut walk = Walk {
+    let mut walk = IntegerWalk {
         json,
         at: 0,
         steps: Vec::new(),
@@ -42,19 +42,19 @@ fn has_long_number(json: &[u8]) -> bool {
 }
 
 /// One step of a path.
-enum Step {
+enum PathStep {
     Item(usize),
     Field(Option<String>),
 }
 
-struct Walk<'a> {
+struct IntegerWalk<'a> {
     json: &'a [u8],
     at: usize,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     found: Vec<String>,
 }
 
-impl Walk<'_> {
+impl IntegerWalk<'_> {
     fn run(&mut self) {
         while let Some(&byte) = self.json.get(self.at) {
             match byte {
@@ -70,12 +70,12 @@ impl Walk<'_> {
 
     fn bracket(&mut self, byte: u8) {
         match byte {
-            b'{' => self.steps.push(Step::Field(None)),
-            b'[' => self.steps.push(Step::Item(0)),
+            b'{' => self.steps.push(PathStep::Field(None)),
+            b'[' => self.steps.push(PathStep::Item(0)),
             b'}' | b']' => drop(self.steps.pop()),
             b',' => match self.steps.last_mut() {
-                Some(Step::Item(index)) => *index += 1,
-                Some(Step::Field(name)) => *name = None,
+                Some(PathStep::Item(index)) => *index += 1,
+                Some(PathStep::Field(name)) => *name = None,
                 None => {}
             },
             _ => {}
@@ -94,7 +94,7 @@ impl Walk<'_> {
                 _ => {}
             }
         }
-        if let Some(Step::Field(name @ None)) = self.steps.last_mut() {
+        if let Some(PathStep::Field(name @ None)) = self.steps.last_mut() {
             let text = self.json.get(start..self.at).unwrap_or_default();
             *name = Some(serde_json::from_slice(text).unwrap_or_default());
         }
@@ -115,8 +115,8 @@ impl Walk<'_> {
         let mut path = String::new();
         for step in &self.steps {
             match step {
-                Step::Item(index) => path = format!("{path}[{index}]"),
-                Step::Field(name) => {
+                PathStep::Item(index) => path = format!("{path}[{index}]"),
+                PathStep::Field(name) => {
                     let name = name.as_deref().unwrap_or_default();
                     path = crate::tool::schema::joined(&path, name);
                 }

@@ -27,19 +27,19 @@ const LEAST_VALUES: usize = 1000;
 pub(crate) const DEEPEST: usize = 64;
 
 /// What of a JSON text is wanted.
-pub(super) enum Shape {
+pub(super) enum JsonScope {
     /// All of it.
     Whole,
     /// A text, a number, `true`, `false` or `null`. An array or an object is left empty.
     Scalar,
     /// An object, and in it the fields of these names. Others are skipped without being built.
-    Fields(&'static [(&'static str, Shape)]),
+    Fields(&'static [(&'static str, JsonScope)]),
     /// A list, each item of this shape.
-    List(&'static Shape),
+    List(&'static JsonScope),
 }
 
 /// Why a text is not read.
-pub(super) enum Unread {
+pub(super) enum JsonError {
     /// It is not JSON.
     Syntax(serde_json::Error),
     /// It is JSON, and refused for what this sentence says.
@@ -47,36 +47,41 @@ pub(super) enum Unread {
 }
 
 /// How many values are read where a request may have this many bytes.
-pub(crate) fn most_values(largest_request: usize) -> usize {
+pub(crate) fn most_values(max_request_size: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
         reason = "Lambda takes 6 MB"
     )]
-    let values = (largest_request as f64 * VALUES_PER_BYTE) as usize;
+    let values = (max_request_size as f64 * VALUES_PER_BYTE) as usize;
     values.max(LEAST_VALUES)
 }
 
 /// Reads what is wanted of a JSON text, at most this many values. A field that is there twice is
 /// refused: programs before this one may have looked at the other one.
-pub(super) fn read(json: &[u8], shape: &Shape, most: usize) -> Result<Value, Unread> {
+pub(super) fn read(json: &[u8], shape: &JsonScope, most: usize) -> Result<Value, JsonError> {
     read_with(json, shape, most, true)
 }
 
 /// The same of a text that is refused anyway: of a field that is there twice, the first counts.
-pub(super) fn glance(json: &[u8], shape: &Shape) -> Option<Value> {
+pub(super) fn glance(json: &[u8], shape: &JsonScope) -> Option<Value> {
     read_with(json, shape, usize::MAX, false).ok()
 }
 
-fn read_with(json: &[u8], shape: &Shape, most: usize, is_strict: bool) -> Result<Value, Unread> {
-    let reading = Reading {
+fn read_with(
+    json: &[u8],
+    shape: &JsonScope,
+    most: usize,
+    is_strict: bool,
+) -> Result<Value, JsonError> {
+    let reading = JsonReader {
         most,
         values: Cell::new(most),
         refusal: RefCell::default(),
         is_strict,
     };
-    let place = Place {
+    let place = ValueSeed {
         reading: &reading,
         shape,
         depth: 0,
@@ -85,13 +90,13 @@ fn read_with(json: &[u8], shape: &Shape, most: usize, is_strict: bool) -> Result
     let read = place.deserialize(&mut deserializer);
     let read = read.and_then(|value| deserializer.end().map(|()| value));
     read.map_err(|error| match reading.refusal.take() {
-        Some(sentence) => Unread::Refused(sentence),
-        None => Unread::Syntax(error),
+        Some(sentence) => JsonError::Refused(sentence),
+        None => JsonError::Syntax(error),
     })
 }
 
 /// What is kept while a text is read.
-struct Reading {
+struct JsonReader {
     most: usize,
     /// How many values may still come.
     values: Cell<usize>,
@@ -99,7 +104,7 @@ struct Reading {
     is_strict: bool,
 }
 
-impl Reading {
+impl JsonReader {
     fn refuse<E: Error>(&self, sentence: String) -> E {
         self.refusal.replace(Some(sentence));
         E::custom("refused")
@@ -118,15 +123,15 @@ impl Reading {
 
 /// A value that comes next.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    reading: &'a Reading,
-    shape: &'a Shape,
+struct ValueSeed<'a> {
+    reading: &'a JsonReader,
+    shape: &'a JsonScope,
     depth: usize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ValueSeed<'a> {
     /// The place of a value inside of this one.
-    fn inner<E: Error>(self, shape: &'a Shape) -> Result<Self, E> {
+    fn inner<E: Error>(self, shape: &'a JsonScope) -> Result<Self, E> {
         let depth = self.depth + 1;
         if depth > DEEPEST {
             let sentence = format!("The body is nested more than {DEEPEST} levels deep.");
@@ -140,7 +145,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -148,7 +153,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -193,9 +198,9 @@ impl<'de> Visitor<'de> for Place<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         self.reading.count()?;
         let shape = match self.shape {
-            Shape::Whole => self.shape,
-            Shape::List(shape) => shape,
-            Shape::Scalar | Shape::Fields(_) => {
+            JsonScope::Whole => self.shape,
+            JsonScope::List(shape) => shape,
+            JsonScope::Scalar | JsonScope::Fields(_) => {
                 while items.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(Value::Array(Vec::new()));
             }
@@ -218,7 +223,7 @@ impl<'de> Visitor<'de> for Place<'_> {
             ..=2 => Map::new(),
             _ => Map::with_capacity(1),
         };
-        while let Some(Name(name)) = fields.next_key()? {
+        while let Some(FieldName(name)) = fields.next_key()? {
             if name == NUMBER && object.is_empty() && *NUMBERS_ARE_MAPS {
                 let digits: String = fields.next_value()?;
                 let number = digits.parse().map_err(A::Error::custom)?;
@@ -274,7 +279,7 @@ static NUMBERS_ARE_MAPS: LazyLock<bool> = LazyLock::new(|| {
 /// Names come from the caller and may be of any length; this is in bytes.
 const LONGEST_NAME: usize = 64;
 
-impl Shape {
+impl JsonScope {
     fn of_field(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Whole => Some(self),
@@ -288,24 +293,24 @@ impl Shape {
 }
 
 /// A field's name, borrowed where it has no escapes.
-struct Name<'de>(Cow<'de, str>);
+struct FieldName<'de>(Cow<'de, str>);
 
-impl<'de> serde::Deserialize<'de> for Name<'de> {
+impl<'de> serde::Deserialize<'de> for FieldName<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;
         impl<'de> Visitor<'de> for Text {
-            type Value = Name<'de>;
+            type Value = FieldName<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a name")
             }
 
-            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(name)))
+            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<FieldName<'de>, E> {
+                Ok(FieldName(Cow::Borrowed(name)))
             }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(name.to_owned())))
+            fn visit_str<E: Error>(self, name: &str) -> Result<FieldName<'de>, E> {
+                Ok(FieldName(Cow::Owned(name.to_owned())))
             }
         }
         deserializer.deserialize_str(Text)
@@ -317,14 +322,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const CALL: Shape = Shape::Fields(&[
-        ("id", Shape::Scalar),
-        ("input", Shape::Whole),
+    const CALL: JsonScope = JsonScope::Fields(&[
+        ("id", JsonScope::Scalar),
+        ("input", JsonScope::Whole),
         (
             "context",
-            Shape::Fields(&[(
+            JsonScope::Fields(&[(
                 "secrets",
-                Shape::List(&Shape::Fields(&[("id", Shape::Scalar)])),
+                JsonScope::List(&JsonScope::Fields(&[("id", JsonScope::Scalar)])),
             )]),
         ),
     ]);
@@ -333,8 +338,8 @@ mod tests {
 
     fn refusal(json: &str) -> String {
         match read(json.as_bytes(), &CALL, MOST) {
-            Err(Unread::Refused(sentence)) => sentence,
-            Err(Unread::Syntax(error)) => format!("not JSON: {error}"),
+            Err(JsonError::Refused(sentence)) => sentence,
+            Err(JsonError::Syntax(error)) => format!("not JSON: {error}"),
             Ok(value) => panic!("{value}"),
         }
     }

@@ -14,23 +14,20 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
-use super::{
-    About,
-    codec::{Asked, Codec, Declared, Decoded, Incoming, Route, Task},
-};
+use super::codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Route, Task};
 use crate::{
-    Toolkit,
+    ServerInfo, Toolkit,
     call::{Outcome, rejection::Rejection},
 };
-use document::Document;
+use document::FunctionCatalogue;
 use error::RpcError;
-use request::Form;
+use request::RpcForm;
 
-/// OpenTool 1.0.0.
-pub(super) struct OpenTool(Document);
+/// The codec of OpenTool 1.0.0.
+pub(super) struct OpenToolCodec(FunctionCatalogue);
 
-impl Codec for OpenTool {
-    const DECLARED: &'static Declared = &Declared {
+impl Codec for OpenToolCodec {
+    const DECLARATION: &'static Declaration = &Declaration {
         title: Some("OpenTool"),
         routes: &[
             Route {
@@ -60,27 +57,27 @@ impl Codec for OpenTool {
         secrets: &[],
     };
 
-    type Form = Form;
+    type Form = RpcForm;
 
-    fn new(about: &About) -> Self {
-        Self(Document::new(about.clone()))
+    fn new(info: &ServerInfo) -> Self {
+        Self(FunctionCatalogue::new(info.clone()))
     }
 
-    fn decode(&self, task: Task, request: &Incoming<'_>) -> Decoded<Form> {
+    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
         let asked = match task {
-            Task::Health | Task::Version => version(&self.0.about.version),
-            Task::List(_) => Asked::List,
+            Task::Health | Task::Version => version(self.0.info.version()),
+            Task::List(_) => Operation::List,
             Task::Call(_) => return request::call(request, &self.0),
         };
-        let form = Form::default();
-        Decoded { form, asked }
+        let form = RpcForm::default();
+        DecodedRequest { form, asked }
     }
 
-    fn dialect(_: &Form) -> &'static str {
+    fn dialect(_: &RpcForm) -> &'static str {
         "opentool"
     }
 
-    fn list(&self, _: &Form, toolkit: &Toolkit) -> Result<&Bytes, &str> {
+    fn list(&self, _: &RpcForm, toolkit: &Toolkit) -> Result<&Bytes, &str> {
         self.0.get(toolkit)
     }
 
@@ -90,11 +87,11 @@ impl Codec for OpenTool {
         (StatusCode::INTERNAL_SERVER_ERROR, body)
     }
 
-    fn outcome(&self, form: &Form, outcome: &Outcome) -> Vec<u8> {
+    fn outcome(&self, form: &RpcForm, outcome: &Outcome) -> Vec<u8> {
         response::encoded(outcome, form.id.as_deref())
     }
 
-    fn rejection(&self, form: &Form, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
+    fn rejection(&self, form: &RpcForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
         let (status, code) = form.refused.unwrap_or_else(|| error::status_of(rejection));
         let error = RpcError {
             code,
@@ -105,12 +102,12 @@ impl Codec for OpenTool {
 }
 
 /// `GET /opentool/version`: the version of what is served.
-fn version(version: &str) -> Asked {
+fn version(version: &str) -> Operation {
     #[derive(Serialize)]
     struct Version<'a> {
         version: &'a str,
     }
     let body = serde_json::to_vec(&Version { version });
     let body = body.expect("our own bodies have string keys only");
-    Asked::Answer(StatusCode::OK, body)
+    Operation::Answer(StatusCode::OK, body)
 }

@@ -13,19 +13,16 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
-use super::{
-    About,
-    codec::{Asked, Codec, Declared, Decoded, Incoming, Route, Task},
-};
+use super::codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Route, Task};
 use crate::{
-    Toolkit,
+    ServerInfo, Toolkit,
     call::{Outcome, rejection::Rejection},
 };
-use catalogue::{Catalogue, Form};
+use catalogue::{Catalogue, OxpForm};
 use error::{ErrorBody, status_of};
 
 /// OXP 1.0, and Open Tool Calling 1.0.
-pub(super) struct Oxp(Catalogue);
+pub(super) struct OxpCodec(Catalogue);
 
 const CALL: Route = Route {
     method: Method::POST,
@@ -34,8 +31,8 @@ const CALL: Route = Route {
     is_alias: false,
 };
 
-impl Codec for Oxp {
-    const DECLARED: &'static Declared = &Declared {
+impl Codec for OxpCodec {
+    const DECLARATION: &'static Declaration = &Declaration {
         title: None,
         routes: &[
             Route {
@@ -78,13 +75,13 @@ impl Codec for Oxp {
         ],
     };
 
-    type Form = Form;
+    type Form = OxpForm;
 
-    fn new(_: &About) -> Self {
+    fn new(_: &ServerInfo) -> Self {
         Self(Catalogue::default())
     }
 
-    fn decode(&self, task: Task, request: &Incoming<'_>) -> Decoded<Form> {
+    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
         match task {
             Task::Health | Task::Version => health(request.engine.is_healthy()),
             Task::List(_) => request::list(&request.parts.headers, request.body),
@@ -94,31 +91,31 @@ impl Codec for Oxp {
         }
     }
 
-    fn dialect(form: &Form) -> &'static str {
+    fn dialect(form: &OxpForm) -> &'static str {
         form.dialect().name()
     }
 
-    fn list(&self, form: &Form, toolkit: &Toolkit) -> Result<&Bytes, &str> {
+    fn list(&self, form: &OxpForm, toolkit: &Toolkit) -> Result<&Bytes, &str> {
         self.0.get(*form, toolkit)
     }
 
     fn unlisted(&self, detail: &str) -> (StatusCode, Vec<u8>) {
         let rejection = Rejection::malformed("The list of tools cannot be sent", detail);
-        self.rejection(&Form::default(), &rejection)
+        self.rejection(&OxpForm::default(), &rejection)
     }
 
-    fn outcome(&self, form: &Form, outcome: &Outcome) -> Vec<u8> {
+    fn outcome(&self, form: &OxpForm, outcome: &Outcome) -> Vec<u8> {
         response::encoded(form.dialect(), outcome)
     }
 
-    fn rejection(&self, form: &Form, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
+    fn rejection(&self, form: &OxpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
         let body = ErrorBody::of(rejection, form.dialect());
         (status_of(rejection), written(&body))
     }
 }
 
 /// OXP 1.0, `GET /health`: 200 when healthy, 503 when not.
-fn health(is_healthy: bool) -> Decoded<Form> {
+fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
     #[derive(Serialize)]
     struct Health {
         status: &'static str,
@@ -128,9 +125,9 @@ fn health(is_healthy: bool) -> Decoded<Form> {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
     };
-    Decoded {
-        form: Form::default(),
-        asked: Asked::Answer(code, written(&Health { status })),
+    DecodedRequest {
+        form: OxpForm::default(),
+        asked: Operation::Answer(code, written(&Health { status })),
     }
 }
 

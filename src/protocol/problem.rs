@@ -8,11 +8,11 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header::CONNECTION};
 use serde::Serialize;
 
-use super::{First, codec::Declared, http::reply};
+use super::{First, codec::Declaration, http::reply};
 use crate::{call::rejection::Rejection, observe::request_log};
 
 /// The routes of the protocols that are served, as one sentence.
-fn routes_in_words(served: &[&Declared]) -> String {
+fn routes_in_words(served: &[&Declaration]) -> String {
     let parts = served.iter().map(|declared| {
         let routes = declared.routes.iter().filter(|route| !route.is_alias);
         let routes: Vec<_> = routes
@@ -33,7 +33,7 @@ fn routes_in_words(served: &[&Declared]) -> String {
 }
 
 /// Any other path.
-pub(super) fn not_found(served: &[&Declared]) -> Response {
+pub(super) fn not_found(served: &[&Declaration]) -> Response {
     problem(
         StatusCode::NOT_FOUND,
         "There is nothing at this path",

@@ -6,7 +6,7 @@
 use semver::Version;
 
 use crate::{
-    call::rejection::{Missing, Rejection},
+    call::rejection::{Rejection, UnmetRequirements},
     text::clipped,
 };
 
@@ -143,8 +143,8 @@ fn not_found(qualified: &str) -> String {
     format!("Tool '{name}' was not found")
 }
 
-fn missing_requirements(missing: &Missing) -> Wording {
-    let Missing {
+fn missing_requirements(missing: &UnmetRequirements) -> Wording {
+    let UnmetRequirements {
         tool, requirements, ..
     } = missing;
     let (mut what, mut which) = (Vec::new(), Vec::new());
@@ -160,7 +160,7 @@ fn missing_requirements(missing: &Missing) -> Wording {
     }
     if !requirements.secrets.is_empty() {
         what.push("Secrets");
-        let secrets = requirements.secrets.iter().zip(&missing.places);
+        let secrets = requirements.secrets.iter().zip(&missing.locations);
         which.extend(secrets.map(|(it, place)| {
             let from_calls = missing.from_calls.then_some("context.secrets");
             let places: Vec<_> = from_calls.into_iter().chain(place.as_deref()).collect();

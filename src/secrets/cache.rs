@@ -19,17 +19,17 @@ use std::{
 
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{Read, Secrets, recent::remember_stored};
-use crate::{Secret, StoreError, clock::Host, store::within};
-use entry::Entry;
+use super::{ReadResult, Secrets, recent::remember_stored};
+use crate::{Secret, StoreError, clock::Clock, store::within};
+use entry::CacheEntry;
 
 /// A store with its cache.
 pub(crate) struct SecretCache {
     secrets: Secrets,
     /// All ids that the tools and the server's own authentication declare.
     declared: Vec<String>,
-    host: Host,
-    snapshot: Mutex<HashMap<String, Entry>>,
+    clock: Clock,
+    snapshot: Mutex<HashMap<String, CacheEntry>>,
     /// Locked while the store is read for the snapshot.
     refreshing: tokio::sync::Mutex<()>,
 }
@@ -42,11 +42,11 @@ pub(crate) struct CacheUse {
 }
 
 impl SecretCache {
-    pub(crate) fn new(secrets: Secrets, declared: Vec<String>, host: Host) -> Arc<Self> {
+    pub(crate) fn new(secrets: Secrets, declared: Vec<String>, clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             secrets,
             declared,
-            host,
+            clock,
             snapshot: Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
         })
@@ -57,12 +57,16 @@ impl SecretCache {
     }
 
     /// Where the store looks for a secret. None where there is no store.
-    pub(crate) fn place(&self, id: &str) -> Option<String> {
-        self.secrets.store.as_ref().map(|store| store.place(id))
+    pub(crate) fn location(&self, id: &str) -> Option<String> {
+        self.secrets.store.as_ref().map(|store| store.location(id))
     }
 
     /// Reads secrets, in the order of their ids, within the store's time or half of `left`.
-    pub(crate) async fn read(self: &Arc<Self>, ids: &[&str], left: Option<Duration>) -> Vec<Read> {
+    pub(crate) async fn read(
+        self: &Arc<Self>,
+        ids: &[&str],
+        left: Option<Duration>,
+    ) -> Vec<ReadResult> {
         self.counted(ids, left, &mut CacheUse::default()).await
     }
 
@@ -73,12 +77,12 @@ impl SecretCache {
         ids: &[&str],
         left: Option<Duration>,
         cache: &mut CacheUse,
-    ) -> Vec<Read> {
+    ) -> Vec<ReadResult> {
         if self.is_local() {
             let ids: Vec<_> = ids.iter().map(|&id| id.to_owned()).collect();
             return self.ask(&ids).await;
         }
-        let now = self.host.instant();
+        let now = self.clock.instant();
         let mut due = BTreeSet::new();
         for &id in ids {
             if self.is_due(id, now) {
@@ -109,8 +113,12 @@ impl SecretCache {
             match read {
                 Ok(Some(_)) => {}
                 Ok(None) => {
-                    let place = self.place(id).unwrap_or_default();
-                    tracing::warn!(secret = id, place, "there is no such secret in the store");
+                    let location = self.location(id).unwrap_or_default();
+                    tracing::warn!(
+                        secret = id,
+                        location,
+                        "there is no such secret in the store"
+                    );
                 }
                 Err(error) => tracing::warn!(secret = id, %error, "a secret cannot be read"),
             }
@@ -141,7 +149,7 @@ impl SecretCache {
     /// Makes a refused value due, and as many others as one request takes: what belongs together
     /// may have been rotated together.
     fn expire(&self, id: &str, refused: &Secret) {
-        let now = self.host.instant();
+        let now = self.clock.instant();
         let mut snapshot = self.lock();
         let entry = snapshot.get_mut(id);
         if entry.is_some_and(|entry| entry.is_newly_refused(refused, now)) {
@@ -162,7 +170,7 @@ impl SecretCache {
         due: BTreeSet<String>,
         now: Instant,
         limit: Duration,
-    ) -> HashMap<String, Read> {
+    ) -> HashMap<String, ReadResult> {
         if due.is_empty() {
             return HashMap::new();
         }
@@ -176,7 +184,7 @@ impl SecretCache {
         self: Arc<Self>,
         mut ids: BTreeSet<String>,
         now: Instant,
-    ) -> HashMap<String, Read> {
+    ) -> HashMap<String, ReadResult> {
         if !self.keeps() {
             // There is nothing to share.
             return self.fetch(ids).await;
@@ -191,7 +199,7 @@ impl SecretCache {
     }
 
     /// Asks the store, all batches at once, and keeps what it says.
-    async fn fetch(self: &Arc<Self>, ids: BTreeSet<String>) -> HashMap<String, Read> {
+    async fn fetch(self: &Arc<Self>, ids: BTreeSet<String>) -> HashMap<String, ReadResult> {
         let ids = Vec::from_iter(ids);
         let mut batches = JoinSet::new();
         for batch in ids.chunks(self.batch_size()) {
@@ -200,12 +208,12 @@ impl SecretCache {
         batches.join_all().await.into_iter().flatten().collect()
     }
 
-    async fn fetch_batch(self: Arc<Self>, ids: Vec<String>) -> Vec<(String, Read)> {
+    async fn fetch_batch(self: Arc<Self>, ids: Vec<String>) -> Vec<(String, ReadResult)> {
         let reads = self.ask(&ids).await;
-        let now = self.host.instant();
+        let now = self.clock.instant();
         let mut snapshot = self.lock();
-        let keep = |(id, read): (String, Read)| {
-            let entry = Entry::after(snapshot.get(&id), &id, read, &self.secrets, now);
+        let keep = |(id, read): (String, ReadResult)| {
+            let entry = CacheEntry::after(snapshot.get(&id), &id, read, &self.secrets, now);
             let read = entry.read.clone();
             // Where nothing is cached, a bad time and an absence are remembered all the same.
             if self.keeps() || !matches!(read, Ok(Some(_))) {
@@ -217,7 +225,7 @@ impl SecretCache {
     }
 
     /// Asks the store, whatever comes of it.
-    async fn ask(&self, ids: &[String]) -> Vec<Read> {
+    async fn ask(&self, ids: &[String]) -> Vec<ReadResult> {
         let Some(store) = &self.secrets.store else {
             return vec![Ok(None); ids.len()];
         };
@@ -237,13 +245,13 @@ impl SecretCache {
     }
 
     /// What is known, for a call that began `then` and has waited, if need be.
-    fn answer(&self, id: &str, then: Instant, limit: Duration) -> Read {
+    fn answer(&self, id: &str, then: Instant, limit: Duration) -> ReadResult {
         let snapshot = self.lock();
         let entry = snapshot.get(id);
         if let Some(entry) = entry.filter(|entry| entry.due > then) {
             return entry.read.clone();
         }
-        let good = entry.and_then(|entry| entry.last_good(&self.secrets, self.host.instant()));
+        let good = entry.and_then(|entry| entry.last_good(&self.secrets, self.clock.instant()));
         let (secret, _) = good.ok_or_else(|| StoreError::no_answer(limit))?;
         let text = "the store is slow; the last good value is used";
         tracing::warn!(secret = id, "{text}");
@@ -267,7 +275,7 @@ impl SecretCache {
     }
 
     /// A panic elsewhere leaves the snapshot as it was between two reads.
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, CacheEntry>> {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

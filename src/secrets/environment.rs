@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Read, Reading, SecretStore};
+use super::{ReadFuture, ReadResult, SecretStore};
 use crate::{Secret, StoreError};
 
 pub(super) struct Environment {
@@ -21,7 +21,7 @@ impl Environment {
 impl SecretStore for Environment {
     /// What is set in the environment stands; the file fills in the rest. It is read each time, so
     /// that a change to it needs no restart. Empty is what is left when a value was not set.
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         let one = |id: &String| match in_environment(id) {
             Ok(None) => self
                 .file
@@ -36,7 +36,7 @@ impl SecretStore for Environment {
         true
     }
 
-    fn place(&self, id: &str) -> String {
+    fn location(&self, id: &str) -> String {
         match &self.file {
             None => format!("the environment variable '{id}'"),
             Some(file) => format!("the environment variable '{id}' or {}", file.display()),
@@ -44,7 +44,7 @@ impl SecretStore for Environment {
     }
 }
 
-fn in_environment(id: &str) -> Read {
+fn in_environment(id: &str) -> ReadResult {
     // What cannot be a name is none, and would be a panic in some versions of the library.
     if id.is_empty() || id.contains(['=', '\0']) {
         return Ok(None);
@@ -60,7 +60,7 @@ fn in_environment(id: &str) -> Read {
     }
 }
 
-fn in_file(file: &Path, id: &str) -> Read {
+fn in_file(file: &Path, id: &str) -> ReadResult {
     // The parser's own errors quote the line, and what stands in it is secret.
     let unreadable = || {
         let name = file.display();
@@ -88,7 +88,7 @@ fn in_file(file: &Path, id: &str) -> Read {
 mod tests {
     use super::*;
 
-    fn read(text: &str, id: &str) -> Read {
+    fn read(text: &str, id: &str) -> ReadResult {
         let name = format!("dotenv-{}-{:p}", std::process::id(), text);
         let file = env::temp_dir().join(name);
         std::fs::write(&file, text).unwrap();

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Reading, SecretStore};
+use super::{ReadFuture, SecretStore};
 use crate::Secret;
 
 pub(super) struct Fixed(pub(super) BTreeMap<String, Secret>);
 
 impl SecretStore for Fixed {
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         let one = |id: &String| Ok(self.0.get(id).cloned());
         Box::pin(std::future::ready(ids.iter().map(one).collect()))
     }
@@ -17,7 +17,7 @@ impl SecretStore for Fixed {
         true
     }
 
-    fn place(&self, _: &str) -> String {
+    fn location(&self, _: &str) -> String {
         "the server's own list".to_owned()
     }
 }

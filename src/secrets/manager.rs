@@ -10,7 +10,7 @@ use std::{collections::HashMap, sync::OnceLock};
 use aws_sdk_secretsmanager::{Client, error::ProvideErrorMetadata, primitives::Blob};
 use serde_json::Value;
 
-use super::{Read, Reading, SecretStore};
+use super::{ReadFuture, ReadResult, SecretStore};
 use crate::{Secret, StoreError, aws};
 use refusal::{arn, is_absent, is_name, refused, unreadable};
 
@@ -40,19 +40,19 @@ use refusal::{arn, is_absent, is_name, refused, unreadable};
 /// that it may not be read.
 #[derive(Debug, Default)]
 pub struct SecretsManager {
-    form: Form,
+    form: SecretLayout,
     client: OnceLock<Client>,
 }
 
 #[derive(Debug)]
-enum Form {
+enum SecretLayout {
     /// One secret for each id, its name behind a prefix.
     Each { prefix: String },
     /// One secret, a JSON object with the ids as keys.
     Json { name: String },
 }
 
-impl Default for Form {
+impl Default for SecretLayout {
     fn default() -> Self {
         let prefix = String::new();
         Self::Each { prefix }
@@ -70,7 +70,7 @@ impl SecretsManager {
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
-        self.form = Form::Each { prefix };
+        self.form = SecretLayout::Each { prefix };
         self
     }
 
@@ -78,7 +78,7 @@ impl SecretsManager {
     #[must_use]
     pub fn json(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
-        self.form = Form::Json { name };
+        self.form = SecretLayout::Json { name };
         self
     }
 
@@ -97,12 +97,12 @@ impl SecretsManager {
         Ok(self.client.get_or_init(|| Client::new(&config)))
     }
 
-    async fn each(&self, prefix: &str, ids: &[String]) -> Result<Vec<Read>, StoreError> {
+    async fn each(&self, prefix: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
         let names = ids.iter().map(|id| format!("{prefix}{id}"));
         let names: Vec<String> = names.collect();
         // One name that is none would make Secrets Manager refuse the others with it.
         let wanted: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
-        let mut found: HashMap<String, Read> = HashMap::new();
+        let mut found: HashMap<String, ReadResult> = HashMap::new();
         let mut page = None;
         // An answer may be in parts, at most one for each secret.
         for _ in 0..wanted.len() {
@@ -152,7 +152,7 @@ impl SecretsManager {
         Ok(names.iter().map(read).collect())
     }
 
-    async fn json_of(&self, name: &str, ids: &[String]) -> Result<Vec<Read>, StoreError> {
+    async fn json_of(&self, name: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
         const ACTION: &str = "secretsmanager:GetSecretValue";
         let answer = self.made()?.get_secret_value().secret_id(name).send().await;
         let value = match answer {
@@ -186,20 +186,22 @@ impl SecretsManager {
 }
 
 impl SecretStore for SecretsManager {
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         Box::pin(async move {
             let reads = match &self.form {
-                Form::Each { prefix } => self.each(prefix, ids).await,
-                Form::Json { name } => self.json_of(name, ids).await,
+                SecretLayout::Each { prefix } => self.each(prefix, ids).await,
+                SecretLayout::Json { name } => self.json_of(name, ids).await,
             };
             reads.unwrap_or_else(|error| vec![Err(error); ids.len()])
         })
     }
 
-    fn place(&self, id: &str) -> String {
+    fn location(&self, id: &str) -> String {
         match &self.form {
-            Form::Each { prefix } => format!("the secret '{prefix}{id}' of AWS Secrets Manager"),
-            Form::Json { name } => {
+            SecretLayout::Each { prefix } => {
+                format!("the secret '{prefix}{id}' of AWS Secrets Manager")
+            }
+            SecretLayout::Json { name } => {
                 format!("the key '{id}' of the secret '{name}' of AWS Secrets Manager")
             }
         }
@@ -208,8 +210,8 @@ impl SecretStore for SecretsManager {
     /// What one `BatchGetSecretValue` takes; all keys of a JSON object come at once.
     fn batch_size(&self) -> usize {
         match self.form {
-            Form::Each { .. } => 20,
-            Form::Json { .. } => usize::MAX,
+            SecretLayout::Each { .. } => 20,
+            SecretLayout::Json { .. } => usize::MAX,
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::Secret;
 const MOST: usize = 1000;
 const MOST_BYTES: usize = 16 << 20;
 
-static RECENT: LazyLock<Recent> = LazyLock::new(|| Recent::new(MOST, MOST_BYTES));
+static RECENT: LazyLock<RecentSecrets> = LazyLock::new(|| RecentSecrets::new(MOST, MOST_BYTES));
 
 /// What a secret is found by; none for one that is too short. From now on it is looked for outside
 /// of calls as well.
@@ -45,15 +45,15 @@ pub(crate) fn without_stored(text: &str) -> Option<String> {
     RECENT.without_stored(text)
 }
 
-struct Recent {
+struct RecentSecrets {
     most: usize,
     most_bytes: usize,
     uses: AtomicU64,
-    known: RwLock<Known>,
+    known: RwLock<RecentSecret>,
 }
 
-struct Known {
-    values: HashMap<Value, Used>,
+struct RecentSecret {
+    values: HashMap<SecretValue, LastUse>,
     bytes: usize,
     /// Those of the store, and those that calls have brought.
     stored: Redaction,
@@ -61,36 +61,36 @@ struct Known {
     removed: usize,
 }
 
-struct Used {
+struct LastUse {
     redactor: Arc<Redactor>,
     last: AtomicU64,
     is_stored: bool,
 }
 
 /// Equal where the values are.
-struct Value(Secret);
+struct SecretValue(Secret);
 
-impl Hash for Value {
+impl Hash for SecretValue {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.expose().hash(state);
     }
 }
 
-impl PartialEq for Value {
+impl PartialEq for SecretValue {
     fn eq(&self, other: &Self) -> bool {
         self.0.is(&other.0)
     }
 }
 
-impl Eq for Value {}
+impl Eq for SecretValue {}
 
-impl Recent {
+impl RecentSecrets {
     fn new(most: usize, most_bytes: usize) -> Self {
         Self {
             most,
             most_bytes,
             uses: AtomicU64::default(),
-            known: RwLock::new(Known {
+            known: RwLock::new(RecentSecret {
                 values: HashMap::new(),
                 bytes: 0,
                 stored: Redaction::default(),
@@ -105,7 +105,7 @@ impl Recent {
             return None;
         }
         let now = self.uses.fetch_add(1, Ordering::Relaxed);
-        let value = Value(secret.clone());
+        let value = SecretValue(secret.clone());
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let used = known.values.get(&value);
         if let Some(used) = used.filter(|used| used.is_stored || !is_stored) {
@@ -136,15 +136,15 @@ impl Recent {
     }
 
     /// Nothing in here panics half way through.
-    fn locked(&self) -> RwLockWriteGuard<'_, Known> {
+    fn locked(&self) -> RwLockWriteGuard<'_, RecentSecret> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl RecentSecret {
     fn add(
         &mut self,
-        value: Value,
+        value: SecretValue,
         redactor: Arc<Redactor>,
         now: u64,
         is_stored: bool,
@@ -166,7 +166,7 @@ impl Known {
             &mut self.given
         };
         redaction.add(&redactor, &placeholder);
-        let used = Used {
+        let used = LastUse {
             redactor: Arc::clone(&redactor),
             last: AtomicU64::new(now),
             is_stored,
@@ -177,12 +177,13 @@ impl Known {
 
     fn shrink(&mut self, most: usize, most_bytes: usize) {
         while self.values.len() > most || self.bytes > most_bytes && self.values.len() > 1 {
-            let last =
-                |(_, used): &(&Value, &Used)| (used.is_stored, used.last.load(Ordering::Relaxed));
+            let last = |(_, used): &(&SecretValue, &LastUse)| {
+                (used.is_stored, used.last.load(Ordering::Relaxed))
+            };
             let Some((oldest, _)) = self.values.iter().min_by_key(last) else {
                 return;
             };
-            let oldest = Value(oldest.0.clone());
+            let oldest = SecretValue(oldest.0.clone());
             if let Some(used) = self.values.remove(&oldest) {
                 self.bytes -= used.redactor.size();
                 self.stored.remove(&used.redactor);
@@ -207,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_was_not_used_for_the_longest_time_goes_first() {
-        let recent = Recent::new(3, usize::MAX);
+        let recent = RecentSecrets::new(3, usize::MAX);
         for number in [0, 1, 2, 0, 3] {
             assert!(recent.redactor_of(&value(number), false).is_some());
         }
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn any_number_of_values_leaves_a_bounded_number_behind() {
-        let recent = Recent::new(10, usize::MAX);
+        let recent = RecentSecrets::new(10, usize::MAX);
         for number in 0..1000 {
             recent.redactor_of(&value(number), false);
             recent.redactor_of(&value(number), false);
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn large_values_count_for_more() {
-        let recent = Recent::new(1000, 100_000);
+        let recent = RecentSecrets::new(1000, 100_000);
         for number in 0..10 {
             recent.redactor_of(
                 &Secret::from(format!("{number}{}", "k".repeat(4000))),
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_calls_bring_pushes_nothing_of_the_store_out() {
-        let recent = Recent::new(3, usize::MAX);
+        let recent = RecentSecrets::new(3, usize::MAX);
         recent.redactor_of(&value(0), true);
         recent.redactor_of(&value(1), false);
         // Known from a call, and then from the store.
@@ -267,7 +268,7 @@ mod tests {
         let begun = std::time::Instant::now();
         let many: Vec<_> = (0..2000).map(|number| format!("a{number:07}")).collect();
         for secret in [many.join(":"), "/".repeat(16_000), "\\".repeat(8_000)] {
-            let recent = Recent::new(1000, usize::MAX);
+            let recent = RecentSecrets::new(1000, usize::MAX);
             recent.redactor_of(&Secret::from(&*secret), false);
             let text = format!("x {secret} y {}", "\\".repeat(4000));
             let redacted = recent.redacted(&text).unwrap();
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_no_longer_known_is_dropped() {
-        let recent = Recent::new(1, usize::MAX);
+        let recent = RecentSecrets::new(1, usize::MAX);
         let first = value(1);
         let weak = Arc::downgrade(&first.0);
         recent.redactor_of(&first, false);

@@ -15,8 +15,8 @@ use std::{
     sync::Arc,
 };
 
-use forms::{Form, forms_of};
-use spelled::{HEAD, Spelled, head_of};
+use forms::{EncodedForm, forms_of};
+use spelled::{HEAD, SpelledOut, head_of};
 
 /// Shorter ones stand in ordinary words by chance; they are no secrets that matter, and
 /// answers should stay readable.
@@ -28,7 +28,7 @@ pub(crate) const SHORTEST_TO_RECORD: usize = HEAD;
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
 /// What one secret is found by. Made once for it, because it has many forms.
-pub(crate) struct Redactor(Vec<Arc<Form>>);
+pub(crate) struct Redactor(Vec<Arc<EncodedForm>>);
 
 impl Redactor {
     /// A secret that is shorter than `shortest` is not looked for.
@@ -46,12 +46,12 @@ impl Redactor {
 }
 
 /// A form, and what is written in its place.
-type Searched = (Arc<Form>, Arc<str>);
+type SearchTerm = (Arc<EncodedForm>, Arc<str>);
 
 /// Takes any number of secrets out of texts, in one pass over each.
 pub(crate) struct Redaction {
     /// The forms by a hash of their first bytes. Keyed, so that it says nothing of them.
-    forms: HashMap<u64, Vec<Searched>>,
+    forms: HashMap<u64, Vec<SearchTerm>>,
     hasher: RandomState,
     /// A bit for each beginning that a form has, of any length up to that of a head: what is read at
     /// most positions of a text is none.
@@ -121,7 +121,7 @@ impl Redaction {
 
     /// Where the secrets are, and what is to be there instead.
     fn found(&self, text: &str) -> Vec<(Range<usize>, &str)> {
-        let spelled = Spelled::new(text);
+        let spelled = SpelledOut::new(text);
         let mut found = Vec::new();
         let begins = |head, len| {
             let (word, bit) = place_of(head, len, &self.beginnings);
@@ -140,7 +140,7 @@ impl Redaction {
     }
 }
 
-fn mark(beginnings: &mut [u64], form: &Form) {
+fn mark(beginnings: &mut [u64], form: &EncodedForm) {
     for len in 1..=HEAD {
         let (word, bit) = place_of(head_of(&form.text[..len]), len, beginnings);
         beginnings[word] |= bit;
@@ -156,10 +156,10 @@ fn place_of(beginning: u64, len: usize, beginnings: &[u64]) -> (usize, u64) {
 
 /// With the characters beside it that have a few bits of it, and the padding.
 fn with_its_edges(
-    form: &Form,
+    form: &EncodedForm,
     Range { mut start, mut end }: Range<usize>,
     text: &str,
-    spelled: &Spelled<'_>,
+    spelled: &SpelledOut<'_>,
 ) -> Range<usize> {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
     if form.takes_before {

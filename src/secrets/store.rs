@@ -7,18 +7,18 @@ use crate::{Secret, StoreError};
 /// Where secrets are kept.
 ///
 /// ```
-/// use lambda_tools::{Secret, secrets::{Reading, SecretStore}};
+/// use lambda_tools::{Secret, secrets::{ReadFuture, SecretStore}};
 ///
 /// /// Knows one secret.
 /// struct Vault;
 ///
 /// impl SecretStore for Vault {
-///     fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+///     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
 ///         let one = |id: &String| Ok((id == "KEY").then(|| Secret::from("value")));
 ///         Box::pin(async move { ids.iter().map(one).collect() })
 ///     }
 ///
-///     fn place(&self, id: &str) -> String {
+///     fn location(&self, id: &str) -> String {
 ///         format!("the vault, under '{id}'")
 ///     }
 /// }
@@ -26,10 +26,10 @@ use crate::{Secret, StoreError};
 pub trait SecretStore: Send + Sync {
     /// Reads secrets: one result for each id, in their order. At most
     /// [`batch_size`](Self::batch_size) ids at once, none of them twice.
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a>;
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a>;
 
     /// Where a secret is looked for, for messages: `the environment variable 'ID'`.
-    fn place(&self, id: &str) -> String;
+    fn location(&self, id: &str) -> String;
 
     /// Whether reading costs nothing, as from the environment. Values are then not cached.
     fn is_local(&self) -> bool {
@@ -45,7 +45,7 @@ pub trait SecretStore: Send + Sync {
 }
 
 /// What [`SecretStore::read`] returns.
-pub type Reading<'a> = Pin<Box<dyn Future<Output = Vec<Read>> + Send + 'a>>;
+pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Vec<ReadResult>> + Send + 'a>>;
 
 /// One secret as a store has it: its value, `None` where there is none, or why that is unknown.
-pub type Read = Result<Option<Secret>, StoreError>;
+pub type ReadResult = Result<Option<Secret>, StoreError>;

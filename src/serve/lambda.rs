@@ -31,7 +31,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     log::to_cloudwatch(&telemetry);
     let hook = server.on_shutdown.take();
     let (router, warm_up) = assemble(server, REAL, REAL);
-    shutdown::register(hook, warm_up.protection(), &telemetry).await;
+    shutdown::register(hook, warm_up.deduplication(), &telemetry).await;
     // Before the first event is asked for, Lambda gives a function all the CPU it has, which is
     // when a connection costs least. The first call waits for it no longer than this.
     // Not a task of its own: most have nothing to get ready, and would wait for another thread.

@@ -29,7 +29,7 @@ use crate::{
 };
 
 use allowed_hosts::AllowedHosts;
-use connections::Limits;
+use connections::ConnectionLimits;
 use greeting::Greeting;
 
 /// How long calls may still take after the process was asked to stop.
@@ -49,7 +49,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let (router, warm_up) = routed(server)?;
     let router = exporting(located(router, address), &telemetry);
     let router = guard::protect(router, allowed);
-    let protection = warm_up.protection();
+    let deduplication = warm_up.deduplication();
     tokio::spawn(warm_up.run());
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let signal = stop_signal()?;
@@ -60,14 +60,14 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     };
     // Calls go on whose callers have left, if their outcome is to be recorded.
     let ended = async {
-        connections::serve(listener, router, Limits::LOCAL, stop).await;
-        protection.idle().await;
+        connections::serve(listener, router, ConnectionLimits::LOCAL, stop).await;
+        deduplication.idle().await;
     };
     tokio::select! {
         () = ended => {}
         () = late(stopped) => tracing::warn!("stopped while calls were still running"),
     }
-    let end = shutdown::end(hook, &protection, &telemetry);
+    let end = shutdown::end(hook, &deduplication, &telemetry);
     let _ = tokio::time::timeout(LAST_CALLS, end).await;
     println!("Stopped.");
     Ok(())

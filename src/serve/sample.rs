@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::{Toolkit, tool::toolkit::Entry};
+use crate::{Toolkit, tool::toolkit::ToolEntry};
 
 /// The body of a call that the server would take: of the first tool that needs nothing but its
 /// input, else of the first whose needs can be filled in. None where no input can be made up.
 pub(super) fn call_of(toolkit: &Toolkit) -> Option<String> {
-    let free = |entry: &&Entry| entry.tool.requirements.is_empty();
-    let needy = |entry: &&Entry| !entry.tool.requirements.is_empty();
+    let free = |entry: &&ToolEntry| entry.tool.requirements.is_empty();
+    let needy = |entry: &&ToolEntry| !entry.tool.requirements.is_empty();
     let all = || toolkit.entries().iter();
     let body = all()
         .filter(free)
@@ -18,7 +18,7 @@ pub(super) fn call_of(toolkit: &Toolkit) -> Option<String> {
     Some(body.to_string().replace('\'', "'\\''"))
 }
 
-fn body_of(entry: &Entry) -> Option<Value> {
+fn body_of(entry: &ToolEntry) -> Option<Value> {
     let schema = &entry.tool.input;
     let input = value_of(schema.value());
     schema.check(&input, "input").ok()?.ok()?;

@@ -29,7 +29,7 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
             "the secret '{id}' is named twice among those of callers, who are kept apart by them; \
              write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, TOOLS_JWT_SECRET_IDS)"
         );
-        return Err(WrongChoice(text).into());
+        return Err(InvalidSetting(text).into());
     }
     if server.secrets.is_none() {
         server.secrets = Some(chosen_secrets(on_lambda)?);
@@ -57,48 +57,48 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
 }
 
 /// CloudWatch does not say that it takes none of the metrics.
-fn check_namespace(namespace: &str) -> Result<(), WrongChoice> {
+fn check_namespace(namespace: &str) -> Result<(), InvalidSetting> {
     let is_allowed = |it: char| it.is_ascii_alphanumeric() || ".-_/#: ".contains(it);
     let is_right = (1..=255).contains(&namespace.len()) && namespace.chars().all(is_allowed);
     if is_right && !namespace.starts_with("AWS/") && !namespace.trim().is_empty() {
         return Ok(());
     }
-    Err(WrongChoice(format!(
+    Err(InvalidSetting(format!(
         "the namespace of metrics is '{namespace}', and has to be 1 to 255 letters, digits, spaces \
          and .-_/#: and not begin with AWS/ (TOOLS_METRICS_NAMESPACE)"
     )))
 }
 
 /// OpenTool, `GET /version`: `x.y.z`.
-fn check_version(version: &str) -> Result<(), WrongChoice> {
+fn check_version(version: &str) -> Result<(), InvalidSetting> {
     let parsed = version.parse::<semver::Version>();
     if parsed.is_ok_and(|it| it.pre.is_empty() && it.build.is_empty()) {
         return Ok(());
     }
-    Err(WrongChoice(format!(
-        "Server::about has the version '{version}', and it has to be x.y.z, such as 1.0.0"
+    Err(InvalidSetting(format!(
+        "ServerInfo::new has the version '{version}', and it has to be x.y.z, such as 1.0.0"
     )))
 }
 
 /// A choice that cannot be carried out, with what to do about it.
-pub(super) struct WrongChoice(pub(super) String);
+pub(super) struct InvalidSetting(pub(super) String);
 
-impl fmt::Display for WrongChoice {
+impl fmt::Display for InvalidSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// The same as `Display`: `main` prints its error with `Debug`.
-impl fmt::Debug for WrongChoice {
+impl fmt::Debug for InvalidSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for WrongChoice {}
+impl std::error::Error for InvalidSetting {}
 
-fn chosen_auth(on_lambda: bool) -> Result<Auth, WrongChoice> {
+fn chosen_auth(on_lambda: bool) -> Result<Auth, InvalidSetting> {
     const HOW: &str = "TOOLS_AUTH=api-key asks callers for an API key, which is the secret \
         TOOLS_API_KEY (or those that TOOLS_API_KEY_IDS names); TOOLS_AUTH=jwt for a JWT, signed \
         with the secret TOOLS_JWT_SECRET (or those that TOOLS_JWT_SECRET_IDS names); \
@@ -107,11 +107,11 @@ fn chosen_auth(on_lambda: bool) -> Result<Auth, WrongChoice> {
     let Some(choice) = set("TOOLS_AUTH")? else {
         if on_lambda {
             let text = format!("nothing says who may call this function. {HOW}");
-            return Err(WrongChoice(text));
+            return Err(InvalidSetting(text));
         }
         return Ok(Auth::none());
     };
-    let wrong = |what: String| WrongChoice(format!("TOOLS_AUTH is '{choice}': {what}. {HOW}"));
+    let wrong = |what: String| InvalidSetting(format!("TOOLS_AUTH is '{choice}': {what}. {HOW}"));
     let kinds: Vec<_> = choice.split(',').map(str::trim).collect();
     if kinds == ["none"] {
         return Ok(Auth::none());
@@ -130,7 +130,7 @@ fn chosen_auth(on_lambda: bool) -> Result<Auth, WrongChoice> {
 }
 
 #[cfg(feature = "jwt")]
-fn chosen_jwt() -> Result<Auth, WrongChoice> {
+fn chosen_jwt() -> Result<Auth, InvalidSetting> {
     let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
     let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
     let auth = audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience);
@@ -141,11 +141,11 @@ fn chosen_jwt() -> Result<Auth, WrongChoice> {
 }
 
 #[cfg(not(feature = "jwt"))]
-fn chosen_jwt() -> Result<Auth, WrongChoice> {
+fn chosen_jwt() -> Result<Auth, InvalidSetting> {
     Err(without_feature("TOOLS_AUTH=jwt", "jwt"))
 }
 
-fn chosen_secrets(on_lambda: bool) -> Result<Secrets, WrongChoice> {
+fn chosen_secrets(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
     let choice = set("TOOLS_SECRETS")?;
     let choice = choice.as_deref().unwrap_or("environment");
     let mut secrets = match choice {
@@ -157,7 +157,7 @@ fn chosen_secrets(on_lambda: bool) -> Result<Secrets, WrongChoice> {
         "secrets-manager" => secrets_manager()?,
         "none" => Secrets::none(),
         other => {
-            return Err(WrongChoice(format!(
+            return Err(InvalidSetting(format!(
                 "TOOLS_SECRETS is '{other}', and has to be environment, secrets-manager or none"
             )));
         }
@@ -172,7 +172,7 @@ fn chosen_secrets(on_lambda: bool) -> Result<Secrets, WrongChoice> {
 }
 
 #[cfg(feature = "secrets-manager")]
-fn secrets_manager() -> Result<Secrets, WrongChoice> {
+fn secrets_manager() -> Result<Secrets, InvalidSetting> {
     use crate::secrets::SecretsManager;
 
     let prefix = set("TOOLS_SECRETS_PREFIX")?;
@@ -183,28 +183,28 @@ fn secrets_manager() -> Result<Secrets, WrongChoice> {
         (Some(_), Some(_)) => {
             let text = "TOOLS_SECRETS_PREFIX and TOOLS_SECRETS_JSON exclude each other: the \
                 first is for one secret each, the second for one JSON secret with all";
-            return Err(WrongChoice(text.into()));
+            return Err(InvalidSetting(text.into()));
         }
     };
     Ok(Secrets::from_store(store))
 }
 
 #[cfg(not(feature = "secrets-manager"))]
-fn secrets_manager() -> Result<Secrets, WrongChoice> {
+fn secrets_manager() -> Result<Secrets, InvalidSetting> {
     Err(without_feature(
         "TOOLS_SECRETS=secrets-manager",
         "secrets-manager",
     ))
 }
 
-fn chosen_idempotency() -> Result<Idempotency, WrongChoice> {
+fn chosen_idempotency() -> Result<Idempotency, InvalidSetting> {
     let choice = set("TOOLS_IDEMPOTENCY")?;
     let mut idempotency = match choice.as_deref().unwrap_or("memory") {
         "memory" => Idempotency::in_memory(),
         "dynamodb" => in_dynamodb()?,
         "none" => Idempotency::none(),
         other => {
-            return Err(WrongChoice(format!(
+            return Err(InvalidSetting(format!(
                 "TOOLS_IDEMPOTENCY is '{other}', and has to be memory, dynamodb or none"
             )));
         }
@@ -217,11 +217,11 @@ fn chosen_idempotency() -> Result<Idempotency, WrongChoice> {
     }
     Ok(match yes_or_no("TOOLS_IDEMPOTENCY_REQUIRED")? {
         None | Some(true) => idempotency,
-        Some(false) => idempotency.run_without_store(),
+        Some(false) => idempotency.best_effort(),
     })
 }
 
-fn chosen_metrics() -> Result<Option<Metrics>, WrongChoice> {
+fn chosen_metrics() -> Result<Option<Metrics>, InvalidSetting> {
     match set("TOOLS_METRICS")?.as_deref() {
         None | Some("none") => Ok(None),
         Some("cloudwatch") => {
@@ -229,18 +229,18 @@ fn chosen_metrics() -> Result<Option<Metrics>, WrongChoice> {
             let namespace = namespace.unwrap_or_else(|| "lambda_tools".to_owned());
             Ok(Some(Metrics::in_namespace(namespace)))
         }
-        Some(other) => Err(WrongChoice(format!(
+        Some(other) => Err(InvalidSetting(format!(
             "TOOLS_METRICS is '{other}', and has to be cloudwatch or none"
         ))),
     }
 }
 
 #[cfg(feature = "dynamodb")]
-fn in_dynamodb() -> Result<Idempotency, WrongChoice> {
+fn in_dynamodb() -> Result<Idempotency, InvalidSetting> {
     let Some(table) = set("TOOLS_IDEMPOTENCY_TABLE")? else {
         let text = "TOOLS_IDEMPOTENCY=dynamodb needs the name of a table in \
             TOOLS_IDEMPOTENCY_TABLE";
-        return Err(WrongChoice(text.into()));
+        return Err(InvalidSetting(text.into()));
     };
     Ok(Idempotency::in_store(crate::idempotency::DynamoDb::new(
         table,
@@ -248,7 +248,7 @@ fn in_dynamodb() -> Result<Idempotency, WrongChoice> {
 }
 
 #[cfg(not(feature = "dynamodb"))]
-fn in_dynamodb() -> Result<Idempotency, WrongChoice> {
+fn in_dynamodb() -> Result<Idempotency, InvalidSetting> {
     Err(without_feature("TOOLS_IDEMPOTENCY=dynamodb", "dynamodb"))
 }
 
@@ -258,8 +258,8 @@ fn in_dynamodb() -> Result<Idempotency, WrongChoice> {
     feature = "dynamodb",
     feature = "oauth"
 )))]
-fn without_feature(choice: &str, feature: &str) -> WrongChoice {
-    WrongChoice(format!(
+fn without_feature(choice: &str, feature: &str) -> InvalidSetting {
+    InvalidSetting(format!(
         "{choice} needs lambda_tools' cargo feature '{feature}', which this program is built \
          without: lambda_tools = {{ …, features = [\"{feature}\"] }}"
     ))

@@ -6,7 +6,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{idempotency::protection::Protection, observe::otlp::Telemetry, server::ShutdownHook};
+use crate::{
+    idempotency::deduplication::Deduplication, observe::otlp::Telemetry, server::ShutdownHook,
+};
 
 /// Less than what Lambda gives.
 #[cfg(feature = "graceful-shutdown")]
@@ -16,7 +18,7 @@ const LIMIT: Duration = Duration::from_millis(450);
 #[cfg(feature = "graceful-shutdown")]
 pub(super) async fn register(
     hook: Option<ShutdownHook>,
-    protection: Arc<Protection>,
+    deduplication: Arc<Deduplication>,
     telemetry: &Arc<Telemetry>,
 ) {
     if hook.is_none() && !telemetry.is_on() {
@@ -24,7 +26,7 @@ pub(super) async fn register(
     }
     let telemetry = Arc::clone(telemetry);
     let registering = lambda_runtime::spawn_graceful_shutdown_handler(move || async move {
-        let _ = tokio::time::timeout(LIMIT, end(hook, &protection, &telemetry)).await;
+        let _ = tokio::time::timeout(LIMIT, end(hook, &deduplication, &telemetry)).await;
     });
     // It panics where the platform does not take the extension, and a function without one is
     // better than none.
@@ -36,12 +38,12 @@ pub(super) async fn register(
 /// Nobody can ask for it.
 #[cfg(not(feature = "graceful-shutdown"))]
 #[expect(clippy::unused_async, reason = "the same with and without the feature")]
-pub(super) async fn register(_: Option<ShutdownHook>, _: Arc<Protection>, _: &Arc<Telemetry>) {}
+pub(super) async fn register(_: Option<ShutdownHook>, _: Arc<Deduplication>, _: &Arc<Telemetry>) {}
 
 /// Beside each other: a hook that hangs or panics must not cost the spans.
 pub(super) async fn end(
     hook: Option<ShutdownHook>,
-    protection: &Protection,
+    deduplication: &Deduplication,
     telemetry: &Telemetry,
 ) {
     let hook = async {
@@ -53,7 +55,7 @@ pub(super) async fn end(
     };
     let calls = async {
         // Their outcomes are still to be recorded.
-        let _ = tokio::time::timeout(Duration::from_millis(250), protection.idle()).await;
+        let _ = tokio::time::timeout(Duration::from_millis(250), deduplication.idle()).await;
         telemetry.flush(None).await;
     };
     tokio::join!(hook, calls);

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::{
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
 };
 
-use super::{Field, Operation, Put, Record, Store};
+use super::{Field, PutOutcome, Record, Store, StoreFuture};
 use crate::StoreError;
 
 /// A table of DynamoDB, for [`Idempotency::in_store`](crate::idempotency::Idempotency::in_store).
@@ -104,7 +104,7 @@ impl DynamoDb {
 }
 
 impl Store for DynamoDb {
-    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<Record>> {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
         Box::pin(async move {
             let request = self.made_client()?.get_item().table_name(&self.table);
             let request = request.key("id", text(id)).consistent_read(true);
@@ -120,7 +120,7 @@ impl Store for DynamoDb {
         record: &'a Record,
         over: Option<u64>,
         now: SystemTime,
-    ) -> Operation<'a, Put> {
+    ) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
             let request = self.made_client()?.put_item().table_name(&self.table);
             let request = request
@@ -143,11 +143,11 @@ impl Store for DynamoDb {
                     .expression_attribute_values(":seconds", number(millis(now) / 1000)),
             };
             match request.send().await {
-                Ok(_) => Ok(Put::Written),
+                Ok(_) => Ok(PutOutcome::Written),
                 Err(error) => match error.as_service_error() {
                     Some(PutItemError::ConditionalCheckFailedException(refused)) => {
                         let held = refused.item().map(|item| self.readable(item));
-                        Ok(Put::Conflict(held.transpose()?))
+                        Ok(PutOutcome::Conflict(held.transpose()?))
                     }
                     _ => Err(self.error_of(&error, "PutItem")),
                 },
@@ -155,7 +155,7 @@ impl Store for DynamoDb {
         })
     }
 
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let request = self.made_client()?.delete_item().table_name(&self.table);
             let deleted = request
@@ -175,7 +175,7 @@ impl Store for DynamoDb {
     }
 
     /// Opens the connection, and finds out whether the table is there.
-    fn warm_up(&self) -> Operation<'_, ()> {
+    fn warm_up(&self) -> StoreFuture<'_, ()> {
         self.delete("no record", 0)
     }
 
@@ -233,7 +233,7 @@ fn record_of(item: &Item) -> Option<Record> {
         // Earlier versions wrote none for calls, and nothing has to replace theirs.
         version: number("version").unwrap_or_default(),
         fields: fields.collect(),
-        share: None,
+        eviction: None,
         free_at: free_at.and_then(|it| UNIX_EPOCH.checked_add(it)),
         expires_at: UNIX_EPOCH.checked_add(expires_at)?,
     })

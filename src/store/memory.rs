@@ -15,14 +15,14 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Operation, Put, Record, Store};
+use super::{PutOutcome, Record, Store, StoreFuture};
 use crate::StoreError;
 use owners::Owners;
 use warnings::Warnings;
 
 /// How much there is room for.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct MemoryLimits {
     /// What the records are, for messages.
     pub(crate) what: &'static str,
     /// How many records of one owner, and of all owners.
@@ -37,31 +37,31 @@ pub(crate) struct Limits {
 
 /// A map that forgets the oldest records when it is full.
 pub(crate) struct Memory {
-    limits: Limits,
+    limits: MemoryLimits,
     records: Mutex<Records>,
 }
 
-type Key = Arc<str>;
+type EvictionKey = Arc<str>;
 
 #[derive(Default)]
 struct Records {
-    held: HashMap<Key, Held>,
+    held: HashMap<EvictionKey, HeldRecord>,
     /// When records become free: from then on they say nothing any more.
-    free: BTreeMap<(SystemTime, u64), Key>,
+    free: BTreeMap<(SystemTime, u64), EvictionKey>,
     owners: Owners,
     /// How many records have been written.
     written: u64,
     warnings: Warnings,
 }
 
-struct Held {
+struct HeldRecord {
     /// Which record it was, in the order in which they were written.
     number: u64,
     record: Record,
 }
 
 impl Store for Memory {
-    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<Record>> {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
         let held = self.change(|records| records.held.get(id).map(|held| held.record.clone()));
         Box::pin(ready(Ok(held)))
     }
@@ -72,12 +72,12 @@ impl Store for Memory {
         record: &'a Record,
         over: Option<u64>,
         now: SystemTime,
-    ) -> Operation<'a, Put> {
+    ) -> StoreFuture<'a, PutOutcome> {
         let put = self.change(|records| records.put(&self.limits, id, record, over, now));
         Box::pin(ready(put))
     }
 
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         self.change(|records| {
             let held = records.held.get(id);
             if held.is_some_and(|held| held.record.version == version) {
@@ -93,7 +93,7 @@ impl Store for Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: MemoryLimits) -> Self {
         Self {
             limits,
             records: Mutex::default(),
@@ -116,39 +116,39 @@ impl Memory {
 impl Records {
     fn put(
         &mut self,
-        limits: &Limits,
+        limits: &MemoryLimits,
         id: &str,
         record: &Record,
         over: Option<u64>,
         now: SystemTime,
-    ) -> Result<Put, StoreError> {
+    ) -> Result<PutOutcome, StoreError> {
         let held = self.held.get(id).map(|held| &held.record);
         let may_write = match over {
             Some(version) => held.is_some_and(|held| held.version == version),
             None => held.is_none_or(|held| held.is_free(now)),
         };
         if !may_write {
-            return Ok(Put::Conflict(held.cloned()));
+            return Ok(PutOutcome::Conflict(held.cloned()));
         }
         self.take(id);
         self.drop_while(|held| held.expires_at <= now);
-        if let Some(share) = &record.share {
-            self.make_room_for_one_of(&share.owner, limits, now)?;
+        if let Some(eviction) = &record.eviction {
+            self.make_room_for_one_of(&eviction.owner, limits, now)?;
         }
         self.written += 1;
         self.insert(id.into(), self.written, record.clone());
         self.make_room_for_bytes(limits, now);
-        Ok(Put::Written)
+        Ok(PutOutcome::Written)
     }
 
-    fn insert(&mut self, key: Key, number: u64, record: Record) {
+    fn insert(&mut self, key: EvictionKey, number: u64, record: Record) {
         self.free
             .insert((free_at(&record), number), Arc::clone(&key));
         self.owners.add(&key, number, &record);
-        self.held.insert(key, Held { number, record });
+        self.held.insert(key, HeldRecord { number, record });
     }
 
-    fn take(&mut self, id: &str) -> Option<Held> {
+    fn take(&mut self, id: &str) -> Option<HeldRecord> {
         let held = self.held.remove(id)?;
         self.free.remove(&(free_at(&held.record), held.number));
         self.owners.remove(held.number, &held.record);
@@ -158,7 +158,7 @@ impl Records {
     fn make_room_for_one_of(
         &mut self,
         owner: &str,
-        limits: &Limits,
+        limits: &MemoryLimits,
         now: SystemTime,
     ) -> Result<(), StoreError> {
         if self.has_room_for_one_of(owner, limits) {
@@ -176,11 +176,11 @@ impl Records {
         Ok(())
     }
 
-    fn has_room_for_one_of(&self, owner: &str, limits: &Limits) -> bool {
+    fn has_room_for_one_of(&self, owner: &str, limits: &MemoryLimits) -> bool {
         self.owners.records() < limits.of_all && self.owners.records_of(owner) < limits.of_one
     }
 
-    fn make_room_for_bytes(&mut self, limits: &Limits, now: SystemTime) {
+    fn make_room_for_bytes(&mut self, limits: &MemoryLimits, now: SystemTime) {
         if self.owners.bytes() > limits.bytes {
             self.drop_while(|held| held.is_free(now));
         }
@@ -189,12 +189,12 @@ impl Records {
                 .owners
                 .oldest_droppable()
                 .map(|key| (self.take(&key), key));
-            let Some((Some(Held { number, mut record }), key)) = held else {
+            let Some((Some(HeldRecord { number, mut record }), key)) = held else {
                 break;
             };
-            if let Some(share) = &record.share {
-                self.warnings.dropped(limits.dropped, &share.owner);
-                share.droppable.and_then(|name| record.take(name));
+            if let Some(eviction) = &record.eviction {
+                self.warnings.dropped(limits.dropped, &eviction.owner);
+                eviction.droppable.and_then(|name| record.take(name));
             }
             self.insert(key, number, record);
         }
@@ -214,17 +214,20 @@ impl Records {
 
     fn forget(
         &mut self,
-        oldest: Option<Key>,
+        oldest: Option<EvictionKey>,
         (most, of): (usize, &str),
-        limits: &Limits,
+        limits: &MemoryLimits,
     ) -> Result<(), StoreError> {
-        let Some(Held { record, .. }) = oldest.and_then(|key| self.take(&key)) else {
+        let Some(HeldRecord { record, .. }) = oldest.and_then(|key| self.take(&key)) else {
             let what = limits.what;
             return Err(StoreError::full(format!(
                 "{most} {what} of {of} are remembered, and none of them may be forgotten yet"
             )));
         };
-        let owner = record.share.map(|share| share.owner).unwrap_or_default();
+        let owner = record
+            .eviction
+            .map(|eviction| eviction.owner)
+            .unwrap_or_default();
         self.warnings.forgotten(limits.forgotten, &owner);
         Ok(())
     }

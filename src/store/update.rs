@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Put, Record, Store, put, within};
-use crate::{StoreError, clock::Host};
+use super::{PutOutcome, Record, Store, put, within};
+use crate::{StoreError, clock::Clock};
 
 /// What becomes of a record in [`update`], with what is to be returned.
 pub(crate) enum Change<R, T> {
@@ -16,18 +16,18 @@ pub(crate) async fn update<T>(
     store: &dyn Store,
     limit: Duration,
     id: &str,
-    host: &Host,
+    clock: &Clock,
     mut decide: impl FnMut(Option<Record>) -> Change<Record, T>,
 ) -> Result<T, StoreError> {
     for _ in 0..3 {
         let held = within(limit, store.get(id)).await.flatten()?;
-        let now = host.now();
+        let now = clock.now();
         let held = held.filter(|held| !held.is_free(now));
         let over = held.as_ref().map(|held| held.version);
         match decide(held) {
             Change::Leave(done) => return Ok(done),
             Change::Write(record, done) => {
-                if put(store, limit, (id, &record), over, now).await? == Put::Written {
+                if put(store, limit, (id, &record), over, now).await? == PutOutcome::Written {
                     return Ok(done);
                 }
             }
@@ -47,8 +47,8 @@ mod tests {
     use crate::{
         clock::FIXED,
         store::{
-            Field, Operation,
-            memory::{Limits, Memory},
+            Field, StoreFuture,
+            memory::{Memory, MemoryLimits},
             new_version,
         },
     };
@@ -64,7 +64,7 @@ mod tests {
     impl Contended {
         fn new(others: u64) -> Self {
             Self {
-                memory: Memory::new(Limits {
+                memory: Memory::new(MemoryLimits {
                     what: "records",
                     of_one: 1,
                     of_all: 1,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     impl Store for Contended {
-        fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<Record>> {
+        fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
             Box::pin(async move {
                 let held = self.memory.get(id).await?;
                 let less = |left: u64| left.checked_sub(1);
@@ -105,11 +105,11 @@ mod tests {
             record: &'a Record,
             over: Option<u64>,
             now: SystemTime,
-        ) -> Operation<'a, Put> {
+        ) -> StoreFuture<'a, PutOutcome> {
             self.memory.put(id, record, over, now)
         }
 
-        fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+        fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
             self.memory.delete(id, version)
         }
     }
@@ -118,7 +118,7 @@ mod tests {
         Record {
             version: new_version(),
             fields: vec![("count".into(), Field::Number(count))],
-            share: None,
+            eviction: None,
             free_at: None,
             expires_at: FIXED.now() + Duration::from_secs(1),
         }
@@ -131,12 +131,12 @@ mod tests {
         }
     }
 
-    async fn count_one_more(store: &Contended, host: &Host) -> Result<u64, StoreError> {
+    async fn count_one_more(store: &Contended, clock: &Clock) -> Result<u64, StoreError> {
         let one_more = |held| {
             let count = count_of(held) + 1;
             Change::Write(counted(count), count)
         };
-        update(store, LIMIT, "id", host, one_more).await
+        update(store, LIMIT, "id", clock, one_more).await
     }
 
     #[tokio::test]
@@ -160,11 +160,11 @@ mod tests {
     async fn what_has_expired_is_not_there() {
         let store = Contended::new(0);
         let moved = std::sync::Arc::default();
-        let host = FIXED.movable(&moved);
-        assert_eq!(count_one_more(&store, &host).await, Ok(1));
+        let clock = FIXED.movable(&moved);
+        assert_eq!(count_one_more(&store, &clock).await, Ok(1));
         moved.store(999, Ordering::SeqCst);
-        assert_eq!(count_one_more(&store, &host).await, Ok(2));
+        assert_eq!(count_one_more(&store, &clock).await, Ok(2));
         moved.store(1000, Ordering::SeqCst);
-        assert_eq!(count_one_more(&store, &host).await, Ok(1));
+        assert_eq!(count_one_more(&store, &clock).await, Ok(1));
     }
 }

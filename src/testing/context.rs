@@ -21,7 +21,7 @@ use crate::{
 #[must_use]
 pub fn context() -> ContextBuilder {
     ContextBuilder {
-        inner: context::Inner {
+        inner: context::ContextInner {
             call_id: FIXED_ID.to_string(),
             trace_id: None,
             caller: Caller::Anyone,
@@ -33,7 +33,7 @@ pub fn context() -> ContextBuilder {
             redaction: OnceLock::new(),
             now: FIXED.now(),
             stops_at: FIXED.instant() + crate::DEFAULT_TIMEOUT,
-            host: FIXED,
+            clock: FIXED,
         },
         rotated: BTreeMap::new(),
     }
@@ -41,7 +41,7 @@ pub fn context() -> ContextBuilder {
 
 /// Makes a [`Context`]; see [`context`].
 pub struct ContextBuilder {
-    inner: context::Inner,
+    inner: context::ContextInner,
     rotated: BTreeMap<String, Secret>,
 }
 
@@ -86,7 +86,7 @@ impl ContextBuilder {
     pub fn build(mut self) -> Context {
         let ids = self.rotated.keys().cloned().collect();
         let cache = SecretCache::new(Secrets::fixed(self.rotated), Vec::new(), FIXED);
-        self.inner.store = context::Store::new(&cache, ids);
+        self.inner.store = context::SecretSource::new(&cache, ids);
         self.inner.into()
     }
 }

@@ -29,7 +29,7 @@ use serde_json::{Map, Value, json};
 
 use redact::{redaction_of, replace, replace_all, without_secrets};
 
-use super::Expected;
+use super::ExpectedResponse;
 use crate::{
     Protocol, Secret,
     payload::LARGEST_PAYLOAD,
@@ -125,7 +125,7 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
         secrets.extend(stored.map(|(id, value)| (value, format!("VALUE_OF_{id}"))));
         secrets.extend(credentials_of(&parts.headers));
         let redaction = redaction_of(&secrets);
-        let mut expected = Expected::of(answer.status, &answer.headers, &answered);
+        let mut expected = ExpectedResponse::of(answer.status, &answer.headers, &answered);
         replace_all(&mut expected.body, &redaction);
         for value in expected.headers.values_mut() {
             replace(value, &redaction);
@@ -142,7 +142,7 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
 }
 
 impl Recorder {
-    fn write(&self, event: &Value, expected: &Expected) -> io::Result<PathBuf> {
+    fn write(&self, event: &Value, expected: &ExpectedResponse) -> io::Result<PathBuf> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let http = &event["requestContext"]["http"];

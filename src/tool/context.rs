@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     Caller, Failure, Secret,
-    clock::Host,
+    clock::Clock,
     secrets::{
         SecretCache, recent,
         recent::redactor_of,
@@ -23,10 +23,10 @@ use crate::{
 ///
 /// Cheap to clone. In unit tests make one with [`testing::context`](crate::testing::context).
 #[derive(Clone, Debug)]
-pub struct Context(Arc<Inner>);
+pub struct Context(Arc<ContextInner>);
 
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct ContextInner {
     pub(crate) call_id: String,
     pub(crate) trace_id: Option<String>,
     pub(crate) caller: Caller,
@@ -35,22 +35,22 @@ pub(crate) struct Inner {
     /// The providers whose tokens come from the user's grants.
     pub(crate) granted: BTreeSet<String>,
     pub(crate) secrets: BTreeMap<String, Secret>,
-    pub(crate) store: Option<Store>,
+    pub(crate) store: Option<SecretSource>,
     /// Takes the call's secrets out of texts; made for the first of them.
     pub(crate) redaction: OnceLock<RwLock<Redaction>>,
     pub(crate) now: SystemTime,
-    pub(crate) host: Host,
+    pub(crate) clock: Clock,
     pub(crate) stops_at: Instant,
 }
 
 /// The server's store, for a call that got secrets from it.
-pub(crate) struct Store {
+pub(crate) struct SecretSource {
     cache: Arc<SecretCache>,
     /// The ids of the secrets that came from it and were not refused yet.
     unrefused: Mutex<BTreeSet<String>>,
 }
 
-impl Inner {
+impl ContextInner {
     /// The values that may not leave in an error.
     fn confidential(&self) -> impl Iterator<Item = &Secret> {
         self.secrets.values().chain(self.tokens.values())
@@ -73,7 +73,7 @@ fn add(secret: &Secret, redaction: &mut Redaction) {
     }
 }
 
-impl Store {
+impl SecretSource {
     pub(crate) fn new(cache: &Arc<SecretCache>, ids: BTreeSet<String>) -> Option<Self> {
         (!ids.is_empty()).then(|| Self {
             cache: Arc::clone(cache),
@@ -82,14 +82,14 @@ impl Store {
     }
 }
 
-impl std::fmt::Debug for Store {
+impl std::fmt::Debug for SecretSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Store")
     }
 }
 
-impl From<Inner> for Context {
-    fn from(inner: Inner) -> Self {
+impl From<ContextInner> for Context {
+    fn from(inner: ContextInner) -> Self {
         Self(Arc::new(inner))
     }
 }
@@ -234,7 +234,7 @@ impl Context {
     /// How long the tool may still run before its call is answered without it.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        let now = self.0.host.instant();
+        let now = self.0.clock.instant();
         self.0.stops_at.saturating_duration_since(now)
     }
 }

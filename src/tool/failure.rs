@@ -24,9 +24,9 @@ use super::reason::Reason;
 ///     .retry_after(Duration::from_millis(500));
 /// assert!(failure.can_retry());
 /// ```
-pub struct Failure(Box<Parts>);
+pub struct Failure(Box<FailureParts>);
 
-pub(crate) struct Parts {
+pub(crate) struct FailureParts {
     pub(crate) message: String,
     pub(crate) developer_message: Option<String>,
     pub(crate) can_retry: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Parts {
 impl Failure {
     /// A failure that may not be retried, with a message for the user and the model.
     pub fn new(message: impl Into<String>) -> Self {
-        Self(Box::new(Parts {
+        Self(Box::new(FailureParts {
             message: message.into(),
             developer_message: None,
             can_retry: false,
@@ -53,7 +53,7 @@ impl Failure {
     }
 
     /// One that is not the tool's own; the word is for logs.
-    pub(crate) fn of_ours(reason: Reason, message: &str) -> Self {
+    pub(crate) fn internal(reason: Reason, message: &str) -> Self {
         let mut failure = Self::new(message);
         failure.0.reason = reason;
         failure
@@ -144,7 +144,7 @@ impl Failure {
         self
     }
 
-    pub(crate) fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &FailureParts {
         &self.0
     }
 }

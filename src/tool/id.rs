@@ -56,8 +56,8 @@ impl FromStr for ToolId {
                 qualified,
                 version: Some(version),
             }) if written_in_full => Ok(Self { qualified, version }),
-            Err(error) if error.0 == Kind::TooLarge => Err(error),
-            _ => Err(IdError(Kind::NotInFull)),
+            Err(error) if error.0 == IdMistake::TooLarge => Err(error),
+            _ => Err(IdError(IdMistake::NotInFull)),
         }
     }
 }
@@ -86,9 +86,11 @@ impl FromStr for Selector {
             Some((qualified, version)) => (qualified, Some(version_of(version)?)),
             None => (text, None),
         };
-        let (toolkit, tool) = qualified.split_once('.').ok_or(IdError(Kind::Grammar))?;
+        let (toolkit, tool) = qualified
+            .split_once('.')
+            .ok_or(IdError(IdMistake::Grammar))?;
         if !is_word(toolkit) || !is_word(tool) {
-            return Err(IdError(Kind::Grammar));
+            return Err(IdError(IdMistake::Grammar));
         }
         Ok(Self {
             qualified: qualified.into(),
@@ -119,11 +121,11 @@ fn version_of(text: &str) -> Result<Version, IdError> {
     let version = match (next()?, next()?, next()?) {
         (Some(major), None, None) => Version::new(major, 0, 0),
         (Some(major), Some(minor), Some(patch)) => Version::new(major, minor, patch),
-        _ => return Err(IdError(Kind::Grammar)),
+        _ => return Err(IdError(IdMistake::Grammar)),
     };
     match next()? {
         None => Ok(version),
-        Some(_) => Err(IdError(Kind::Grammar)),
+        Some(_) => Err(IdError(IdMistake::Grammar)),
     }
 }
 
@@ -131,17 +133,17 @@ fn number_of(text: &str) -> Result<u64, IdError> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     // Semantic Versioning 2.0.0, section 2: no leading zeros.
     if !digits || (text.len() > 1 && text.starts_with('0')) {
-        return Err(IdError(Kind::Grammar));
+        return Err(IdError(IdMistake::Grammar));
     }
-    text.parse().map_err(|_| IdError(Kind::TooLarge))
+    text.parse().map_err(|_| IdError(IdMistake::TooLarge))
 }
 
 /// Why a text is not a tool id. Its message says what an id looks like and never repeats the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdError(Kind);
+pub struct IdError(IdMistake);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum IdMistake {
     Grammar,
     TooLarge,
     NotInFull,
@@ -150,12 +152,12 @@ enum Kind {
 impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Kind::Grammar => {
+            IdMistake::Grammar => {
                 "a tool id looks like Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.0.0 \
                  (letters, digits and underscores; version numbers without leading zeros)"
             }
-            Kind::TooLarge => "a version number of the tool id is too large",
-            Kind::NotInFull => {
+            IdMistake::TooLarge => "a version number of the tool id is too large",
+            IdMistake::NotInFull => {
                 "a tool is registered as Toolkit.Tool@1.0.0: two names of letters, digits and \
                  underscores with a dot between, and the full version without leading zeros"
             }
@@ -219,7 +221,7 @@ mod tests {
         ] {
             assert_eq!(
                 text.parse::<Selector>(),
-                Err(IdError(Kind::Grammar)),
+                Err(IdError(IdMistake::Grammar)),
                 "{text:?}"
             );
             assert!(text.parse::<ToolId>().is_err(), "{text:?}");
@@ -229,7 +231,7 @@ mod tests {
     #[test]
     fn numbers_beyond_the_integer_type_are_an_error_of_their_own() {
         let text = "A.B@1.99999999999999999999.0";
-        assert_eq!(text.parse::<Selector>(), Err(IdError(Kind::TooLarge)));
+        assert_eq!(text.parse::<Selector>(), Err(IdError(IdMistake::TooLarge)));
         let largest = format!("A.B@{}", u64::MAX);
         assert!(largest.parse::<Selector>().is_ok());
     }
@@ -237,7 +239,7 @@ mod tests {
     #[test]
     fn registration_wants_the_full_version() {
         for text in ["A.B", "A.B@1"] {
-            assert_eq!(text.parse::<ToolId>(), Err(IdError(Kind::NotInFull)));
+            assert_eq!(text.parse::<ToolId>(), Err(IdError(IdMistake::NotInFull)));
         }
         let id: ToolId = "A.B@1.2.3".parse().unwrap();
         assert_eq!(id.to_string(), "A.B@1.2.3");

@@ -2,7 +2,7 @@
 
 /// What a tool says of running it twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Policy {
+pub(crate) enum RepeatPolicy {
     /// Running it again changes nothing: no record is needed.
     Idempotent,
     /// A repeated call gets the first one's outcome; what came to nothing runs again.

@@ -30,17 +30,17 @@ pub(crate) type ParameterErrors = BTreeMap<String, String>;
 
 /// A schema and, once something is checked against it, its validator.
 pub(crate) struct Schema {
-    source: Source,
+    source: SchemaSource,
     /// Boxed: a tool that is never called should take little memory.
-    made: OnceLock<Box<Made>>,
+    made: OnceLock<Box<CompiledSchema>>,
 }
 
-enum Source {
+enum SchemaSource {
     Type(fn() -> Value),
     Given(Box<Value>),
 }
 
-struct Made {
+struct CompiledSchema {
     value: Value,
     /// Whether some number must be an integer; then `1.0` must reach the tool as `1`.
     has_integers: bool,
@@ -51,7 +51,7 @@ impl Schema {
     /// The schema that `make` derives from a type.
     pub(crate) fn of_type(make: fn() -> Value) -> Self {
         Self {
-            source: Source::Type(make),
+            source: SchemaSource::Type(make),
             made: OnceLock::new(),
         }
     }
@@ -59,7 +59,7 @@ impl Schema {
     /// A schema that is known only at run time.
     pub(crate) fn given(schema: Value) -> Self {
         Self {
-            source: Source::Given(Box::new(schema)),
+            source: SchemaSource::Given(Box::new(schema)),
             made: OnceLock::new(),
         }
     }
@@ -107,13 +107,13 @@ impl Schema {
         }
     }
 
-    fn made(&self) -> &Made {
+    fn made(&self) -> &CompiledSchema {
         self.made.get_or_init(|| {
             let value = match &self.source {
-                Source::Type(make) => make(),
-                Source::Given(value) => Value::clone(value),
+                SchemaSource::Type(make) => make(),
+                SchemaSource::Given(value) => Value::clone(value),
             };
-            Box::new(Made {
+            Box::new(CompiledSchema {
                 has_integers: walk::any_type(&value, "integer"),
                 validator: OnceLock::new(),
                 value,

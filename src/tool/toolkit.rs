@@ -34,36 +34,36 @@ use check::{mistakes_in, problem};
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 pub struct Toolkit {
-    entries: Vec<Entry>,
+    entries: Vec<ToolEntry>,
     /// For each entry, the next older version of the same tool.
     older: Vec<Option<usize>>,
     /// The newest version of each `Toolkit.Tool`.
     newest: HashMap<Arc<str>, usize>,
 }
 
-pub(crate) struct Entry {
+pub(crate) struct ToolEntry {
     pub(crate) id: ToolId,
     pub(crate) tool: Tool,
 }
 
 /// An entry, and the toolkit that it is in: a call outlives the request that it came with.
 #[derive(Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct SelectedTool {
     toolkit: Arc<Toolkit>,
     place: usize,
 }
 
-impl Deref for Chosen {
-    type Target = Entry;
+impl Deref for SelectedTool {
+    type Target = ToolEntry;
 
-    fn deref(&self) -> &Entry {
+    fn deref(&self) -> &ToolEntry {
         &self.toolkit.entries[self.place]
     }
 }
 
 /// Why a selector selects no tool.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NotFound {
+pub(crate) enum ToolNotFound {
     Tool {
         closest: Option<String>,
     },
@@ -135,21 +135,24 @@ impl Toolkit {
     /// The tools as `GET /tools` describes them, in the order in which they were given.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        let definition = |entry: &Entry| ToolDefinition::of(&entry.id, &entry.tool);
+        let definition = |entry: &ToolEntry| ToolDefinition::of(&entry.id, &entry.tool);
         self.entries.iter().map(definition).collect()
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[ToolEntry] {
         &self.entries
     }
 
     /// OXP 1.0, Tool Version Resolution.
-    pub(crate) fn resolve(self: &Arc<Self>, selector: &Selector) -> Result<Chosen, NotFound> {
+    pub(crate) fn resolve(
+        self: &Arc<Self>,
+        selector: &Selector,
+    ) -> Result<SelectedTool, ToolNotFound> {
         let Some(&newest) = self.newest.get(&selector.qualified) else {
             let closest = self.closest(&selector.qualified);
-            return Err(NotFound::Tool { closest });
+            return Err(ToolNotFound::Tool { closest });
         };
-        let chosen = |place| Chosen {
+        let chosen = |place| SelectedTool {
             toolkit: Arc::clone(self),
             place,
         };
@@ -164,7 +167,7 @@ impl Toolkit {
             let mut available: Vec<_> = versions.map(|it| version_at(it).clone()).collect();
             available.reverse();
             let version = version.clone();
-            NotFound::Version { version, available }
+            ToolNotFound::Version { version, available }
         })
     }
 
@@ -179,9 +182,9 @@ impl Toolkit {
     }
 
     /// The newest version of each tool, in the order in which they were given.
-    pub(crate) fn newest(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &ToolEntry> {
         let is_newest =
-            |place: usize, entry: &Entry| self.newest.get(entry.id.qualified()) == Some(&place);
+            |place: usize, entry: &ToolEntry| self.newest.get(entry.id.qualified()) == Some(&place);
         let entries = self.entries.iter().enumerate();
         entries
             .filter(move |(place, entry)| is_newest(*place, entry))
@@ -211,7 +214,7 @@ impl Toolkit {
                 self.newest.insert(id.shared(), place);
             }
         }
-        self.entries.push(Entry { id, tool });
+        self.entries.push(ToolEntry { id, tool });
         self.older.push(older);
     }
 }

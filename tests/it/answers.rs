@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lambda_tools::{Context, Failure, Server, Tool, Toolkit, testing::Function};
+use lambda_tools::{Context, Failure, Server, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ async fn beyond_its_range(_: Nothing) -> Result<Rated, Failure> {
     Ok(Rated { stars: 6 })
 }
 
-fn tools() -> Function {
+fn tools() -> LambdaFunction {
     let short = Duration::from_millis(50);
     let tools = [
         Tool::new("T.Panics@1.0.0", panics),
@@ -85,7 +85,7 @@ fn tools() -> Function {
     function(Toolkit::new(tools).unwrap())
 }
 
-async fn still_works(function: &Function) {
+async fn still_works(function: &LambdaFunction) {
     let input = json!({"bytes": 2, "of": "x"});
     assert_eq!(value(function, "T.Large", input).await, "xx");
 }
@@ -261,7 +261,7 @@ async fn a_route_of_the_owners_that_answers_too_much_is_an_error_of_its_own() {
         let much = axum::routing::get(|| async { "x".repeat(7_000_000) });
         router.route("/much", much)
     };
-    let function = function(Server::new(Toolkit::new([]).unwrap()).with(routes));
+    let function = function(Server::new(Toolkit::new([]).unwrap()).map_router(routes));
     let answer = function.answer(&event("GET", "/much", "")).await.unwrap();
     assert_eq!(answer.status, 500);
     assert_eq!(answer.body["message"], "The response cannot be sent");
@@ -270,7 +270,7 @@ async fn a_route_of_the_owners_that_answers_too_much_is_an_error_of_its_own() {
 #[tokio::test]
 async fn a_server_that_is_not_ready_says_so_and_runs_nothing() {
     let tool = Tool::new("T.Panics@1.0.0", panics);
-    let server = Server::new(Toolkit::new([tool]).unwrap()).ready_when(|| false);
+    let server = Server::new(Toolkit::new([tool]).unwrap()).healthy_when(|| false);
     let function = function(server);
     let health = function.answer(&event("GET", "/health", "")).await.unwrap();
     assert_eq!(health.status, 503);

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use lambda_tools::{Failure, Tool, Toolkit, testing::Function};
+use lambda_tools::{Failure, Tool, Toolkit, testing::LambdaFunction};
 use proptest::{collection, prelude::*, string::string_regex};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,10 +26,10 @@ async fn several(input: Several) -> Result<f64, Failure> {
 }
 
 /// One function for all cases, as one process on Lambda answers all calls.
-static FUNCTION: LazyLock<Function> = LazyLock::new(|| {
+static FUNCTION: LazyLock<LambdaFunction> = LazyLock::new(|| {
     let tool = Tool::new("T.Several@1.0.0", several).secret("S").user_id();
     let free = Tool::new("T.Free@1.0.0", several);
-    Function::new(Toolkit::new([tool, free]).unwrap())
+    LambdaFunction::new(Toolkit::new([tool, free]).unwrap())
 });
 
 fn json_value() -> impl Strategy<Value = Value> {

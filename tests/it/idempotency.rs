@@ -15,7 +15,7 @@ use std::{
 use lambda_tools::idempotency::DynamoDb;
 use lambda_tools::{
     Auth, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, secrets::Secrets,
-    testing::Function,
+    testing::LambdaFunction,
 };
 use serde_json::{Value, json};
 #[cfg(feature = "dynamodb")]
@@ -81,7 +81,7 @@ fn tools(effects: &Effects) -> Vec<Tool> {
 
 /// A function with its effects.
 struct Fixture {
-    function: Function,
+    function: LambdaFunction,
     effects: Effects,
 }
 
@@ -119,9 +119,9 @@ impl Fixture {
         let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
         let server = server.auth(Auth::api_key_ids(["A", "B"])).secrets(keys);
         // What comes in goes out: outcomes that are too large to keep.
-        let server = server.largest_request(usize::MAX);
+        let server = server.max_request_size(usize::MAX);
         Self {
-            function: Function::new(server.idempotency(idempotency.clone())),
+            function: LambdaFunction::new(server.idempotency(idempotency.clone())),
             effects: Arc::clone(effects),
         }
     }

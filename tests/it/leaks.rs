@@ -7,9 +7,9 @@ use std::{
 
 use lambda_tools::{
     Context, Failure, Secret, Server, Tool, Toolkit,
-    secrets::{Reading, SecretStore, Secrets},
+    secrets::{ReadFuture, SecretStore, Secrets},
     serve,
-    testing::Function,
+    testing::LambdaFunction,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -226,13 +226,13 @@ async fn assert_spans_unmarked(collector: &Collector) {
 struct Rotated(AtomicUsize);
 
 impl SecretStore for Rotated {
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         let read = self.0.fetch_add(1, Ordering::Relaxed);
         let one = move |_: &String| Ok(Some(Secret::from(format!("{MARK}-0123456789-{read}"))));
         Box::pin(async move { ids.iter().map(one).collect() })
     }
 
-    fn place(&self, _: &str) -> String {
+    fn location(&self, _: &str) -> String {
         String::new()
     }
 }
@@ -252,7 +252,7 @@ async fn a_rotated_secret_is_taken_out_as_well() {
 
     let tool = Tool::new("Careless.Show@1.0.0", show).secret("KEY");
     let secrets = Secrets::from_store(Rotated(AtomicUsize::default()));
-    let function = Function::new(Server::new(Toolkit::new([tool]).unwrap()).secrets(secrets));
+    let function = LambdaFunction::new(Server::new(Toolkit::new([tool]).unwrap()).secrets(secrets));
     let mut event = event("calculator/add.header-form");
     event["body"] = json!({"tool_id": "Careless.Show"}).to_string().into();
     let answer = function.answer(&event.to_string()).await.unwrap();

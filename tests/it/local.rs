@@ -14,7 +14,7 @@ use crate::support::{event, function};
 async fn the_router_is_a_tower_service_that_can_be_extended() {
     let with_about = |router: axum::Router| router.route("/about", get(|| async { "ours" }));
     let router = Server::new(Toolkit::new([]).unwrap())
-        .with(with_about)
+        .map_router(with_about)
         .into_router()
         .unwrap();
     for (path, status) in [("/about", StatusCode::OK), ("/tools", StatusCode::OK)] {
@@ -59,7 +59,7 @@ async fn routes_of_ones_own_see_the_event() {
         format!("{} {lambda}", kind.unwrap_or_default())
     }
     let routes = |router: axum::Router| router.route("/source", get(source));
-    let function = function(Server::new(Toolkit::new([]).unwrap()).with(routes));
+    let function = function(Server::new(Toolkit::new([]).unwrap()).map_router(routes));
     let answer = function.answer(&event("GET", "/source", "")).await.unwrap();
     assert_eq!(answer.body, "192.0.2.1 true");
 }

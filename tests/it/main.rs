@@ -6,8 +6,6 @@ mod answers;
 mod any_input;
 mod authentication;
 mod authoring;
-#[cfg(all(feature = "client", feature = "jwt", feature = "oauth"))]
-mod authorization;
 #[cfg(feature = "aws")]
 mod aws;
 #[cfg(feature = "client")]
@@ -20,6 +18,8 @@ mod local;
 #[cfg(feature = "managed-instances")]
 mod managed;
 mod night;
+#[cfg(all(feature = "client", feature = "jwt", feature = "oauth"))]
+mod oauth;
 mod profile;
 #[cfg(feature = "oauth")]
 mod question;

@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderMap, Method, Request},
 };
 use lambda_tools::{
-    Auth, Authorization, Failure, Server, Tool, Toolkit, authorization::Provider, secrets::Secrets,
+    Auth, Failure, OAuth, Server, Tool, Toolkit, oauth::Provider, secrets::Secrets,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -59,15 +59,15 @@ impl Local {
             .scope("offline")
             .parameter("audience", "mails");
         let secrets = [
-            ("TOOLS_AUTHORIZATION_KEY", KEY),
+            ("TOOLS_OAUTH_KEY", KEY),
             ("PARTNER", "key-of-a-partner"),
             ("GUEST", "key-of-a-guest"),
         ];
-        let authorization = Authorization::with([provider]).public_url("https://tools.example");
+        let authorization = OAuth::with([provider]).public_url("https://tools.example");
         let server = Server::new(Toolkit::new([tool]).unwrap())
             .auth(auth)
             .secrets(Secrets::fixed(secrets))
-            .authorization(authorization);
+            .oauth(authorization);
         Self(server.into_router().unwrap())
     }
 

@@ -2,13 +2,13 @@
 
 use lambda_tools::{
     Server,
-    testing::{Expected, Function},
+    testing::{ExpectedResponse, LambdaFunction},
 };
 use serde_json::{Value, json};
 
 /// A function that answers events.
-pub(crate) fn function(server: impl Into<Server>) -> Function {
-    Function::new(server)
+pub(crate) fn function(server: impl Into<Server>) -> LambdaFunction {
+    LambdaFunction::new(server)
 }
 
 /// An HTTP API event, payload format 2.0.
@@ -30,14 +30,14 @@ pub(crate) fn event(method: &str, path: &str, body: &str) -> String {
 }
 
 /// Calls a tool in OXP's header form.
-pub(crate) async fn call(function: &Function, tool: &str, input: Value) -> Expected {
+pub(crate) async fn call(function: &LambdaFunction, tool: &str, input: Value) -> ExpectedResponse {
     let body = json!({"tool_id": tool, "input": input}).to_string();
     let event = event("POST", "/tools/call", &body);
     function.answer(&event).await.expect("an HTTP event")
 }
 
 /// The `error` of a call whose tool failed.
-pub(crate) async fn failure(function: &Function, tool: &str, input: Value) -> Value {
+pub(crate) async fn failure(function: &LambdaFunction, tool: &str, input: Value) -> Value {
     let answer = call(function, tool, input).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.body["success"], false, "{answer:?}");
@@ -46,7 +46,7 @@ pub(crate) async fn failure(function: &Function, tool: &str, input: Value) -> Va
 }
 
 /// The `value` of a call that succeeded.
-pub(crate) async fn value(function: &Function, tool: &str, input: Value) -> Value {
+pub(crate) async fn value(function: &LambdaFunction, tool: &str, input: Value) -> Value {
     let answer = call(function, tool, input).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.body["success"], true, "{answer:?}");

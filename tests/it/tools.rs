@@ -99,7 +99,10 @@ pub(crate) fn tools() -> Vec<Tool> {
 
 pub(crate) fn server() -> Server {
     let server = Server::new(Toolkit::new(tools()).unwrap());
-    server.about("Toolbox", "The tools of the specifications.", "0.1.0")
+    server.info(
+        lambda_tools::ServerInfo::new("Toolbox", "0.1.0")
+            .description("The tools of the specifications."),
+    )
 }
 
 /// Not a test by itself: what other tests run as a process of its own.

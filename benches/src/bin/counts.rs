@@ -8,7 +8,7 @@ use std::{env, hint::black_box};
 use axum::{Router, body::Body};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt;
-use lambda_tools::{Failure, Server, Tool, Toolkit, testing::Function};
+use lambda_tools::{Failure, Server, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -53,7 +53,7 @@ async fn rounds(stage: &str, count: usize) {
         call("Calculator.Add1", json!(10)),
         call("Calculator.Recorded", json!(10)),
     );
-    let function = Function::new(toolkit());
+    let function = LambdaFunction::new(toolkit());
     let event = json!({
         "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
         "headers": {"content-type": "application/json", "oxp-version": "1.0"},

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use lambda_tools::{BuildError, Server, Tool, Toolkit};
+use lambda_tools::{BuildError, Server, ServerInfo, Tool, Toolkit};
 
 /// All tools of the toolbox.
 #[must_use]
@@ -33,10 +33,12 @@ pub fn tools(endpoints: Endpoints) -> Vec<Tool> {
 /// # Errors
 /// Mistakes in the definitions of tools.
 pub fn server(tools: Vec<Tool>) -> Result<Server, BuildError> {
-    let about = "The five tools of the specifications: a calculator, a doorbell, the time, Gmail \
-                 and Twilio's text messages.";
+    let info = ServerInfo::new("Toolbox", env!("CARGO_PKG_VERSION")).description(
+        "The five tools of the specifications: a calculator, a doorbell, the time, Gmail \
+                 and Twilio's text messages.",
+    );
     let server = Server::new(Toolkit::new(tools)?);
-    Ok(server.about("Toolbox", about, env!("CARGO_PKG_VERSION")))
+    Ok(server.info(info))
 }
 
 /// Where the APIs of others are. Tests point them at servers of their own.

@@ -9,30 +9,30 @@ use crate::tool::requirement::null_is_default;
 /// An OpenTool document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct OpenTool {
+pub struct OpenToolDocument {
     /// The version of the format.
     pub opentool: String,
     /// What the server says of itself.
-    pub info: Info,
+    pub info: DocumentInfo,
     /// Where it is, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerUrl>,
     /// What there is to call.
     #[serde(default, deserialize_with = "null_is_default")]
-    pub functions: Vec<Function>,
+    pub functions: Vec<FunctionModel>,
     /// Schemas that others refer to, by name.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "IndexMap::is_empty"
     )]
-    pub schemas: IndexMap<String, Schema>,
+    pub schemas: IndexMap<String, ValueSchema>,
 }
 
 /// What a server says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Info {
+pub struct DocumentInfo {
     /// Its name.
     pub title: String,
     /// What it is for.
@@ -56,7 +56,7 @@ pub struct ServerUrl {
 /// Something to call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Function {
+pub struct FunctionModel {
     /// Its name, by which it is called.
     pub name: String,
     /// What it does.
@@ -67,7 +67,7 @@ pub struct Function {
     pub parameters: Vec<Parameter>,
     /// What it gives.
     #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
-    pub returns: Option<Return>,
+    pub returns: Option<ReturnValue>,
 }
 
 /// What a function takes.
@@ -80,7 +80,7 @@ pub struct Parameter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What it looks like.
-    pub schema: Schema,
+    pub schema: ValueSchema,
     /// Whether a call must have it.
     #[serde(default, deserialize_with = "null_is_default")]
     pub required: bool,
@@ -89,20 +89,20 @@ pub struct Parameter {
 /// What a function gives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Return {
+pub struct ReturnValue {
     /// Its name.
     pub name: String,
     /// What it means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What it looks like.
-    pub schema: Schema,
+    pub schema: ValueSchema,
 }
 
 /// What a value looks like.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Schema {
+pub struct ValueSchema {
     /// `boolean`, `integer`, `number`, `string`, `array` or `object`; empty beside a reference.
     #[serde(
         rename = "type",
@@ -120,10 +120,10 @@ pub struct Schema {
         deserialize_with = "null_is_default",
         skip_serializing_if = "IndexMap::is_empty"
     )]
-    pub properties: IndexMap<String, Schema>,
+    pub properties: IndexMap<String, ValueSchema>,
     /// What stands in an array.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub items: Option<Box<Schema>>,
+    pub items: Option<Box<ValueSchema>>,
     /// The values there are.
     #[serde(
         rename = "enum",

@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::client;
+use crate::client::ClientError;
 
 /// What can go wrong with a request: the text's five exceptions, with their codes, messages and
 /// JSON form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum OpenToolError {
     /// There is no response, or no result in it.
     ResponseNull {
         /// The HTTP status.
@@ -37,7 +37,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl OpenToolError {
     /// The error's code, where it has one.
     #[must_use]
     pub fn code(&self) -> Option<i64> {
@@ -75,19 +75,19 @@ impl Error {
         Self::Call { code, message }
     }
 
-    pub(super) fn of(error: client::Error) -> Self {
+    pub(super) fn of(error: ClientError) -> Self {
         match error {
-            client::Error::Unauthorized { .. } => Self::Unauthorized,
-            client::Error::Unreachable(cause) => Self::NoAccess { cause: Some(cause) },
+            ClientError::Unauthorized { .. } => Self::Unauthorized,
+            ClientError::Unreachable(cause) => Self::NoAccess { cause: Some(cause) },
             other => Self::call(None, other.to_string()),
         }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for OpenToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.message())
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for OpenToolError {}

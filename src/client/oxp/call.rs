@@ -10,7 +10,7 @@ use crate::Secret;
 /// How calls are written: all three say the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Dialect {
+pub enum CallFormat {
     /// OXP 1.0, header form: `OXP-Version: 1.0`, bodies bare.
     #[default]
     Header,
@@ -23,17 +23,17 @@ pub enum Dialect {
 /// A call of a tool.
 ///
 /// ```
-/// use lambda_tools::client::oxp::Call;
+/// use lambda_tools::client::oxp::CallRequest;
 /// use serde_json::json;
 ///
-/// let call = Call::new("Gmail.GetEmails@1.2.0")
+/// let call = CallRequest::new("Gmail.GetEmails@1.2.0")
 ///     .input(json!({"query": "is:unread"}))
 ///     .user_id("user-1")
 ///     .token("google", "ya29.token");
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Call {
+pub struct CallRequest {
     tool_id: String,
     call_id: Option<String>,
     trace_id: Option<String>,
@@ -43,7 +43,7 @@ pub struct Call {
     secrets: BTreeMap<String, Secret>,
 }
 
-impl Call {
+impl CallRequest {
     /// A call of `Toolkit.Tool`, `Toolkit.Tool@1` or `Toolkit.Tool@1.0.0`, with an empty input.
     pub fn new(tool_id: impl Into<String>) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Call {
         given.unwrap_or_else(|| Uuid::new_v4().to_string())
     }
 
-    pub(super) fn written(&self, call_id: &str, dialect: Dialect) -> Vec<u8> {
+    pub(super) fn written(&self, call_id: &str, dialect: CallFormat) -> Vec<u8> {
         let mut request = json!({
             "tool_id": self.tool_id,
             "call_id": call_id,
@@ -113,9 +113,9 @@ impl Call {
             request["context"] = Value::Object(context);
         }
         let body = match dialect {
-            Dialect::Header => request,
-            Dialect::Schema => json!({"$schema": "urn:oxp:1.0", "request": request}),
-            Dialect::Otc => json!({"$schema": "otc://1.0", "request": request}),
+            CallFormat::Header => request,
+            CallFormat::Schema => json!({"$schema": "urn:oxp:1.0", "request": request}),
+            CallFormat::Otc => json!({"$schema": "otc://1.0", "request": request}),
         };
         body.to_string().into_bytes()
     }

@@ -3,16 +3,16 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Requirements, ToolDefinition, client::Error};
+use crate::{Requirements, ToolDefinition, client::ClientError};
 
 #[derive(Deserialize)]
-struct List {
-    items: Option<Vec<Definition>>,
-    tools: Option<Vec<Definition>>,
+struct ToolListBody {
+    items: Option<Vec<ListedTool>>,
+    tools: Option<Vec<ListedTool>>,
 }
 
 #[derive(Deserialize)]
-struct Definition {
+struct ListedTool {
     id: String,
     name: String,
     description: String,
@@ -26,9 +26,9 @@ struct Definition {
 }
 
 /// OXP's `items` or OTC's `tools`; a server that sends both says the same in both.
-pub(super) fn tools_in(body: Value) -> Result<Vec<ToolDefinition>, Error> {
-    let unreadable = |text: String| Error::Unreadable(text);
-    let list: List = serde_json::from_value(body)
+pub(super) fn tools_in(body: Value) -> Result<Vec<ToolDefinition>, ClientError> {
+    let unreadable = |text: String| ClientError::Unreadable(text);
+    let list: ToolListBody = serde_json::from_value(body)
         .map_err(|error| unreadable(format!("it is no list of tools: {error}")))?;
     let definitions = list.items.or(list.tools);
     let definitions =
@@ -36,8 +36,8 @@ pub(super) fn tools_in(body: Value) -> Result<Vec<ToolDefinition>, Error> {
     Ok(definitions.into_iter().map(ToolDefinition::from).collect())
 }
 
-impl From<Definition> for ToolDefinition {
-    fn from(definition: Definition) -> Self {
+impl From<ListedTool> for ToolDefinition {
+    fn from(definition: ListedTool) -> Self {
         Self {
             id: definition.id,
             name: definition.name,

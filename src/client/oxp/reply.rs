@@ -1,17 +1,18 @@
 //! What a server says about a call, whichever dialect it speaks.
 
+use crate::payload::JsonObject;
 use std::{collections::BTreeMap, time::Duration};
 
 use http::HeaderName;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Challenge, status_error};
+use super::{AuthorizationChallenge, status_error};
 use crate::{
     client::{
-        Error,
-        http::{Received, decoded},
-        retry::Advice,
+        ClientError,
+        http::{ReceivedResponse, decoded},
+        retry::RetryAdvice,
     },
     tool::requirement::null_is_default,
 };
@@ -21,7 +22,7 @@ const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 /// What a server says about a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Reply {
+pub struct CallReply {
     /// The id of the call, as the server has it.
     pub call_id: String,
     /// How long the tool took, where the server says so.
@@ -31,17 +32,17 @@ pub struct Reply {
     /// How many attempts it took.
     pub attempts: u32,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
 }
 
 /// What came of a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum CallOutcome {
     /// The tool's value; `null` for a tool that gives nothing.
     Value(Value),
     /// The tool failed.
-    Failed(Failed),
+    ToolError(ToolError),
     /// The input is wrong (422): what is wrong, by parameter.
     InvalidInput {
         /// For the user and the model.
@@ -50,15 +51,15 @@ pub enum Outcome {
         parameter_errors: BTreeMap<String, String>,
     },
     /// The tool needs more than the call brings.
-    Missing(Missing),
+    MissingRequirements(MissingRequirements),
     /// The call was not run for another reason (400).
-    Refused(Refused),
+    ServerError(ServerError),
 }
 
 /// A tool's failure: OXP 1.0, Tool Error.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Failed {
+pub struct ToolError {
     /// For the user and the model.
     pub message: String,
     /// For logs.
@@ -74,13 +75,13 @@ pub struct Failed {
 /// What a call has to bring: OXP 1.0, `missing_requirements`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Missing {
+pub struct MissingRequirements {
     /// For the user and the model.
     pub message: String,
     /// For logs.
     pub developer_message: Option<String>,
     /// What the user has to allow first; see [`Client::wait_for`](super::Client::wait_for).
-    pub challenges: Vec<Challenge>,
+    pub challenges: Vec<AuthorizationChallenge>,
     /// Whether the user's id is missing.
     pub user_id: bool,
     /// The ids of the secrets that are missing.
@@ -90,14 +91,14 @@ pub struct Missing {
 /// Why a call was not run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Refused {
+pub struct ServerError {
     /// For the user and the model.
     pub message: String,
     /// For logs.
     pub developer_message: Option<String>,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// The value, if there is one.
     #[must_use]
     pub fn value(self) -> Option<Value> {
@@ -113,7 +114,7 @@ impl Outcome {
     pub fn message(&self) -> String {
         match self {
             Self::Value(_) => "the tool gave a value".to_owned(),
-            Self::Failed(failed) => match &failed.additional_prompt_content {
+            Self::ToolError(failed) => match &failed.additional_prompt_content {
                 Some(prompt) => format!("{} ({prompt})", failed.message),
                 None => failed.message.clone(),
             },
@@ -125,16 +126,14 @@ impl Outcome {
                 let errors: Vec<_> = parameter_errors.iter().map(one).collect();
                 format!("{message} ({})", errors.join("; "))
             }
-            Self::Missing(missing) => missing.message.clone(),
-            Self::Refused(refused) => refused.message.clone(),
+            Self::MissingRequirements(missing) => missing.message.clone(),
+            Self::ServerError(refused) => refused.message.clone(),
         }
     }
 }
 
-type Object = Map<String, Value>;
-
-impl Reply {
-    pub(super) fn of(received: &Received, call_id: &str) -> Result<Self, Error> {
+impl CallReply {
+    pub(super) fn of(received: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
         let outcome = match received.status.as_u16() {
             200 => return Self::of_answer(received, call_id),
             422 => invalid(received)?,
@@ -150,7 +149,7 @@ impl Reply {
         })
     }
 
-    fn of_answer(received: &Received, call_id: &str) -> Result<Self, Error> {
+    fn of_answer(received: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
         let mut body = object(received.json()?)?;
         // An envelope around it in two of the dialects.
         let mut answer = match body.swap_remove("result") {
@@ -164,12 +163,12 @@ impl Reply {
         let error = answer.swap_remove("error");
         let outcome = match (answer.get("success"), error) {
             (Some(Value::Bool(true)), None | Some(Value::Null)) => {
-                Outcome::Value(answer.swap_remove("value").unwrap_or_default())
+                CallOutcome::Value(answer.swap_remove("value").unwrap_or_default())
             }
             (Some(Value::Bool(false)), Some(Value::Object(error))) => failed(error)?,
             _ => {
                 let text = "it has neither a success nor an error";
-                return Err(Error::Unreadable(text.into()));
+                return Err(ClientError::Unreadable(text.into()));
             }
         };
         Ok(Self {
@@ -182,50 +181,52 @@ impl Reply {
     }
 
     /// What the answer itself says about asking again.
-    pub(super) fn advice(&self) -> Option<Advice> {
+    pub(super) fn advice(&self) -> Option<RetryAdvice> {
         match &self.outcome {
-            Outcome::Failed(failed) if failed.can_retry => Some(Advice::Again(failed.retry_after)),
-            Outcome::Refused(_) | Outcome::Missing(_) => None,
-            _ => Some(Advice::Done),
+            CallOutcome::ToolError(failed) if failed.can_retry => {
+                Some(RetryAdvice::Again(failed.retry_after))
+            }
+            CallOutcome::ServerError(_) | CallOutcome::MissingRequirements(_) => None,
+            _ => Some(RetryAdvice::Done),
         }
     }
 }
 
-fn object(value: Value) -> Result<Object, Error> {
+fn object(value: Value) -> Result<JsonObject, ClientError> {
     match value {
         Value::Object(object) => Ok(object),
-        _ => Err(Error::Unreadable("it is no JSON object".into())),
+        _ => Err(ClientError::Unreadable("it is no JSON object".into())),
     }
 }
 
 #[derive(Deserialize)]
-struct ToolError {
+struct ToolFailureBody {
     message: String,
     developer_message: Option<String>,
     can_retry: Option<bool>,
     additional_prompt_content: Option<String>,
     retry_after_ms: Option<f64>,
-    missing_requirements: Option<MissingRequirements>,
+    missing_requirements: Option<MissingBody>,
 }
 
 #[derive(Deserialize)]
-struct ServerError {
+struct RejectionBody {
     message: String,
     developer_message: Option<String>,
-    missing_requirements: Option<MissingRequirements>,
+    missing_requirements: Option<MissingBody>,
 }
 
 #[derive(Deserialize)]
-struct ValidationError {
+struct ValidationBody {
     message: String,
     #[serde(default, deserialize_with = "null_is_default")]
     parameter_errors: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
-struct MissingRequirements {
+struct MissingBody {
     #[serde(default, deserialize_with = "null_is_default")]
-    authorization: Vec<Challenge>,
+    authorization: Vec<AuthorizationChallenge>,
     #[serde(default, deserialize_with = "null_is_default")]
     user_id: bool,
     #[serde(default, deserialize_with = "null_is_default")]
@@ -237,9 +238,9 @@ struct MissingSecret {
     id: String,
 }
 
-impl MissingRequirements {
-    fn said(self, message: String, developer_message: Option<String>) -> Missing {
-        Missing {
+impl MissingBody {
+    fn said(self, message: String, developer_message: Option<String>) -> MissingRequirements {
+        MissingRequirements {
             message,
             developer_message,
             challenges: self.authorization,
@@ -249,12 +250,12 @@ impl MissingRequirements {
     }
 }
 
-fn failed(error: Object) -> Result<Outcome, Error> {
-    let error: ToolError = decoded(Value::Object(error))?;
+fn failed(error: JsonObject) -> Result<CallOutcome, ClientError> {
+    let error: ToolFailureBody = decoded(Value::Object(error))?;
     // Some servers report here what the specification reports in a 400.
     if let Some(missing) = error.missing_requirements {
         let missing = missing.said(error.message, error.developer_message);
-        return Ok(Outcome::Missing(missing));
+        return Ok(CallOutcome::MissingRequirements(missing));
     }
     let too_long = |ms: f64| {
         if ms > 0.0 {
@@ -267,7 +268,7 @@ fn failed(error: Object) -> Result<Outcome, Error> {
         let time = Duration::try_from_secs_f64(ms / 1000.0);
         time.unwrap_or_else(|_| too_long(ms))
     });
-    Ok(Outcome::Failed(Failed {
+    Ok(CallOutcome::ToolError(ToolError {
         message: error.message,
         developer_message: error.developer_message,
         can_retry: error.can_retry.unwrap_or(false),
@@ -276,25 +277,27 @@ fn failed(error: Object) -> Result<Outcome, Error> {
     }))
 }
 
-fn refused(received: &Received) -> Result<Outcome, Error> {
+fn refused(received: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
     // Something in between may answer in words of its own.
-    let Ok(error) = received.decoded::<ServerError>() else {
+    let Ok(error) = received.decoded::<RejectionBody>() else {
         return Err(status_error(received));
     };
     Ok(match error.missing_requirements {
-        Some(missing) => Outcome::Missing(missing.said(error.message, error.developer_message)),
-        None => Outcome::Refused(Refused {
+        Some(missing) => {
+            CallOutcome::MissingRequirements(missing.said(error.message, error.developer_message))
+        }
+        None => CallOutcome::ServerError(ServerError {
             message: error.message,
             developer_message: error.developer_message,
         }),
     })
 }
 
-fn invalid(received: &Received) -> Result<Outcome, Error> {
-    let Ok(error) = received.decoded::<ValidationError>() else {
+fn invalid(received: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
+    let Ok(error) = received.decoded::<ValidationBody>() else {
         return Err(status_error(received));
     };
-    Ok(Outcome::InvalidInput {
+    Ok(CallOutcome::InvalidInput {
         message: error.message,
         parameter_errors: error.parameter_errors,
     })

@@ -42,9 +42,9 @@ const RESERVED: [&str; 7] = [
 ];
 
 /// Writes lines, and the fields of spans as they will stand in them.
-pub(super) struct Json;
+pub(super) struct JsonFormatter;
 
-impl<S> FormatEvent<S, Json> for Json
+impl<S> FormatEvent<S, JsonFormatter> for JsonFormatter
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
@@ -66,7 +66,7 @@ where
         } else {
             &RESERVED
         };
-        let mut fields = Fields {
+        let mut fields = FieldWriter {
             line: &mut line,
             reserved,
             redacts: target != LINES,
@@ -84,7 +84,7 @@ where
 
 /// The fields of our innermost span beside those of the event, and the innermost span of the
 /// tool's own, if there is one.
-fn of_spans<S>(context: &FmtContext<'_, S, Json>, line: &mut Vec<u8>)
+fn of_spans<S>(context: &FmtContext<'_, S, JsonFormatter>, line: &mut Vec<u8>)
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
@@ -107,18 +107,18 @@ where
 /// A span's fields, each with a comma before it.
 fn fields_of<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> String {
     let extensions = span.extensions();
-    let fields = extensions.get::<FormattedFields<Json>>();
+    let fields = extensions.get::<FormattedFields<JsonFormatter>>();
     fields.map_or_else(String::new, |fields| fields.fields.clone())
 }
 
-impl<'writer> FormatFields<'writer> for Json {
+impl<'writer> FormatFields<'writer> for JsonFormatter {
     fn format_fields<R: RecordFields>(
         &self,
         mut writer: Writer<'writer>,
         fields: R,
     ) -> fmt::Result {
         let mut text = Vec::with_capacity(128);
-        fields.record(&mut Fields {
+        fields.record(&mut FieldWriter {
             line: &mut text,
             reserved: &["name"],
             redacts: true,
@@ -148,7 +148,7 @@ impl<'writer> FormatFields<'writer> for Json {
 }
 
 /// Writes fields, each with a comma before it.
-struct Fields<'a> {
+struct FieldWriter<'a> {
     line: &'a mut Vec<u8>,
     reserved: &'static [&'static str],
     /// Whether there may be secrets in them, because a tool has logged what it was given.
@@ -157,7 +157,7 @@ struct Fields<'a> {
     names_request: bool,
 }
 
-impl Fields<'_> {
+impl FieldWriter<'_> {
     fn put(&mut self, field: &Field, value: impl Serialize) {
         self.line.push(b',');
         let name = field.name();
@@ -186,7 +186,7 @@ fn put(line: &mut Vec<u8>, value: impl Serialize) {
     let _ = serde_json::to_writer(line, &value);
 }
 
-impl Visit for Fields<'_> {
+impl Visit for FieldWriter<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.put_number(field, value);
     }
@@ -226,8 +226,8 @@ mod tests {
     fn printed(log: impl FnOnce()) -> Vec<Value> {
         let lines = Lines::default();
         let layer = tracing_subscriber::fmt::layer()
-            .fmt_fields(Json)
-            .event_format(Json)
+            .fmt_fields(JsonFormatter)
+            .event_format(JsonFormatter)
             .with_writer(lines.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
         let line = |line: &str| {

@@ -14,19 +14,19 @@ use tracing_subscriber::{
 use crate::observe::confidential::without_secrets;
 
 /// Writes fields as `tracing-subscriber` does, after a look at each.
-pub(super) struct Text;
+pub(super) struct TextFormatter;
 
-impl<'writer> FormatFields<'writer> for Text {
+impl<'writer> FormatFields<'writer> for TextFormatter {
     fn format_fields<R: RecordFields>(&self, writer: Writer<'writer>, fields: R) -> fmt::Result {
-        let mut redacting = Redacting(DefaultVisitor::new(writer, true));
+        let mut redacting = RedactingWriter(DefaultVisitor::new(writer, true));
         fields.record(&mut redacting);
         redacting.0.finish()
     }
 }
 
-struct Redacting<'writer>(DefaultVisitor<'writer>);
+struct RedactingWriter<'writer>(DefaultVisitor<'writer>);
 
-impl Visit for Redacting<'_> {
+impl Visit for RedactingWriter<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         let redacted = without_secrets(value);
         self.0

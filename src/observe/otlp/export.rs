@@ -23,7 +23,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::ended::{Ended, Kept, Waiting};
+use super::queue::{QueuedSpans, SpanQueue, SpansInFlight};
 use crate::{Error, observe::spans};
 
 /// How long a collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise. Callers wait
@@ -31,16 +31,16 @@ use crate::{Error, observe::spans};
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where spans go.
-pub(super) struct Exporting {
+pub(super) struct SpanExport {
     tracer: Tracer,
-    ended: Ended,
+    ended: SpanQueue,
     /// Asked by one at a time.
     exporter: tokio::sync::Mutex<SpanExporter>,
     timeout: Duration,
     _provider: SdkTracerProvider,
 }
 
-impl Exporting {
+impl SpanExport {
     /// As OpenTelemetry's variables say: nothing, unless they name a collector.
     pub(super) fn from_environment() -> Result<Option<Self>, Error> {
         let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
@@ -80,7 +80,7 @@ impl Exporting {
             .build()?;
         let resource = resource();
         exporter.set_resource(&resource);
-        let ended = Ended::default();
+        let ended = SpanQueue::default();
         let provider = SdkTracerProvider::builder()
             .with_span_processor(ended.clone())
             .with_resource(resource)
@@ -146,7 +146,7 @@ impl Exporting {
     }
 }
 
-impl Exporting {
+impl SpanExport {
     async fn send(&self) -> OTelSdkResult {
         let exporter = self.exporter.lock().await;
         let waiting = self.ended.take();
@@ -155,9 +155,9 @@ impl Exporting {
         }
         let spans = waiting.spans.clone();
         // Also if the time is over first: those of other calls are among them.
-        let mut kept = Kept(&self.ended, waiting);
+        let mut kept = SpansInFlight(&self.ended, waiting);
         exporter.export(spans).await?;
-        kept.1 = Waiting::default();
+        kept.1 = QueuedSpans::default();
         Ok(())
     }
 }

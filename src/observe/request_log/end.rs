@@ -6,7 +6,7 @@ use super::{LINES, RequestLog};
 use crate::{
     Failure,
     observe::{
-        metrics::{Counted, End},
+        metrics::{RequestEnd, RequestMetrics},
         spans,
     },
     text::{self, clipped},
@@ -65,7 +65,7 @@ impl RequestLog {
     }
 
     /// A call whose tool ran, now or before.
-    pub(crate) fn answered(&mut self, answered: &Answered<'_>) {
+    pub(crate) fn answered(&mut self, answered: &CallSummary<'_>) {
         let line = self.written();
         let took = line.took();
         let call_id = line.trail.call_id.as_deref();
@@ -82,7 +82,7 @@ impl RequestLog {
                     tool_ms = tool_ms,
                     replayed = replayed,
                 );
-                End::Success
+                RequestEnd::Success
             }
             Some(failure) => {
                 let why = failure.parts().developer_message.as_deref();
@@ -99,7 +99,7 @@ impl RequestLog {
                     can_retry = failure.parts().can_retry,
                     developer_message = &*clipped(why, LONGEST_MESSAGE),
                 );
-                End::Failure
+                RequestEnd::Failure
             }
         };
         line.ended(
@@ -107,7 +107,14 @@ impl RequestLog {
                 .failure
                 .map(|failure| failure.parts().reason.as_str()),
         );
-        line.count(if answered.is_replay { End::Replay } else { end }, took);
+        line.count(
+            if answered.is_replay {
+                RequestEnd::Replay
+            } else {
+                end
+            },
+            took,
+        );
     }
 
     /// A request that reached no tool, and the parameters that are wrong.
@@ -130,7 +137,7 @@ impl RequestLog {
         );
         let parameters = errors.map_or(0, ParameterErrors::len);
         line.ended(Some(reason.as_str()));
-        line.count(End::Rejection { reason, parameters }, took);
+        line.count(RequestEnd::Rejection { reason, parameters }, took);
     }
 
     fn why(&self, detail: &str, errors: Option<&ParameterErrors>) -> String {
@@ -161,18 +168,18 @@ impl RequestLog {
         }
     }
 
-    fn count(&self, end: End, took: Duration) {
+    fn count(&self, end: RequestEnd, took: Duration) {
         let metrics = self.observer.metrics.as_ref();
         let Some(metrics) = metrics.filter(|_| self.trail.span.is_some()) else {
             return;
         };
-        let counted = Counted {
+        let counted = RequestMetrics {
             tool: self.trail.tool.as_ref().map(|tool| &tool.id),
             end,
             took,
             cache: self.trail.cache,
         };
-        metrics.count(&counted, self.observer.guard.now());
+        metrics.count(&counted, self.observer.credential_clock.now());
     }
 }
 
@@ -192,12 +199,12 @@ impl Drop for RequestLog {
             developer_message = "The request was dropped before it was answered.",
         );
         line.ended(Some("abandoned"));
-        line.count(End::Abandoned, took);
+        line.count(RequestEnd::Abandoned, took);
     }
 }
 
 /// What came of a call whose tool ran.
-pub(crate) struct Answered<'a> {
+pub(crate) struct CallSummary<'a> {
     /// How long the tool ran for this call; none if it did not.
     pub(crate) duration: Option<Duration>,
     pub(crate) failure: Option<&'a Failure>,

@@ -12,13 +12,13 @@ use http::{
     },
 };
 
-use crate::authorization::{Question, Told};
+use crate::oauth::{CallbackPage, ConsentPage};
 
 /// The name of the form's field.
 pub(super) const FIELD: &str = "form";
 
 /// What happened.
-pub(super) fn page(told: Told) -> Response {
+pub(super) fn page(told: CallbackPage) -> Response {
     let (status, title, text) = words_of(told);
     let mut response = html(title, &format!("<p>{text}</p>\n"), "'none'");
     *response.status_mut() = status;
@@ -28,9 +28,9 @@ pub(super) fn page(told: Told) -> Response {
 }
 
 /// Who asks for what, and a button.
-pub(super) fn question(asked: &Question, cookie: &str) -> Response {
+pub(super) fn consent(asked: &ConsentPage, cookie: &str) -> Response {
     let Ok(cookie) = HeaderValue::try_from(cookie) else {
-        return page(Told::Failed);
+        return page(CallbackPage::Failed);
     };
     let provider = escaped(&asked.provider);
     let title = format!("Allow the use of your account at {provider}?");
@@ -50,7 +50,7 @@ pub(super) fn question(asked: &Question, cookie: &str) -> Response {
     response
 }
 
-fn content_of(asked: &Question, provider: &str) -> String {
+fn content_of(asked: &ConsentPage, provider: &str) -> String {
     let who = match asked.caller.as_str() {
         "" => "Somebody who did not have to say who they are".to_owned(),
         name => format!("<strong><bdi>{}</bdi></strong>", escaped(name)),
@@ -115,46 +115,46 @@ fn escaped(text: &str) -> String {
     all
 }
 
-fn words_of(told: Told) -> (StatusCode, &'static str, &'static str) {
+fn words_of(told: CallbackPage) -> (StatusCode, &'static str, &'static str) {
     match told {
-        Told::Completed => (
+        CallbackPage::Completed => (
             StatusCode::OK,
             "Done",
             "Access is allowed. You can close this window.",
         ),
-        Told::NotAllowed => (
+        CallbackPage::NotAllowed => (
             StatusCode::OK,
             "Not allowed",
             "You have not allowed access, and nothing was changed. You can close this window.",
         ),
-        Told::TooLittle => (
+        CallbackPage::TooLittle => (
             StatusCode::OK,
             "Not everything was allowed",
             "The tool needs everything that was asked for. Go back to where you found the link, \
              ask again, and allow all of it.",
         ),
-        Told::Expired => (
+        CallbackPage::Expired => (
             StatusCode::NOT_FOUND,
             "This link has expired",
             "Go back to where you found it and ask again.",
         ),
-        Told::OtherBrowser => (
+        CallbackPage::OtherBrowser => (
             StatusCode::BAD_REQUEST,
             "This page does not belong to this browser",
             "It was opened in another browser, or too late. Go back to where you found the link \
              and follow it again.",
         ),
-        Told::InUse => (
+        CallbackPage::InUse => (
             StatusCode::CONFLICT,
             "This link is being used",
             "It works once. You can close this window.",
         ),
-        Told::Failed => (
+        CallbackPage::Failed => (
             StatusCode::OK,
             "It did not work",
             "Access was not given. Go back to where you found the link and ask again.",
         ),
-        Told::Unavailable => (
+        CallbackPage::Unavailable => (
             StatusCode::SERVICE_UNAVAILABLE,
             "Not available at the moment",
             "Go back to where you found the link and follow it again in a moment.",

@@ -13,54 +13,53 @@ use serde_json::{Map, Value, json};
 
 use super::schema;
 use crate::{
-    ToolDefinition, Toolkit,
+    ServerInfo, ToolDefinition, Toolkit,
     payload::{LARGEST_PAYLOAD, size_as_sent},
-    protocol::About,
     tool::{definition::name_of, toolkit::closest_of},
 };
 
 /// The document, and the tools by their functions' names.
-pub(crate) struct Document {
-    pub(super) about: About,
+pub(crate) struct FunctionCatalogue {
+    pub(super) info: ServerInfo,
     written: OnceLock<Result<Bytes, String>>,
     names: OnceLock<HashMap<String, Arc<str>>>,
 }
 
 /// OpenTool, the document.
 #[derive(Serialize)]
-struct OpenTool<'a> {
+struct DocumentBody<'a> {
     opentool: &'static str,
-    info: &'a About,
-    functions: Vec<Function>,
+    info: &'a ServerInfo,
+    functions: Vec<DocumentFunction>,
 }
 
 #[derive(Serialize)]
-struct Function {
+struct DocumentFunction {
     name: String,
     description: String,
     parameters: Vec<Value>,
     #[serde(rename = "return")]
-    returns: Return,
+    returns: DocumentReturn,
 }
 
 #[derive(Serialize)]
-struct Return {
+struct DocumentReturn {
     name: &'static str,
     description: String,
     schema: Map<String, Value>,
 }
 
-impl Document {
-    pub(crate) fn new(about: About) -> Self {
+impl FunctionCatalogue {
+    pub(crate) fn new(info: ServerInfo) -> Self {
         Self {
-            about,
+            info,
             written: OnceLock::new(),
             names: OnceLock::new(),
         }
     }
 
     pub(super) fn get(&self, toolkit: &Toolkit) -> Result<&Bytes, &str> {
-        let written = self.written.get_or_init(|| write(&self.about, toolkit));
+        let written = self.written.get_or_init(|| write(&self.info, toolkit));
         written.as_ref().map_err(String::as_str)
     }
 
@@ -77,7 +76,7 @@ impl Document {
     /// Made by the first call that needs it: a cold start must not grow with the number of tools.
     fn names(&self, toolkit: &Toolkit) -> &HashMap<String, Arc<str>> {
         self.names.get_or_init(|| {
-            let named = |entry: &crate::tool::toolkit::Entry| {
+            let named = |entry: &crate::tool::toolkit::ToolEntry| {
                 (name_of(&entry.id, &entry.tool), entry.id.shared())
             };
             toolkit.newest().map(named).collect()
@@ -85,7 +84,7 @@ impl Document {
     }
 }
 
-fn write(about: &About, toolkit: &Toolkit) -> Result<Bytes, String> {
+fn write(info: &ServerInfo, toolkit: &Toolkit) -> Result<Bytes, String> {
     let functions: Vec<_> = toolkit
         .newest()
         .map(|entry| function_of(ToolDefinition::of(&entry.id, &entry.tool)))
@@ -93,9 +92,9 @@ fn write(about: &About, toolkit: &Toolkit) -> Result<Bytes, String> {
     if functions.is_empty() {
         return Ok(Bytes::from_static(b"{}"));
     }
-    let document = OpenTool {
+    let document = DocumentBody {
         opentool: "1.0.0",
-        info: about,
+        info,
         functions,
     };
     let body = serde_json::to_vec(&document).map_err(|error| error.to_string())?;
@@ -108,22 +107,22 @@ fn write(about: &About, toolkit: &Toolkit) -> Result<Bytes, String> {
     Ok(body.into())
 }
 
-fn function_of(definition: ToolDefinition) -> Function {
+fn function_of(definition: ToolDefinition) -> DocumentFunction {
     let mut input = definition.input_schema;
     // The definition has said what the input's own description would.
     if let Some(input) = input.as_object_mut() {
         input.insert("description".into(), definition.description.into());
     }
     let mut input = schema::reduced(input);
-    Function {
+    DocumentFunction {
         name: definition.name,
         description: schema::take_description(&mut input),
         parameters: schema::parameters(input),
-        returns: Return::of(definition.output_schema),
+        returns: DocumentReturn::of(definition.output_schema),
     }
 }
 
-impl Return {
+impl DocumentReturn {
     /// Describes `result`, which is an object whatever the tool gives.
     fn of(output: Value) -> Self {
         if output.is_null() {

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 use crate::{
-    call::rejection::{Missing, Rejection},
+    call::rejection::{Rejection, UnmetRequirements},
     protocol::wording::{self, CANNOT_ASK, INVALID_INPUT, MISDEFINED, Wording, shown},
     tool::schema::ParameterErrors,
 };
@@ -132,7 +132,7 @@ fn invalid_params(errors: &ParameterErrors) -> String {
 }
 
 /// The calls of this protocol cannot bring what is missing; the server's owner has to.
-fn missing_requirements(missing: &Missing) -> String {
+fn missing_requirements(missing: &UnmetRequirements) -> String {
     let mut which = Vec::new();
     let providers = missing.requirements.authorization.iter();
     which.extend(providers.map(|it| format!("a token of '{}' for the user", it.id)));

@@ -14,38 +14,38 @@ use serde_json::{Value, error::Category, value::RawValue};
 use http::StatusCode;
 
 use super::{
-    document::Document,
+    document::FunctionCatalogue,
     error::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
 };
 use crate::{
-    call::{Call, Given, rejection::Rejection},
-    observe::request_log::Names,
+    call::{Call, ClientContext, rejection::Rejection},
+    observe::request_log::RequestedTool,
     protocol::{
-        codec::{Asked, Decoded, Incoming},
+        codec::{DecodedRequest, EncodedRequest, Operation},
         integers,
-        json::{self, Shape, Unread},
+        json::{self, JsonError, JsonScope},
     },
     text::LONGEST_ID,
     tool::id::Selector,
 };
 
 /// An id as it came: a JSON string or number.
-pub(super) type Id = RawValue;
+pub(super) type RpcId = RawValue;
 
 /// What an answer has to know of its request.
 #[derive(Default)]
-pub(crate) struct Form {
-    pub(super) id: Option<Box<Id>>,
+pub(crate) struct RpcForm {
+    pub(super) id: Option<Box<RpcId>>,
     /// The status and the code with which a request is refused that is no call.
     pub(super) refused: Option<(StatusCode, i32)>,
 }
 
 /// Why a body is no call: a code and a sentence.
-type Mistake = (i32, String);
+type RpcMistake = (i32, String);
 
 /// Raw until it is known of what kind each field has to be.
 #[derive(Deserialize)]
-struct Request<'a> {
+struct RpcRequest<'a> {
     #[serde(borrow)]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -64,7 +64,10 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
 /// method, params.
-pub(super) fn call(request: &Incoming<'_>, document: &Document) -> Decoded<Form> {
+pub(super) fn call(
+    request: &EncodedRequest<'_>,
+    document: &FunctionCatalogue,
+) -> DecodedRequest<RpcForm> {
     let body = request.body;
     let read = match request_in(body) {
         Ok(read) => read,
@@ -91,7 +94,7 @@ pub(super) fn call(request: &Incoming<'_>, document: &Document) -> Decoded<Form>
     };
     let toolkit = &request.engine.toolkit;
     let asked = match document.tool_of(&method, toolkit) {
-        Some(qualified) => Asked::Call(Box::new(Call {
+        Some(qualified) => Operation::Call(Box::new(Call {
             selector: Selector {
                 qualified,
                 version: None,
@@ -102,27 +105,31 @@ pub(super) fn call(request: &Incoming<'_>, document: &Document) -> Decoded<Form>
             unkept_integers: integers::unkept(body, &["params"]),
             trace_id: None,
             input,
-            given: Given::default(),
+            given: ClientContext::default(),
         })),
-        None => Asked::Refused(
+        None => Operation::Refused(
             Rejection::UnknownTool {
                 closest: document.closest(&method, toolkit),
                 qualified: (&*method).into(),
             },
-            Names {
+            RequestedTool {
                 tool: Some(method),
                 call_id: Some(call_id),
                 trace_id: None,
             },
         ),
     };
-    let form = Form { id, refused: None };
-    Decoded { form, asked }
+    let form = RpcForm { id, refused: None };
+    DecodedRequest { form, asked }
 }
 
 /// What can be read of a request that is no call goes into the log.
-fn refused(id: Option<Box<Id>>, method: Option<String>, (code, detail): Mistake) -> Decoded<Form> {
-    let names = Names {
+fn refused(
+    id: Option<Box<RpcId>>,
+    method: Option<String>,
+    (code, detail): RpcMistake,
+) -> DecodedRequest<RpcForm> {
+    let names = RequestedTool {
         call_id: id.as_deref().and_then(id_in),
         tool: method,
         trace_id: None,
@@ -133,13 +140,13 @@ fn refused(id: Option<Box<Id>>, method: Option<String>, (code, detail): Mistake)
         _ => StatusCode::BAD_REQUEST,
     };
     let refused = Some((status, code));
-    Decoded {
-        form: Form { id, refused },
-        asked: Asked::Refused(rejection, names),
+    DecodedRequest {
+        form: RpcForm { id, refused },
+        asked: Operation::Refused(rejection, names),
     }
 }
 
-fn method_of(request: &Request<'_>) -> Result<String, &'static str> {
+fn method_of(request: &RpcRequest<'_>) -> Result<String, &'static str> {
     // The published TypeScript client says 2.0.0.
     let version = request.jsonrpc.and_then(text_in);
     if !version.is_some_and(|it| it == "2.0" || it == "2.0.0") {
@@ -149,7 +156,7 @@ fn method_of(request: &Request<'_>) -> Result<String, &'static str> {
     method.ok_or("'method' must be a string: the name of a function.")
 }
 
-fn request_in(body: &[u8]) -> Result<Request<'_>, Mistake> {
+fn request_in(body: &[u8]) -> Result<RpcRequest<'_>, RpcMistake> {
     let body = body.trim_ascii();
     if body.is_empty() {
         return Err((PARSE_ERROR, "The body is empty.".into()));
@@ -175,7 +182,7 @@ fn request_in(body: &[u8]) -> Result<Request<'_>, Mistake> {
 }
 
 /// The params of a request, or the code and the sentence with which they are refused.
-fn input_in(params: Option<&RawValue>, most_values: usize) -> Result<Value, Mistake> {
+fn input_in(params: Option<&RawValue>, most_values: usize) -> Result<Value, RpcMistake> {
     let Some(params) = params else {
         return Ok(Value::Object(serde_json::Map::new()));
     };
@@ -187,9 +194,13 @@ fn input_in(params: Option<&RawValue>, most_values: usize) -> Result<Value, Mist
         }
         _ => return Err((INVALID_REQUEST, "'params' must be an object.".into())),
     }
-    json::read(params.get().as_bytes(), &Shape::Whole, most_values).map_err(|unread| match unread {
-        Unread::Syntax(error) => (PARSE_ERROR, format!("The body is not valid JSON: {error}")),
-        Unread::Refused(sentence) => (INVALID_REQUEST, sentence),
+    json::read(params.get().as_bytes(), &JsonScope::Whole, most_values).map_err(|unread| {
+        match unread {
+            JsonError::Syntax(error) => {
+                (PARSE_ERROR, format!("The body is not valid JSON: {error}"))
+            }
+            JsonError::Refused(sentence) => (INVALID_REQUEST, sentence),
+        }
     })
 }
 
@@ -198,22 +209,22 @@ fn text_in(value: &RawValue) -> Option<String> {
 }
 
 /// The id of a request that cannot be read: one that has a field twice, for example.
-fn id_somewhere_in(body: &[u8]) -> Option<Box<Id>> {
-    let OnlyId(id) = serde_json::from_slice(body).ok()?;
+fn id_somewhere_in(body: &[u8]) -> Option<Box<RpcId>> {
+    let IdOnly(id) = serde_json::from_slice(body).ok()?;
     let id = id?;
     id_in(&id).is_some().then_some(id)
 }
 
 /// The last `id` of an object, whatever else is in it.
-struct OnlyId(Option<Box<Id>>);
+struct IdOnly(Option<Box<RpcId>>);
 
-impl<'de> Deserialize<'de> for OnlyId {
+impl<'de> Deserialize<'de> for IdOnly {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Self(None))
     }
 }
 
-impl<'de> Visitor<'de> for OnlyId {
+impl<'de> Visitor<'de> for IdOnly {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

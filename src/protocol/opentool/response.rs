@@ -6,22 +6,22 @@ use serde::Serialize;
 
 use super::{
     error::{FAILED, RpcError},
-    request::Id,
+    request::RpcId,
 };
 use crate::{Failure, call::Outcome, tool::output::Output};
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct RpcResponse<'a> {
     jsonrpc: &'static str,
-    result: Content<'a>,
+    result: ResultObject<'a>,
     error: Option<RpcError>,
-    id: IdOf<'a>,
+    id: ResponseId<'a>,
 }
 
 /// A value that is an object is the result itself; anything else is wrapped.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum ResultObject<'a> {
     Nothing {},
     Object(&'a Output),
     Wrapped { value: &'a Output },
@@ -29,32 +29,36 @@ enum Content<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum IdOf<'a> {
-    Given(&'a Id),
+enum ResponseId<'a> {
+    Given(&'a RpcId),
     Unknown(&'static str),
 }
 
-pub(super) fn encoded(outcome: &Outcome, id: Option<&Id>) -> Vec<u8> {
+pub(super) fn encoded(outcome: &Outcome, id: Option<&RpcId>) -> Vec<u8> {
     match &outcome.result {
         Ok(output) => written(content_of(output), None, id),
         Err(failure) => {
             let (code, message) = (FAILED, message_of(failure));
-            written(Content::Nothing {}, Some(RpcError { code, message }), id)
+            written(
+                ResultObject::Nothing {},
+                Some(RpcError { code, message }),
+                id,
+            )
         }
     }
 }
 
-pub(super) fn refused(error: RpcError, id: Option<&Id>) -> Vec<u8> {
-    written(Content::Nothing {}, Some(error), id)
+pub(super) fn refused(error: RpcError, id: Option<&RpcId>) -> Vec<u8> {
+    written(ResultObject::Nothing {}, Some(error), id)
 }
 
-fn content_of(output: &Output) -> Content<'_> {
+fn content_of(output: &Output) -> ResultObject<'_> {
     if output.is_null() {
-        Content::Nothing {}
+        ResultObject::Nothing {}
     } else if output.is_object() {
-        Content::Object(output)
+        ResultObject::Object(output)
     } else {
-        Content::Wrapped { value: output }
+        ResultObject::Wrapped { value: output }
     }
 }
 
@@ -67,12 +71,12 @@ fn message_of(failure: &Failure) -> String {
     }
 }
 
-fn written(result: Content<'_>, error: Option<RpcError>, id: Option<&Id>) -> Vec<u8> {
-    let answer = Answer {
+fn written(result: ResultObject<'_>, error: Option<RpcError>, id: Option<&RpcId>) -> Vec<u8> {
+    let answer = RpcResponse {
         jsonrpc: "2.0",
         result,
         error,
-        id: id.map_or(IdOf::Unknown(""), IdOf::Given),
+        id: id.map_or(ResponseId::Unknown(""), ResponseId::Given),
     };
     serde_json::to_vec(&answer).expect("JSON values can be written as JSON")
 }

@@ -7,12 +7,13 @@
 mod forms;
 mod keywords;
 
+use crate::payload::JsonObject;
 use serde_json::{Value, json};
 
-use keywords::{KINDS, Object, fits, is_bare, kinds_of, listed, names, object_of, values_of};
+use keywords::{KINDS, fits, is_bare, kinds_of, listed, names, object_of, values_of};
 
 /// The parameters that a reduced input describes.
-pub(super) fn parameters(mut input: Object) -> Vec<Value> {
+pub(super) fn parameters(mut input: JsonObject) -> Vec<Value> {
     let required = names(input.shift_remove("required"));
     let parameter = |(name, schema)| {
         let mut schema = object_of(schema);
@@ -24,7 +25,7 @@ pub(super) fn parameters(mut input: Object) -> Vec<Value> {
     properties.into_iter().flatten().map(parameter).collect()
 }
 
-pub(super) fn take_description(schema: &mut Object) -> String {
+pub(super) fn take_description(schema: &mut JsonObject) -> String {
     match schema.shift_remove("description") {
         Some(Value::String(text)) => text,
         _ => String::new(),
@@ -32,7 +33,7 @@ pub(super) fn take_description(schema: &mut Object) -> String {
 }
 
 /// As what `result` is: the object that a tool gives, or one around any other value.
-pub(super) fn result(output: Value) -> Object {
+pub(super) fn result(output: Value) -> JsonObject {
     let kinds = kinds_of(&output);
     let mut value = reduced(output);
     let (may_be_object, may_be_null) = (kinds.contains(&"object"), kinds.contains(&"null"));
@@ -54,7 +55,7 @@ pub(super) fn result(output: Value) -> Object {
 }
 
 /// The schema in the format's keywords.
-pub(super) fn reduced(schema: Value) -> Object {
+pub(super) fn reduced(schema: Value) -> JsonObject {
     let kinds = kinds_of(&schema);
     let kind = kinds.iter().copied().find(|kind| *kind != "null");
     let kind = kind.unwrap_or("object");
@@ -63,7 +64,7 @@ pub(super) fn reduced(schema: Value) -> Object {
     forms::take(&mut rest, kind, &mut said);
     rest.shift_remove("type");
     let description = take_description(&mut rest);
-    let mut contents = Object::new();
+    let mut contents = JsonObject::new();
     match kind {
         "object" => take_properties(&mut rest, &mut contents),
         "array" if rest.get("items").is_some_and(Value::is_object) => {
@@ -78,7 +79,7 @@ pub(super) fn reduced(schema: Value) -> Object {
     whole
 }
 
-fn described(kind: &str, mut text: String, said: &[String]) -> Object {
+fn described(kind: &str, mut text: String, said: &[String]) -> JsonObject {
     for sentence in said {
         if !text.is_empty() {
             let ends = text.ends_with(['.', '!', '?', ':']);
@@ -86,7 +87,7 @@ fn described(kind: &str, mut text: String, said: &[String]) -> Object {
         }
         text.push_str(sentence);
     }
-    let mut schema = Object::from_iter([("type".to_owned(), kind.into())]);
+    let mut schema = JsonObject::from_iter([("type".to_owned(), kind.into())]);
     if !text.is_empty() {
         schema.insert("description".into(), text.into());
     }
@@ -94,7 +95,7 @@ fn described(kind: &str, mut text: String, said: &[String]) -> Object {
 }
 
 /// Names in `required` that are no property's stay.
-fn take_properties(rest: &mut Object, contents: &mut Object) {
+fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject) {
     let properties = rest.shift_remove("properties").map(object_of);
     let is_known = |name: &String| properties.as_ref().is_some_and(|it| it.contains_key(name));
     let (required, others): (Vec<_>, Vec<_>) = names(rest.shift_remove("required"))
@@ -114,7 +115,7 @@ fn take_properties(rest: &mut Object, contents: &mut Object) {
 }
 
 /// Choices, and constants as choices of one. Those that are not all of the type stay.
-fn take_values(rest: &mut Object, kind: &str, contents: &mut Object) {
+fn take_values(rest: &mut JsonObject, kind: &str, contents: &mut JsonObject) {
     let listed = values_of(rest).unwrap_or_default().iter();
     let mut values: Vec<Value> = Vec::new();
     for value in listed.filter(|value| !value.is_null()) {
@@ -131,8 +132,8 @@ fn take_values(rest: &mut Object, kind: &str, contents: &mut Object) {
     }
 }
 
-fn add_sentences(rest: Object, said: &mut Vec<String>) {
-    let mut others = Object::new();
+fn add_sentences(rest: JsonObject, said: &mut Vec<String>) {
+    let mut others = JsonObject::new();
     for (keyword, value) in rest {
         match (keyword.as_str(), &value) {
             // These say nothing to a caller.

@@ -17,7 +17,7 @@ use crate::{
 
 /// How an answer is wrapped; for `GET /tools`, what the list looks like.
 #[derive(Clone, Copy, Default)]
-pub(crate) enum Form {
+pub(crate) enum OxpForm {
     /// OXP 1.0, header form: `items`, schemas bare.
     #[default]
     Header,
@@ -31,7 +31,7 @@ pub(crate) enum Form {
     Items,
 }
 
-impl From<Dialect> for Form {
+impl From<Dialect> for OxpForm {
     fn from(dialect: Dialect) -> Self {
         match dialect {
             Dialect::Header => Self::Header,
@@ -41,7 +41,7 @@ impl From<Dialect> for Form {
     }
 }
 
-impl Form {
+impl OxpForm {
     pub(super) fn dialect(self) -> Dialect {
         match self {
             Self::Header => Dialect::Header,
@@ -58,25 +58,25 @@ pub(super) struct Catalogue {
 }
 
 impl Catalogue {
-    pub(super) fn get(&self, form: Form, toolkit: &Toolkit) -> Result<&Bytes, &str> {
+    pub(super) fn get(&self, form: OxpForm, toolkit: &Toolkit) -> Result<&Bytes, &str> {
         let written = self.forms[form as usize].get_or_init(|| write(form, toolkit));
         written.as_ref().map_err(String::as_str)
     }
 }
 
 #[derive(Serialize)]
-struct List<'a> {
+struct ToolList<'a> {
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     schema: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<&'a [ToolDefinition]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Vec<Wrapped<'a>>>,
+    tools: Option<Vec<WrappedDefinition<'a>>>,
 }
 
 /// A definition whose input schema is wrapped: `{"parameters": …}`.
 #[derive(Serialize)]
-struct Wrapped<'a> {
+struct WrappedDefinition<'a> {
     id: &'a str,
     name: &'a str,
     description: &'a str,
@@ -87,25 +87,25 @@ struct Wrapped<'a> {
     requirements: &'a Requirements,
 }
 
-fn write(form: Form, toolkit: &Toolkit) -> Result<Bytes, String> {
+fn write(form: OxpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
     let definitions = toolkit.definitions();
     match (written(form, &definitions), form) {
         // Rather for the readers of one form than for none.
-        (Err(_), Form::Universal) => written(Form::Items, &definitions),
+        (Err(_), OxpForm::Universal) => written(OxpForm::Items, &definitions),
         (body, _) => body,
     }
 }
 
-fn written(form: Form, definitions: &[ToolDefinition]) -> Result<Bytes, String> {
+fn written(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, String> {
     let items = || Some(definitions);
     let tools = || Some(definitions.iter().map(wrapped).collect());
     let (items, tools) = match form {
-        Form::Header | Form::Items => (items(), None),
-        Form::Otc => (None, tools()),
-        Form::Universal => (items(), tools()),
+        OxpForm::Header | OxpForm::Items => (items(), None),
+        OxpForm::Otc => (None, tools()),
+        OxpForm::Universal => (items(), tools()),
     };
     let schema = form.dialect().schema();
-    let list = List {
+    let list = ToolList {
         schema,
         items,
         tools,
@@ -120,8 +120,8 @@ fn written(form: Form, definitions: &[ToolDefinition]) -> Result<Bytes, String> 
     Ok(body.into())
 }
 
-fn wrapped(definition: &ToolDefinition) -> Wrapped<'_> {
-    Wrapped {
+fn wrapped(definition: &ToolDefinition) -> WrappedDefinition<'_> {
+    WrappedDefinition {
         id: &definition.id,
         name: &definition.name,
         description: &definition.description,

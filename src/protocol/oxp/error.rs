@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::dialect::Dialect;
 use crate::{
-    call::rejection::{Missing, Rejection},
+    call::rejection::{Rejection, UnmetRequirements},
     protocol::wording::Wording,
     tool::{
         requirement::{Challenge, SecretRequirement},
@@ -35,12 +35,12 @@ pub(super) struct ErrorBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter_errors: Option<&'a ParameterErrors>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    missing_requirements: Option<MissingRequirements<'a>>,
+    missing_requirements: Option<MissingRequirementsBody<'a>>,
 }
 
 /// OXP 1.0, Server Error Response, `missing_requirements`.
 #[derive(Serialize)]
-struct MissingRequirements<'a> {
+struct MissingRequirementsBody<'a> {
     /// The challenges that would provide a token. The list is empty, and still there, where this
     /// server can offer none: the specification's challenges need a URL.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ impl<'a> ErrorBody<'a> {
         let Wording { message, detail } = Wording::of(rejection);
         let (parameter_errors, missing_requirements) = match rejection {
             Rejection::InvalidInput(errors) => (Some(errors), None),
-            Rejection::Missing(missing) => (None, MissingRequirements::of(missing)),
+            Rejection::Missing(missing) => (None, MissingRequirementsBody::of(missing)),
             _ => (None, None),
         };
         Self {
@@ -69,8 +69,8 @@ impl<'a> ErrorBody<'a> {
     }
 }
 
-impl<'a> MissingRequirements<'a> {
-    fn of(missing: &'a Missing) -> Option<Self> {
+impl<'a> MissingRequirementsBody<'a> {
+    fn of(missing: &'a UnmetRequirements) -> Option<Self> {
         let requirements = &missing.requirements;
         let needs_tokens = !requirements.authorization.is_empty();
         (!requirements.is_empty()).then(|| Self {

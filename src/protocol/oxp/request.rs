@@ -4,107 +4,110 @@
 //! answer to a wrong one has to name the field that is wrong. Order of the checks: JSON, shape,
 //! types, protocol version, tool id.
 
+use crate::payload::JsonObject;
 use std::collections::BTreeMap;
 
 use http::HeaderMap;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
-    catalogue::Form,
+    catalogue::OxpForm,
     dialect::{self, Dialect},
 };
 use crate::{
     Secret,
-    call::{Call, Given, rejection::Rejection},
-    observe::request_log::Names,
+    call::{Call, ClientContext, rejection::Rejection},
+    observe::request_log::RequestedTool,
     protocol::{
-        codec::{Asked, Decoded},
+        codec::{DecodedRequest, Operation},
         http::LONGEST_SECRET,
         integers,
-        json::{self, Shape, Unread},
+        json::{self, JsonError, JsonScope},
     },
     text::LONGEST_ID,
 };
 
-type Object = Map<String, Value>;
-
 /// OXP 1.0, Call Tool Request. The OTC text calls the field `inputs` in one place.
 macro_rules! call_fields {
     ($($more:expr),*) => {
-        Shape::Fields(&[
-            ("tool_id", Shape::Scalar),
-            ("call_id", Shape::Scalar),
-            ("trace_id", Shape::Scalar),
-            ("input", Shape::Whole),
-            ("inputs", Shape::Whole),
+        JsonScope::Fields(&[
+            ("tool_id", JsonScope::Scalar),
+            ("call_id", JsonScope::Scalar),
+            ("trace_id", JsonScope::Scalar),
+            ("input", JsonScope::Whole),
+            ("inputs", JsonScope::Whole),
             ("context", CONTEXT),
             $($more),*
         ])
     };
 }
 
-const CONTEXT: Shape = Shape::Fields(&[
-    ("user_id", Shape::Scalar),
+const CONTEXT: JsonScope = JsonScope::Fields(&[
+    ("user_id", JsonScope::Scalar),
     (
         "authorization",
-        Shape::List(&Shape::Fields(&[
-            ("id", Shape::Scalar),
-            ("token", Shape::Scalar),
+        JsonScope::List(&JsonScope::Fields(&[
+            ("id", JsonScope::Scalar),
+            ("token", JsonScope::Scalar),
         ])),
     ),
     (
         "secrets",
-        Shape::List(&Shape::Fields(&[
-            ("id", Shape::Scalar),
-            ("value", Shape::Scalar),
+        JsonScope::List(&JsonScope::Fields(&[
+            ("id", JsonScope::Scalar),
+            ("value", JsonScope::Scalar),
         ])),
     ),
 ]);
 
 /// The body of a call: bare, or an envelope.
-const BODY: Shape = call_fields!(("$schema", Shape::Scalar), ("request", call_fields!()));
+const BODY: JsonScope = call_fields!(("$schema", JsonScope::Scalar), ("request", call_fields!()));
 
 /// The body of `GET /tools`.
-const LIST: Shape = Shape::Fields(&[("$schema", Shape::Scalar)]);
+const LIST: JsonScope = JsonScope::Fields(&[("$schema", JsonScope::Scalar)]);
 
 /// Where the input is.
 const INPUTS: [&str; 4] = ["input", "inputs", "request.input", "request.inputs"];
 
-const NAMES: Shape = Shape::Fields(&[
-    ("tool_id", Shape::Scalar),
-    ("call_id", Shape::Scalar),
-    ("trace_id", Shape::Scalar),
+const NAMES: JsonScope = JsonScope::Fields(&[
+    ("tool_id", JsonScope::Scalar),
+    ("call_id", JsonScope::Scalar),
+    ("trace_id", JsonScope::Scalar),
     (
         "request",
-        Shape::Fields(&[
-            ("tool_id", Shape::Scalar),
-            ("call_id", Shape::Scalar),
-            ("trace_id", Shape::Scalar),
+        JsonScope::Fields(&[
+            ("tool_id", JsonScope::Scalar),
+            ("call_id", JsonScope::Scalar),
+            ("trace_id", JsonScope::Scalar),
         ]),
     ),
 ]);
 
 /// Decodes the body of `POST /tools/call`, in whichever dialect it is, of so many values at most.
-pub(super) fn call(headers: &HeaderMap, bytes: &[u8], most_values: usize) -> Decoded<Form> {
+pub(super) fn call(
+    headers: &HeaderMap,
+    bytes: &[u8],
+    most_values: usize,
+) -> DecodedRequest<OxpForm> {
     let (dialect, call) = match object(bytes, &BODY, most_values) {
         Ok(body) => call_in(headers, body),
         Err(rejection) => (Dialect::Header, Err(rejection)),
     };
     let asked = match call {
-        Ok(call) => Asked::Call(Box::new(Call {
+        Ok(call) => Operation::Call(Box::new(Call {
             unkept_integers: integers::unkept(bytes, &INPUTS),
             ..call
         })),
-        Err(rejection) => Asked::Refused(rejection, names_in(bytes)),
+        Err(rejection) => Operation::Refused(rejection, names_in(bytes)),
     };
     let form = dialect.into();
-    Decoded { form, asked }
+    DecodedRequest { form, asked }
 }
 
 /// A dialect, and the call in it.
-type Read = (Dialect, Result<Call, Rejection>);
+type DialectCall = (Dialect, Result<Call, Rejection>);
 
-fn call_in(headers: &HeaderMap, body: Object) -> Read {
+fn call_in(headers: &HeaderMap, body: JsonObject) -> DialectCall {
     let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
         (false, true) => return (Dialect::Header, bare(headers, body)),
         (true, false) => return enveloped(headers, body),
@@ -118,9 +121,9 @@ fn call_in(headers: &HeaderMap, body: Object) -> Read {
 }
 
 /// How a request that is refused calls what it asks for, for the log.
-fn names_in(body: &[u8]) -> Names {
+fn names_in(body: &[u8]) -> RequestedTool {
     let Some(Value::Object(mut body)) = json::glance(body, &NAMES) else {
-        return Names::default();
+        return RequestedTool::default();
     };
     if let Some(Value::Object(request)) = body.swap_remove("request") {
         body = request;
@@ -129,21 +132,21 @@ fn names_in(body: &[u8]) -> Names {
         Some(Value::String(text)) => Some(text),
         _ => None,
     };
-    Names {
+    RequestedTool {
         tool: text("tool_id"),
         call_id: text("call_id"),
         trace_id: text("trace_id"),
     }
 }
 
-fn bare(headers: &HeaderMap, body: Object) -> Result<Call, Rejection> {
-    let request = Request::of(body, "")?;
+fn bare(headers: &HeaderMap, body: JsonObject) -> Result<Call, Rejection> {
+    let request = CallToolRequest::of(body, "")?;
     dialect::check_header(headers)?;
     request.into_call()
 }
 
-fn enveloped(headers: &HeaderMap, body: Object) -> Read {
-    let mut envelope = Fields::of(body, "");
+fn enveloped(headers: &HeaderMap, body: JsonObject) -> DialectCall {
+    let mut envelope = ObjectFields::of(body, "");
     let schema = match envelope.text("$schema") {
         Ok(schema) => schema,
         Err(rejection) => return (Dialect::Schema, Err(rejection)),
@@ -151,7 +154,7 @@ fn enveloped(headers: &HeaderMap, body: Object) -> Read {
     let schema = schema.as_deref();
     let call = envelope
         .object("request")
-        .and_then(|request| Request::of(request.unwrap_or_default(), "request."))
+        .and_then(|request| CallToolRequest::of(request.unwrap_or_default(), "request."))
         .and_then(|request| {
             dialect::check_schema(schema)?;
             dialect::check_header(headers)?;
@@ -161,31 +164,31 @@ fn enveloped(headers: &HeaderMap, body: Object) -> Read {
 }
 
 /// Decodes a `GET /tools`.
-pub(super) fn list(headers: &HeaderMap, body: &[u8]) -> Decoded<Form> {
+pub(super) fn list(headers: &HeaderMap, body: &[u8]) -> DecodedRequest<OxpForm> {
     let (form, asked) = match form_of_list(headers, body) {
-        Ok(form) => (form, Asked::List),
+        Ok(form) => (form, Operation::List),
         Err((dialect, rejection)) => {
-            let asked = Asked::Refused(rejection, Names::default());
+            let asked = Operation::Refused(rejection, RequestedTool::default());
             (dialect.into(), asked)
         }
     };
-    Decoded { form, asked }
+    DecodedRequest { form, asked }
 }
 
 /// Which form of the catalogue a `GET /tools` asks for: by header, by body, or not at all.
-fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Dialect, Rejection)> {
+fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<OxpForm, (Dialect, Rejection)> {
     let bare = |rejection| (Dialect::Header, rejection);
     let schema = if body.trim_ascii().is_empty() {
         None
     } else {
-        let mut body = Fields::of(object(body, &LIST, usize::MAX).map_err(bare)?, "");
+        let mut body = ObjectFields::of(object(body, &LIST, usize::MAX).map_err(bare)?, "");
         body.text("$schema").map_err(bare)?
     };
     let schema = schema.as_deref();
     let form = match schema.map(|schema| Dialect::of_envelope(Some(schema))) {
-        _ if headers.contains_key(dialect::VERSION_HEADER) => Form::Header,
-        Some(Dialect::Otc) => Form::Otc,
-        _ => Form::Universal,
+        _ if headers.contains_key(dialect::VERSION_HEADER) => OxpForm::Header,
+        Some(Dialect::Otc) => OxpForm::Otc,
+        _ => OxpForm::Universal,
     };
     // An error keeps to the form in which the client speaks; who says nothing gets it bare.
     let dialect = schema.map_or(Dialect::Header, |_| form.dialect());
@@ -195,7 +198,7 @@ fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<Form, (Dialect, Reje
         .map_err(|rejection| (dialect, rejection))
 }
 
-fn object(body: &[u8], shape: &Shape, most_values: usize) -> Result<Object, Rejection> {
+fn object(body: &[u8], shape: &JsonScope, most_values: usize) -> Result<JsonObject, Rejection> {
     match json::read(body, shape, most_values) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Rejection::malformed(
@@ -206,11 +209,11 @@ fn object(body: &[u8], shape: &Shape, most_values: usize) -> Result<Object, Reje
             "The request is empty",
             "The body must be a JSON object with the call.",
         )),
-        Err(Unread::Syntax(error)) => Err(Rejection::malformed(
+        Err(JsonError::Syntax(error)) => Err(Rejection::malformed(
             "The request is not valid JSON",
             format!("The body is not valid JSON: {error}"),
         )),
-        Err(Unread::Refused(sentence)) => Err(Rejection::malformed(
+        Err(JsonError::Refused(sentence)) => Err(Rejection::malformed(
             "The request cannot be understood",
             sentence,
         )),
@@ -218,17 +221,17 @@ fn object(body: &[u8], shape: &Shape, most_values: usize) -> Result<Object, Reje
 }
 
 /// OXP 1.0, Call Tool Request, its fields of the right types.
-struct Request {
+struct CallToolRequest {
     tool_id: String,
     call_id: Option<String>,
     trace_id: Option<String>,
-    input: Object,
-    given: Given,
+    input: JsonObject,
+    given: ClientContext,
 }
 
-impl Request {
-    fn of(body: Object, path: &str) -> Result<Self, Rejection> {
-        let mut body = Fields::of(body, path);
+impl CallToolRequest {
+    fn of(body: JsonObject, path: &str) -> Result<Self, Rejection> {
+        let mut body = ObjectFields::of(body, path);
         let tool_id = body.text("tool_id")?;
         let tool_id = tool_id.ok_or_else(|| wrong(&format!("{path}tool_id"), "is missing"))?;
         Ok(Self {
@@ -255,7 +258,7 @@ impl Request {
 }
 
 /// The OTC text calls the field `inputs` in one place and `input` in all others.
-fn input(body: &mut Fields<'_>) -> Result<Object, Rejection> {
+fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, Rejection> {
     match (body.object("input")?, body.object("inputs")?) {
         (Some(_), Some(_)) => Err(Rejection::malformed(
             "The request cannot be understood",
@@ -265,13 +268,13 @@ fn input(body: &mut Fields<'_>) -> Result<Object, Rejection> {
     }
 }
 
-fn given(body: &mut Fields<'_>) -> Result<Given, Rejection> {
+fn given(body: &mut ObjectFields<'_>) -> Result<ClientContext, Rejection> {
     let Some(context) = body.object("context")? else {
-        return Ok(Given::default());
+        return Ok(ClientContext::default());
     };
     let path = format!("{}context.", body.path);
-    let mut context = Fields::of(context, &path);
-    Ok(Given {
+    let mut context = ObjectFields::of(context, &path);
+    Ok(ClientContext {
         user_id: context.id("user_id")?,
         tokens: context.secrets("authorization", "token")?,
         secrets: context.secrets("secrets", "value")?,
@@ -279,13 +282,13 @@ fn given(body: &mut Fields<'_>) -> Result<Given, Rejection> {
 }
 
 /// An object whose fields are taken out one by one, and where it stands in the body.
-struct Fields<'a> {
-    object: Object,
+struct ObjectFields<'a> {
+    object: JsonObject,
     path: &'a str,
 }
 
-impl<'a> Fields<'a> {
-    fn of(object: Object, path: &'a str) -> Self {
+impl<'a> ObjectFields<'a> {
+    fn of(object: JsonObject, path: &'a str) -> Self {
         Self { object, path }
     }
 
@@ -307,7 +310,7 @@ impl<'a> Fields<'a> {
         Ok(id)
     }
 
-    fn object(&mut self, name: &str) -> Result<Option<Object>, Rejection> {
+    fn object(&mut self, name: &str) -> Result<Option<JsonObject>, Rejection> {
         match self.object.swap_remove(name) {
             None => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object)),
@@ -328,7 +331,7 @@ impl<'a> Fields<'a> {
                 return Err(wrong(&path, "must be an object"));
             };
             let path = path + ".";
-            let mut item = Fields::of(item, &path);
+            let mut item = ObjectFields::of(item, &path);
             let mut text = |name: &str| {
                 let text = item.text(name)?;
                 text.ok_or_else(|| wrong(&format!("{path}{name}"), "is missing"))

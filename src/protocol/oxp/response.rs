@@ -13,25 +13,25 @@ use crate::{Failure, call::Outcome, tool::output::Output};
 
 /// OXP 1.0, Call Tool Response.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct CallToolResponse<'a> {
     call_id: &'a str,
     success: bool,
     duration: Number,
     #[serde(flatten)]
-    result: Content<'a>,
+    result: ValueOrError<'a>,
 }
 
 /// `value` or `error`, never both.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Content<'a> {
+enum ValueOrError<'a> {
     Value(&'a Output),
-    Error(ToolError<'a>),
+    Error(ToolErrorBody<'a>),
 }
 
 /// OXP 1.0, Tool Error.
 #[derive(Serialize)]
-struct ToolError<'a> {
+struct ToolErrorBody<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     developer_message: Option<&'a str>,
@@ -46,16 +46,16 @@ struct ToolError<'a> {
 struct Envelope<'a> {
     #[serde(rename = "$schema")]
     schema: &'a str,
-    result: Answer<'a>,
+    result: CallToolResponse<'a>,
 }
 
 /// The body of a 200.
 pub(super) fn encoded(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
     let result = match &outcome.result {
-        Ok(value) => Content::Value(value),
-        Err(failure) => Content::Error(error_of(failure)),
+        Ok(value) => ValueOrError::Value(value),
+        Err(failure) => ValueOrError::Error(error_of(failure)),
     };
-    let answer = Answer {
+    let answer = CallToolResponse {
         call_id: &outcome.call_id,
         success: outcome.result.is_ok(),
         duration: milliseconds(outcome.duration),
@@ -71,10 +71,10 @@ pub(super) fn encoded(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
     body.expect("JSON values can be written as JSON")
 }
 
-fn error_of(failure: &Failure) -> ToolError<'_> {
+fn error_of(failure: &Failure) -> ToolErrorBody<'_> {
     let parts = failure.parts();
     let whole_ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-    ToolError {
+    ToolErrorBody {
         message: &parts.message,
         developer_message: parts.developer_message.as_deref(),
         can_retry: parts.can_retry,

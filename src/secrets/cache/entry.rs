@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     Secret,
-    secrets::{Read, Secrets},
+    secrets::{ReadResult, Secrets},
 };
 
 /// How long it is remembered that there is no value, or none that may be read.
@@ -14,8 +14,8 @@ pub(super) const BRIEFLY: Duration = Duration::from_secs(10);
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is answered until the next read is due.
-pub(super) struct Entry {
-    pub(super) read: Read,
+pub(super) struct CacheEntry {
+    pub(super) read: ReadResult,
     pub(super) due: Instant,
     /// The last value that the store gave, and when.
     good: Option<(Secret, Instant)>,
@@ -23,12 +23,12 @@ pub(super) struct Entry {
     refused_at: Option<Instant>,
 }
 
-impl Entry {
+impl CacheEntry {
     /// What is known after a read: the store's word, or the last good value in a bad time.
     pub(super) fn after(
         before: Option<&Self>,
         id: &str,
-        read: Read,
+        read: ReadResult,
         secrets: &Secrets,
         now: Instant,
     ) -> Self {

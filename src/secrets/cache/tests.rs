@@ -8,7 +8,7 @@ use super::{
     entry::{BRIEFLY, PAUSE},
     *,
 };
-use crate::secrets::{Reading, SecretStore};
+use crate::secrets::{ReadFuture, SecretStore};
 
 const TTL: Duration = Duration::from_mins(5);
 const LITTLE: Duration = Duration::from_millis(10);
@@ -23,8 +23,8 @@ fn instant() -> Instant {
     *START + MOVED.get()
 }
 
-fn host() -> Host {
-    Host::new(std::time::SystemTime::now, instant, uuid::Uuid::new_v4)
+fn clock() -> Clock {
+    Clock::new(std::time::SystemTime::now, instant, uuid::Uuid::new_v4)
 }
 
 fn wait(time: Duration) {
@@ -35,7 +35,7 @@ fn wait(time: Duration) {
 type Requests = Arc<Mutex<Vec<Vec<String>>>>;
 
 /// What a store says of an id.
-type Says = Box<dyn FnMut(&str) -> Read + Send>;
+type Says = Box<dyn FnMut(&str) -> ReadResult + Send>;
 
 struct Store {
     says: Mutex<Says>,
@@ -43,7 +43,7 @@ struct Store {
 }
 
 impl SecretStore for Store {
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         Box::pin(async move {
             self.requests.lock().unwrap().push(ids.to_vec());
             tokio::time::sleep(LITTLE).await;
@@ -52,7 +52,7 @@ impl SecretStore for Store {
         })
     }
 
-    fn place(&self, id: &str) -> String {
+    fn location(&self, id: &str) -> String {
         id.to_owned()
     }
 
@@ -67,12 +67,12 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(says: impl FnMut(&str) -> Read + Send + 'static) -> Self {
+    fn new(says: impl FnMut(&str) -> ReadResult + Send + 'static) -> Self {
         Self::with(says, &[], |secrets| secrets)
     }
 
     fn with(
-        says: impl FnMut(&str) -> Read + Send + 'static,
+        says: impl FnMut(&str) -> ReadResult + Send + 'static,
         declared: &[String],
         change: impl FnOnce(Secrets) -> Secrets,
     ) -> Self {
@@ -82,11 +82,11 @@ impl Fixture {
             requests: Arc::clone(&requests),
         };
         let secrets = change(Secrets::from_store(store));
-        let cache = SecretCache::new(secrets, declared.to_vec(), host());
+        let cache = SecretCache::new(secrets, declared.to_vec(), clock());
         Self { cache, requests }
     }
 
-    async fn read(&self, id: &str) -> Read {
+    async fn read(&self, id: &str) -> ReadResult {
         self.cache.read(&[id], None).await.remove(0)
     }
 
@@ -119,12 +119,12 @@ impl Fixture {
     clippy::unnecessary_wraps,
     reason = "one of the things that a store can say"
 )]
-fn there(value: impl Into<Secret>) -> Read {
+fn there(value: impl Into<Secret>) -> ReadResult {
     Ok(Some(value.into()))
 }
 
 /// Says one thing after the other, the last one again and again.
-fn in_turn<const N: usize>(reads: [Read; N]) -> impl FnMut(&str) -> Read + Send {
+fn in_turn<const N: usize>(reads: [ReadResult; N]) -> impl FnMut(&str) -> ReadResult + Send {
     let mut next = 0;
     move |_| {
         let read = reads[next.min(N - 1)].clone();
@@ -267,7 +267,7 @@ enum Broken {
 }
 
 impl SecretStore for Broken {
-    fn read<'a>(&'a self, _: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, _: &'a [String]) -> ReadFuture<'a> {
         match self {
             Self::Panics => Box::pin(async { panic!("a mistake") }),
             Self::Hangs => Box::pin(std::future::pending()),
@@ -275,7 +275,7 @@ impl SecretStore for Broken {
         }
     }
 
-    fn place(&self, id: &str) -> String {
+    fn location(&self, id: &str) -> String {
         id.to_owned()
     }
 }
@@ -288,7 +288,7 @@ async fn a_store_with_a_mistake_is_an_error_and_no_hang() {
         (Broken::Forgets, "left it out"),
     ] {
         let secrets = Secrets::from_store(store).timeout(LITTLE * 2);
-        let cache = SecretCache::new(secrets, Vec::new(), host());
+        let cache = SecretCache::new(secrets, Vec::new(), clock());
         for _ in 0..2 {
             let error = cache.read(&["A"], None).await.remove(0).unwrap_err();
             assert!(error.to_string().contains(text), "{error}");
@@ -296,7 +296,7 @@ async fn a_store_with_a_mistake_is_an_error_and_no_hang() {
         }
     }
     // A call that has little time left waits half of it.
-    let cache = SecretCache::new(Secrets::from_store(Broken::Hangs), Vec::new(), host());
+    let cache = SecretCache::new(Secrets::from_store(Broken::Hangs), Vec::new(), clock());
     let error = cache
         .read(&["A"], Some(LITTLE))
         .await
@@ -312,14 +312,14 @@ async fn a_store_with_a_mistake_is_an_error_and_no_hang() {
 struct Silent(Mutex<bool>);
 
 impl SecretStore for Silent {
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         if std::mem::replace(&mut *self.0.lock().unwrap(), true) {
             return Box::pin(std::future::pending());
         }
         Box::pin(async move { ids.iter().map(|id| there(&**id)).collect() })
     }
 
-    fn place(&self, id: &str) -> String {
+    fn location(&self, id: &str) -> String {
         id.to_owned()
     }
 }
@@ -327,7 +327,7 @@ impl SecretStore for Silent {
 #[tokio::test]
 async fn a_store_that_has_become_silent_is_bridged_too() {
     let secrets = Secrets::from_store(Silent(Mutex::default())).timeout(LITTLE * 5);
-    let cache = SecretCache::new(secrets, Vec::new(), host());
+    let cache = SecretCache::new(secrets, Vec::new(), clock());
     let read = async |left| cache.read(&["A"], left).await.remove(0);
     assert!(read(None).await.is_ok());
     wait(TTL);
@@ -356,7 +356,7 @@ async fn without_a_cache_absence_and_bad_times_are_remembered_all_the_same() {
 #[tokio::test]
 async fn a_refused_value_goes_on_where_the_store_is_silent() {
     let secrets = Secrets::from_store(Silent(Mutex::default())).timeout(LITTLE * 2);
-    let cache = SecretCache::new(secrets, Vec::new(), host());
+    let cache = SecretCache::new(secrets, Vec::new(), clock());
     let read = async || cache.read(&["A"], None).await.remove(0).unwrap().unwrap();
     let value = read().await;
     assert!(cache.reread("A", &value, TTL).await.is_none());
@@ -437,14 +437,14 @@ async fn what_one_call_reads_another_waits_for_and_reads_what_is_missing() {
 struct Partial;
 
 impl SecretStore for Partial {
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         match &*ids[0] {
             "NEVER" => Box::pin(std::future::pending()),
             id => Box::pin(std::future::ready(vec![there(id)])),
         }
     }
 
-    fn place(&self, id: &str) -> String {
+    fn location(&self, id: &str) -> String {
         id.to_owned()
     }
 }
@@ -453,7 +453,7 @@ impl SecretStore for Partial {
 async fn a_secret_that_never_comes_takes_no_other_with_it() {
     let ids = ["A", "NEVER"].map(str::to_owned);
     let secrets = Secrets::from_store(Partial).timeout(LITTLE * 5);
-    let cache = SecretCache::new(secrets, ids.to_vec(), host());
+    let cache = SecretCache::new(secrets, ids.to_vec(), clock());
     // The call's time ends before the store's.
     let reads = cache.read(&["A", "NEVER"], Some(LITTLE)).await;
     let [Ok(Some(value)), Err(error)] = &reads[..] else {

@@ -2,7 +2,7 @@
 
 use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 
-use crate::{StoreError, aws, secrets::Read};
+use crate::{StoreError, aws, secrets::ReadResult};
 
 const SERVICE: &str = "AWS Secrets Manager";
 
@@ -15,7 +15,7 @@ pub(super) fn is_absent(code: &str) -> bool {
 }
 
 /// What Secrets Manager says of one secret among several.
-pub(super) fn unreadable(name: &str, code: &str, message: &str, region: &str) -> Read {
+pub(super) fn unreadable(name: &str, code: &str, message: &str, region: &str) -> ReadResult {
     if is_absent(code) {
         return Ok(None);
     }

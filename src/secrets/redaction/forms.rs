@@ -1,6 +1,6 @@
 //! The forms that a secret has where it is not written as it is: base64, hex, numbers, parts.
 //!
-//! Escapes are no such forms: [`Spelled`](super::spelled::Spelled) reads them.
+//! Escapes are no such forms: [`SpelledOut`](super::spelled::SpelledOut) reads them.
 
 use std::fmt::Write;
 
@@ -39,10 +39,10 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_');
 
-type Text = Zeroizing<String>;
+type FormText = Zeroizing<String>;
 
 /// What is searched for.
-pub(super) struct Form {
+pub(super) struct EncodedForm {
     pub(super) text: Zeroizing<Vec<u8>>,
     /// Whether the character before it has bits of the secret.
     pub(super) takes_before: bool,
@@ -50,7 +50,7 @@ pub(super) struct Form {
     pub(super) takes_after: bool,
 }
 
-impl Form {
+impl EncodedForm {
     /// None is shorter.
     pub(super) fn head(&self) -> u64 {
         head_of(&self.text[..HEAD])
@@ -58,7 +58,7 @@ impl Form {
 }
 
 /// All forms of a secret, none shorter than `shortest` characters.
-pub(super) fn forms_of(secret: &str, shortest: usize) -> Vec<Form> {
+pub(super) fn forms_of(secret: &str, shortest: usize) -> Vec<EncodedForm> {
     let mut forms = Vec::new();
     if secret.trim().len() < shortest {
         return forms;
@@ -74,7 +74,7 @@ pub(super) fn forms_of(secret: &str, shortest: usize) -> Vec<Form> {
     forms
 }
 
-fn add_forms(value: &str, forms: &mut Vec<Form>) {
+fn add_forms(value: &str, forms: &mut Vec<EncodedForm>) {
     forms.push(whole(Zeroizing::new(value.to_owned())));
     forms.push(whole(numbers(value.as_bytes())));
     for written in encoded(value) {
@@ -91,20 +91,20 @@ fn add_forms(value: &str, forms: &mut Vec<Form>) {
     }
 }
 
-fn whole(text: Text) -> Form {
-    Form {
+fn whole(text: FormText) -> EncodedForm {
+    EncodedForm {
         text: bytes(text),
         takes_before: false,
         takes_after: false,
     }
 }
 
-fn bytes(mut text: Text) -> Zeroizing<Vec<u8>> {
+fn bytes(mut text: FormText) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(std::mem::take(&mut *text).into_bytes())
 }
 
 /// What becomes base64 or hex: the value, or the JSON, URL or form that it is in.
-fn encoded(value: &str) -> Vec<Text> {
+fn encoded(value: &str) -> Vec<FormText> {
     if value.len() > LARGE {
         return vec![Zeroizing::new(value.to_owned())];
     }
@@ -126,7 +126,7 @@ fn encoded(value: &str) -> Vec<Text> {
     all
 }
 
-fn in_json(value: &str) -> Text {
+fn in_json(value: &str) -> FormText {
     let mut json = Zeroizing::new(Vec::with_capacity(value.len() * 6 + 2));
     let written = serde_json::to_writer(&mut *json, value);
     written.expect("writing text to memory does not fail");
@@ -134,7 +134,7 @@ fn in_json(value: &str) -> Text {
     Zeroizing::new(text.expect("JSON is UTF-8").to_owned())
 }
 
-fn hex(value: &[u8], upper: bool) -> Text {
+fn hex(value: &[u8], upper: bool) -> FormText {
     let mut text = Zeroizing::new(String::with_capacity(value.len() * 2));
     for byte in value {
         let written = if upper {
@@ -148,7 +148,7 @@ fn hex(value: &[u8], upper: bool) -> Text {
 }
 
 /// As in Rust's `Debug` of bytes, and in JSON, without the blanks.
-fn numbers(value: &[u8]) -> Text {
+fn numbers(value: &[u8]) -> FormText {
     let mut text = Zeroizing::new(String::with_capacity(value.len() * 4));
     for byte in value {
         let comma = if text.is_empty() { "" } else { "," };
@@ -159,13 +159,13 @@ fn numbers(value: &[u8]) -> Text {
 
 /// The characters that the value alone decides where `offset` bytes, and any number of threes of
 /// them, stand before it.
-fn base64(value: &[u8], offset: usize, engine: &GeneralPurpose) -> Form {
+fn base64(value: &[u8], offset: usize, engine: &GeneralPurpose) -> EncodedForm {
     let mut bytes = Zeroizing::new(Vec::with_capacity(offset + value.len()));
     bytes.resize(offset, 0);
     bytes.extend_from_slice(value);
     let all = Zeroizing::new(engine.encode(&*bytes));
     let (first, end) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
-    Form {
+    EncodedForm {
         text: Zeroizing::new(all.as_bytes()[first..end].to_vec()),
         takes_before: offset != 0,
         takes_after: !bytes.len().is_multiple_of(3),
@@ -174,13 +174,13 @@ fn base64(value: &[u8], offset: usize, engine: &GeneralPurpose) -> Form {
 
 /// What is a secret by itself in one that has several, such as `SID:TOKEN`, a URL with a password,
 /// JSON, or the lines of a key.
-fn parts_of(secret: &str, shortest: usize) -> Vec<Text> {
+fn parts_of(secret: &str, shortest: usize) -> Vec<FormText> {
     let mut texts = Vec::new();
     match serde_json::from_str(secret) {
         Ok(json @ (Value::Object(_) | Value::Array(_))) => leaves(json, &mut texts),
         _ => texts.push(Zeroizing::new(secret.to_owned())),
     }
-    let mut parts: Vec<Text> = Vec::new();
+    let mut parts: Vec<FormText> = Vec::new();
     let is_quote = |c: char| c.is_whitespace() || "\"'`()[]{}<>".contains(c);
     for text in &texts {
         let url = if text.contains("://") { "/?#" } else { "" };
@@ -209,7 +209,7 @@ fn is_word(part: &str) -> bool {
     part.len() <= LONGEST_WORD && (is_upper(part) || is_lower(capitalized.unwrap_or(part)))
 }
 
-fn leaves(json: Value, texts: &mut Vec<Text>) {
+fn leaves(json: Value, texts: &mut Vec<FormText>) {
     match json {
         Value::String(text) => texts.push(Zeroizing::new(text)),
         Value::Number(number) => texts.push(Zeroizing::new(number.to_string())),

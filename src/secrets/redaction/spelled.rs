@@ -18,23 +18,23 @@ const MOST_WAYS: usize = 1000;
 /// take seconds, and none show a secret for being difficult.
 const MOST_STEPS: usize = 2_000_000;
 
-pub(super) struct Spelled<'t> {
+pub(super) struct SpelledOut<'t> {
     text: &'t [u8],
     /// Those that start last come first.
-    escapes: Vec<Escape>,
+    escapes: Vec<EscapeSequence>,
     steps: Cell<usize>,
 }
 
 /// Several characters that may stand for one.
 #[derive(Clone, Copy)]
-struct Escape {
+struct EscapeSequence {
     start: usize,
     end: usize,
     bytes: [u8; 4],
     len: usize,
 }
 
-impl Escape {
+impl EscapeSequence {
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -54,7 +54,7 @@ pub(super) fn head_of(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |head, byte| longer(head, *byte))
 }
 
-impl<'t> Spelled<'t> {
+impl<'t> SpelledOut<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let mut this = Self {
             text: text.as_bytes(),
@@ -168,7 +168,7 @@ impl<'t> Spelled<'t> {
         ends.map(|(_, end)| end).max()
     }
 
-    fn escapes_at(&self, at: usize) -> &[Escape] {
+    fn escapes_at(&self, at: usize) -> &[EscapeSequence] {
         if !matches!(self.text.get(at), Some(b'%' | b'\\' | b',')) {
             return &[];
         }
@@ -212,12 +212,12 @@ impl<'t> Spelled<'t> {
 
     fn add(&mut self, start: usize, end: usize, read: &[u8]) {
         let known = self.escapes_at(start);
-        let is_known = |escape: &Escape| escape.end == end && escape.bytes() == read;
+        let is_known = |escape: &EscapeSequence| escape.end == end && escape.bytes() == read;
         if known.len() < MOST_READINGS && !known.iter().any(is_known) {
             let mut bytes = [0; 4];
             bytes[..read.len()].copy_from_slice(read);
             let len = read.len();
-            self.escapes.push(Escape {
+            self.escapes.push(EscapeSequence {
                 start,
                 end,
                 bytes,

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::host_name::HostName;
-use crate::serve::settings::{self, WrongChoice};
+use crate::serve::settings::{self, InvalidSetting};
 
 /// Allows every host and every page.
 const ALL: &str = "*";
@@ -19,12 +19,12 @@ pub(super) struct AllowedHosts {
 
 impl AllowedHosts {
     /// Reads `ALLOWED_HOSTS` for a server that listens at this address; `None` is all hosts.
-    pub(super) fn from_environment(listens_at: IpAddr) -> Result<Option<Self>, WrongChoice> {
+    pub(super) fn from_environment(listens_at: IpAddr) -> Result<Option<Self>, InvalidSetting> {
         let names = settings::list("ALLOWED_HOSTS", "")?;
         Self::of(&names, !listens_at.is_loopback())
     }
 
-    fn of(names: &[String], has_addresses: bool) -> Result<Option<Self>, WrongChoice> {
+    fn of(names: &[String], has_addresses: bool) -> Result<Option<Self>, InvalidSetting> {
         if names.iter().any(|name| name == ALL) {
             return Ok(None);
         }
@@ -50,9 +50,9 @@ impl AllowedHosts {
     }
 }
 
-fn parsed(name: &str) -> Result<HostName, WrongChoice> {
+fn parsed(name: &str) -> Result<HostName, InvalidSetting> {
     HostName::parse(name).ok_or_else(|| {
-        WrongChoice(format!(
+        InvalidSetting(format!(
             "ALLOWED_HOSTS has '{name}', which is not a host by itself: write names and addresses \
              without scheme and port, as in app.example, 192.0.2.7 or [2001:db8::1], or * for all"
         ))

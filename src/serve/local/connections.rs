@@ -14,14 +14,14 @@ use hyper_util::{
 };
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{body, stream::Limited};
+use super::{body, stream::TimedStream};
 
 /// The time from a failure to accept until the next attempt, and so between two warnings.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long clients may take to send a request, and to read on. Calls take the time of their tools.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ConnectionLimits {
     /// For its head, counted from the start of the connection or the end of the last answer.
     pub(super) head: Duration,
     /// For its body, counted from the end of the head.
@@ -30,7 +30,7 @@ pub(super) struct Limits {
     pub(super) write: Duration,
 }
 
-impl Limits {
+impl ConnectionLimits {
     pub(super) const LOCAL: Self = Self {
         head: Duration::from_secs(30),
         body: Duration::from_mins(1),
@@ -42,7 +42,7 @@ impl Limits {
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
 ) {
     let service = TowerToHyperService::new(body::limit(router, limits.body));
@@ -56,7 +56,7 @@ pub(super) async fn serve(
             () = &mut stop => break,
             stream = accept(&listener) => stream,
         };
-        let stream = Limited::new(stream, limits.write);
+        let stream = TimedStream::new(stream, limits.write);
         let connection = http.serve_connection(TokioIo::new(stream), service.clone());
         let connection = open.watch(connection);
         tokio::spawn(async move {

@@ -17,14 +17,14 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-pub(super) struct Limited {
+pub(super) struct TimedStream {
     stream: TcpStream,
     /// How long a write may wait for the client to read.
     limit: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Limited {
+impl TimedStream {
     pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
         Self {
             stream,
@@ -52,7 +52,7 @@ impl Limited {
     }
 }
 
-impl AsyncRead for Limited {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -62,7 +62,7 @@ impl AsyncRead for Limited {
     }
 }
 
-impl AsyncWrite for Limited {
+impl AsyncWrite for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

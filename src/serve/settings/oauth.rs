@@ -1,9 +1,9 @@
 //! The owner's choices of providers in the environment.
 
-use super::{WrongChoice, list, set, variables::PROVIDERS};
+use super::{InvalidSetting, list, set, variables::PROVIDERS};
 use crate::{
-    Authorization, Server,
-    authorization::{Provider, is_base},
+    OAuth, Server,
+    oauth::{Provider, is_base},
 };
 
 type Preset = fn(String, String) -> Provider;
@@ -17,37 +17,37 @@ const PRESETS: [Preset; PROVIDERS.len()] = [
 ];
 
 /// Fills in what `server` has not chosen, and checks what it has.
-pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), WrongChoice> {
-    if server.authorization.is_none() {
-        server.authorization = chosen()?;
+pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
+    if server.oauth.is_none() {
+        server.oauth = chosen()?;
     }
-    let Some(authorization) = &mut server.authorization else {
+    let Some(oauth) = &mut server.oauth else {
         return Ok(());
     };
-    if authorization.public_url.is_none() {
-        authorization.public_url = set("TOOLS_PUBLIC_URL")?;
+    if oauth.public_url.is_none() {
+        oauth.public_url = set("TOOLS_PUBLIC_URL")?;
     }
-    if on_lambda && authorization.is_in_memory {
+    if on_lambda && oauth.is_in_memory {
         let text = "users' grants need a table on Lambda, where no instance knows what another has \
-                    been told: TOOLS_AUTHORIZATION_TABLE names one of DynamoDB, or in the program \
-                    Authorization::in_dynamodb";
-        return Err(WrongChoice(text.into()));
+                    been told: TOOLS_OAUTH_TABLE names one of DynamoDB, or in the program \
+                    OAuth::in_dynamodb";
+        return Err(InvalidSetting(text.into()));
     }
-    if authorization.keys.is_empty() {
+    if oauth.keys.is_empty() {
         let text = "no secret is named that encrypts what is kept of users";
-        return Err(WrongChoice(text.into()));
+        return Err(InvalidSetting(text.into()));
     }
-    let providers = &authorization.providers;
+    let providers = &oauth.providers;
     if let Some(mistake) = providers.iter().find_map(|it| it.mistake()) {
-        return Err(WrongChoice(mistake));
+        return Err(InvalidSetting(mistake));
     }
     let is_twice = |id: &str| providers.iter().filter(|it| it.id() == id).count() > 1;
     if let Some(twice) = providers.iter().find(|it| is_twice(it.id())) {
         let text = format!("there are two providers with the id '{}'", twice.id());
-        return Err(WrongChoice(text));
+        return Err(InvalidSetting(text));
     }
-    match authorization.public_url.as_deref() {
-        Some(url) if !is_base(url) => Err(WrongChoice(format!(
+    match oauth.public_url.as_deref() {
+        Some(url) if !is_base(url) => Err(InvalidSetting(format!(
             "the public URL is '{url}', and has to be an https:// URL without query, \
              fragment and credentials (TOOLS_PUBLIC_URL)"
         ))),
@@ -55,7 +55,7 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), WrongCho
     }
 }
 
-fn chosen() -> Result<Option<Authorization>, WrongChoice> {
+fn chosen() -> Result<Option<OAuth>, InvalidSetting> {
     let mut providers = Vec::new();
     for (name, preset) in PROVIDERS.into_iter().zip(PRESETS) {
         let Some(client_id) = set(&format!("TOOLS_{name}_CLIENT_ID"))? else {
@@ -70,16 +70,16 @@ fn chosen() -> Result<Option<Authorization>, WrongChoice> {
     if providers.is_empty() {
         return Ok(None);
     }
-    let keys = list("TOOLS_AUTHORIZATION_KEY_IDS", "TOOLS_AUTHORIZATION_KEY")?;
-    let mut authorization = Authorization::with(providers).key_ids(keys);
-    if let Some(table) = set("TOOLS_AUTHORIZATION_TABLE")? {
-        authorization = in_table(authorization, table)?;
+    let keys = list("TOOLS_OAUTH_KEY_IDS", "TOOLS_OAUTH_KEY")?;
+    let mut oauth = OAuth::with(providers).key_ids(keys);
+    if let Some(table) = set("TOOLS_OAUTH_TABLE")? {
+        oauth = in_table(oauth, table)?;
     }
-    match set("TOOLS_AUTHORIZATION_CHECKS")?.as_deref() {
-        None | Some("open") => Ok(Some(authorization)),
-        Some("authenticated") => Ok(Some(authorization.checks_ask_for_credentials())),
-        Some(other) => Err(WrongChoice(format!(
-            "TOOLS_AUTHORIZATION_CHECKS is '{other}', and has to be open or authenticated"
+    match set("TOOLS_OAUTH_CHECKS")?.as_deref() {
+        None | Some("open") => Ok(Some(oauth)),
+        Some("authenticated") => Ok(Some(oauth.authenticate_checks())),
+        Some(other) => Err(InvalidSetting(format!(
+            "TOOLS_OAUTH_CHECKS is '{other}', and has to be open or authenticated"
         ))),
     }
 }
@@ -89,12 +89,12 @@ fn chosen() -> Result<Option<Authorization>, WrongChoice> {
     clippy::unnecessary_wraps,
     reason = "the same with and without the feature"
 )]
-fn in_table(authorization: Authorization, table: String) -> Result<Authorization, WrongChoice> {
-    Ok(authorization.in_dynamodb(table))
+fn in_table(oauth: OAuth, table: String) -> Result<OAuth, InvalidSetting> {
+    Ok(oauth.in_dynamodb(table))
 }
 
 #[cfg(not(feature = "dynamodb"))]
-fn in_table(_: Authorization, _: String) -> Result<Authorization, WrongChoice> {
-    let choice = "TOOLS_AUTHORIZATION_TABLE";
+fn in_table(_: OAuth, _: String) -> Result<OAuth, InvalidSetting> {
+    let choice = "TOOLS_OAUTH_TABLE";
     Err(super::without_feature(choice, "dynamodb"))
 }

@@ -5,7 +5,7 @@
 
 use std::{env, time::Duration};
 
-use super::WrongChoice;
+use super::InvalidSetting;
 
 /// The providers that `TOOLS_GOOGLE_CLIENT_ID` and its likes configure.
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
@@ -19,9 +19,9 @@ const NAMES: [&str; 28] = [
     "RECORD_EVENTS",
     "TOOLS_API_KEY_IDS",
     "TOOLS_AUTH",
-    "TOOLS_AUTHORIZATION_CHECKS",
-    "TOOLS_AUTHORIZATION_KEY_IDS",
-    "TOOLS_AUTHORIZATION_TABLE",
+    "TOOLS_OAUTH_CHECKS",
+    "TOOLS_OAUTH_KEY_IDS",
+    "TOOLS_OAUTH_TABLE",
     "TOOLS_BASE_PATH",
     "TOOLS_IDEMPOTENCY",
     "TOOLS_IDEMPOTENCY_REQUIRED",
@@ -54,41 +54,41 @@ fn is_defined(name: &str) -> bool {
 }
 
 /// A variable's value. Empty is as good as unset.
-pub(crate) fn set(name: &str) -> Result<Option<String>, WrongChoice> {
+pub(crate) fn set(name: &str) -> Result<Option<String>, InvalidSetting> {
     debug_assert!(is_defined(name), "{name} is not in NAMES");
     match env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
         Err(env::VarError::NotPresent) => Ok(None),
-        Err(env::VarError::NotUnicode(_)) => Err(WrongChoice(format!("{name} is not UTF-8"))),
+        Err(env::VarError::NotUnicode(_)) => Err(InvalidSetting(format!("{name} is not UTF-8"))),
     }
 }
 
 /// A list separated by commas.
-pub(crate) fn list(name: &str, default: &str) -> Result<Vec<String>, WrongChoice> {
+pub(crate) fn list(name: &str, default: &str) -> Result<Vec<String>, InvalidSetting> {
     let text = set(name)?;
     let items = text.as_deref().unwrap_or(default).split(',');
     let items = items.map(str::trim).filter(|item| !item.is_empty());
     Ok(items.map(str::to_owned).collect())
 }
 
-pub(super) fn seconds(name: &str) -> Result<Option<Duration>, WrongChoice> {
+pub(super) fn seconds(name: &str) -> Result<Option<Duration>, InvalidSetting> {
     let Some(text) = set(name)? else {
         return Ok(None);
     };
     match text.parse() {
         Ok(seconds) => Ok(Some(Duration::from_secs(seconds))),
-        Err(_) => Err(WrongChoice(format!(
+        Err(_) => Err(InvalidSetting(format!(
             "{name} is '{text}', and has to be a number of seconds"
         ))),
     }
 }
 
-pub(crate) fn yes_or_no(name: &str) -> Result<Option<bool>, WrongChoice> {
+pub(crate) fn yes_or_no(name: &str) -> Result<Option<bool>, InvalidSetting> {
     match set(name)?.as_deref() {
         None => Ok(None),
         Some("yes") => Ok(Some(true)),
         Some("no") => Ok(Some(false)),
-        Some(other) => Err(WrongChoice(format!(
+        Some(other) => Err(InvalidSetting(format!(
             "{name} is '{other}', and has to be yes or no"
         ))),
     }

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Key, Record};
+use super::{EvictionKey, Record};
 
 #[derive(Default)]
 pub(super) struct Owners {
@@ -23,13 +23,13 @@ struct Owner {
     records: usize,
     bytes: usize,
     /// By the numbers of the records: the oldest first.
-    forgettable: BTreeMap<u64, Key>,
-    droppable: BTreeMap<u64, Key>,
+    forgettable: BTreeMap<u64, EvictionKey>,
+    droppable: BTreeMap<u64, EvictionKey>,
 }
 
 impl Owners {
-    pub(super) fn add(&mut self, key: &Key, number: u64, record: &Record) {
-        let Some(share) = &record.share else {
+    pub(super) fn add(&mut self, key: &EvictionKey, number: u64, record: &Record) {
+        let Some(share) = &record.eviction else {
             return;
         };
         if !self.all.contains_key(&*share.owner) {
@@ -52,7 +52,7 @@ impl Owners {
     }
 
     pub(super) fn remove(&mut self, number: u64, record: &Record) {
-        let Some(share) = &record.share else {
+        let Some(share) = &record.eviction else {
             return;
         };
         let Some(owner) = self.all.get_mut(&*share.owner) else {
@@ -84,19 +84,19 @@ impl Owners {
         self.all.get(owner).map_or(0, |owner| owner.records)
     }
 
-    pub(super) fn oldest_forgettable_of(&self, owner: &str) -> Option<Key> {
+    pub(super) fn oldest_forgettable_of(&self, owner: &str) -> Option<EvictionKey> {
         oldest(&self.all.get(owner)?.forgettable)
     }
 
     /// Of the owner with the most records, among those who have one that may be forgotten.
-    pub(super) fn oldest_forgettable(&self) -> Option<Key> {
+    pub(super) fn oldest_forgettable(&self) -> Option<EvictionKey> {
         let owners = self.all.values();
         let owners = owners.filter(|owner| !owner.forgettable.is_empty());
         oldest(&owners.max_by_key(|owner| owner.records)?.forgettable)
     }
 
     /// The oldest record with bytes to drop of the owner with the most of them.
-    pub(super) fn oldest_droppable(&self) -> Option<Key> {
+    pub(super) fn oldest_droppable(&self) -> Option<EvictionKey> {
         let owners = self.all.values();
         oldest(&owners.max_by_key(|owner| owner.bytes)?.droppable)
     }
@@ -107,7 +107,7 @@ impl Owners {
     }
 }
 
-fn oldest(keys: &BTreeMap<u64, Key>) -> Option<Key> {
+fn oldest(keys: &BTreeMap<u64, EvictionKey>) -> Option<EvictionKey> {
     let (_, key) = keys.first_key_value()?;
     Some(Arc::clone(key))
 }

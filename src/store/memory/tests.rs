@@ -3,14 +3,14 @@ use std::{borrow::Cow, time::Duration};
 use super::*;
 use crate::{
     observe::lines::Lines,
-    store::{Field, Share},
+    store::{Eviction, Field},
 };
 
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 const MOST_OF_ONE: usize = 10_000;
 const MOST: usize = 50_000;
 
-const LIMITS: Limits = Limits {
+const LIMITS: MemoryLimits = MemoryLimits {
     what: "calls",
     of_one: MOST_OF_ONE,
     of_all: MOST,
@@ -32,7 +32,7 @@ fn record(owner: &str) -> Record {
     Record {
         version: 1,
         fields: Vec::new(),
-        share: Some(Share {
+        eviction: Some(Eviction {
             owner: owner.to_owned(),
             is_forgettable: true,
             droppable: Some("body"),
@@ -45,7 +45,7 @@ fn record(owner: &str) -> Record {
 /// One that may not.
 fn kept(owner: &str) -> Record {
     let mut record = record(owner);
-    record.share.as_mut().unwrap().is_forgettable = false;
+    record.eviction.as_mut().unwrap().is_forgettable = false;
     record
 }
 
@@ -56,18 +56,26 @@ fn large(record: Record) -> Record {
     Record { fields, ..record }
 }
 
-async fn put(memory: &Memory, id: &str, record: Record, over: Option<u64>) -> Put {
+async fn put(memory: &Memory, id: &str, record: Record, over: Option<u64>) -> PutOutcome {
     memory.put(id, &record, over, NOW).await.unwrap()
 }
 
 /// Writes what is not there yet.
 async fn add(memory: &Memory, id: &str, record: Record) {
-    assert_eq!(put(memory, id, record, None).await, Put::Written, "{id}");
+    assert_eq!(
+        put(memory, id, record, None).await,
+        PutOutcome::Written,
+        "{id}"
+    );
 }
 
 /// Writes what is there once more.
 async fn rewrite(memory: &Memory, id: &str, record: Record) {
-    assert_eq!(put(memory, id, record, Some(1)).await, Put::Written, "{id}");
+    assert_eq!(
+        put(memory, id, record, Some(1)).await,
+        PutOutcome::Written,
+        "{id}"
+    );
 }
 
 async fn is_held(memory: &Memory, id: &str) -> bool {
@@ -99,10 +107,10 @@ async fn of_two_writers_one_wins() {
     };
     for over in [None, Some(2)] {
         let conflict = put(&memory, "id", second.clone(), over).await;
-        assert_eq!(conflict, Put::Conflict(Some(first.clone())));
+        assert_eq!(conflict, PutOutcome::Conflict(Some(first.clone())));
     }
     let none = put(&memory, "other", second.clone(), Some(1)).await;
-    assert_eq!(none, Put::Conflict(None));
+    assert_eq!(none, PutOutcome::Conflict(None));
     rewrite(&memory, "id", second.clone()).await;
     memory.delete("id", 1).await.unwrap();
     assert_eq!(memory.get("id").await, Ok(Some(second)));
@@ -123,7 +131,7 @@ async fn what_is_free_is_written_over_and_until_then_by_its_own_writer() {
     let new = Record { version: 2, ..free };
     for (seconds, over, is_written) in [(0, None, false), (1, Some(1), true), (2, None, true)] {
         let put = memory.put("id", &new, over, after(seconds)).await.unwrap();
-        assert_eq!(put == Put::Written, is_written, "{seconds}");
+        assert_eq!(put == PutOutcome::Written, is_written, "{seconds}");
     }
 }
 
@@ -179,7 +187,10 @@ async fn bytes_are_counted_too_and_given_back() {
     assert!(!has_body(&memory, "a").await, "made room");
     assert!(has_body(&memory, "b").await);
     let again = put(&memory, "a", record("a"), None).await;
-    assert!(matches!(again, Put::Conflict(_)), "it is still known");
+    assert!(
+        matches!(again, PutOutcome::Conflict(_)),
+        "it is still known"
+    );
     for id in ids {
         memory.delete(id, 1).await.unwrap();
     }
@@ -266,7 +277,7 @@ async fn where_nothing_can_be_forgotten_nothing_new_is_written() {
     add(&memory, "b", kept("b")).await;
     // Everything has expired.
     let put = memory.put("new", &new, None, after(1)).await;
-    assert_eq!(put, Ok(Put::Written));
+    assert_eq!(put, Ok(PutOutcome::Written));
     assert_eq!(memory.records.lock().unwrap().held.len(), 1);
 }
 
@@ -286,7 +297,7 @@ async fn what_must_stay_of_everybody_has_a_limit_too() {
 async fn what_takes_nobodys_share_finds_room_and_takes_none() {
     let memory = memory();
     let unshared = || Record {
-        share: None,
+        eviction: None,
         ..record("")
     };
     for i in 0..=MOST {
@@ -312,7 +323,7 @@ async fn what_is_free_goes_first() {
         add(&memory, &i.to_string(), until(9)).await;
     }
     let put = memory.put("new", &until(9), None, after(1)).await;
-    assert_eq!(put, Ok(Put::Written));
+    assert_eq!(put, Ok(PutOutcome::Written));
     assert!(is_held(&memory, "oldest").await);
     assert!(!is_held(&memory, "free").await);
 }

@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// Secret values, each with its placeholder.
-pub(super) type Secrets = Vec<(Secret, String)>;
+pub(super) type Placeholders = Vec<(Secret, String)>;
 
-pub(super) fn redaction_of(secrets: &Secrets) -> Redaction {
+pub(super) fn redaction_of(secrets: &Placeholders) -> Redaction {
     let mut redaction = Redaction::default();
     for (secret, placeholder) in secrets {
         let redactor = Redactor::new(secret.expose(), SHORTEST_TO_RECORD);
@@ -22,20 +22,20 @@ pub(super) fn redaction_of(secrets: &Secrets) -> Redaction {
 }
 
 /// A request's body, with placeholders where its secrets belong.
-pub(super) enum Body {
+pub(super) enum RecordedBody {
     None,
     /// As it came, and what it says.
     Json(String, Value),
 }
 
 /// The body, and what its placeholders stand for. `None` where nothing can be told about the body.
-pub(super) fn without_secrets(body: &[u8]) -> Option<(Body, Secrets)> {
+pub(super) fn without_secrets(body: &[u8]) -> Option<(RecordedBody, Placeholders)> {
     if body.is_empty() {
-        return Some((Body::None, Secrets::new()));
+        return Some((RecordedBody::None, Placeholders::new()));
     }
     let text = str::from_utf8(body).ok()?;
     let mut value: Value = serde_json::from_str(text).ok()?;
-    let mut secrets = Secrets::new();
+    let mut secrets = Placeholders::new();
     for (list, field) in Protocol::secrets() {
         if let Some(list) = value.pointer_mut(list) {
             take_out(list, field, &mut secrets);
@@ -44,10 +44,10 @@ pub(super) fn without_secrets(body: &[u8]) -> Option<(Body, Secrets)> {
     if secrets.is_empty() {
         value = serde_json::from_str(text).ok()?;
     }
-    Some((Body::Json(text.to_owned(), value), secrets))
+    Some((RecordedBody::Json(text.to_owned(), value), secrets))
 }
 
-impl Body {
+impl RecordedBody {
     /// What is recorded: the body as it came, unless there was a secret in it.
     pub(super) fn recorded(self, redaction: &Redaction) -> Option<String> {
         let Self::Json(came, mut value) = self else {
@@ -60,7 +60,7 @@ impl Body {
 }
 
 /// Takes the secrets out of a list of `{"id": …, FIELD: …}`; out of anything else, all there is.
-fn take_out(value: &mut Value, field: &str, secrets: &mut Secrets) {
+fn take_out(value: &mut Value, field: &str, secrets: &mut Placeholders) {
     match value {
         Value::Array(items) => {
             for item in items {
@@ -78,7 +78,7 @@ fn take_out(value: &mut Value, field: &str, secrets: &mut Secrets) {
 
 /// Takes every value out, whatever there is; what is no string stays no string, so that the
 /// answer to it stays the same.
-fn take_all(value: &mut Value, placeholder: &str, secrets: &mut Secrets) {
+fn take_all(value: &mut Value, placeholder: &str, secrets: &mut Placeholders) {
     match value {
         Value::String(text) => {
             secrets.push((std::mem::take(text).into(), placeholder.to_owned()));
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn recorded(body: &Value) -> (Value, Secrets) {
+    fn recorded(body: &Value) -> (Value, Placeholders) {
         let (body, secrets) = without_secrets(body.to_string().as_bytes()).unwrap();
         let text = body.recorded(&redaction_of(&secrets)).unwrap();
         (serde_json::from_str(&text).unwrap(), secrets)

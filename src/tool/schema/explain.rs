@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use super::{
-    part::{Part, Sink, joined},
+    part::{MessageSink, SchemaPart, joined},
     validator_of, walk,
 };
 
@@ -41,8 +41,13 @@ const COMPLICATED: [&str; 18] = [
 ];
 
 /// Hands over what is wrong with `value`, which is known to be wrong.
-pub(super) fn explain(validator: &Validator, schema: &Value, value: &Value, sink: &mut impl Sink) {
-    let part = Part {
+pub(super) fn explain(
+    validator: &Validator,
+    schema: &Value,
+    value: &Value,
+    sink: &mut impl MessageSink,
+) {
+    let part = SchemaPart {
         schema,
         value,
         path: "",
@@ -81,7 +86,7 @@ fn is_small(value: &Value) -> bool {
     count(value, &mut AT_ONCE.clone())
 }
 
-fn hand_over(validator: &Validator, part: Part<'_>, sink: &mut impl Sink) {
+fn hand_over(validator: &Validator, part: SchemaPart<'_>, sink: &mut impl MessageSink) {
     for error in validator.iter_errors(part.value) {
         if sink.is_full() {
             return;
@@ -98,8 +103,8 @@ struct Explainer<'a, S> {
     sink: &'a mut S,
 }
 
-impl<S: Sink> Explainer<'_, S> {
-    fn part(&mut self, part: Part<'_>) {
+impl<S: MessageSink> Explainer<'_, S> {
+    fn part(&mut self, part: SchemaPart<'_>) {
         if self.sink.is_full() {
             return;
         }
@@ -130,7 +135,7 @@ impl<S: Sink> Explainer<'_, S> {
     }
 
     /// What is wrong with the part itself, whatever is in it.
-    fn own_rules(&mut self, part: Part<'_>, own: &Value) {
+    fn own_rules(&mut self, part: SchemaPart<'_>, own: &Value) {
         let place = format!("{} itself", part.place);
         self.compile(&place, || own.clone());
         if let Some(Some(validator)) = self.validators.get(&place) {
@@ -138,7 +143,7 @@ impl<S: Sink> Explainer<'_, S> {
         }
     }
 
-    fn items(&mut self, part: Part<'_>, schema: &Map<String, Value>, items: &[Value]) {
+    fn items(&mut self, part: SchemaPart<'_>, schema: &Map<String, Value>, items: &[Value]) {
         let Some(schema) = schema.get("items") else {
             return;
         };
@@ -148,7 +153,7 @@ impl<S: Sink> Explainer<'_, S> {
                 return;
             }
             if !self.is_valid(&place, schema, value) {
-                self.part(Part {
+                self.part(SchemaPart {
                     schema,
                     value,
                     path: &format!("{}[{index}]", part.path),
@@ -158,7 +163,12 @@ impl<S: Sink> Explainer<'_, S> {
         }
     }
 
-    fn fields(&mut self, part: Part<'_>, schema: &Map<String, Value>, fields: &Map<String, Value>) {
+    fn fields(
+        &mut self,
+        part: SchemaPart<'_>,
+        schema: &Map<String, Value>,
+        fields: &Map<String, Value>,
+    ) {
         let properties = schema.get("properties").and_then(Value::as_object);
         let others = schema
             .get("additionalProperties")
@@ -177,7 +187,7 @@ impl<S: Sink> Explainer<'_, S> {
                 (None, None) => continue,
             };
             if !self.is_valid(&place, schema, value) {
-                self.part(Part {
+                self.part(SchemaPart {
                     schema,
                     value,
                     path: &joined(part.path, name),

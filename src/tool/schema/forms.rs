@@ -6,13 +6,13 @@
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
 use super::{
-    message::{Messages, path_of, plain, types_of},
+    message::{PartMessages, path_of, plain, types_of},
     part::joined,
 };
 
 type Forms = [Vec<ValidationError<'static>>];
 
-impl Messages<'_> {
+impl PartMessages<'_> {
     /// Says what keeps a value from the form that was meant; where none can be told, which forms
     /// there are.
     pub(super) fn add_closest_form(&mut self, path: &str, forms: &Forms) {

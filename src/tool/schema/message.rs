@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     ParameterErrors, explain,
-    part::{LONGEST_NAME, Part, Sink, joined},
+    part::{LONGEST_NAME, MessageSink, SchemaPart, joined},
 };
 use crate::text::clipped;
 
@@ -27,7 +27,7 @@ pub(super) fn of_all(
     instance: &Value,
     root: &str,
 ) -> ParameterErrors {
-    let mut collected = Collected::default();
+    let mut collected = MessageCollector::default();
     explain::explain(validator, schema, instance, &mut collected);
     let mut found = collected.found;
     if let Some(message) = found.remove("") {
@@ -38,21 +38,21 @@ pub(super) fn of_all(
 
 /// The messages until there are enough.
 #[derive(Default)]
-struct Collected {
+struct MessageCollector {
     found: ParameterErrors,
     is_full: bool,
 }
 
-impl Sink for Collected {
-    fn error(&mut self, part: Part<'_>, error: &ValidationError<'_>) {
-        let mut messages = Messages {
+impl MessageSink for MessageCollector {
+    fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>) {
+        let mut messages = PartMessages {
             part,
             collected: self,
         };
         messages.add(error);
     }
 
-    fn whole(&mut self, part: Part<'_>) {
+    fn whole(&mut self, part: SchemaPart<'_>) {
         let has = |keyword| part.schema.get(keyword).is_some();
         let message = if has("oneOf") || has("anyOf") {
             "Must be one of the forms that the tool's definition describes"
@@ -71,7 +71,7 @@ impl Sink for Collected {
     }
 }
 
-impl Collected {
+impl MessageCollector {
     fn put(&mut self, path: String, message: String) {
         let is_full = self.found.len() >= MOST;
         match self.found.get_mut(&path) {
@@ -93,12 +93,12 @@ impl Collected {
 }
 
 /// The messages of one part. Paths are those in the part until they are put down.
-pub(super) struct Messages<'a> {
-    part: Part<'a>,
-    collected: &'a mut Collected,
+pub(super) struct PartMessages<'a> {
+    part: SchemaPart<'a>,
+    collected: &'a mut MessageCollector,
 }
 
-impl Messages<'_> {
+impl PartMessages<'_> {
     pub(super) fn add(&mut self, error: &ValidationError<'_>) {
         let path = path_of(error.instance_path());
         match error.kind() {

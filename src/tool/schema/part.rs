@@ -13,7 +13,7 @@ pub(super) const LONGEST_NAME: usize = 64;
 
 /// A part of a value, and where it is.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct SchemaPart<'a> {
     pub(super) schema: &'a Value,
     pub(super) value: &'a Value,
     /// The part's path, such as `items[2].sku`; empty for the whole.
@@ -23,12 +23,12 @@ pub(super) struct Part<'a> {
 }
 
 /// Takes what is found.
-pub(super) trait Sink {
+pub(super) trait MessageSink {
     /// An error of a part.
-    fn error(&mut self, part: Part<'_>, error: &ValidationError<'_>);
+    fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>);
 
     /// A part that is wrong in a way that costs too much to tell.
-    fn whole(&mut self, part: Part<'_>);
+    fn whole(&mut self, part: SchemaPart<'_>);
 
     /// Whether something was found.
     fn has_any(&self) -> bool;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     explain,
-    part::{Part, Sink},
+    part::{MessageSink, SchemaPart},
 };
 
 /// As many as help to find a mistake.
@@ -28,12 +28,12 @@ impl Places {
     }
 }
 
-impl Sink for Places {
-    fn error(&mut self, part: Part<'_>, error: &ValidationError<'_>) {
+impl MessageSink for Places {
+    fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>) {
         self.add(format!("{}{}", part.place, error.schema_path()));
     }
 
-    fn whole(&mut self, part: Part<'_>) {
+    fn whole(&mut self, part: SchemaPart<'_>) {
         let place = match part.place {
             "" => "the schema as a whole",
             place => place,

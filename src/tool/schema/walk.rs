@@ -3,7 +3,8 @@
 //! A property may be called `title` or `$ref`; only a walk that knows which keywords hold schemas
 //! can tell such a name from the keyword.
 
-use serde_json::{Map, Value};
+use crate::payload::JsonObject;
+use serde_json::Value;
 
 /// Keywords whose value is one schema.
 const ONE: [&str; 11] = [
@@ -36,10 +37,8 @@ const NEWER: [&str; 9] = [
     "$vocabulary",
 ];
 
-type Object = Map<String, Value>;
-
 /// Every schema in `schema`, itself first.
-fn all(schema: &Value) -> Vec<&Object> {
+fn all(schema: &Value) -> Vec<&JsonObject> {
     let mut found = Vec::new();
     let mut open = vec![schema];
     while let Some(schema) = open.pop() {
@@ -61,7 +60,7 @@ fn all(schema: &Value) -> Vec<&Object> {
 }
 
 /// Calls `change` with every schema inside `object`, one level down.
-pub(super) fn each_inner(object: &mut Object, change: &mut dyn FnMut(&str, &mut Value)) {
+pub(super) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &mut Value)) {
     for (keyword, value) in object {
         let keyword = keyword.as_str();
         match value {
@@ -149,7 +148,7 @@ pub(super) fn any_type(schema: &Value, name: &str) -> bool {
 }
 
 /// Whether the schema itself allows the type `name`.
-pub(super) fn is_type(object: &Object, name: &str) -> bool {
+pub(super) fn is_type(object: &JsonObject, name: &str) -> bool {
     match object.get("type") {
         Some(Value::String(one)) => one == name,
         Some(Value::Array(several)) => several.iter().any(|one| one == name),

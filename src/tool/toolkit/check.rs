@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Entry, Toolkit};
+use super::{ToolEntry, Toolkit};
 use crate::{
     Tool,
     tool::{
@@ -17,8 +17,8 @@ impl Toolkit {
         // `A.B` is called `A_B`, which no other id becomes, unless a name was given or an id has
         // underscores of its own. Few do, and only those are kept beside each other.
         let is_special =
-            |entry: &&Entry| entry.tool.name.is_some() || entry.id.qualified().contains('_');
-        let mut owners: HashMap<String, &Entry> = HashMap::new();
+            |entry: &&ToolEntry| entry.tool.name.is_some() || entry.id.qualified().contains('_');
+        let mut owners: HashMap<String, &ToolEntry> = HashMap::new();
         for entry in self.entries.iter().filter(is_special) {
             let name = name_of(&entry.id, &entry.tool);
             let owner = *owners.entry(name).or_insert(entry);
@@ -41,7 +41,7 @@ impl Toolkit {
         }
     }
 
-    fn check_owner(owner: &Entry, entry: &Entry, problems: &mut Vec<String>) {
+    fn check_owner(owner: &ToolEntry, entry: &ToolEntry, problems: &mut Vec<String>) {
         if owner.id.qualified() != entry.id.qualified() {
             let text = format!("{} has the same name; give another with .name(…)", owner.id);
             problems.push(problem(&entry.tool, &text));

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use lambda_tools::client::{
-    Error,
-    oxp::{Call, Challenge, Client, Decision, Dialect, Outcome},
+    ClientError,
+    oxp::{
+        AuthorizationChallenge, CallFormat, CallOutcome, CallRequest, ChallengeDecision, OxpClient,
+    },
 };
 use serde_json::{Value, json};
 
@@ -14,12 +16,12 @@ use super::{JSON, Played, answer, now};
 
 const FIFTEEN: &str = r#"{"call_id": "c", "success": true, "duration": 1.5, "value": 15}"#;
 
-fn client(played: &Played) -> Client {
-    Client::new(&played.url()).unwrap()
+fn client(played: &Played) -> OxpClient {
+    OxpClient::new(&played.url()).unwrap()
 }
 
-fn add() -> Call {
-    Call::new("Calculator.Add").input(json!({"a": 10, "b": 5}))
+fn add() -> CallRequest {
+    CallRequest::new("Calculator.Add").input(json!({"a": 10, "b": 5}))
 }
 
 fn call_ids(played: &Played) -> Vec<String> {
@@ -35,9 +37,9 @@ fn call_ids(played: &Played) -> Vec<String> {
 async fn calls_are_written_and_answers_read_in_each_dialect() {
     let envelope = |schema: &str| format!(r#"{{"$schema": "{schema}", "result": {FIFTEEN}}}"#);
     for (dialect, schema) in [
-        (Dialect::Header, None),
-        (Dialect::Schema, Some("urn:oxp:1.0")),
-        (Dialect::Otc, Some("otc://1.0")),
+        (CallFormat::Header, None),
+        (CallFormat::Schema, Some("urn:oxp:1.0")),
+        (CallFormat::Otc, Some("otc://1.0")),
     ] {
         let body = schema.map_or(FIFTEEN.to_owned(), envelope);
         let played = Played::start(move |_, _| now(answer(200, JSON, body.clone()))).await;
@@ -152,7 +154,7 @@ async fn there_is_an_end_to_asking() {
     let played = Played::saying(503, &[("retry-after", "0")], "busy").await;
     let error = client(&played).attempts(3).call(&add()).await.unwrap_err();
     assert!(
-        matches!(error, Error::Status { status: 503, .. }),
+        matches!(error, ClientError::Status { status: 503, .. }),
         "{error}"
     );
     assert_eq!(played.asked().len(), 3);
@@ -161,7 +163,7 @@ async fn there_is_an_end_to_asking() {
     let begun = Instant::now();
     let error = client(&played).call(&add()).await.unwrap_err();
     assert!(
-        matches!(error, Error::Status { status: 429, .. }),
+        matches!(error, ClientError::Status { status: 429, .. }),
         "{error}"
     );
     assert!(begun.elapsed() < Duration::from_secs(5));
@@ -182,7 +184,7 @@ async fn a_slow_server_is_given_up() {
         .deadline(Duration::from_secs(2));
     let error = client.call(&add()).await.unwrap_err();
     assert!(
-        matches!(&error, Error::Unreachable(text) if text.contains("in time")),
+        matches!(&error, ClientError::Unreachable(text) if text.contains("in time")),
         "{error}"
     );
     assert!(begun.elapsed() < Duration::from_secs(4));
@@ -211,10 +213,16 @@ async fn what_is_no_answer_is_an_error_and_no_panic() {
     ] {
         let played = Played::start(move |_, _| now(answer(status, headers, body))).await;
         let error = client(&played).call(&add()).await.unwrap_err();
-        assert!(matches!(error, Error::Unreadable(_)), "{body}: {error:?}");
+        assert!(
+            matches!(error, ClientError::Unreadable(_)),
+            "{body}: {error:?}"
+        );
         let error = client(&played).tools().await.unwrap_err();
         assert!(
-            matches!(error, Error::Unreadable(_) | Error::Status { .. }),
+            matches!(
+                error,
+                ClientError::Unreadable(_) | ClientError::Status { .. }
+            ),
             "{body}: {error:?}"
         );
     }
@@ -233,7 +241,7 @@ async fn a_status_without_its_body_is_told_as_one() {
         let played = Played::start(move |_, _| now(answer(status, headers, body))).await;
         let error = client(&played).call(&add()).await.unwrap_err();
         assert!(
-            matches!(error, Error::Status { status: it, .. } if it == status),
+            matches!(error, ClientError::Status { status: it, .. } if it == status),
             "{body}: {error:?}"
         );
     }
@@ -258,7 +266,7 @@ async fn one_attempt_ends_with_the_time_for_all() {
     assert!(begun.elapsed() < Duration::from_secs(3));
     let client = client.wait_at_most(Duration::from_millis(300), Duration::ZERO);
     let error = client.wait_for(&challenge("/check")).await;
-    assert!(matches!(error, Err(Error::StillPending)));
+    assert!(matches!(error, Err(ClientError::StillPending)));
     assert!(begun.elapsed() < Duration::from_secs(6));
 }
 
@@ -307,7 +315,10 @@ async fn a_huge_body_is_not_read_to_its_end() {
         let limited = client(&played).largest_answer(2 << 20);
         for client in [client(&played), limited] {
             let error = client.call(&add()).await.unwrap_err();
-            assert!(matches!(error, Error::TooLarge { .. }), "{said}: {error}");
+            assert!(
+                matches!(error, ClientError::TooLarge { .. }),
+                "{said}: {error}"
+            );
         }
         assert_eq!(played.asked().len(), 2);
     }
@@ -341,7 +352,7 @@ async fn requirements_are_understood_where_servers_report_them() {
     for (status, body) in [(400, missing.to_owned()), (200, inside)] {
         let played = Played::start(move |_, _| now(answer(status, JSON, body.clone()))).await;
         let outcome = client(&played).call(&add()).await.unwrap().outcome;
-        let Outcome::Missing(missing) = outcome else {
+        let CallOutcome::MissingRequirements(missing) = outcome else {
             panic!("{outcome:?}")
         };
         assert_eq!(missing.challenges[0].url, "https://a.example/x");
@@ -350,7 +361,7 @@ async fn requirements_are_understood_where_servers_report_them() {
     }
 }
 
-fn challenge(check_url: &str) -> Challenge {
+fn challenge(check_url: &str) -> AuthorizationChallenge {
     serde_json::from_value(json!({"id": "c", "url": "https://a.example", "check_url": check_url}))
         .unwrap()
 }
@@ -358,8 +369,8 @@ fn challenge(check_url: &str) -> Challenge {
 #[tokio::test]
 async fn a_challenge_is_waited_for() {
     for (last, decision) in [
-        ("completed", Decision::Completed),
-        ("failed", Decision::Failed),
+        ("completed", ChallengeDecision::Completed),
+        ("failed", ChallengeDecision::Failed),
     ] {
         let played = Played::start(move |number, _| {
             now(match number {
@@ -390,11 +401,11 @@ async fn a_challenge_is_waited_for() {
     let client = client.wait_at_most(Duration::from_millis(100), Duration::from_millis(30));
     assert!(matches!(
         client.wait_for(&challenge("/c")).await,
-        Err(Error::StillPending)
+        Err(ClientError::StillPending)
     ));
     for wrong in ["", "ftp://x/", "file:///etc/passwd", "javascript:1"] {
         let error = client.wait_for(&challenge(wrong)).await;
-        assert!(matches!(error, Err(Error::Setup(_))), "{wrong}");
+        assert!(matches!(error, Err(ClientError::Setup(_))), "{wrong}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! The OpenTool client against a program of tools, and its five errors.
 
 #[cfg(feature = "jwt")]
-use lambda_tools::client::Jwt;
-use lambda_tools::client::opentool::{Client, Error, FunctionCall, ToolReturn};
+use lambda_tools::client::JwtSigner;
+use lambda_tools::client::opentool::{FunctionCall, OpenToolClient, OpenToolError, ToolReturn};
 use serde_json::{Value, json};
 
 use super::{JSON, Played};
@@ -26,10 +26,10 @@ async fn version_load_and_call() {
         format!("{url}/opentool"),
         format!("{url}/opentool/"),
     ] {
-        let client = Client::new(&url).unwrap();
+        let client = OpenToolClient::new(&url).unwrap();
         assert_eq!(client.version().await.unwrap().version, "0.1.0");
     }
-    let client = Client::new(&url).unwrap();
+    let client = OpenToolClient::new(&url).unwrap();
     let document = client.load().await.unwrap().unwrap();
     assert_eq!(document.info.title, "Toolbox");
     let names: Vec<_> = document
@@ -50,12 +50,12 @@ async fn version_load_and_call() {
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, Error::Call { code: Some(-32602), message } if message.contains("b: Is required"))
+        matches!(&error, OpenToolError::Call { code: Some(-32602), message } if message.contains("b: Is required"))
     );
     let error = client.call(&call("No_Such", json!({}))).await.unwrap_err();
     assert!(matches!(
         &error,
-        Error::Call {
+        OpenToolError::Call {
             code: Some(-32601),
             ..
         }
@@ -66,7 +66,7 @@ async fn version_load_and_call() {
         .unwrap_err();
     assert!(matches!(
         &error,
-        Error::Call {
+        OpenToolError::Call {
             code: Some(500),
             ..
         }
@@ -84,10 +84,10 @@ async fn keys_and_tokens_are_shown() {
             .env("TOOLS_JWT_SECRET", SECRET)
             .env("TOOLS_API_KEY", "key-of-the-client"),
     );
-    let client = || Client::new(&url).unwrap();
+    let client = || OpenToolClient::new(&url).unwrap();
     let right = [
         client().api_key("key-of-the-client"),
-        client().jwt(Jwt::signed_with(SECRET)),
+        client().jwt(JwtSigner::signed_with(SECRET)),
     ];
     for client in right {
         assert!(client.version().await.is_ok() && client.load().await.is_ok());
@@ -95,11 +95,11 @@ async fn keys_and_tokens_are_shown() {
         assert_eq!(client.call(&add).await.unwrap().result["value"], 15);
     }
     for client in [client(), client().api_key("another-key")] {
-        assert_eq!(client.version().await, Err(Error::Unauthorized));
-        assert_eq!(client.load().await, Err(Error::Unauthorized));
+        assert_eq!(client.version().await, Err(OpenToolError::Unauthorized));
+        assert_eq!(client.load().await, Err(OpenToolError::Unauthorized));
         assert_eq!(
             client.call(&call("Calculator_Add", json!({}))).await,
-            Err(Error::Unauthorized)
+            Err(OpenToolError::Unauthorized)
         );
     }
     assert!(!format!("{:?}", client().api_key("marked-key")).contains("marked"));
@@ -108,10 +108,10 @@ async fn keys_and_tokens_are_shown() {
 #[tokio::test]
 async fn the_five_errors_have_their_codes_messages_and_json() {
     let ask = async |played: &Played| {
-        let client = Client::new(&played.url()).unwrap();
+        let client = OpenToolClient::new(&played.url()).unwrap();
         client.call(&call("Add", json!({}))).await.unwrap_err()
     };
-    let nowhere = Client::new("http://127.0.0.1:1").unwrap();
+    let nowhere = OpenToolClient::new("http://127.0.0.1:1").unwrap();
     let running = "Please check OpenTool Server is RUNNING or NOT";
     for (error, code, message) in [
         (
@@ -158,7 +158,7 @@ async fn the_five_errors_have_their_codes_messages_and_json() {
         let error = ask(&Played::saying(status, JSON, refused).await).await;
         assert_eq!(
             error,
-            Error::Call {
+            OpenToolError::Call {
                 code: Some(500),
                 message: "No.".into()
             }
@@ -172,7 +172,7 @@ async fn the_five_errors_have_their_codes_messages_and_json() {
     ] {
         let error = ask(&Played::saying(200, JSON, wrong).await).await;
         assert!(
-            matches!(error, Error::Call { code: None, .. }),
+            matches!(error, OpenToolError::Call { code: None, .. }),
             "{wrong}: {error:?}"
         );
     }
@@ -182,7 +182,7 @@ async fn the_five_errors_have_their_codes_messages_and_json() {
 async fn a_server_without_a_document_has_none() {
     for nothing in ["{}", "null", ""] {
         let played = Played::saying(200, JSON, nothing).await;
-        let client = Client::new(&played.url()).unwrap();
+        let client = OpenToolClient::new(&played.url()).unwrap();
         assert_eq!(client.load().await, Ok(None), "{nothing:?}");
     }
     let referring = r##"{"opentool": "1.0.0", "info": {"title": "T", "version": "1.0.0"},
@@ -190,7 +190,7 @@ async fn a_server_without_a_document_has_none() {
         "functions": [{"name": "f", "description": "F.", "parameters": [
             {"name": "p", "description": "P.", "schema": {"$ref": "#/schemas/A"}, "required": true}]}]}"##;
     let played = Played::saying(200, JSON, referring).await;
-    let document = Client::new(&played.url())
+    let document = OpenToolClient::new(&played.url())
         .unwrap()
         .load()
         .await

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use lambda_tools::client::{
-    Error, Jwt,
-    oxp::{Call, Client, Dialect, Outcome},
+    ClientError, JwtSigner,
+    oxp::{CallFormat, CallOutcome, CallRequest, OxpClient},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -13,12 +13,12 @@ use test_support::Running;
 
 use crate::tools::program;
 
-const DIALECTS: [Dialect; 3] = [Dialect::Header, Dialect::Schema, Dialect::Otc];
+const DIALECTS: [CallFormat; 3] = [CallFormat::Header, CallFormat::Schema, CallFormat::Otc];
 #[cfg(feature = "jwt")]
 const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
 
-fn once(url: &str) -> Client {
-    Client::new(url).unwrap().attempts(1)
+fn once(url: &str) -> OxpClient {
+    OxpClient::new(url).unwrap().attempts(1)
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn every_kind_of_answer_comes_back_as_data_in_every_dialect() {
         assert!(gmail.requirements.user_id && gmail.requirements.authorization[0].id == "google");
 
         let id = format!("id-{dialect:?}");
-        let call = Call::new("Calculator.Add@1").input(json!({"a": 10, "b": 5}));
+        let call = CallRequest::new("Calculator.Add@1").input(json!({"a": 10, "b": 5}));
         let reply = client.call(&call.call_id(&id).trace_id("t")).await.unwrap();
         assert_eq!(
             (reply.call_id, reply.is_replay, reply.attempts),
@@ -48,9 +48,9 @@ async fn every_kind_of_answer_comes_back_as_data_in_every_dialect() {
         assert!(reply.duration.is_some_and(|it| it < Duration::from_secs(5)));
         assert_eq!(reply.outcome.value(), Some(json!(15)));
 
-        let ring = |id: &str| Call::new("Doorbell.Ring").input(json!({"doorbell_id": id}));
+        let ring = |id: &str| CallRequest::new("Doorbell.Ring").input(json!({"doorbell_id": id}));
         let outcome = client.call(&ring("doorbell1")).await.unwrap().outcome;
-        let Outcome::Failed(failed) = outcome else {
+        let CallOutcome::ToolError(failed) = outcome else {
             panic!("{outcome:?}")
         };
         assert_eq!(failed.message, "Doorbell ID not found");
@@ -59,9 +59,9 @@ async fn every_kind_of_answer_comes_back_as_data_in_every_dialect() {
         let prompt = failed.additional_prompt_content.unwrap();
         assert_eq!(prompt, "ids: doorbell42");
 
-        let wrong = Call::new("Calculator.Add").input(json!({"a": "ten"}));
+        let wrong = CallRequest::new("Calculator.Add").input(json!({"a": "ten"}));
         let outcome = client.call(&wrong).await.unwrap().outcome;
-        let Outcome::InvalidInput {
+        let CallOutcome::InvalidInput {
             parameter_errors, ..
         } = &outcome
         else {
@@ -72,46 +72,52 @@ async fn every_kind_of_answer_comes_back_as_data_in_every_dialect() {
         assert_eq!(*parameter_errors, BTreeMap::from(expected));
         assert!(outcome.message().contains("b: Is required"));
 
-        let outcome = client.call(&Call::new("No.Such")).await.unwrap().outcome;
-        assert!(matches!(&outcome, Outcome::Refused(it) if it.message.contains("No_Such")));
-
         let outcome = client
-            .call(&Call::new("Gmail.GetEmails"))
+            .call(&CallRequest::new("No.Such"))
             .await
             .unwrap()
             .outcome;
-        let Outcome::Missing(missing) = outcome else {
+        assert!(matches!(&outcome, CallOutcome::ServerError(it) if it.message.contains("No_Such")));
+
+        let outcome = client
+            .call(&CallRequest::new("Gmail.GetEmails"))
+            .await
+            .unwrap()
+            .outcome;
+        let CallOutcome::MissingRequirements(missing) = outcome else {
             panic!("{outcome:?}")
         };
         assert!(missing.user_id && missing.secrets.is_empty());
 
         let sms = json!({"to": "+15005550006", "message": "Hello"});
         let outcome = client
-            .call(&Call::new("SMS.Send").input(sms))
+            .call(&CallRequest::new("SMS.Send").input(sms))
             .await
             .unwrap()
             .outcome;
-        assert!(matches!(&outcome, Outcome::Missing(it) if it.secrets == ["TWILIO_API_KEY"]));
+        assert!(
+            matches!(&outcome, CallOutcome::MissingRequirements(it) if it.secrets == ["TWILIO_API_KEY"])
+        );
     }
 }
 
 #[tokio::test]
 async fn a_failure_is_repeated_after_the_time_it_names() {
     let (_running, url) = Running::serving(&mut program());
-    let client = Client::new(&url).unwrap().attempts(2);
-    let call = Call::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell1"}));
+    let client = OxpClient::new(&url).unwrap().attempts(2);
+    let call = CallRequest::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell1"}));
     let begun = std::time::Instant::now();
     let reply = client.call(&call).await.unwrap();
     assert_eq!(reply.attempts, 2);
     assert!(begun.elapsed() >= Duration::from_millis(500));
-    assert!(matches!(reply.outcome, Outcome::Failed(_)));
+    assert!(matches!(reply.outcome, CallOutcome::ToolError(_)));
 }
 
 #[tokio::test]
 async fn a_call_with_the_same_id_is_a_replay() {
     let (_running, url) = Running::serving(&mut program());
     let client = once(&url);
-    let ring = Call::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell42"}));
+    let ring = CallRequest::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell42"}));
     let ring = ring.call_id("ring-1");
     assert!(!client.call(&ring).await.unwrap().is_replay);
     assert!(client.call(&ring).await.unwrap().is_replay);
@@ -125,17 +131,22 @@ async fn a_typed_call_gives_a_value_or_says_why_not() {
     }
     let (_running, url) = Running::serving(&mut program());
     let client = once(&url);
-    let add = |input| Call::new("Calculator.Add").input(input);
+    let add = |input| CallRequest::new("Calculator.Add").input(input);
     let sum: f64 = client.run(&add(json!({"a": 1, "b": 0.5}))).await.unwrap();
     assert!((sum - 1.5).abs() < f64::EPSILON);
-    let now: Now = client.run(&Call::new("System.GetTimestamp")).await.unwrap();
+    let now: Now = client
+        .run(&CallRequest::new("System.GetTimestamp"))
+        .await
+        .unwrap();
     assert!(now.timestamp.contains('T'));
     let error = client.run::<f64>(&add(json!({"a": 1}))).await.unwrap_err();
     assert!(error.to_string().contains("b: Is required"), "{error}");
     let error = client.run::<f64>(&add(json!([1, 2]))).await.unwrap_err();
-    assert!(matches!(&error, Error::NoValue(it) if matches!(**it, Outcome::Refused(_))));
+    assert!(
+        matches!(&error, ClientError::NoValue(it) if matches!(**it, CallOutcome::ServerError(_)))
+    );
     let error = client.run::<bool>(&add(json!({"a": 1, "b": 2}))).await;
-    assert!(matches!(error, Err(Error::Unreadable(_))));
+    assert!(matches!(error, Err(ClientError::Unreadable(_))));
 }
 
 #[cfg(feature = "jwt")]
@@ -150,7 +161,7 @@ async fn keys_and_tokens_are_shown() {
             .env("TOOLS_API_KEY", "key-of-the-client"),
     );
     let jwt = || {
-        Jwt::signed_with(SECRET)
+        JwtSigner::signed_with(SECRET)
             .subject("user-1")
             .audience("https://tools.example")
     };
@@ -164,28 +175,33 @@ async fn keys_and_tokens_are_shown() {
     let wrong = [
         once(&url),
         once(&url).api_key("another-key"),
-        once(&url).jwt(Jwt::signed_with("another-secret-0123456789abcdef012345")),
+        once(&url).jwt(JwtSigner::signed_with(
+            "another-secret-0123456789abcdef012345",
+        )),
         once(&url).jwt(jwt().audience("https://other.example")),
     ];
     for client in wrong {
         assert!(client.health().await.unwrap(), "/health is open");
         let error = client.tools().await.unwrap_err();
-        assert!(matches!(error, Error::Unauthorized { .. }), "{error}");
-        let error = client.call(&Call::new("Calculator.Add")).await.unwrap_err();
-        assert!(matches!(error, Error::Unauthorized { .. }), "{error}");
+        assert!(matches!(error, ClientError::Unauthorized { .. }), "{error}");
+        let error = client
+            .call(&CallRequest::new("Calculator.Add"))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, ClientError::Unauthorized { .. }), "{error}");
     }
     let client = once(&url).jwt(jwt());
-    let call = Call::new("Gmail.GetEmails").user_id("user-2");
+    let call = CallRequest::new("Gmail.GetEmails").user_id("user-2");
     let outcome = client.call(&call).await.unwrap().outcome;
-    assert!(matches!(&outcome, Outcome::Refused(it) if it.message.contains("this user")));
+    assert!(matches!(&outcome, CallOutcome::ServerError(it) if it.message.contains("this user")));
     // The token's subject is the user; only the token of Google's is missing.
     let outcome = client
-        .call(&Call::new("Gmail.GetEmails"))
+        .call(&CallRequest::new("Gmail.GetEmails"))
         .await
         .unwrap()
         .outcome;
     assert!(
-        matches!(&outcome, Outcome::Missing(it) if !it.user_id),
+        matches!(&outcome, CallOutcome::MissingRequirements(it) if !it.user_id),
         "{outcome:?}"
     );
 }
@@ -198,22 +214,25 @@ async fn what_cannot_be_asked_is_said() {
         "http://a:b@tools.example",
         "http://t/?q",
     ] {
-        assert!(matches!(Client::new(url), Err(Error::Setup(_))), "{url}");
+        assert!(
+            matches!(OxpClient::new(url), Err(ClientError::Setup(_))),
+            "{url}"
+        );
     }
-    let client = once("http://127.0.0.1:1").jwt(Jwt::signed_with("short"));
-    assert!(matches!(client.tools().await, Err(Error::Setup(_))));
+    let client = once("http://127.0.0.1:1").jwt(JwtSigner::signed_with("short"));
+    assert!(matches!(client.tools().await, Err(ClientError::Setup(_))));
     let client = once("http://127.0.0.1:1").api_key("line\nfeed");
-    assert!(matches!(client.tools().await, Err(Error::Setup(_))));
+    assert!(matches!(client.tools().await, Err(ClientError::Setup(_))));
     assert!(matches!(
         once("http://127.0.0.1:1").health().await,
-        Err(Error::Unreachable(_))
+        Err(ClientError::Unreachable(_))
     ));
 }
 
 #[test]
 fn credentials_are_not_printed() {
-    let jwt = Jwt::signed_with("marked-secret-0123456789abcdef0123456789");
-    let call = Call::new("SMS.Send")
+    let jwt = JwtSigner::signed_with("marked-secret-0123456789abcdef0123456789");
+    let call = CallRequest::new("SMS.Send")
         .secret("KEY", "marked-value")
         .token("google", "marked-token");
     let printed = format!(
@@ -222,6 +241,6 @@ fn credentials_are_not_printed() {
         once("http://tools.example").jwt(jwt.clone()),
     );
     assert!(!printed.contains("marked"), "{printed}");
-    let error = Client::new("http://user:marked@tools.example").unwrap_err();
+    let error = OxpClient::new("http://user:marked@tools.example").unwrap_err();
     assert!(!format!("{error} {error:?}").contains("marked"));
 }

@@ -5,7 +5,7 @@ use lambda_tools::{
         opentool::{
             FunctionCall, {self},
         },
-        oxp::{Call, Client, Dialect},
+        oxp::{CallFormat, CallRequest, OxpClient},
     },
     secrets::Secrets,
     testing,
@@ -24,8 +24,8 @@ async fn what_the_clients_say_can_be_replayed() {
             .env("TOOLS_SECRETS", "none")
             .env("TOOLS_IDEMPOTENCY", "none"),
     );
-    for dialect in [Dialect::Header, Dialect::Schema, Dialect::Otc] {
-        let client = Client::new(&url).unwrap().attempts(1).dialect(dialect);
+    for dialect in [CallFormat::Header, CallFormat::Schema, CallFormat::Otc] {
+        let client = OxpClient::new(&url).unwrap().attempts(1).dialect(dialect);
         client.health().await.unwrap();
         client.tools().await.unwrap();
         for (tool, input) in [
@@ -34,10 +34,13 @@ async fn what_the_clients_say_can_be_replayed() {
             ("Doorbell.Ring", json!({"doorbell_id": "doorbell1"})),
             ("No.Such", json!({})),
         ] {
-            client.call(&Call::new(tool).input(input)).await.unwrap();
+            client
+                .call(&CallRequest::new(tool).input(input))
+                .await
+                .unwrap();
         }
     }
-    let client = opentool::Client::new(&url).unwrap();
+    let client = opentool::OpenToolClient::new(&url).unwrap();
     client.version().await.unwrap();
     client.load().await.unwrap();
     let arguments = json!({"a": 10, "b": 5}).as_object().unwrap().clone();

@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_tools::{
     StoreError,
     idempotency::{DynamoDb, Idempotency},
-    store::{Operation, Put, Record, Store},
+    store::{PutOutcome, Record, Store, StoreFuture},
 };
 use serde_json::json;
 
@@ -113,7 +113,7 @@ async fn without_the_store_nothing_runs_unless_the_owner_wants_it() {
     stores.emulator.stop();
     let answer = strict.call("Act.Do", "down", json!({})).await;
     assert_eq!((answer.status, strict.effects()), (400, 1));
-    let lax = Fixture::new(&stores.dynamodb().run_without_store());
+    let lax = Fixture::new(&stores.dynamodb().best_effort());
     for _ in 0..2 {
         assert_eq!(lax.call("Act.Do", "down", json!({})).await.status, 200);
     }
@@ -127,7 +127,7 @@ struct Fragile {
 }
 
 impl Store for Fragile {
-    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<Record>> {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
         self.inner.get(id)
     }
 
@@ -137,14 +137,14 @@ impl Store for Fragile {
         record: &'a Record,
         over: Option<u64>,
         now: SystemTime,
-    ) -> Operation<'a, Put> {
+    ) -> StoreFuture<'a, PutOutcome> {
         if over.is_some() && self.is_down.load(Ordering::SeqCst) {
             return Box::pin(std::future::pending());
         }
         self.inner.put(id, record, over, now)
     }
 
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         if self.is_down.load(Ordering::SeqCst) {
             return Box::pin(async { Err(StoreError::unavailable("down")) });
         }

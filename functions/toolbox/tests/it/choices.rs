@@ -106,14 +106,14 @@ fn a_choice_that_cannot_be_understood_ends_the_start() {
         (
             &[
                 ("TOOLS_SLACK_CLIENT_ID", "id"),
-                ("TOOLS_AUTHORIZATION_CHECKS", "closed"),
+                ("TOOLS_OAUTH_CHECKS", "closed"),
             ],
             "has to be open or authenticated",
         ),
         (
             &[
                 ("TOOLS_GITHUB_CLIENT_ID", "id"),
-                ("TOOLS_AUTHORIZATION_KEY_IDS", ","),
+                ("TOOLS_OAUTH_KEY_IDS", ","),
             ],
             "no secret is named that encrypts",
         ),
@@ -123,7 +123,7 @@ fn a_choice_that_cannot_be_understood_ends_the_start() {
                 ("TOOLS_AUTH", "none"),
                 ("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9"),
             ],
-            "TOOLS_AUTHORIZATION_TABLE names one of DynamoDB",
+            "TOOLS_OAUTH_TABLE names one of DynamoDB",
         ),
     ] {
         let (code, text) = ends_with(toolbox().envs(choices.iter().copied()));

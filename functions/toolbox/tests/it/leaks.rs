@@ -53,11 +53,8 @@ fn choices<'a>(file: &'a str, broken: &'a str) -> Vec<(&'a str, Vec<(&'a str, &'
                 ("TOOLS_AUTH", "none"),
                 ("TOOLS_GOOGLE_CLIENT_ID", "client-id"),
                 ("TOOLS_GOOGLE_CLIENT_SECRET", "client-Xmark-0123456789"),
-                (
-                    "TOOLS_AUTHORIZATION_KEY",
-                    "key-Xmark-0123456789-0123456789-0123",
-                ),
-                ("TOOLS_AUTHORIZATION_TABLE", "calls"),
+                ("TOOLS_OAUTH_KEY", "key-Xmark-0123456789-0123456789-0123"),
+                ("TOOLS_OAUTH_TABLE", "calls"),
             ],
         ),
         (

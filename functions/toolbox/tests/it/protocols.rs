@@ -7,6 +7,7 @@ use axum::{
     body::{Body, to_bytes},
     http::Request,
 };
+use lambda_tools::ServerInfo;
 use serde_json::{Value, json};
 use toolbox::Endpoints;
 use tower::ServiceExt;
@@ -209,7 +210,7 @@ fn a_version_that_is_none_ends_the_start() {
     ] {
         let server = toolbox::server(Vec::new())
             .unwrap()
-            .about("T", "D", version);
+            .info(ServerInfo::new("T", version));
         let error = server
             .into_router()
             .map(drop)

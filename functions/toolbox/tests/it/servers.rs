@@ -7,10 +7,10 @@ use std::{
 };
 
 use lambda_tools::{
-    Auth, Authorization, Context, Failure, Secret, Server, StoreError, Tool,
-    authorization::Provider,
+    Auth, Context, Failure, OAuth, Secret, Server, StoreError, Tool,
     idempotency::Idempotency,
-    secrets::{Read, Reading, SecretStore, Secrets},
+    oauth::Provider,
+    secrets::{ReadFuture, ReadResult, SecretStore, Secrets},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,7 +39,7 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
             .audience("https://other.example")
     };
     let all = Secrets::fixed(KEYS);
-    let twilio = |read: Read| Secrets::from_store(Says::of([("TWILIO_API_KEY", read)]));
+    let twilio = |read: ReadResult| Secrets::from_store(Says::of([("TWILIO_API_KEY", read)]));
     let there = |value: &str| Ok(Some(Secret::from(value)));
     let name = folder.file_name().unwrap().to_str().unwrap();
     let below_secrets = folder.parent().is_some_and(|it| it.ends_with("secrets"));
@@ -74,13 +74,10 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
         ]))),
         "authorization" => server
             .secrets(Secrets::fixed([
-                (
-                    "TOOLS_AUTHORIZATION_KEY",
-                    "a-key-of-this-server-0123456789abcdef",
-                ),
+                ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
                 ("GOOGLE_CLIENT_SECRET", "a-client-secret"),
             ]))
-            .authorization(Authorization::with([
+            .oauth(OAuth::with([
                 Provider::google("client-id", "GOOGLE_CLIENT_SECRET"),
                 Provider::github("client-id", "GITHUB_CLIENT_SECRET"),
             ])),
@@ -128,21 +125,21 @@ pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
 }
 
 /// A store that says what it was told to.
-struct Says(HashMap<&'static str, Read>);
+struct Says(HashMap<&'static str, ReadResult>);
 
 impl Says {
-    fn of<const N: usize>(reads: [(&'static str, Read); N]) -> Self {
+    fn of<const N: usize>(reads: [(&'static str, ReadResult); N]) -> Self {
         Self(reads.into())
     }
 }
 
 impl SecretStore for Says {
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         let one = |id: &String| self.0.get(id.as_str()).cloned().unwrap_or(Ok(None));
         Box::pin(async move { ids.iter().map(one).collect() })
     }
 
-    fn place(&self, id: &str) -> String {
+    fn location(&self, id: &str) -> String {
         format!("the store, as '{id}'")
     }
 }
@@ -154,13 +151,13 @@ struct Rotated {
 }
 
 impl SecretStore for Rotated {
-    fn read<'a>(&'a self, ids: &'a [String]) -> Reading<'a> {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         let read = self.reads.fetch_add(1, Ordering::Relaxed).min(1);
         let one = move |_: &String| Ok(Some(Secret::from(&*self.values[read])));
         Box::pin(async move { ids.iter().map(one).collect() })
     }
 
-    fn place(&self, id: &str) -> String {
+    fn location(&self, id: &str) -> String {
         format!("the store, as '{id}'")
     }
 }

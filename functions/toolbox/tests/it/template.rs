@@ -123,10 +123,7 @@ async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
     for (name, value) in [
         ("TOOLS_API_KEY", KEY[0].1),
         ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),
-        (
-            "TOOLS_AUTHORIZATION_KEY",
-            "a-key-of-this-server-0123456789abcdef",
-        ),
+        ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
         ("TWILIO_API_KEY", TWILIO_KEY),
     ] {
         gate.put_secret(&format!("stack/{name}"), value).await;
@@ -138,7 +135,7 @@ async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
     let stub = Stub::start().await;
     let variables = environment(&[
         ("TOOLS_AUTH", "api-key"),
-        ("TOOLS_AUTHORIZATION_TABLE", "Grants"),
+        ("TOOLS_OAUTH_TABLE", "Grants"),
         ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
         ("TOOLS_IDEMPOTENCY", "dynamodb"),
         ("TOOLS_IDEMPOTENCY_TABLE", "Calls"),

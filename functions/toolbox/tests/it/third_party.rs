@@ -1,15 +1,15 @@
 //! Gmail and Twilio, their good and bad days.
 
-use lambda_tools::{Toolkit, testing::Function};
+use lambda_tools::{Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
 
 use crate::stub::Stub;
 
-fn function(stub: &Stub) -> Function {
-    Function::new(Toolkit::new(toolbox::tools(stub.endpoints())).unwrap())
+fn function(stub: &Stub) -> LambdaFunction {
+    LambdaFunction::new(Toolkit::new(toolbox::tools(stub.endpoints())).unwrap())
 }
 
-async fn call(function: &Function, body: &Value) -> Value {
+async fn call(function: &LambdaFunction, body: &Value) -> Value {
     let event = json!({
         "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
         "headers": {"oxp-version": "1.0"},
@@ -23,7 +23,7 @@ async fn call(function: &Function, body: &Value) -> Value {
     answer.body
 }
 
-async fn gmail(function: &Function, query: Option<&str>) -> Value {
+async fn gmail(function: &LambdaFunction, query: Option<&str>) -> Value {
     let input = query.map_or(json!({}), |query| json!({"query": query}));
     let context =
         json!({"user_id": "u", "authorization": [{"id": "google", "token": "marked-token"}]});
@@ -31,7 +31,7 @@ async fn gmail(function: &Function, query: Option<&str>) -> Value {
     call(function, &body).await
 }
 
-async fn sms(function: &Function, to: &str, key: &str) -> Value {
+async fn sms(function: &LambdaFunction, to: &str, key: &str) -> Value {
     let input = json!({"to": to, "message": "Hello & goodbye"});
     let context = json!({"secrets": [{"id": "TWILIO_API_KEY", "value": key}]});
     let body = json!({"tool_id": "SMS.Send", "input": input, "context": context});

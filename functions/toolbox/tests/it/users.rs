@@ -24,10 +24,7 @@ async fn gmail_works_with_three_variables() {
         toolbox()
             .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
             .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-            .env(
-                "TOOLS_AUTHORIZATION_KEY",
-                "a-key-of-this-server-0123456789abcdef",
-            )
+            .env("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef")
             // The provider and Gmail, played here.
             .env("TOOLS_GOOGLE_ISSUER", &openid.url)
             .env("GMAIL_URL", stub.url()),

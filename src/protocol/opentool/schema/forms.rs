@@ -5,12 +5,13 @@
 
 use serde_json::{Value, json};
 
-use super::keywords::{Object, fits, is_bare, kinds_of, listed, names, object_of, values_of};
+use super::keywords::{fits, is_bare, kinds_of, listed, names, object_of, values_of};
+use crate::payload::JsonObject;
 
 const KEYWORDS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
 /// Puts forms and parts into the schema itself. Where there is more to say they also stay.
-pub(super) fn take(schema: &mut Object, kind: &str, said: &mut Vec<String>) {
+pub(super) fn take(schema: &mut JsonObject, kind: &str, said: &mut Vec<String>) {
     unwrap_only_form(schema);
     for keyword in KEYWORDS {
         let Some(Value::Array(forms)) = schema.shift_remove(keyword) else {
@@ -38,7 +39,7 @@ pub(super) fn take(schema: &mut Object, kind: &str, said: &mut Vec<String>) {
 }
 
 /// The only form besides `null` is the schema itself: an `Option` is written so.
-fn unwrap_only_form(schema: &mut Object) {
+fn unwrap_only_form(schema: &mut JsonObject) {
     for keyword in KEYWORDS {
         let Some(Value::Array(forms)) = schema.get_mut(keyword) else {
             continue;
@@ -84,9 +85,9 @@ fn is_plain_constant(form: &Value) -> bool {
 }
 
 /// Gives the schema the properties of all forms, and requires what all require.
-fn take_objects(schema: &mut Object, keyword: &str, forms: &[Value]) {
+fn take_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
     let is_all_of = keyword == "allOf";
-    let mut properties = Object::new();
+    let mut properties = JsonObject::new();
     let mut required = add_properties(&mut properties, schema);
     let mut in_forms: Option<Vec<String>> = None;
     for form in forms {
@@ -118,7 +119,7 @@ fn take_objects(schema: &mut Object, keyword: &str, forms: &[Value]) {
 }
 
 /// Moves an object's properties to those of the same names; returns which it requires.
-fn add_properties(properties: &mut Object, object: &mut Object) -> Vec<String> {
+fn add_properties(properties: &mut JsonObject, object: &mut JsonObject) -> Vec<String> {
     let more = object.shift_remove("properties").map(object_of);
     for (name, property) in more.into_iter().flatten() {
         let several = properties.entry(name).or_insert_with(|| json!([]));

@@ -1,10 +1,9 @@
 //! Reading a schema's keywords: which types and values it allows.
 
+use crate::payload::JsonObject;
 use std::slice;
 
-use serde_json::{Map, Value, json};
-
-pub(super) type Object = Map<String, Value>;
+use serde_json::{Value, json};
 
 pub(super) const KINDS: [&str; 7] = [
     "object", "array", "string", "number", "integer", "boolean", "null",
@@ -60,7 +59,7 @@ pub(super) fn fits(value: &Value, kind: &str) -> bool {
 }
 
 /// The values of `const` or `enum`.
-pub(super) fn values_of(schema: &Object) -> Option<&[Value]> {
+pub(super) fn values_of(schema: &JsonObject) -> Option<&[Value]> {
     let constant = schema.get("const").map(slice::from_ref);
     constant.or_else(|| Some(schema.get("enum")?.as_array()?))
 }
@@ -80,10 +79,10 @@ pub(super) fn names(list: Option<Value>) -> Vec<String> {
     names.unwrap_or_default()
 }
 
-pub(super) fn object_of(schema: Value) -> Object {
+pub(super) fn object_of(schema: Value) -> JsonObject {
     match schema {
         Value::Object(schema) => schema,
-        Value::Bool(false) => Object::from_iter([("not".to_owned(), json!({}))]),
-        _ => Object::new(),
+        Value::Bool(false) => JsonObject::from_iter([("not".to_owned(), json!({}))]),
+        _ => JsonObject::new(),
     }
 }

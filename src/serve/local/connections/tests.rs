@@ -14,7 +14,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use super::*;
 use crate::{Server, Toolkit};
 
-const SHORT: Limits = Limits {
+const SHORT: ConnectionLimits = ConnectionLimits {
     head: Duration::from_millis(600),
     body: Duration::from_millis(600),
     write: Duration::from_millis(600),
@@ -30,7 +30,7 @@ struct Running {
 }
 
 impl Running {
-    async fn start(limits: Limits) -> Self {
+    async fn start(limits: ConnectionLimits) -> Self {
         let slow = async || tokio::time::sleep(SHORT.head * 2).await;
         let router = Server::new(Toolkit::new([]).unwrap()).into_router();
         let router = router.unwrap().route("/slow", get(slow));
@@ -149,7 +149,7 @@ async fn a_stop_closes_what_is_idle_and_answers_what_runs() {
         address,
         stop,
         server,
-    } = Running::start(Limits::LOCAL).await;
+    } = Running::start(ConnectionLimits::LOCAL).await;
     let slow = "GET /slow HTTP/1.1\r\n\r\n";
     let clients = ["", HEALTH, slow].map(|first| thread::spawn(move || kept(address, first, "")));
     // Time for them to be accepted.

@@ -7,55 +7,60 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, header::COOKIE};
 
-use super::keys::Keys;
+use super::keys::EncryptionKeys;
 
 const STATE: &str = "state";
 const VERIFIER: &str = "verifier";
 const QUESTION: &str = "question";
 
 /// A challenge in a browser.
-pub(super) struct Journey {
+pub(super) struct OAuthState {
     pub(super) state: String,
     /// RFC 7636: 43 characters.
     pub(super) verifier: String,
 }
 
-impl Journey {
+impl OAuthState {
     /// Begins one.
-    pub(super) fn begin(keys: &Keys, trip: &Trip<'_>, until: SystemTime, salt: &str) -> Self {
+    pub(super) fn begin(
+        keys: &EncryptionKeys,
+        binding: &StateBinding<'_>,
+        until: SystemTime,
+        salt: &str,
+    ) -> Self {
         // Each of several has a state and a verifier of its own.
         let until = format!("{}-{salt}", seconds(until));
-        let tag = keys.sign(STATE, &trip.signed(&until));
+        let tag = keys.sign(STATE, &binding.signed(&until));
         Self {
-            state: format!("{}.{until}.{tag}", trip.challenge),
-            verifier: keys.sign(VERIFIER, &trip.signed(&until)),
+            state: format!("{}.{until}.{tag}", binding.challenge),
+            verifier: keys.sign(VERIFIER, &binding.signed(&until)),
         }
     }
 
     /// The verifier of a journey that comes back, if it is one of ours, in time.
     pub(super) fn verifier_of(
-        keys: &Keys,
-        trip: &Trip<'_>,
+        keys: &EncryptionKeys,
+        binding: &StateBinding<'_>,
         until: &str,
         tag: &str,
         now: SystemTime,
     ) -> Option<String> {
-        let signer = keys.signer(STATE, &trip.signed(until), tag)?;
+        let signer = keys.signer(STATE, &binding.signed(until), tag)?;
         let (ends, _) = until.split_once('-')?;
         let ends = UNIX_EPOCH.checked_add(Duration::from_secs(ends.parse().ok()?))?;
-        (now < ends).then(|| keys.sign_as(signer, VERIFIER, &trip.signed(until)))
+        (now < ends).then(|| keys.sign_as(signer, VERIFIER, &binding.signed(until)))
     }
 }
 
 /// What a state is signed over.
-pub(super) struct Trip<'a> {
+pub(super) struct StateBinding<'a> {
     pub(super) challenge: &'a str,
     pub(super) provider: &'a str,
     /// The cookie's value.
     pub(super) browser: &'a str,
 }
 
-impl<'a> Trip<'a> {
+impl<'a> StateBinding<'a> {
     fn signed<'b>(&'b self, until: &'b str) -> [&'b str; 4]
     where
         'a: 'b,
@@ -64,12 +69,12 @@ impl<'a> Trip<'a> {
     }
 
     /// What the form of the page sends back: other sites know it for none of their visitors.
-    pub(super) fn form(&self, keys: &Keys) -> String {
+    pub(super) fn form(&self, keys: &EncryptionKeys) -> String {
         keys.sign(QUESTION, &[self.challenge, self.provider, self.browser])
     }
 
     /// Whether the page with this form was shown in this browser, for this challenge.
-    pub(super) fn was_asked(&self, keys: &Keys, form: &str) -> bool {
+    pub(super) fn was_asked(&self, keys: &EncryptionKeys, form: &str) -> bool {
         let parts = [self.challenge, self.provider, self.browser];
         keys.signer(QUESTION, &parts, form).is_some()
     }
@@ -124,37 +129,43 @@ mod tests {
 
     #[test]
     fn a_state_is_good_for_its_time_browser_provider_and_challenge() {
-        let keys = Keys::of("a-key-of-this-server-0123456789abcdef");
+        let keys = EncryptionKeys::of("a-key-of-this-server-0123456789abcdef");
         let now = UNIX_EPOCH + Duration::from_hours(471_252);
-        let trip = Trip {
+        let binding = StateBinding {
             challenge: "c",
             provider: "google",
             browser: "b",
         };
-        let journey = Journey::begin(&keys, &trip, now + Duration::from_mins(10), "salt");
-        let (_, until, tag) = parts_of(&journey.state).unwrap();
-        let comes_back = |keys: &Keys, trip: Trip<'_>, seconds: u64| {
-            Journey::verifier_of(keys, &trip, until, tag, now + Duration::from_secs(seconds))
+        let state = OAuthState::begin(&keys, &binding, now + Duration::from_mins(10), "salt");
+        let (_, until, tag) = parts_of(&state.state).unwrap();
+        let comes_back = |keys: &EncryptionKeys, binding: StateBinding<'_>, seconds: u64| {
+            OAuthState::verifier_of(
+                keys,
+                &binding,
+                until,
+                tag,
+                now + Duration::from_secs(seconds),
+            )
         };
         assert_eq!(
-            comes_back(&keys, trip, 599).as_ref(),
-            Some(&journey.verifier)
+            comes_back(&keys, binding, 599).as_ref(),
+            Some(&state.verifier)
         );
-        assert_eq!(journey.verifier.len(), 43);
-        let other = |challenge, provider, browser| Trip {
+        assert_eq!(state.verifier.len(), 43);
+        let other = |challenge, provider, browser| StateBinding {
             challenge,
             provider,
             browser,
         };
-        for (trip, seconds) in [
+        for (binding, seconds) in [
             (other("c", "google", "b"), 600),
             (other("d", "google", "b"), 0),
             (other("c", "github", "b"), 0),
             (other("c", "google", "a"), 0),
         ] {
-            assert_eq!(comes_back(&keys, trip, seconds), None);
+            assert_eq!(comes_back(&keys, binding, seconds), None);
         }
-        let others = Keys::of("another-key-of-this-server-0123456789");
+        let others = EncryptionKeys::of("another-key-of-this-server-0123456789");
         assert_eq!(comes_back(&others, other("c", "google", "b"), 0), None);
     }
 
@@ -164,24 +175,24 @@ mod tests {
             "an-old-key-of-this-server-0123456789",
             "a-new-key-of-this-server-0123456789",
         );
-        let trip = |challenge, provider, browser| Trip {
+        let binding = |challenge, provider, browser| StateBinding {
             challenge,
             provider,
             browser,
         };
-        let form = trip("c", "google", "b").form(&Keys::of(old));
-        let rotated = Keys::of_all([new, old]);
-        assert!(trip("c", "google", "b").was_asked(&rotated, &form));
+        let form = binding("c", "google", "b").form(&EncryptionKeys::of(old));
+        let rotated = EncryptionKeys::of_all([new, old]);
+        assert!(binding("c", "google", "b").was_asked(&rotated, &form));
         for other in [
-            trip("d", "google", "b"),
-            trip("c", "github", "b"),
-            trip("c", "google", "a"),
+            binding("d", "google", "b"),
+            binding("c", "github", "b"),
+            binding("c", "google", "a"),
         ] {
             assert!(!other.was_asked(&rotated, &form));
         }
-        assert!(!trip("c", "google", "b").was_asked(&Keys::of(new), &form));
+        assert!(!binding("c", "google", "b").was_asked(&EncryptionKeys::of(new), &form));
         // Nor is it anything else.
-        let verifier = Keys::of(old).sign(VERIFIER, &["c", "google", "b"]);
-        assert!(!trip("c", "google", "b").was_asked(&rotated, &verifier));
+        let verifier = EncryptionKeys::of(old).sign(VERIFIER, &["c", "google", "b"]);
+        assert!(!binding("c", "google", "b").was_asked(&rotated, &verifier));
     }
 }

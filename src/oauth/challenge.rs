@@ -10,10 +10,10 @@ use subtle::ConstantTimeEq;
 use super::records::Stored;
 
 /// How many characters of a challenge's id say where it is kept.
-const PLACE: usize = 32;
+const RECORD_ID_LENGTH: usize = 32;
 
 #[derive(Clone, Deserialize, Serialize)]
-pub(super) struct Pending {
+pub(super) struct StoredChallenge {
     /// What cannot be guessed.
     pub(super) nonce: String,
     /// The namespace of the caller who asks. Items of earlier versions have none.
@@ -25,12 +25,12 @@ pub(super) struct Pending {
     pub(super) scopes: Vec<String>,
     /// All that the provider is asked for, once the user is on the way there.
     pub(super) asked_for: Vec<String>,
-    pub(super) status: Status,
+    pub(super) status: ChallengeStatus,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Status {
+pub(super) enum ChallengeStatus {
     Pending,
     /// The code is being exchanged.
     Exchanging,
@@ -38,14 +38,14 @@ pub(super) enum Status {
     Failed,
 }
 
-impl Stored for Pending {
+impl Stored for StoredChallenge {
     /// Callers may ask for any number, for users whom they have invented.
     fn owner(&self) -> Option<&str> {
         Some(&self.caller)
     }
 }
 
-impl Pending {
+impl StoredChallenge {
     pub(super) fn is_named_by(&self, nonce: &str) -> bool {
         bool::from(self.nonce.as_bytes().ct_eq(nonce.as_bytes()))
     }
@@ -55,7 +55,7 @@ impl Pending {
 /// can still find out whether a user that they know is in it.
 ///
 /// Without a caller's namespace it is what it was before there were any.
-pub(super) fn place_of(
+pub(super) fn record_id_of(
     kind: &str,
     caller: &str,
     user: &str,
@@ -80,9 +80,10 @@ pub(super) fn place_of(
 }
 
 /// The two halves of a challenge's id.
-pub(super) fn halves_of(id: &str) -> Option<(&str, &str)> {
-    let is_hex = id.len() == 2 * PLACE && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hex.then(|| id.split_at(PLACE))
+pub(super) fn parse_id(id: &str) -> Option<(&str, &str)> {
+    let is_hex =
+        id.len() == 2 * RECORD_ID_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| id.split_at(RECORD_ID_LENGTH))
 }
 
 #[cfg(test)]
@@ -92,8 +93,9 @@ mod tests {
     #[test]
     fn callers_have_places_of_their_own() {
         let scopes = ["https://www.googleapis.com/auth/gmail.readonly".to_owned()];
-        let of =
-            |kind: &str, caller: &str, user: &str| place_of(kind, caller, user, "google", &scopes);
+        let of = |kind: &str, caller: &str, user: &str| {
+            record_id_of(kind, caller, user, "google", &scopes)
+        };
         // Items from before there were namespaces are still found.
         assert_eq!(
             of("challenge", "", "user-1"),
@@ -107,7 +109,7 @@ mod tests {
             of("grant", "key A", "user-1"),
             // The parts together are the same text.
             of("challenge", "key Au", "ser-1"),
-            place_of("caller", "", "key A", "challenge", &scopes),
+            record_id_of("caller", "", "key A", "challenge", &scopes),
         ];
         let count = all.len();
         all.sort_unstable();
@@ -119,7 +121,7 @@ mod tests {
     fn a_challenge_of_an_earlier_version_is_read() {
         let text = r#"{"nonce": "n", "user": "u", "provider": "google", "scopes": [],
             "asked_for": [], "status": "pending"}"#;
-        let pending: Pending = serde_json::from_str(text).unwrap();
+        let pending: StoredChallenge = serde_json::from_str(text).unwrap();
         assert_eq!(pending.caller, "");
     }
 }

@@ -18,16 +18,16 @@ const MOST: usize = 2048;
 
 /// Spans that have ended and not been sent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ended(Arc<Mutex<Waiting>>);
+pub(super) struct SpanQueue(Arc<Mutex<QueuedSpans>>);
 
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct QueuedSpans {
     pub(super) spans: Vec<SpanData>,
     /// How many of them, from the first on, the collector has not taken before.
     refused: usize,
 }
 
-impl Ended {
+impl SpanQueue {
     fn add(&self, span: SpanData) {
         let mut waiting = self.waiting();
         if waiting.spans.len() < MOST {
@@ -35,23 +35,23 @@ impl Ended {
         }
     }
 
-    pub(super) fn take(&self) -> Waiting {
+    pub(super) fn take(&self) -> QueuedSpans {
         std::mem::take(&mut *self.waiting())
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, QueuedSpans> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Spans that are on their way; what is left of them when this is dropped was not taken.
-pub(super) struct Kept<'a>(pub(super) &'a Ended, pub(super) Waiting);
+pub(super) struct SpansInFlight<'a>(pub(super) &'a SpanQueue, pub(super) QueuedSpans);
 
-impl Drop for Kept<'_> {
+impl Drop for SpansInFlight<'_> {
     /// They are tried once more with the next: a collector may have been asked through a connection
     /// that did not outlive a freeze. It may also be that it cannot take them, ever.
     fn drop(&mut self) {
-        let Waiting { mut spans, refused } = std::mem::take(&mut self.1);
+        let QueuedSpans { mut spans, refused } = std::mem::take(&mut self.1);
         spans.drain(..refused);
         let mut waiting = self.0.waiting();
         let since = std::mem::take(&mut waiting.spans);
@@ -62,7 +62,7 @@ impl Drop for Kept<'_> {
     }
 }
 
-impl SpanProcessor for Ended {
+impl SpanProcessor for SpanQueue {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
     fn on_end(&self, mut span: SpanData) {

@@ -16,31 +16,31 @@ pub(crate) const LARGE: usize = 32 * 1024;
 
 /// Where large requests wait for their turn.
 #[derive(Clone)]
-pub(crate) struct Heavy(Arc<Semaphore>);
+pub(crate) struct LargeRequests(Arc<Semaphore>);
 
 /// The turn of one large request, until it is dropped.
-pub(crate) struct Turn {
+pub(crate) struct LargeRequestPermit {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Default for Heavy {
+impl Default for LargeRequests {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 }
 
-impl Heavy {
+impl LargeRequests {
     /// Waits for a turn, for no longer than this.
-    pub(crate) async fn turn(&self, limit: Duration) -> Result<Turn, Rejection> {
+    pub(crate) async fn turn(&self, limit: Duration) -> Result<LargeRequestPermit, Rejection> {
         let permit = Arc::clone(&self.0).acquire_owned();
         match tokio::time::timeout(limit, permit).await {
-            Ok(Ok(permit)) => Ok(Turn { _permit: permit }),
+            Ok(Ok(permit)) => Ok(LargeRequestPermit { _permit: permit }),
             Ok(Err(_)) | Err(_) => Err(Rejection::Busy),
         }
     }
 }
 
-impl Turn {
+impl LargeRequestPermit {
     /// Does work of this turn, within this time. Work that is late goes on until it is done, and its
     /// turn with it.
     pub(crate) async fn work<T: Send + 'static>(
@@ -65,7 +65,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_for_a_turn_is_told_from_working_for_too_long() {
-        let heavy = Heavy::default();
+        let heavy = LargeRequests::default();
         let (short, long) = (Duration::from_millis(50), Duration::from_secs(5));
         let slow = || std::thread::sleep(Duration::from_millis(300));
         let turn = heavy.turn(short).await.unwrap();

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::{Claim, Ending, Protection};
+use super::{Claim, Deduplication, RunEnd};
 use crate::{
     Failure,
-    idempotency::{Record, State, outcome::encoded, record::OUTCOME},
-    store::{self, Put, Store, within},
-    tool::{output::Output, repeats::Policy},
+    idempotency::{CallRecord, CallState, outcome::encoded, record::OUTCOME},
+    store::{self, PutOutcome, Store, within},
+    tool::{output::Output, repeats::RepeatPolicy},
 };
 
-impl Protection {
+impl Deduplication {
     /// Records what came of a call, or releases it so that it can run again.
     ///
     /// The caller gets the outcome whether or not that goes well.
@@ -19,7 +19,7 @@ impl Protection {
         claim: Claim,
         duration: Duration,
         result: &Result<Output, Failure>,
-        ending: Ending,
+        ending: RunEnd,
     ) {
         let Some(store) = self.idempotency.store.as_deref() else {
             return;
@@ -33,21 +33,21 @@ impl Protection {
         let limit = self.time_to_settle(deadline);
         match afterwards(policy, result, ending) {
             // Whether it has its effect is not decided yet.
-            Afterwards::Wait => {}
-            Afterwards::Release => {
+            Settlement::Wait => {}
+            Settlement::Release => {
                 let released = within(limit, store.delete(&key, record.claim)).await;
                 if let Err(error) = released.flatten() {
                     tracing::warn!(%error, "a call is not released; it runs again only after its time");
                 }
             }
-            Afterwards::Record => {
-                let expires_at = self.host.now() + self.idempotency.expire_after;
+            Settlement::Record => {
+                let expires_at = self.clock.now() + self.idempotency.expire_after;
                 let outcome = encoded(duration, result);
-                let record = Record {
+                let record = CallRecord {
                     state: if outcome.len() <= store.largest_field() {
-                        State::Finished(outcome)
+                        CallState::Finished(outcome)
                     } else {
-                        State::Ran
+                        CallState::OutcomeDropped
                     },
                     free_at: expires_at,
                     expires_at,
@@ -69,10 +69,10 @@ impl Protection {
         let ends = tokio::time::Instant::now() + limit;
         loop {
             let left = ends.saturating_duration_since(tokio::time::Instant::now());
-            let (over, now) = (Some(record.version), self.host.now());
+            let (over, now) = (Some(record.version), self.clock.now());
             let error = match store::put(store, left, (key, &record), over, now).await {
-                Ok(Put::Written) => return,
-                Ok(Put::Conflict(_)) => {
+                Ok(PutOutcome::Written) => return,
+                Ok(PutOutcome::Conflict(_)) => {
                     tracing::warn!("a call took longer than its claim; it may have run twice");
                     return;
                 }
@@ -99,24 +99,30 @@ impl Protection {
         let Some(deadline) = deadline else {
             return limit;
         };
-        let left = deadline.duration_since(self.host.now()).unwrap_or_default();
+        let left = deadline
+            .duration_since(self.clock.now())
+            .unwrap_or_default();
         limit.min(left.saturating_sub(FOR_THE_ANSWER).max(FOR_THE_ANSWER))
     }
 }
 
 /// What happens to a claim after its call.
-enum Afterwards {
+enum Settlement {
     Record,
     Release,
     Wait,
 }
 
-fn afterwards(policy: Policy, result: &Result<Output, Failure>, ending: Ending) -> Afterwards {
+fn afterwards(
+    policy: RepeatPolicy,
+    result: &Result<Output, Failure>,
+    ending: RunEnd,
+) -> Settlement {
     match (ending, policy, result) {
-        (Ending::Stopped | Ending::Unstoppable, Policy::AtMostOnce, _) => Afterwards::Record,
-        (Ending::NotStarted | Ending::Stopped, ..) => Afterwards::Release,
-        (Ending::Unstoppable, ..) => Afterwards::Wait,
-        (Ending::Returned, _, Err(failure)) if failure.can_retry() => Afterwards::Release,
-        (Ending::Returned, ..) => Afterwards::Record,
+        (RunEnd::Stopped | RunEnd::Unstoppable, RepeatPolicy::AtMostOnce, _) => Settlement::Record,
+        (RunEnd::NotStarted | RunEnd::Stopped, ..) => Settlement::Release,
+        (RunEnd::Unstoppable, ..) => Settlement::Wait,
+        (RunEnd::Returned, _, Err(failure)) if failure.can_retry() => Settlement::Release,
+        (RunEnd::Returned, ..) => Settlement::Record,
     }
 }

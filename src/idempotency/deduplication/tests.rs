@@ -6,23 +6,25 @@ use super::*;
 use crate::{
     Context, Server, Tool, Toolkit,
     clock::FIXED,
-    idempotency::{LIMITS, State},
-    store::{self, Operation, Put, Store, memory::Memory},
-    testing::Function,
+    idempotency::{CallState, LIMITS},
+    store::{self, PutOutcome, Store, StoreFuture, memory::Memory},
+    testing::LambdaFunction,
 };
 
-async fn claims(protection: &Protection, left: Option<Duration>) -> bool {
-    let identity = Identity {
+async fn claims(deduplication: &Deduplication, left: Option<Duration>) -> bool {
+    let identity = CallIdentity {
         key: "key".into(),
         fingerprint: "print".into(),
         owner: "owner".into(),
     };
-    let limits = || Limits {
+    let limits = || ClaimLimits {
         tool: Duration::from_millis(20),
         deadline: left.map(|left| FIXED.now() + left),
     };
-    let claimed = protection.claim(identity, Policy::Recorded, limits).await;
-    matches!(claimed.ok().unwrap(), Claimed::Recorded(_))
+    let claimed = deduplication
+        .claim(identity, RepeatPolicy::Recorded, limits)
+        .await;
+    matches!(claimed.ok().unwrap(), ClaimResult::Recorded(_))
 }
 
 #[tokio::test]
@@ -32,31 +34,33 @@ async fn a_call_without_time_left_is_over_and_not_of_unknown_length() {
         (Some(Duration::from_millis(1)), false),
         (None, false),
     ] {
-        let protection = Protection::new(Idempotency::in_memory(), FIXED);
-        assert!(claims(&protection, left).await);
+        let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
+        assert!(claims(&deduplication, left).await);
         // Nobody settles the first one: its process has died.
-        assert_eq!(claims(&protection, left).await, second, "{left:?}");
+        assert_eq!(claims(&deduplication, left).await, second, "{left:?}");
     }
 }
 
 #[tokio::test]
 async fn a_memory_that_is_full_is_no_store_that_is_away() {
-    let idempotency = Idempotency::in_memory().run_without_store();
-    let protection = Protection::new(idempotency, FIXED);
-    let limits = || Limits {
+    let idempotency = Idempotency::in_memory().best_effort();
+    let deduplication = Deduplication::new(idempotency, FIXED);
+    let limits = || ClaimLimits {
         tool: Duration::from_secs(1),
         deadline: None,
     };
     let claim = async |number: usize| {
-        let identity = Identity {
+        let identity = CallIdentity {
             key: number.to_string(),
             fingerprint: "print".into(),
             owner: "owner".into(),
         };
-        protection.claim(identity, Policy::AtMostOnce, limits).await
+        deduplication
+            .claim(identity, RepeatPolicy::AtMostOnce, limits)
+            .await
     };
     for number in 0..10_000 {
-        assert!(matches!(claim(number).await, Ok(Claimed::Recorded(_))));
+        assert!(matches!(claim(number).await, Ok(ClaimResult::Recorded(_))));
     }
     // It would run, and once more when it is repeated.
     let refused = claim(10_000).await.err().expect("a refusal");
@@ -66,37 +70,37 @@ async fn a_memory_that_is_full_is_no_store_that_is_away() {
 #[tokio::test]
 async fn a_clock_that_is_a_little_ahead_does_not_free_a_call_that_runs() {
     let moved = Arc::default();
-    let host = FIXED.movable(&moved);
+    let clock = FIXED.movable(&moved);
     let idempotency = Idempotency::in_memory().wait_for(Duration::ZERO);
-    let protection = Protection::new(idempotency, host.clone());
-    let identity = |key: &str| Identity {
+    let deduplication = Deduplication::new(idempotency, clock.clone());
+    let identity = |key: &str| CallIdentity {
         key: key.into(),
         fingerprint: "print".into(),
         owner: "owner".into(),
     };
     let until = FIXED.now() + Duration::from_secs(1);
-    let limits = || Limits {
+    let limits = || ClaimLimits {
         tool: Duration::from_millis(20),
-        deadline: Some(until.max(host.now() + Duration::from_millis(1))),
+        deadline: Some(until.max(clock.now() + Duration::from_millis(1))),
     };
     let claim = async |policy| {
         let key = format!("{policy:?}");
-        protection.claim(identity(&key), policy, limits).await
+        deduplication.claim(identity(&key), policy, limits).await
     };
-    for policy in [Policy::Recorded, Policy::AtMostOnce] {
-        assert!(matches!(claim(policy).await, Ok(Claimed::Recorded(_))));
+    for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
+        assert!(matches!(claim(policy).await, Ok(ClaimResult::Recorded(_))));
     }
     for (past_the_end, is_over) in [(0, false), (1500, false), (1999, false), (2500, true)] {
         moved.store(1000 + past_the_end, Ordering::SeqCst);
-        let Ok(Claimed::Known(once)) = claim(Policy::AtMostOnce).await else {
+        let Ok(ClaimResult::Known(once)) = claim(RepeatPolicy::AtMostOnce).await else {
             panic!("runs twice, {past_the_end} ms past the end");
         };
         let reason = once.result.unwrap_err().parts().reason;
         let expected = if is_over { "cut_off" } else { "running" };
         assert_eq!(reason.as_str(), expected, "{past_the_end}");
-        match claim(Policy::Recorded).await {
-            Ok(Claimed::Recorded(_)) => assert!(is_over, "{past_the_end}"),
-            Ok(Claimed::Known(known)) => {
+        match claim(RepeatPolicy::Recorded).await {
+            Ok(ClaimResult::Recorded(_)) => assert!(is_over, "{past_the_end}"),
+            Ok(ClaimResult::Known(known)) => {
                 assert!(!is_over, "{past_the_end}");
                 assert!(!known.is_replay, "not known to be cut off");
             }
@@ -107,44 +111,52 @@ async fn a_clock_that_is_a_little_ahead_does_not_free_a_call_that_runs() {
 
 /// Claims a call and records that it gave a text. None if it ran before.
 async fn runs(
-    protection: &Protection,
+    deduplication: &Deduplication,
     (owner, key): (&str, &str),
-    policy: Policy,
+    policy: RepeatPolicy,
     text: &str,
 ) -> Option<()> {
-    let identity = Identity {
+    let identity = CallIdentity {
         key: format!("{owner} {key}"),
         fingerprint: "print".into(),
         owner: owner.into(),
     };
-    let limits = || Limits {
+    let limits = || ClaimLimits {
         tool: Duration::from_secs(1),
         deadline: None,
     };
-    let claim = match protection.claim(identity, policy, limits).await {
-        Ok(Claimed::Recorded(claim)) => claim,
-        Ok(Claimed::Known(known)) => {
+    let claim = match deduplication.claim(identity, policy, limits).await {
+        Ok(ClaimResult::Recorded(claim)) => claim,
+        Ok(ClaimResult::Known(known)) => {
             assert!(known.is_replay);
             return None;
         }
         _ => panic!("refused"),
     };
     let result = Ok(Output::Value(text.into()));
-    let ending = Ending::Returned;
+    let ending = RunEnd::Returned;
     let took = Duration::ZERO;
-    protection.settle(claim, took, &result, ending).await;
+    deduplication.settle(claim, took, &result, ending).await;
     Some(())
 }
 
 #[tokio::test]
 async fn other_calls_do_not_make_an_at_most_once_call_run_again() {
-    let protection = Protection::new(Idempotency::in_memory(), FIXED);
-    let once = async || runs(&protection, ("a", "once"), Policy::AtMostOnce, "paid").await;
-    let recorded = async || runs(&protection, ("b", "do"), Policy::Recorded, "done").await;
+    let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
+    let once = async || {
+        runs(
+            &deduplication,
+            ("a", "once"),
+            RepeatPolicy::AtMostOnce,
+            "paid",
+        )
+        .await
+    };
+    let recorded = async || runs(&deduplication, ("b", "do"), RepeatPolicy::Recorded, "done").await;
     assert!(once().await.is_some() && recorded().await.is_some());
     for i in 0..=10_000 {
         let call = ("a", &*i.to_string());
-        runs(&protection, call, Policy::Recorded, "").await;
+        runs(&deduplication, call, RepeatPolicy::Recorded, "").await;
     }
     assert!(once().await.is_none(), "ran twice");
     assert!(recorded().await.is_none(), "another caller's");
@@ -152,7 +164,7 @@ async fn other_calls_do_not_make_an_at_most_once_call_run_again() {
 
 #[test]
 fn what_is_known_of_a_running_call() {
-    let protection = Protection::new(Idempotency::in_memory(), FIXED);
+    let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
     let now = FIXED.now();
     let ago = now - Duration::from_secs(2);
     let later = now + Duration::from_secs(1);
@@ -165,28 +177,28 @@ fn what_is_known_of_a_running_call() {
         (ago, now, true, false),
         (ago, later, true, true),
     ] {
-        let held = Record {
+        let held = CallRecord {
             claim: 1,
             fingerprint: String::new(),
             owner: String::new(),
             at_most_once,
-            state: State::Running { until },
+            state: CallState::Running { until },
             free_at,
             expires_at: later,
         };
-        assert_eq!(protection.known(&held).is_some(), is_known);
+        assert_eq!(deduplication.known(&held).is_some(), is_known);
     }
 }
 
 #[tokio::test]
 async fn settling_has_the_time_that_the_platform_leaves() {
-    let protection = Protection::new(Idempotency::in_memory(), FIXED);
+    let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
     for (left, limit) in [(50, 100), (250, 150), (1000, 900), (60_000, 3000)] {
         let deadline = FIXED.now() + Duration::from_millis(left);
-        let settling = protection.time_to_settle(Some(deadline));
+        let settling = deduplication.time_to_settle(Some(deadline));
         assert_eq!(settling, Duration::from_millis(limit), "{left}");
     }
-    assert_eq!(protection.time_to_settle(None), Duration::from_secs(3));
+    assert_eq!(deduplication.time_to_settle(None), Duration::from_secs(3));
 }
 
 /// A store that writes claims, and loses the answers to the first ones.
@@ -208,7 +220,7 @@ impl Losing {
 }
 
 impl Store for Losing {
-    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<store::Record>> {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<store::Record>> {
         self.memory.get(id)
     }
 
@@ -218,7 +230,7 @@ impl Store for Losing {
         record: &'a store::Record,
         over: Option<u64>,
         now: SystemTime,
-    ) -> Operation<'a, Put> {
+    ) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
             let put = self.memory.put(id, record, over, now).await?;
             let less = |count: usize| count.checked_sub(1);
@@ -232,7 +244,7 @@ impl Store for Losing {
         })
     }
 
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             match self.deletes_after {
                 Some(time) => tokio::time::sleep(time).await,
@@ -243,8 +255,8 @@ impl Store for Losing {
     }
 }
 
-fn identity(print: &str) -> Identity {
-    Identity {
+fn identity(print: &str) -> CallIdentity {
+    CallIdentity {
         key: "key".into(),
         fingerprint: print.into(),
         owner: "owner".into(),
@@ -252,12 +264,12 @@ fn identity(print: &str) -> Identity {
 }
 
 /// A claim by a call that has not much time.
-async fn hasty(protection: &Protection) -> Result<Claimed, ClaimError> {
-    let limits = || Limits {
+async fn hasty(deduplication: &Deduplication) -> Result<ClaimResult, ClaimError> {
+    let limits = || ClaimLimits {
         tool: Duration::from_secs(1),
         deadline: Some(FIXED.now() + Duration::from_millis(400)),
     };
-    let claim = protection.claim(identity("print"), Policy::AtMostOnce, limits);
+    let claim = deduplication.claim(identity("print"), RepeatPolicy::AtMostOnce, limits);
     claim.await
 }
 
@@ -280,7 +292,7 @@ async fn a_call_whose_claim_was_lost_runs_once_when_it_is_repeated() {
             };
             let store = Idempotency::in_store(Losing::new(lost, Some(Duration::ZERO)));
             let server = Server::new(Toolkit::new([tool]).unwrap());
-            let function = Function::new(server.idempotency(store.wait_for(Duration::ZERO)));
+            let function = LambdaFunction::new(server.idempotency(store.wait_for(Duration::ZERO)));
             let body = json!({"tool_id": "Act.Do", "call_id": "lost", "input": {}});
             let event = json!({
                 "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
@@ -305,23 +317,23 @@ async fn a_call_whose_claim_was_lost_runs_once_when_it_is_repeated() {
 #[tokio::test]
 async fn another_call_may_take_the_id_of_one_that_never_ran() {
     let store = Losing::new(1, Some(Duration::from_millis(50)));
-    let protection = Protection::new(Idempotency::in_store(store), FIXED);
+    let deduplication = Deduplication::new(Idempotency::in_store(store), FIXED);
     // The claim is taken back before the call is answered.
-    assert!(hasty(&protection).await.is_err());
-    let limits = || Limits {
+    assert!(hasty(&deduplication).await.is_err());
+    let limits = || ClaimLimits {
         tool: Duration::from_secs(1),
         deadline: None,
     };
-    let claimed = protection.claim(identity("other"), Policy::Recorded, limits);
-    assert!(matches!(claimed.await, Ok(Claimed::Recorded(_))));
+    let claimed = deduplication.claim(identity("other"), RepeatPolicy::Recorded, limits);
+    assert!(matches!(claimed.await, Ok(ClaimResult::Recorded(_))));
 }
 
 #[tokio::test]
 async fn taking_back_a_claim_leaves_time_for_the_answer() {
     let store = Losing::new(1, None);
-    let protection = Protection::new(Idempotency::in_store(store), FIXED);
+    let deduplication = Deduplication::new(Idempotency::in_store(store), FIXED);
     let begun = std::time::Instant::now();
-    assert!(hasty(&protection).await.is_err());
+    assert!(hasty(&deduplication).await.is_err());
     // 300 ms of the call's 400; the store itself may take 3 seconds.
     let took = begun.elapsed();
     assert!(took >= Duration::from_millis(300), "{took:?}");
@@ -335,7 +347,7 @@ struct Down {
 }
 
 impl Store for Down {
-    fn get<'a>(&'a self, id: &'a str) -> Operation<'a, Option<store::Record>> {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<store::Record>> {
         self.memory.get(id)
     }
 
@@ -345,51 +357,51 @@ impl Store for Down {
         record: &'a store::Record,
         over: Option<u64>,
         now: SystemTime,
-    ) -> Operation<'a, Put> {
+    ) -> StoreFuture<'a, PutOutcome> {
         if over.is_some() && self.is_down.load(Ordering::SeqCst) {
             return Box::pin(async { Err(StoreError::unavailable("down")) });
         }
         self.memory.put(id, record, over, now)
     }
 
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> Operation<'a, ()> {
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         self.memory.delete(id, version)
     }
 }
 
 #[tokio::test]
 async fn an_outcome_that_is_not_recorded_is_as_if_its_process_had_died() {
-    for policy in [Policy::Recorded, Policy::AtMostOnce] {
+    for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
         let (moved, is_down) = (Arc::default(), Arc::new(AtomicBool::new(true)));
-        let host = FIXED.movable(&moved);
+        let clock = FIXED.movable(&moved);
         let store = Down {
             memory: Memory::new(LIMITS),
             is_down: Arc::clone(&is_down),
         };
         let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
         let idempotency = idempotency.timeout(Duration::from_millis(50));
-        let protection = Protection::new(idempotency, host);
-        let limits = || Limits {
+        let deduplication = Deduplication::new(idempotency, clock);
+        let limits = || ClaimLimits {
             tool: Duration::from_millis(500),
             deadline: Some(FIXED.now() + Duration::from_secs(1)),
         };
-        let claim = async || protection.claim(identity("print"), policy, limits).await;
-        let Ok(Claimed::Recorded(first)) = claim().await else {
+        let claim = async || deduplication.claim(identity("print"), policy, limits).await;
+        let Ok(ClaimResult::Recorded(first)) = claim().await else {
             panic!("{policy:?}");
         };
         let result = Ok(Output::Value("done".into()));
-        let settled = protection.settle(first, Duration::ZERO, &result, Ending::Returned);
+        let settled = deduplication.settle(first, Duration::ZERO, &result, RunEnd::Returned);
         settled.await;
         is_down.store(false, Ordering::SeqCst);
-        let Ok(Claimed::Known(known)) = claim().await else {
+        let Ok(ClaimResult::Known(known)) = claim().await else {
             panic!("{policy:?}");
         };
         assert_eq!(known.result.unwrap_err().parts().reason.as_str(), "running");
         moved.store(3000, Ordering::SeqCst);
         match claim().await {
-            Ok(Claimed::Recorded(_)) => assert_eq!(policy, Policy::Recorded),
-            Ok(Claimed::Known(known)) => {
-                assert_eq!(policy, Policy::AtMostOnce);
+            Ok(ClaimResult::Recorded(_)) => assert_eq!(policy, RepeatPolicy::Recorded),
+            Ok(ClaimResult::Known(known)) => {
+                assert_eq!(policy, RepeatPolicy::AtMostOnce);
                 assert_eq!(known.result.unwrap_err().parts().reason.as_str(), "cut_off");
             }
             _ => panic!("{policy:?}"),

@@ -23,16 +23,16 @@ pub struct Provider {
 }
 
 pub(super) enum Endpoints {
-    Known(Urls),
+    Known(EndpointUrls),
     /// `OpenID` discovery below this issuer, once it was read.
     Discovered {
         issuer: String,
-        urls: OnceCell<Urls>,
+        urls: OnceCell<EndpointUrls>,
     },
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Urls {
+pub(super) struct EndpointUrls {
     pub(super) authorize: String,
     pub(super) token: String,
     /// RFC 9207: who answers has to be who was asked.
@@ -52,7 +52,7 @@ impl Provider {
         authorize_url: impl Into<String>,
         token_url: impl Into<String>,
     ) -> Self {
-        let urls = Urls {
+        let urls = EndpointUrls {
             authorize: authorize_url.into(),
             token: token_url.into(),
             issuer: None,

@@ -24,14 +24,14 @@
 //! two people, whatever their ids. Give its URL to that user only: whoever follows it and agrees
 //! lends that user their account at the provider.
 
-mod asking;
+mod broker;
 mod callback;
-mod desk;
+mod challenge;
 mod exchange;
 mod grant;
+mod grant_request;
 mod keys;
 mod page;
-mod pending;
 mod provider;
 mod records;
 mod redemption;
@@ -43,9 +43,9 @@ mod tests;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-pub(crate) use asking::Asking;
-pub(crate) use desk::Desk;
-pub(crate) use page::{Answer, Back, Question, Told};
+pub(crate) use broker::Broker;
+pub(crate) use grant_request::GrantRequest;
+pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage};
 pub use provider::Provider;
 pub(crate) use provider::is_base;
 use records::LIMITS;
@@ -55,29 +55,29 @@ use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
 
 /// The secret that encrypts, unless others are named.
-const KEY: &str = "TOOLS_AUTHORIZATION_KEY";
+const KEY: &str = "TOOLS_OAUTH_KEY";
 
 /// Where users allow tools to act for them, and where that is kept.
 ///
 /// ```
-/// use lambda_tools::{Authorization, Server, Toolkit, authorization::Provider};
+/// use lambda_tools::{OAuth, Server, Toolkit, oauth::Provider};
 ///
 /// let google = Provider::google("1234.apps.googleusercontent.com", "GOOGLE_CLIENT_SECRET");
-/// let server = Server::new(Toolkit::new([])?).authorization(Authorization::with([google]));
+/// let server = Server::new(Toolkit::new([])?).oauth(OAuth::with([google]));
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[must_use]
-pub struct Authorization {
+pub struct OAuth {
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) keys: Vec<String>,
     store: Arc<dyn Store>,
     pub(crate) is_in_memory: bool,
     pub(crate) public_url: Option<String>,
-    pub(crate) checks_ask_for_credentials: bool,
+    pub(crate) authenticate_checks: bool,
     pub(crate) challenge_life: Duration,
 }
 
-impl Authorization {
+impl OAuth {
     /// With these providers, each id once, and everything kept in the memory of this process: for
     /// local use.
     pub fn with(providers: impl IntoIterator<Item = Provider>) -> Self {
@@ -87,7 +87,7 @@ impl Authorization {
             store: Arc::new(Memory::new(LIMITS)),
             is_in_memory: true,
             public_url: None,
-            checks_ask_for_credentials: false,
+            authenticate_checks: false,
             challenge_life: Duration::from_mins(10),
         }
     }
@@ -110,7 +110,7 @@ impl Authorization {
         self.in_store(DynamoDb::new(table))
     }
 
-    /// Sets the ids of the secrets that encrypt and sign, `TOOLS_AUTHORIZATION_KEY` otherwise. The
+    /// Sets the ids of the secrets that encrypt and sign, `TOOLS_OAUTH_KEY` otherwise. The
     /// first is used for what is new; all are understood, so that keys can be rotated.
     pub fn key_ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
         self.keys = ids.into_iter().map(Into::into).collect();
@@ -129,8 +129,8 @@ impl Authorization {
 
     /// Asks for the callers' credentials where they ask how a challenge stands (`check_url`).
     /// Otherwise who knows a challenge's id may ask; it cannot be guessed.
-    pub fn checks_ask_for_credentials(mut self) -> Self {
-        self.checks_ask_for_credentials = true;
+    pub fn authenticate_checks(mut self) -> Self {
+        self.authenticate_checks = true;
         self
     }
 
@@ -147,9 +147,9 @@ impl Authorization {
     }
 }
 
-impl fmt::Debug for Authorization {
+impl fmt::Debug for OAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authorization")
+        f.debug_struct("OAuth")
             .field("providers", &self.providers)
             .field("keys", &self.keys)
             .field("public_url", &self.public_url)

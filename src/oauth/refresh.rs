@@ -10,11 +10,11 @@ use std::{
 
 use super::{
     Provider,
-    desk::{Desk, TOO_SHORT},
-    exchange::Refusal,
+    broker::{Broker, TOO_SHORT},
+    exchange::ProviderError,
     grant::{Grant, Grants, KEPT_FOR},
-    keys::Keys,
-    records::{Change, Kept},
+    keys::EncryptionKeys,
+    records::{Change, Versioned},
 };
 use crate::{Secret, StoreError};
 
@@ -26,27 +26,27 @@ const LEASE: Duration = Duration::from_secs(20);
 const REQUEST: Duration = Duration::from_secs(9);
 const POLL: Duration = Duration::from_millis(100);
 
-impl Desk {
+impl Broker {
     /// The token of a grant that needs a new one; none where the grant is gone.
     pub(super) async fn refreshed(
         self: &Arc<Self>,
         provider: Arc<Provider>,
-        place: String,
+        record_id: String,
         scopes: &[String],
         left: Duration,
     ) -> Result<Option<Secret>, StoreError> {
-        let lease = place.replacen("grant", "refresh", 1);
+        let lease = record_id.replacen("grant", "refresh", 1);
         let ends = tokio::time::Instant::now() + left / 2;
         loop {
-            let now = self.host.now();
+            let now = self.clock.now();
             if let Some(version) = self.records.lease(&lease, LEASE).await? {
-                let (desk, scopes) = (Arc::clone(self), scopes.to_vec());
+                let (broker, scopes) = (Arc::clone(self), scopes.to_vec());
                 // A task of its own: a refresh token may work once, and the caller may leave.
                 let refreshing = tokio::spawn(async move {
-                    let refresh = desk.refresh(&provider, &place, &scopes, now);
+                    let refresh = broker.refresh(&provider, &record_id, &scopes, now);
                     let result = tokio::time::timeout(TIMEOUT, refresh).await;
                     let result = result.unwrap_or_else(|_| Err(StoreError::no_answer(TIMEOUT)));
-                    if let Err(error) = desk.records.end_lease(&lease, version).await {
+                    if let Err(error) = broker.records.end_lease(&lease, version).await {
                         tracing::warn!(%error, "a lease is not given back; it ends by itself");
                     }
                     result
@@ -67,8 +67,8 @@ impl Desk {
             }
             tokio::time::sleep(POLL).await;
             let keys = self.keys(None).await?;
-            let kept: Kept<Grants> = self.records.load(&keys, &place).await?;
-            let (grants, now) = (kept.value.unwrap_or_default(), self.host.now());
+            let versioned: Versioned<Grants> = self.records.load(&keys, &record_id).await?;
+            let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
             match grants.best(scopes, now) {
                 None => return Ok(None),
                 Some(grant) if grant.left(now) > TOO_SHORT => {
@@ -82,13 +82,13 @@ impl Desk {
     async fn refresh(
         &self,
         provider: &Provider,
-        place: &str,
+        record_id: &str,
         scopes: &[String],
         leased_at: SystemTime,
     ) -> Result<Option<Secret>, StoreError> {
         let keys = self.keys(None).await?;
-        let kept: Kept<Grants> = self.records.load(&keys, place).await?;
-        let (grants, now) = (kept.value.unwrap_or_default(), self.host.now());
+        let versioned: Versioned<Grants> = self.records.load(&keys, record_id).await?;
+        let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
         let Some(grant) = grants.best(scopes, now) else {
             return Ok(None);
         };
@@ -103,7 +103,7 @@ impl Desk {
         let secret = self.client_secret(provider).await?;
         // A process that was frozen in between has lost its lease.
         let held = self
-            .host
+            .clock
             .now()
             .duration_since(leased_at)
             .unwrap_or_default();
@@ -112,20 +112,20 @@ impl Desk {
         }
         match provider.refresh(&secret, token).await {
             Ok(tokens) => {
-                let new = grant.refreshed(tokens, self.host.now());
-                self.replace(&keys, place, &grant.access, &new).await;
+                let new = grant.refreshed(tokens, self.clock.now());
+                self.replace(&keys, record_id, &grant.access, &new).await;
                 Ok(Some(Secret::from(new.access)))
             }
-            Err(Refusal::InvalidGrant) => {
+            Err(ProviderError::InvalidGrant) => {
                 let provider = &provider.id;
-                if self.forget(&keys, place, &grant.access).await? {
+                if self.forget(&keys, record_id, &grant.access).await? {
                     tracing::info!(provider, "a grant is no longer valid, and forgotten");
                     return Ok(None);
                 }
                 // Somebody has written another one in the meantime.
-                let kept: Kept<Grants> = self.records.load(&keys, place).await?;
-                let grants = kept.value.unwrap_or_default();
-                let best = grants.best(scopes, self.host.now());
+                let versioned: Versioned<Grants> = self.records.load(&keys, record_id).await?;
+                let grants = versioned.value.unwrap_or_default();
+                let best = grants.best(scopes, self.clock.now());
                 Ok(best.map(|grant| Secret::from(grant.access.clone())))
             }
             Err(refusal) => Err(refusal.into_error(&provider.id)),
@@ -133,9 +133,9 @@ impl Desk {
     }
 
     /// The provider may have forgotten the old refresh token: what it gave must not be lost.
-    async fn replace(&self, keys: &Keys, place: &str, old: &str, new: &Grant) {
+    async fn replace(&self, keys: &EncryptionKeys, record_id: &str, old: &str, new: &Grant) {
         for _ in 0..3 {
-            match self.replaced(keys, place, old, new).await {
+            match self.replaced(keys, record_id, old, new).await {
                 Ok(()) => return,
                 Err(error) => tracing::error!(%error, "a refreshed grant is not written"),
             }
@@ -146,13 +146,13 @@ impl Desk {
 
     async fn replaced(
         &self,
-        keys: &Keys,
-        place: &str,
+        keys: &EncryptionKeys,
+        record_id: &str,
         old: &str,
         new: &Grant,
     ) -> Result<(), StoreError> {
-        let change = |kept: Kept<Grants>| {
-            let mut grants = kept.value.unwrap_or_default();
+        let change = |versioned: Versioned<Grants>| {
+            let mut grants = versioned.value.unwrap_or_default();
             if grants.0.iter().any(|grant| grant.access == new.access) {
                 // By a request whose answer was lost.
                 return Change::Leave(());
@@ -161,6 +161,6 @@ impl Desk {
             grants.0.push(new.clone());
             Change::Write(grants, ())
         };
-        self.records.update(keys, place, KEPT_FOR, change).await
+        self.records.update(keys, record_id, KEPT_FOR, change).await
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::{exchange::Tokens, records::Stored};
+use super::{exchange::ProviderTokens, records::Stored};
 
 /// Providers leave these out of what they say was granted, or write them in other words.
 const UNSAID: [&str; 4] = ["email", "offline_access", "openid", "profile"];
@@ -59,7 +59,7 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    pub(super) fn of(tokens: Tokens, asked_for: &[String], now: SystemTime) -> Self {
+    pub(super) fn of(tokens: ProviderTokens, asked_for: &[String], now: SystemTime) -> Self {
         // RFC 6749, 5.1: not said if it is what was asked for.
         let mut scopes = tokens.scopes.unwrap_or_else(|| asked_for.to_vec());
         let unsaid = asked_for.iter().filter(|it| UNSAID.contains(&it.as_str()));
@@ -77,7 +77,7 @@ impl Grant {
     }
 
     /// The same after a refresh. What the answer leaves out stays.
-    pub(super) fn refreshed(&self, tokens: Tokens, now: SystemTime) -> Self {
+    pub(super) fn refreshed(&self, tokens: ProviderTokens, now: SystemTime) -> Self {
         Self {
             access: tokens.access,
             refresh: tokens.refresh.or_else(|| self.refresh.clone()),
@@ -145,8 +145,8 @@ fn implies(granted: &str, needed: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn given(scopes: Option<&[&str]>) -> Tokens {
-        Tokens {
+    fn given(scopes: Option<&[&str]>) -> ProviderTokens {
+        ProviderTokens {
             access: "a".into(),
             refresh: None,
             lives_for: None,

@@ -6,16 +6,18 @@ use std::{
     time::Duration,
 };
 
-use super::{Execution, Given, Rejection, rejection::Missing, validate::Valid};
+use super::{
+    ClientContext, Execution, Rejection, rejection::UnmetRequirements, validate::ValidatedCall,
+};
 use crate::{
     Context, Requirements, Secret, StoreError,
     secrets::CacheUse,
-    tool::{Prepared as Run, context, requirement::Challenge},
+    tool::{PreparedRun as Run, context, requirement::Challenge},
 };
 
 /// What a tool declared, as far as it was found.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct RequirementValues {
     pub(super) tokens: BTreeMap<String, Secret>,
     secrets: BTreeMap<String, Secret>,
     /// The secrets that came from the store.
@@ -30,18 +32,18 @@ pub(super) struct Gathered {
 }
 
 /// A call that has all its tool needs.
-pub(super) struct Prepared {
+pub(super) struct PreparedCall {
     pub(super) execution: Box<Execution>,
     pub(super) user_id: Option<String>,
     pub(super) trace_id: Option<String>,
     pub(super) run: Run,
     pub(super) fingerprint: Option<String>,
-    pub(super) gathered: Gathered,
+    pub(super) gathered: RequirementValues,
 }
 
-impl Valid {
+impl ValidatedCall {
     /// Gathers what the tool requires, and only that: all that is missing is said in one answer.
-    pub(super) async fn prepare(self) -> (Result<Prepared, Rejection>, CacheUse) {
+    pub(super) async fn prepare(self) -> (Result<PreparedCall, Rejection>, CacheUse) {
         let Self {
             execution,
             mut given,
@@ -49,10 +51,10 @@ impl Valid {
             run,
             fingerprint,
         } = self;
-        let mut gathered = Gathered::default();
+        let mut gathered = RequirementValues::default();
         let found = execution.gather(&mut given, &mut gathered).await;
         let cache = gathered.cache;
-        let prepared = found.map(|()| Prepared {
+        let prepared = found.map(|()| PreparedCall {
             execution,
             user_id: given.user_id,
             trace_id,
@@ -65,7 +67,11 @@ impl Valid {
 }
 
 impl Execution {
-    async fn gather(&self, given: &mut Given, found: &mut Gathered) -> Result<(), Rejection> {
+    async fn gather(
+        &self,
+        given: &mut ClientContext,
+        found: &mut RequirementValues,
+    ) -> Result<(), Rejection> {
         let requirements = &self.entry.tool.requirements;
         for needed in &requirements.authorization {
             found.tokens.extend(given.tokens.remove_entry(&needed.id));
@@ -81,10 +87,10 @@ impl Execution {
             return Ok(());
         }
         let secrets = &self.engine.secrets;
-        let place = |it: &crate::SecretRequirement| secrets.place(&it.id);
-        Err(Rejection::Missing(Box::new(Missing {
+        let location = |it: &crate::SecretRequirement| secrets.location(&it.id);
+        Err(Rejection::Missing(Box::new(UnmetRequirements {
             tool: self.entry.id.to_string(),
-            places: missing.secrets.iter().map(place).collect(),
+            locations: missing.secrets.iter().map(location).collect(),
             requirements: missing,
             challenges: std::mem::take(&mut found.challenges),
             from_calls: secrets.may_come_from_calls(),
@@ -92,7 +98,7 @@ impl Execution {
         })))
     }
 
-    async fn gather_secrets(&self, given: &mut Given, found: &mut Gathered) {
+    async fn gather_secrets(&self, given: &mut ClientContext, found: &mut RequirementValues) {
         let store = &self.engine.secrets;
         let from_calls = store.may_come_from_calls();
         let mut wanted = Vec::new();
@@ -121,7 +127,7 @@ impl Execution {
     }
 }
 
-impl Gathered {
+impl RequirementValues {
     /// What the tool gets to see of its call.
     pub(super) fn context(
         self,
@@ -130,8 +136,8 @@ impl Gathered {
         trace_id: Option<String>,
         limit: Duration,
     ) -> Context {
-        let host = &execution.engine.host;
-        Context::from(context::Inner {
+        let clock = &execution.engine.clock;
+        Context::from(context::ContextInner {
             call_id: execution.id.as_str().to_owned(),
             trace_id,
             caller: execution.caller.clone(),
@@ -139,11 +145,11 @@ impl Gathered {
             tokens: self.tokens,
             granted: self.granted,
             secrets: self.secrets,
-            store: context::Store::new(&execution.engine.secrets, self.stored),
+            store: context::SecretSource::new(&execution.engine.secrets, self.stored),
             redaction: OnceLock::new(),
-            now: host.now(),
-            stops_at: host.instant() + limit,
-            host: host.clone(),
+            now: clock.now(),
+            stops_at: clock.instant() + limit,
+            clock: clock.clone(),
         })
     }
 

@@ -11,16 +11,16 @@ use oauth2::{
 };
 use serde::Deserialize;
 
-use super::provider::{Endpoints, Provider, Urls, is_safe};
+use super::provider::{EndpointUrls, Endpoints, Provider, is_safe};
 use crate::{Secret, StoreError};
 
 /// How long one request to a provider may take.
 const TIMEOUT: Duration = Duration::from_secs(8);
-/// Tokens are short.
+/// Token responses are short.
 const LARGEST: usize = 256 * 1024;
 
 /// What a provider gave.
-pub(super) struct Tokens {
+pub(super) struct ProviderTokens {
     pub(super) access: String,
     pub(super) refresh: Option<String>,
     pub(super) lives_for: Option<Duration>,
@@ -30,7 +30,7 @@ pub(super) struct Tokens {
 
 /// Why a provider gave nothing.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum ProviderError {
     /// The code or the refresh token is not valid, or no longer: RFC 6749, 5.2, `invalid_grant`.
     InvalidGrant,
     /// The provider cannot be reached, or has no time.
@@ -39,7 +39,7 @@ pub(super) enum Refusal {
     Wrong(String),
 }
 
-impl Refusal {
+impl ProviderError {
     pub(super) fn into_error(self, provider: &str) -> StoreError {
         match self {
             Self::Unavailable(why) => StoreError::unavailable(format!("'{provider}' {why}")),
@@ -63,18 +63,18 @@ fn http() -> Option<&'static reqwest::Client> {
 }
 
 #[derive(Debug)]
-struct Unanswered(&'static str);
+struct TransportError(&'static str);
 
-impl std::fmt::Display for Unanswered {
+impl std::fmt::Display for TransportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Unanswered {}
+impl std::error::Error for TransportError {}
 
-fn why(error: &reqwest::Error) -> Unanswered {
-    Unanswered(if error.is_timeout() {
+fn why(error: &reqwest::Error) -> TransportError {
+    TransportError(if error.is_timeout() {
         "did not answer in time"
     } else if error.is_connect() {
         "cannot be reached"
@@ -83,9 +83,9 @@ fn why(error: &reqwest::Error) -> Unanswered {
     })
 }
 
-async fn send(request: HttpRequest) -> Result<HttpResponse, Unanswered> {
+async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
     let (parts, body) = request.into_parts();
-    let client = http().ok_or(Unanswered(
+    let client = http().ok_or(TransportError(
         "cannot be asked: there is no TLS on this machine",
     ))?;
     let sent = client
@@ -94,18 +94,18 @@ async fn send(request: HttpRequest) -> Result<HttpResponse, Unanswered> {
         .body(body);
     let mut answer = sent.send().await.map_err(|error| why(&error))?;
     if answer.status().is_server_error() || answer.status().as_u16() == 429 {
-        return Err(Unanswered("is not available at the moment"));
+        return Err(TransportError("is not available at the moment"));
     }
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|error| why(&error))? {
         if body.len() + chunk.len() > LARGEST {
-            return Err(Unanswered("answered with more than is ever needed"));
+            return Err(TransportError("answered with more than is ever needed"));
         }
         body.extend_from_slice(&chunk);
     }
     let mut status = answer.status();
     // GitHub and Slack answer errors with a 200.
-    if status.is_success() && serde_json::from_slice::<Said>(&body).is_ok() {
+    if status.is_success() && serde_json::from_slice::<TokenErrorBody>(&body).is_ok() {
         status = http::StatusCode::BAD_REQUEST;
     }
     let mut response = HttpResponse::new(body);
@@ -118,13 +118,13 @@ async fn send(request: HttpRequest) -> Result<HttpResponse, Unanswered> {
 
 /// RFC 6749, 5.2.
 #[derive(Deserialize)]
-struct Said {
+struct TokenErrorBody {
     #[serde(rename = "error")]
     _error: String,
 }
 
 #[derive(Deserialize)]
-struct Discovery {
+struct DiscoveryDocument {
     issuer: String,
     authorization_endpoint: String,
     token_endpoint: String,
@@ -134,7 +134,7 @@ struct Discovery {
 
 impl Provider {
     /// Its URLs, discovered by the first who needs them.
-    pub(super) async fn urls(&self) -> Result<&Urls, Refusal> {
+    pub(super) async fn urls(&self) -> Result<&EndpointUrls, ProviderError> {
         match &self.endpoints {
             Endpoints::Known(urls) => Ok(urls),
             Endpoints::Discovered { issuer, urls } => {
@@ -146,12 +146,12 @@ impl Provider {
     /// The URL that the user follows.
     pub(super) fn authorize_url(
         &self,
-        urls: &Urls,
+        urls: &EndpointUrls,
         redirect: &str,
         scopes: &[String],
         state: String,
         verifier: String,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, ProviderError> {
         let authorize = AuthUrl::new(urls.authorize.clone()).map_err(|it| wrong(&it))?;
         let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| wrong(&it))?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()))
@@ -175,7 +175,7 @@ impl Provider {
         redirect: &str,
         code: String,
         verifier: String,
-    ) -> Result<Tokens, Refusal> {
+    ) -> Result<ProviderTokens, ProviderError> {
         let urls = self.urls().await?;
         let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| wrong(&it))?;
         let token = TokenUrl::new(urls.token.clone()).map_err(|it| wrong(&it))?;
@@ -192,7 +192,11 @@ impl Provider {
     }
 
     /// A refresh token for tokens.
-    pub(super) async fn refresh(&self, secret: &Secret, token: &str) -> Result<Tokens, Refusal> {
+    pub(super) async fn refresh(
+        &self,
+        secret: &Secret,
+        token: &str,
+    ) -> Result<ProviderTokens, ProviderError> {
         let urls = self.urls().await?;
         let url = TokenUrl::new(urls.token.clone()).map_err(|it| wrong(&it))?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()))
@@ -206,44 +210,46 @@ impl Provider {
     }
 }
 
-async fn discovered(issuer: &str) -> Result<Urls, Refusal> {
+async fn discovered(issuer: &str) -> Result<EndpointUrls, ProviderError> {
     let base = issuer.trim_end_matches('/');
     let url = format!("{base}/.well-known/openid-configuration");
     let request = http::Request::get(url).body(Vec::new());
-    let request = request.map_err(|error| Refusal::Wrong(error.to_string()))?;
+    let request = request.map_err(|error| ProviderError::Wrong(error.to_string()))?;
     let answer = send(request)
         .await
-        .map_err(|it| Refusal::Unavailable(it.0))?;
-    let document: Discovery = serde_json::from_slice(answer.body())
-        .map_err(|_| Refusal::Wrong("no OpenID configuration".into()))?;
+        .map_err(|it| ProviderError::Unavailable(it.0))?;
+    let document: DiscoveryDocument = serde_json::from_slice(answer.body())
+        .map_err(|_| ProviderError::Wrong("no OpenID configuration".into()))?;
     // OpenID Connect Discovery 1.0, 4.3.
     if document.issuer.trim_end_matches('/') != base {
-        return Err(Refusal::Wrong("a configuration of another issuer".into()));
+        return Err(ProviderError::Wrong(
+            "a configuration of another issuer".into(),
+        ));
     }
-    let urls = Urls {
+    let urls = EndpointUrls {
         authorize: document.authorization_endpoint,
         token: document.token_endpoint,
         names_itself: document.authorization_response_iss_parameter_supported,
         issuer: Some(document.issuer),
     };
     if !is_safe(&urls.authorize) || !is_safe(&urls.token) {
-        return Err(Refusal::Wrong("endpoints without TLS".into()));
+        return Err(ProviderError::Wrong("endpoints without TLS".into()));
     }
     Ok(urls)
 }
 
-fn wrong(error: &impl std::fmt::Display) -> Refusal {
-    Refusal::Wrong(error.to_string())
+fn wrong(error: &impl std::fmt::Display) -> ProviderError {
+    ProviderError::Wrong(error.to_string())
 }
 
-fn tokens_of(given: &BasicTokenResponse) -> Tokens {
+fn tokens_of(given: &BasicTokenResponse) -> ProviderTokens {
     // RFC 6749, 3.3 separates with spaces; GitHub and Slack with commas.
     let split = |scopes: &Vec<Scope>| {
         let all = scopes.iter().flat_map(|scope| scope.split([' ', ',']));
         let all = all.filter(|scope| !scope.is_empty());
         all.map(str::to_owned).collect()
     };
-    Tokens {
+    ProviderTokens {
         access: given.access_token().secret().clone(),
         refresh: given.refresh_token().map(|it| it.secret().clone()),
         lives_for: given.expires_in(),
@@ -261,21 +267,21 @@ const IS_OVER: [&str; 6] = [
     "token_revoked",
 ];
 
-type Error = RequestTokenError<Unanswered, oauth2::basic::BasicErrorResponse>;
+type TokenRequestError = RequestTokenError<TransportError, oauth2::basic::BasicErrorResponse>;
 
 /// Only the error's code: its description may quote anything.
-fn refusal_of(error: Error) -> Refusal {
+fn refusal_of(error: TokenRequestError) -> ProviderError {
     match error {
         RequestTokenError::ServerResponse(answer) => match answer.error() {
-            BasicErrorResponseType::InvalidGrant => Refusal::InvalidGrant,
+            BasicErrorResponseType::InvalidGrant => ProviderError::InvalidGrant,
             BasicErrorResponseType::Extension(word) if IS_OVER.contains(&word.as_str()) => {
-                Refusal::InvalidGrant
+                ProviderError::InvalidGrant
             }
-            other => Refusal::Wrong(word_of(other.as_ref())),
+            other => ProviderError::Wrong(word_of(other.as_ref())),
         },
-        RequestTokenError::Request(unanswered) => Refusal::Unavailable(unanswered.0),
+        RequestTokenError::Request(unanswered) => ProviderError::Unavailable(unanswered.0),
         RequestTokenError::Parse(..) | RequestTokenError::Other(_) => {
-            Refusal::Wrong("something that is no token".into())
+            ProviderError::Wrong("something that is no token".into())
         }
     }
 }

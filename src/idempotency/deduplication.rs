@@ -1,7 +1,7 @@
 //! Claiming calls, so that each runs once.
 
 mod attempt;
-mod known;
+mod replay;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -14,25 +14,25 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{Idempotency, Identity, Record};
+use super::{CallIdentity, CallRecord, Idempotency};
 use crate::{
     Failure, StoreError,
-    clock::Host,
+    clock::Clock,
     store::within,
-    tool::{output::Output, repeats::Policy},
+    tool::{output::Output, repeats::RepeatPolicy},
 };
-use known::still_running;
+use replay::still_running;
 
 /// The calls of a server.
-pub(crate) struct Protection {
+pub(crate) struct Deduplication {
     idempotency: Idempotency,
-    host: Host,
+    clock: Clock,
     /// How many calls run whose outcome is to be recorded.
     running: AtomicUsize,
 }
 
 /// A call that runs, for as long as this is there.
-pub(crate) struct RunningCall(Arc<Protection>);
+pub(crate) struct RunningCall(Arc<Deduplication>);
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
@@ -50,25 +50,25 @@ pub(crate) enum ClaimError {
 }
 
 /// How far a call gets.
-pub(crate) enum Claimed {
+pub(crate) enum ClaimResult {
     /// It runs.
     Run,
     /// It runs, and what comes of it is recorded.
     Recorded(Claim),
     /// It has run, or runs elsewhere.
-    Known(Known),
+    Known(RecordedOutcome),
 }
 
 /// The right to run a call.
 pub(crate) struct Claim {
     key: String,
-    record: Record,
-    pub(crate) policy: Policy,
+    record: CallRecord,
+    pub(crate) policy: RepeatPolicy,
     deadline: Option<SystemTime>,
 }
 
 /// What is known of a call without running it.
-pub(crate) struct Known {
+pub(crate) struct RecordedOutcome {
     pub(crate) duration: Duration,
     pub(crate) result: Result<Output, Failure>,
     /// Whether this is the outcome of an earlier call.
@@ -77,7 +77,7 @@ pub(crate) struct Known {
 
 /// How a tool's run ended, as far as it matters for a second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum RunEnd {
     /// It gave a value or a failure.
     Returned,
     /// It panicked or was stopped: how far it got is not known.
@@ -90,18 +90,18 @@ pub(crate) enum Ending {
 
 /// What a call may take.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct ClaimLimits {
     /// How long the tool may run from now on.
     pub(crate) tool: Duration,
     /// When the platform stops the process, if it does.
     pub(crate) deadline: Option<SystemTime>,
 }
 
-impl Protection {
-    pub(crate) fn new(idempotency: Idempotency, host: Host) -> Self {
+impl Deduplication {
+    pub(crate) fn new(idempotency: Idempotency, clock: Clock) -> Self {
         Self {
             idempotency,
-            host,
+            clock,
             running: AtomicUsize::new(0),
         }
     }
@@ -138,12 +138,12 @@ impl Protection {
     /// Claims a call, or finds out what came of it. Waits for one that runs elsewhere.
     pub(crate) async fn claim(
         &self,
-        identity: Identity,
-        policy: Policy,
-        limits: impl Fn() -> Limits,
-    ) -> Result<Claimed, ClaimError> {
+        identity: CallIdentity,
+        policy: RepeatPolicy,
+        limits: impl Fn() -> ClaimLimits,
+    ) -> Result<ClaimResult, ClaimError> {
         let Some(shared) = &self.idempotency.store else {
-            return Ok(Claimed::Run);
+            return Ok(ClaimResult::Run);
         };
         let store = &**shared;
         let begun = tokio::time::Instant::now();
@@ -151,14 +151,14 @@ impl Protection {
         let mut runs_elsewhere = false;
         let mut pause = Duration::from_millis(50);
         loop {
-            let (current, now) = (limits(), self.host.now());
+            let (current, now) = (limits(), self.clock.now());
             let record = self.claim_of(&identity, policy, current, now);
             let deadline = current.deadline;
             let limit = self.idempotency.timeout.min(current.tool / 2);
             let held = match self.held(store, &identity.key, &record, now, limit).await {
                 Ok(None) => {
                     let key = identity.key;
-                    return Ok(Claimed::Recorded(Claim {
+                    return Ok(ClaimResult::Recorded(Claim {
                         key,
                         record,
                         policy,
@@ -169,7 +169,7 @@ impl Protection {
                 // It is known to run elsewhere, whatever the store says now.
                 Err(_) if runs_elsewhere => {
                     self.give_up(store, &identity.key, &record, deadline).await;
-                    return Ok(Claimed::Known(still_running(begun.elapsed())));
+                    return Ok(ClaimResult::Known(still_running(begun.elapsed())));
                 }
                 // A store that is full is there, and knows of calls that must not run twice.
                 Err(error)
@@ -179,7 +179,7 @@ impl Protection {
                 {
                     self.release_beside(shared, identity.key, &record);
                     tracing::error!(%error, "the call runs without protection from repetition");
-                    return Ok(Claimed::Run);
+                    return Ok(ClaimResult::Run);
                 }
                 Err(error) => {
                     self.give_up(store, &identity.key, &record, deadline).await;
@@ -190,12 +190,12 @@ impl Protection {
                 return Err(ClaimError::IdReused);
             }
             if let Some(known) = self.known(&held) {
-                return Ok(Claimed::Known(known));
+                return Ok(ClaimResult::Known(known));
             }
             runs_elsewhere = true;
             let left = patience.saturating_sub(begun.elapsed());
             if left.is_zero() {
-                return Ok(Claimed::Known(still_running(begun.elapsed())));
+                return Ok(ClaimResult::Known(still_running(begun.elapsed())));
             }
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(Duration::from_secs(1));

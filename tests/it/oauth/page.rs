@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use lambda_tools::client::oxp::Challenge;
+use lambda_tools::client::oxp::AuthorizationChallenge;
 use serde_json::Value;
 use test_support::{
     Running,
@@ -15,7 +15,7 @@ use crate::tools::program;
 
 /// Opens a challenge in Chromium and returns its report of the last page. Fails where the page
 /// requests anything from another address.
-async fn chromium(challenge: &Challenge, action: &str) -> Value {
+async fn chromium(challenge: &AuthorizationChallenge, action: &str) -> Value {
     let picture = repository(&format!("target/artifacts/authorization.{action}.png"));
     std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
     let mut browser = Command::new("node");
@@ -53,7 +53,7 @@ async fn chromium_logs_in_and_allows() {
         program()
             .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
             .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-            .env("TOOLS_AUTHORIZATION_KEY", KEY)
+            .env("TOOLS_OAUTH_KEY", KEY)
             .env("TOOLS_GOOGLE_ISSUER", &openid.url),
     );
     openid.allow_redirects_to(&url).await;

@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Asking, Authorization, Provider,
+    GrantRequest, OAuth, Provider,
+    challenge::{ChallengeStatus, StoredChallenge, parse_id, record_id_of},
     grant::{Grants, KEPT_FOR},
-    keys::Keys,
-    pending::{Pending, Status, halves_of, place_of},
-    records::{Change, Kept, Records},
+    keys::EncryptionKeys,
+    records::{Change, EncryptedRecords, Versioned},
 };
 use crate::{
-    Secret, StoreError, clock::Host, secrets::SecretCache, text::LONGEST_ID,
+    Secret, StoreError, clock::Clock, secrets::SecretCache, text::LONGEST_ID,
     tool::requirement::Challenge,
 };
 
@@ -19,19 +19,19 @@ pub(super) const TOO_SHORT: Duration = Duration::from_mins(1);
 /// A token that lives this long still serves a call that begins now.
 const LAST_RESORT: Duration = Duration::from_secs(5);
 
-/// Authorization with everything it needs.
-pub(crate) struct Desk {
-    pub(super) settings: Authorization,
-    pub(super) records: Records,
+/// OAuth with everything it needs.
+pub(crate) struct Broker {
+    pub(super) settings: OAuth,
+    pub(super) records: EncryptedRecords,
     secrets: Arc<SecretCache>,
-    pub(super) host: Host,
+    pub(super) clock: Clock,
     /// What stands before its own paths, where the event alone says where the server is.
     base_path: String,
     /// What the tools need, provider by provider.
     pub(super) declared: Vec<(String, String)>,
 }
 
-impl Asking<'_> {
+impl GrantRequest<'_> {
     fn checked(self) -> Result<Self, StoreError> {
         if self.user.len() > LONGEST_ID {
             let text = format!("the user's id is longer than {LONGEST_ID} bytes");
@@ -41,24 +41,24 @@ impl Asking<'_> {
     }
 }
 
-impl Desk {
+impl Broker {
     pub(crate) fn new(
-        settings: Authorization,
+        settings: OAuth,
         secrets: &Arc<SecretCache>,
-        host: Host,
+        clock: Clock,
         base_path: Option<&str>,
         declared: Vec<(String, String)>,
     ) -> Self {
         let base_path = base_path.unwrap_or_default().trim_matches('/');
-        let records = Records {
+        let records = EncryptedRecords {
             store: Arc::clone(&settings.store),
-            host: host.clone(),
+            clock: clock.clone(),
         };
         Self {
             settings,
             records,
             secrets: Arc::clone(secrets),
-            host,
+            clock,
             base_path: base_path.to_owned(),
             declared,
         }
@@ -69,8 +69,8 @@ impl Desk {
         self.provider(provider).is_some()
     }
 
-    pub(crate) fn checks_ask_for_credentials(&self) -> bool {
-        self.settings.checks_ask_for_credentials
+    pub(crate) fn authenticate_checks(&self) -> bool {
+        self.settings.authenticate_checks
     }
 
     pub(super) fn provider(&self, id: &str) -> Option<&Arc<Provider>> {
@@ -80,34 +80,34 @@ impl Desk {
     /// The user's token, if they have allowed all that is needed.
     pub(crate) async fn token(
         self: &Arc<Self>,
-        asking: Asking<'_>,
+        request: GrantRequest<'_>,
     ) -> Result<Option<Secret>, StoreError> {
-        let asking = asking.checked()?;
-        let Some(provider) = self.provider(&asking.need.id) else {
+        let request = request.checked()?;
+        let Some(provider) = self.provider(&request.need.id) else {
             return Ok(None);
         };
-        let place = grant_of(asking.caller, asking.user, &provider.id);
-        let keys = self.keys(Some(asking.left)).await?;
-        let kept: Kept<Grants> = self.records.load(&keys, &place).await?;
-        let (scopes, now) = (&asking.need.oauth2.scopes, self.host.now());
-        let Some(grants) = &kept.value else {
+        let record_id = grant_of(request.caller, request.user, &provider.id);
+        let keys = self.keys(Some(request.left)).await?;
+        let versioned: Versioned<Grants> = self.records.load(&keys, &record_id).await?;
+        let (scopes, now) = (&request.need.oauth2.scopes, self.clock.now());
+        let Some(grants) = &versioned.value else {
             return Ok(None);
         };
         let Some(grant) = grants.best(scopes, now).cloned() else {
             return Ok(None);
         };
-        if kept.is_to_renew || kept.left < KEPT_FOR / 2 {
+        if versioned.is_to_renew || versioned.left < KEPT_FOR / 2 {
             // With the newest key, and for as long again. Who was faster has done the same.
             self.records
-                .save(&keys, &place, grants, KEPT_FOR, kept.version)
+                .save(&keys, &record_id, grants, KEPT_FOR, versioned.version)
                 .await?;
         }
         if grant.left(now) > TOO_SHORT {
             return Ok(Some(Secret::from(grant.access)));
         }
-        let refreshed = self.refreshed(Arc::clone(provider), place, scopes, asking.left);
+        let refreshed = self.refreshed(Arc::clone(provider), record_id, scopes, request.left);
         match refreshed.await {
-            Err(error) if grant.left(self.host.now()) > LAST_RESORT => {
+            Err(error) if grant.left(self.clock.now()) > LAST_RESORT => {
                 tracing::warn!(%error, "a token is not refreshed; the old one is still good");
                 Ok(Some(Secret::from(grant.access)))
             }
@@ -116,46 +116,55 @@ impl Desk {
     }
 
     /// What the user has to follow: the same as long as it is pending.
-    pub(crate) async fn challenge(&self, asking: Asking<'_>) -> Result<Challenge, StoreError> {
-        let asking = asking.checked()?;
-        let need = asking.need;
-        let base = self.base(asking.base).ok_or_else(|| {
+    pub(crate) async fn challenge(
+        &self,
+        request: GrantRequest<'_>,
+    ) -> Result<Challenge, StoreError> {
+        let request = request.checked()?;
+        let need = request.need;
+        let base = self.base(request.base).ok_or_else(|| {
             StoreError::denied(
                 "set TOOLS_PUBLIC_URL: nothing says under which URL users reach this server",
             )
         })?;
-        let (caller, scopes) = (asking.caller, &need.oauth2.scopes);
-        let hash = place_of("challenge", caller, asking.user, &need.id, scopes);
-        let place = format!("challenge#{hash}");
-        let keys = self.keys(Some(asking.left)).await?;
+        let (caller, scopes) = (request.caller, &need.oauth2.scopes);
+        let hash = record_id_of("challenge", caller, request.user, &need.id, scopes);
+        let record_id = format!("challenge#{hash}");
+        let keys = self.keys(Some(request.left)).await?;
         let life = self.settings.challenge_life;
-        let nonce = self
-            .records
-            .update(&keys, &place, life, |kept: Kept<Pending>| {
-                let running = kept
-                    .value
-                    .filter(|it| matches!(it.status, Status::Pending | Status::Exchanging));
+        let nonce = self.records.update(
+            &keys,
+            &record_id,
+            life,
+            |versioned: Versioned<StoredChallenge>| {
+                let running = versioned.value.filter(|it| {
+                    matches!(
+                        it.status,
+                        ChallengeStatus::Pending | ChallengeStatus::Exchanging
+                    )
+                });
                 let Some(pending) = running else {
-                    let nonce = self.host.id().simple().to_string();
-                    let pending = Pending {
+                    let nonce = self.clock.id().simple().to_string();
+                    let pending = StoredChallenge {
                         nonce: nonce.clone(),
                         caller: caller.to_owned(),
-                        user: asking.user.to_owned(),
+                        user: request.user.to_owned(),
                         provider: need.id.clone(),
                         scopes: scopes.clone(),
                         asked_for: Vec::new(),
-                        status: Status::Pending,
+                        status: ChallengeStatus::Pending,
                     };
                     return Change::Write(pending, nonce);
                 };
                 let nonce = pending.nonce.clone();
-                if pending.status == Status::Pending && kept.left < life / 2 {
+                if pending.status == ChallengeStatus::Pending && versioned.left < life / 2 {
                     // The same for longer: somebody may be on the way with it.
                     Change::Write(pending, nonce)
                 } else {
                     Change::Leave(nonce)
                 }
-            });
+            },
+        );
         Ok(said(&base, &hash, &nonce.await?))
     }
 
@@ -168,8 +177,8 @@ impl Desk {
         token: &Secret,
     ) -> Result<bool, StoreError> {
         let keys = self.keys(None).await?;
-        let place = grant_of(caller, user, provider);
-        let forgotten = self.forget(&keys, &place, token.expose()).await?;
+        let record_id = grant_of(caller, user, provider);
+        let forgotten = self.forget(&keys, &record_id, token.expose()).await?;
         if forgotten {
             tracing::info!(provider, "a token was refused; its grant is forgotten");
         }
@@ -179,34 +188,34 @@ impl Desk {
     /// Removes the grant with this token. Returns whether it was there.
     pub(super) async fn forget(
         &self,
-        keys: &Keys,
-        place: &str,
+        keys: &EncryptionKeys,
+        record_id: &str,
         access: &str,
     ) -> Result<bool, StoreError> {
-        let change = |kept: Kept<Grants>| {
-            let mut grants = kept.value.unwrap_or_default();
+        let change = |versioned: Versioned<Grants>| {
+            let mut grants = versioned.value.unwrap_or_default();
             if grants.remove(access) {
                 Change::Write(grants, true)
             } else {
                 Change::Leave(false)
             }
         };
-        self.records.update(keys, place, KEPT_FOR, change).await
+        self.records.update(keys, record_id, KEPT_FOR, change).await
     }
 
     /// `GET check_url`: how a challenge stands. What there is not has failed.
     pub(crate) async fn status(&self, id: &str) -> Result<&'static str, StoreError> {
-        let Some((hash, nonce)) = halves_of(id) else {
+        let Some((hash, nonce)) = parse_id(id) else {
             return Ok("failed");
         };
         let keys = self.keys(None).await?;
-        let place = format!("challenge#{hash}");
-        let kept: Kept<Pending> = self.records.load(&keys, &place).await?;
-        let challenge = kept.value.filter(|it| it.is_named_by(nonce));
+        let record_id = format!("challenge#{hash}");
+        let versioned: Versioned<StoredChallenge> = self.records.load(&keys, &record_id).await?;
+        let challenge = versioned.value.filter(|it| it.is_named_by(nonce));
         Ok(match challenge.map(|it| it.status) {
-            Some(Status::Pending | Status::Exchanging) => "pending",
-            Some(Status::Completed) => "completed",
-            Some(Status::Failed) | None => "failed",
+            Some(ChallengeStatus::Pending | ChallengeStatus::Exchanging) => "pending",
+            Some(ChallengeStatus::Completed) => "completed",
+            Some(ChallengeStatus::Failed) | None => "failed",
         })
     }
 
@@ -221,8 +230,8 @@ impl Desk {
         })
     }
 
-    pub(super) async fn keys(&self, left: Option<Duration>) -> Result<Keys, StoreError> {
-        Keys::read(&self.secrets, &self.settings.keys, left).await
+    pub(super) async fn keys(&self, left: Option<Duration>) -> Result<EncryptionKeys, StoreError> {
+        EncryptionKeys::read(&self.secrets, &self.settings.keys, left).await
     }
 
     pub(super) async fn client_secret(&self, provider: &Provider) -> Result<Secret, StoreError> {
@@ -248,5 +257,8 @@ fn said(base: &str, hash: &str, nonce: &str) -> Challenge {
 }
 
 pub(super) fn grant_of(caller: &str, user: &str, provider: &str) -> String {
-    format!("grant#{}", place_of("grant", caller, user, provider, &[]))
+    format!(
+        "grant#{}",
+        record_id_of("grant", caller, user, provider, &[])
+    )
 }

@@ -18,9 +18,9 @@ use crate::{Secret, StoreError, secrets::SecretCache};
 const SHORTEST: usize = 32;
 
 /// The keys of one request, each with its fingerprint, the newest first.
-pub(super) struct Keys(Vec<(String, Secret)>);
+pub(super) struct EncryptionKeys(Vec<(String, Secret)>);
 
-impl Keys {
+impl EncryptionKeys {
     pub(super) async fn read(
         secrets: &Arc<SecretCache>,
         ids: &[String],
@@ -29,7 +29,7 @@ impl Keys {
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
         let reads = secrets.read(&ids, left).await;
         let mut keys = Vec::new();
-        for (place, (id, read)) in ids.iter().zip(reads).enumerate() {
+        for (record_id, (id, read)) in ids.iter().zip(reads).enumerate() {
             match read {
                 Ok(Some(secret)) if secret.expose().trim().len() >= SHORTEST => {
                     keys.push((fingerprint(&secret), secret));
@@ -39,8 +39,8 @@ impl Keys {
                     return Err(StoreError::undecodable(text));
                 }
                 // An old key that is no longer there is no longer needed.
-                Ok(None) if place > 0 => {}
-                Err(error) if place > 0 => {
+                Ok(None) if record_id > 0 => {}
+                Err(error) if record_id > 0 => {
                     tracing::warn!(secret = id, %error, "an old key cannot be read");
                 }
                 Ok(None) => {
@@ -57,25 +57,25 @@ impl Keys {
         Ok(Self(keys))
     }
 
-    /// Encrypts, with `place` as what the text belongs to. Returns the id of the key.
-    pub(super) fn seal(&self, place: &str, text: &[u8]) -> (String, Vec<u8>) {
+    /// Encrypts, with `record_id` as what the text belongs to. Returns the id of the key.
+    pub(super) fn seal(&self, record_id: &str, text: &[u8]) -> (String, Vec<u8>) {
         let (id, secret) = &self.0[0];
         let mut sealed = text.to_vec();
         let key = aead_key(secret);
         let nonce = key
-            .seal_in_place_append_tag(Aad::from(place), &mut sealed)
+            .seal_in_place_append_tag(Aad::from(record_id), &mut sealed)
             .expect("texts are far shorter than AES-GCM can encrypt");
         let mut all = nonce.as_ref().to_vec();
         all.append(&mut sealed);
         (id.clone(), all)
     }
 
-    pub(super) fn open(&self, place: &str, key_id: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn open(&self, record_id: &str, key_id: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (_, secret) = self.0.iter().find(|(id, _)| id == key_id)?;
         let (nonce, text) = sealed.split_at_checked(aws_lc_rs::aead::NONCE_LEN)?;
         let nonce = aws_lc_rs::aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
         let mut text = text.to_vec();
-        let opened = aead_key(secret).open_in_place(nonce, Aad::from(place), &mut text);
+        let opened = aead_key(secret).open_in_place(nonce, Aad::from(record_id), &mut text);
         Some(opened.ok()?.to_vec())
     }
 
@@ -109,15 +109,15 @@ impl Keys {
         keys.map(move |(_, secret)| signature(secret, purpose, parts))
     }
 
-    /// The place of the key that has signed.
+    /// The index of the key that made a signature.
     pub(super) fn signer(&self, purpose: &str, parts: &[&str], given: &str) -> Option<usize> {
         let is_it = |it: String| bool::from(it.as_bytes().ct_eq(given.as_bytes()));
         self.all(purpose, parts).position(is_it)
     }
 
-    /// A signature with the key at a place.
-    pub(super) fn sign_as(&self, place: usize, purpose: &str, parts: &[&str]) -> String {
-        signature(&self.0[place].1, purpose, parts)
+    /// A signature with the key at an index.
+    pub(super) fn sign_as(&self, index: usize, purpose: &str, parts: &[&str]) -> String {
+        signature(&self.0[index].1, purpose, parts)
     }
 }
 

@@ -3,38 +3,38 @@
 use crate::tool::reason::Reason;
 use std::time::{Duration, SystemTime};
 
-use super::{Known, Protection, attempt::CLOCK_MARGIN};
+use super::{Deduplication, RecordedOutcome, attempt::CLOCK_MARGIN};
 use crate::{
     Failure,
     idempotency::{
-        Record, State,
-        outcome::{Ended, decoded},
+        CallRecord, CallState,
+        outcome::{TimedResult, decoded},
     },
 };
 
-impl Protection {
+impl Deduplication {
     /// What a record says of the call. None while it runs.
-    pub(super) fn known(&self, held: &Record) -> Option<Known> {
-        let replay = |(duration, result): Ended| Known {
+    pub(super) fn known(&self, held: &CallRecord) -> Option<RecordedOutcome> {
+        let replay = |(duration, result): TimedResult| RecordedOutcome {
             duration,
             result,
             is_replay: true,
         };
-        let now = self.host.now();
+        let now = self.clock.now();
         match &held.state {
             // Over, and not yet free: such a call is not to run again.
-            State::Running { until }
+            CallState::Running { until }
                 if held.at_most_once && is_over(*until, now) && now < held.free_at =>
             {
                 Some(replay((Duration::ZERO, Err(cut_off()))))
             }
             // It runs, or will soon be free.
-            State::Running { .. } => None,
-            State::Finished(bytes) => {
+            CallState::Running { .. } => None,
+            CallState::Finished(bytes) => {
                 let ended = decoded(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
                 Some(replay(ended))
             }
-            State::Ran => Some(replay((Duration::ZERO, Err(not_kept())))),
+            CallState::OutcomeDropped => Some(replay((Duration::ZERO, Err(not_kept())))),
         }
     }
 }
@@ -45,11 +45,11 @@ fn is_over(until: SystemTime, now: SystemTime) -> bool {
         .is_ok_and(|since| since >= CLOCK_MARGIN)
 }
 
-pub(super) fn still_running(waited: Duration) -> Known {
-    Known {
+pub(super) fn still_running(waited: Duration) -> RecordedOutcome {
+    RecordedOutcome {
         duration: waited,
         result: Err(
-            Failure::of_ours(Reason::Running, "This call is still running")
+            Failure::internal(Reason::Running, "This call is still running")
                 .developer_message("A call with the same call_id has not ended yet.")
                 .retry_after(Duration::from_secs(1)),
         ),
@@ -58,7 +58,7 @@ pub(super) fn still_running(waited: Duration) -> Known {
 }
 
 fn cut_off() -> Failure {
-    Failure::of_ours(
+    Failure::internal(
         Reason::CutOff,
         "This call was cut off, and may have had its effect",
     )
@@ -70,7 +70,7 @@ fn cut_off() -> Failure {
 
 fn not_kept() -> Failure {
     let message = "This call has run, and its outcome can no longer be told";
-    Failure::of_ours(Reason::NotKept, message)
+    Failure::internal(Reason::NotKept, message)
         .developer_message(
             "The outcome was too large to be kept, had to make room for others, or cannot be read.",
         )

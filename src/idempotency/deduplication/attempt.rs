@@ -5,12 +5,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{Limits, Protection};
+use super::{ClaimLimits, Deduplication};
 use crate::{
     StoreError,
-    idempotency::{Identity, Record, State},
-    store::{self, Put, Store, within},
-    tool::repeats::Policy,
+    idempotency::{CallIdentity, CallRecord, CallState},
+    store::{self, PutOutcome, Store, within},
+    tool::repeats::RepeatPolicy,
 };
 
 /// How much longer than its tool and the store may take a call is nobody else's, where the platform
@@ -21,14 +21,14 @@ const GRACE: Duration = Duration::from_secs(1);
 /// still runs: claims are free that much later.
 pub(super) const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 
-impl Protection {
+impl Deduplication {
     pub(super) fn claim_of(
         &self,
-        identity: &Identity,
-        policy: Policy,
-        limits: Limits,
+        identity: &CallIdentity,
+        policy: RepeatPolicy,
+        limits: ClaimLimits,
         now: SystemTime,
-    ) -> Record {
+    ) -> CallRecord {
         let to_settle = self.idempotency.timeout + GRACE;
         let until = limits.deadline.unwrap_or(now + limits.tool + to_settle);
         // With no time left nothing runs, by whatever clock.
@@ -39,13 +39,13 @@ impl Protection {
             until
         };
         let expires_at = (now + self.idempotency.expire_after).max(over);
-        let at_most_once = policy == Policy::AtMostOnce;
-        Record {
+        let at_most_once = policy == RepeatPolicy::AtMostOnce;
+        CallRecord {
             claim: store::new_version(),
             fingerprint: identity.fingerprint.clone(),
             owner: identity.owner.clone(),
             at_most_once,
-            state: State::Running { until },
+            state: CallState::Running { until },
             free_at: if at_most_once { expires_at } else { over },
             expires_at,
         }
@@ -56,15 +56,15 @@ impl Protection {
         &self,
         store: &dyn Store,
         key: &str,
-        record: &Record,
+        record: &CallRecord,
         now: SystemTime,
         limit: Duration,
-    ) -> Result<Option<Record>, StoreError> {
+    ) -> Result<Option<CallRecord>, StoreError> {
         let claim = (key, &record.clone().stored());
         match store::put(store, limit, claim, None, now).await? {
-            Put::Written => Ok(None),
-            Put::Conflict(Some(held)) => Record::read(held).map(Some),
-            Put::Conflict(None) => Err(StoreError::unavailable(
+            PutOutcome::Written => Ok(None),
+            PutOutcome::Conflict(Some(held)) => CallRecord::read(held).map(Some),
+            PutOutcome::Conflict(None) => Err(StoreError::unavailable(
                 "the store neither writes a claim nor says what is there",
             )),
         }
@@ -78,7 +78,7 @@ impl Protection {
         &self,
         store: &dyn Store,
         key: &str,
-        record: &Record,
+        record: &CallRecord,
         deadline: Option<SystemTime>,
     ) {
         let limit = self.time_to_settle(deadline);
@@ -89,7 +89,7 @@ impl Protection {
     }
 
     /// Takes back such a claim while its call runs without it.
-    pub(super) fn release_beside(&self, store: &Arc<dyn Store>, key: String, record: &Record) {
+    pub(super) fn release_beside(&self, store: &Arc<dyn Store>, key: String, record: &CallRecord) {
         let (store, limit, claim) = (Arc::clone(store), self.idempotency.timeout, record.claim);
         tokio::spawn(async move {
             // If that fails too, the claim ends by itself.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use lambda_tools::{
-    Auth, Authorization,
+    Auth, OAuth,
     client::{
-        Jwt,
+        JwtSigner,
         opentool::{
             FunctionCall, {self},
         },
-        oxp::{Call, Decision, Outcome},
+        oxp::{CallOutcome, CallRequest, ChallengeDecision},
     },
 };
 use serde_json::Map;
@@ -41,7 +41,7 @@ async fn a_user_allows_once_and_calls_succeed() {
         .await;
     assert_eq!(page.status, 200);
     assert!(page.body.contains("You can close this window"), "{page:?}");
-    assert_eq!(waiting.await.unwrap(), Decision::Completed);
+    assert_eq!(waiting.await.unwrap(), ChallengeDecision::Completed);
     assert_eq!(status(&challenge).await, "completed");
     assert_value(served.call("user-1").await, "alice");
     assert_value(served.call("user-1").await, "alice");
@@ -72,7 +72,7 @@ async fn what_the_client_sends_wins_and_the_user_has_to_be_named() {
     let missing = missing_in(
         served
             .client
-            .call(&Call::new("Account.Whoami"))
+            .call(&CallRequest::new("Account.Whoami"))
             .await
             .unwrap()
             .outcome,
@@ -86,12 +86,12 @@ async fn what_the_client_sends_wins_and_the_user_has_to_be_named() {
         .follow(&challenge.url, Act::Allow)
         .await;
     assert_value(served.call("user-1").await, "alice");
-    let call = Call::new("Account.Whoami").user_id("user-1");
+    let call = CallRequest::new("Account.Whoami").user_id("user-1");
     let call = call.token("google", "a-token-of-the-clients");
     let outcome = served.client.call(&call).await.unwrap().outcome;
     // It is the client's affair that the token is refused.
     assert!(
-        matches!(&outcome, Outcome::Failed(it) if !it.can_retry),
+        matches!(&outcome, CallOutcome::ToolError(it) if !it.can_retry),
         "{outcome:?}"
     );
     assert_value(served.call("user-1").await, "alice");
@@ -102,7 +102,7 @@ async fn what_the_client_sends_wins_and_the_user_has_to_be_named() {
 async fn opentool_names_the_link() {
     let openid = OpenId::start();
     let served = serve(&openid).await;
-    let client = opentool::Client::new(&served.url).unwrap();
+    let client = opentool::OpenToolClient::new(&served.url).unwrap();
     let call = FunctionCall::new("call-1", "Account_Whoami", Map::new());
     let error = client.call(&call).await.unwrap_err();
     // Its calls name no user.
@@ -110,8 +110,10 @@ async fn opentool_names_the_link() {
     // Where the token says who it is, there is a link.
     let jwt = Auth::jwt_secret_ids(["JWT_SECRET"]).subject_is_user();
     let served = serve_as(&openid, |it| it, |server| server.auth(jwt)).await;
-    let token = Jwt::signed_with(JWT_SECRET).subject("user-1");
-    let client = opentool::Client::new(&served.url).unwrap().jwt(token);
+    let token = JwtSigner::signed_with(JWT_SECRET).subject("user-1");
+    let client = opentool::OpenToolClient::new(&served.url)
+        .unwrap()
+        .jwt(token);
     let error = client.call(&call).await.unwrap_err().to_string();
     let url = error
         .split(' ')
@@ -153,7 +155,7 @@ async fn a_grant_that_was_revoked_is_a_new_challenge() {
         allowed(&served).await;
         assert_value(served.call("user-1").await, "alice");
         openid.revoke("alice").await;
-        let call = Call::new("Account.Whoami")
+        let call = CallRequest::new("Account.Whoami")
             .user_id("user-1")
             .call_id("call-1");
         let reply = served.client.call(&call).await.unwrap();
@@ -180,7 +182,7 @@ async fn consent_that_is_denied_fails_and_can_be_asked_for_anew() {
     assert_eq!(status(&challenge).await, "failed");
     assert_eq!(
         served.client.wait_for(&challenge).await.unwrap(),
-        Decision::Failed
+        ChallengeDecision::Failed
     );
     let again = served.challenge("user-1").await;
     assert_ne!(again.id, challenge.id);
@@ -231,7 +233,7 @@ async fn two_tabs_at_once_are_one_answer() {
 #[ignore = "needs npm's oidc-provider; run tests/all"]
 async fn who_asks_how_a_challenge_stands_can_be_asked_for_credentials() {
     let openid = OpenId::start();
-    let change = Authorization::checks_ask_for_credentials;
+    let change = OAuth::authenticate_checks;
     let served = serve_as(&openid, change, |it| it.auth(Auth::api_key_ids(["KEY"]))).await;
     let client = served.client.clone().api_key("key-of-the-caller");
     let challenge = challenge_in(call(&client, "Account.Whoami", "user-1").await);
@@ -245,7 +247,7 @@ async fn who_asks_how_a_challenge_stands_can_be_asked_for_credentials() {
     Browser::of("alice")
         .follow(&challenge.url, Act::Allow)
         .await;
-    assert_eq!(waiting.await.unwrap(), Decision::Completed);
+    assert_eq!(waiting.await.unwrap(), ChallengeDecision::Completed);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Provider,
-    desk::{Desk, grant_of},
-    exchange::{Refusal, Tokens},
+    broker::{Broker, grant_of},
+    challenge::{ChallengeStatus, StoredChallenge},
+    exchange::{ProviderError, ProviderTokens},
     grant::{Grant, Grants, KEPT_FOR},
-    keys::Keys,
-    page::{Back, Told},
-    pending::{Pending, Status},
-    records::{Change, Kept},
+    keys::EncryptionKeys,
+    page::{CallbackPage, CallbackQuery},
+    records::{Change, Versioned},
 };
 use crate::StoreError;
 
@@ -20,88 +20,93 @@ const AGAIN: Duration = Duration::from_millis(300);
 
 /// A code that came back to where it belongs.
 pub(super) struct Redemption {
-    pub(super) desk: Arc<Desk>,
-    pub(super) keys: Keys,
+    pub(super) broker: Arc<Broker>,
+    pub(super) keys: EncryptionKeys,
     pub(super) provider: Arc<Provider>,
     pub(super) redirect: String,
     pub(super) verifier: String,
-    pub(super) place: String,
+    pub(super) record_id: String,
     pub(super) nonce: String,
 }
 
 impl Redemption {
-    pub(super) async fn run(self, back: Back) -> Result<Told, StoreError> {
+    pub(super) async fn run(self, back: CallbackQuery) -> Result<CallbackPage, StoreError> {
         let provider = &self.provider.id;
         let pending = match self.begin().await? {
             Ok(pending) => pending,
-            Err(told) => {
+            Err(page) => {
                 tracing::warn!(
                     provider,
                     "a redirect came back again, or after its challenge"
                 );
-                return Ok(told);
+                return Ok(page);
             }
         };
-        let (told, why) = match self.granted(&pending, back).await {
-            Ok(()) => (Told::Completed, String::new()),
+        let (page, why) = match self.granted(&pending, back).await {
+            Ok(()) => (CallbackPage::Completed, String::new()),
             Err(end) => end,
         };
-        let status = match told {
-            Told::Completed => {
+        let status = match page {
+            CallbackPage::Completed => {
                 tracing::info!(provider, "a user has allowed tools to act for them");
-                Status::Completed
+                ChallengeStatus::Completed
             }
             // The code is still good for nothing else, but the link is.
-            Told::Unavailable => {
+            CallbackPage::Unavailable => {
                 tracing::error!(provider, why, "a challenge cannot be finished now");
-                Status::Pending
+                ChallengeStatus::Pending
             }
             _ => {
                 tracing::warn!(provider, why, "a challenge has failed");
-                Status::Failed
+                ChallengeStatus::Failed
             }
         };
         self.end(status).await;
-        Ok(told)
+        Ok(page)
     }
 
     /// Whoever writes this goes on; nobody else who has the same code and state.
-    async fn begin(&self) -> Result<Result<Pending, Told>, StoreError> {
-        let change = |kept: Kept<Pending>| {
-            let Some(pending) = kept.value.filter(|it| it.is_named_by(&self.nonce)) else {
-                return Change::Leave(Err(Told::Expired));
+    async fn begin(&self) -> Result<Result<StoredChallenge, CallbackPage>, StoreError> {
+        let change = |versioned: Versioned<StoredChallenge>| {
+            let Some(pending) = versioned.value.filter(|it| it.is_named_by(&self.nonce)) else {
+                return Change::Leave(Err(CallbackPage::Expired));
             };
             match pending.status {
-                Status::Pending => {
-                    let status = Status::Exchanging;
-                    let begun = Pending { status, ..pending };
+                ChallengeStatus::Pending => {
+                    let status = ChallengeStatus::Exchanging;
+                    let begun = StoredChallenge { status, ..pending };
                     Change::Write(begun.clone(), Ok(begun))
                 }
-                Status::Exchanging => Change::Leave(Err(Told::InUse)),
-                Status::Completed => Change::Leave(Err(Told::Completed)),
-                Status::Failed => Change::Leave(Err(Told::Failed)),
+                ChallengeStatus::Exchanging => Change::Leave(Err(CallbackPage::InUse)),
+                ChallengeStatus::Completed => Change::Leave(Err(CallbackPage::Completed)),
+                ChallengeStatus::Failed => Change::Leave(Err(CallbackPage::Failed)),
             }
         };
-        let (records, keys) = (&self.desk.records, &self.keys);
-        records.update(keys, &self.place, EXCHANGE, change).await
+        let (records, keys) = (&self.broker.records, &self.keys);
+        records
+            .update(keys, &self.record_id, EXCHANGE, change)
+            .await
     }
 
     /// Says how it went. Until then the challenge is pending, and after a while failed.
-    async fn end(&self, status: Status) {
-        let life = self.desk.settings.challenge_life;
+    async fn end(&self, status: ChallengeStatus) {
+        let life = self.broker.settings.challenge_life;
         for _ in 0..3 {
-            let change = |kept: Kept<Pending>| {
-                let begun = kept.value.filter(|it| it.is_named_by(&self.nonce));
+            let change = |versioned: Versioned<StoredChallenge>| {
+                let begun = versioned.value.filter(|it| it.is_named_by(&self.nonce));
                 match begun {
-                    Some(it) if it.status == Status::Exchanging => {
-                        Change::Write(Pending { status, ..it }, true)
+                    Some(it) if it.status == ChallengeStatus::Exchanging => {
+                        Change::Write(StoredChallenge { status, ..it }, true)
                     }
                     // By a request whose answer was lost.
                     it => Change::Leave(it.is_some_and(|it| it.status == status)),
                 }
             };
-            let records = &self.desk.records;
-            match records.update(&self.keys, &self.place, life, change).await {
+            let records = &self.broker.records;
+            match records
+                .update(&self.keys, &self.record_id, life, change)
+                .await
+            {
                 Ok(true) => return,
                 Ok(false) => break,
                 Err(error) => tracing::warn!(%error, "the end of a challenge is not written"),
@@ -111,16 +116,20 @@ impl Redemption {
         tracing::error!("the end of a challenge is not known to who asks for it");
     }
 
-    async fn granted(&self, pending: &Pending, back: Back) -> Result<(), (Told, String)> {
-        let failed = |why: &str| (Told::Failed, why.to_owned());
-        let unavailable = |error: StoreError| (Told::Unavailable, error.to_string());
-        let said = |refusal: Refusal| (Told::Failed, format!("{refusal:?}"));
+    async fn granted(
+        &self,
+        pending: &StoredChallenge,
+        back: CallbackQuery,
+    ) -> Result<(), (CallbackPage, String)> {
+        let failed = |why: &str| (CallbackPage::Failed, why.to_owned());
+        let unavailable = |error: StoreError| (CallbackPage::Unavailable, error.to_string());
+        let said = |refusal: ProviderError| (CallbackPage::Failed, format!("{refusal:?}"));
         let urls = self
             .provider
             .urls()
             .await
             .map_err(|refusal| match refusal {
-                Refusal::Unavailable(why) => (Told::Unavailable, why.to_owned()),
+                ProviderError::Unavailable(why) => (CallbackPage::Unavailable, why.to_owned()),
                 other => said(other),
             })?;
         // RFC 9207: an answer of another provider, mixed up with this one's.
@@ -134,10 +143,10 @@ impl Redemption {
         }
         if let Some(error) = back.error {
             // RFC 6749, 4.1.2.1.
-            let told = if error == "access_denied" {
-                Told::NotAllowed
+            let page = if error == "access_denied" {
+                CallbackPage::NotAllowed
             } else {
-                Told::Failed
+                CallbackPage::Failed
             };
             let known = [
                 "access_denied",
@@ -149,11 +158,11 @@ impl Redemption {
                 .into_iter()
                 .find(|it| *it == error)
                 .unwrap_or("an error of the provider's");
-            return Err((told, why.to_owned()));
+            return Err((page, why.to_owned()));
         }
         let code = back.code.ok_or_else(|| failed("there is no code"))?;
         let secret = self
-            .desk
+            .broker
             .client_secret(&self.provider)
             .await
             .map_err(unavailable)?;
@@ -166,25 +175,29 @@ impl Redemption {
         self.store(pending, tokens).await
     }
 
-    async fn store(&self, pending: &Pending, tokens: Tokens) -> Result<(), (Told, String)> {
-        let grant = Grant::of(tokens, &pending.asked_for, self.desk.host.now());
+    async fn store(
+        &self,
+        pending: &StoredChallenge,
+        tokens: ProviderTokens,
+    ) -> Result<(), (CallbackPage, String)> {
+        let grant = Grant::of(tokens, &pending.asked_for, self.broker.clock.now());
         if !grant.has_all(&pending.scopes) {
             return Err((
-                Told::TooLittle,
+                CallbackPage::TooLittle,
                 "not everything that was asked for was allowed".into(),
             ));
         }
-        let place = grant_of(&pending.caller, &pending.user, &self.provider.id);
-        let change = |kept: Kept<Grants>| {
-            let mut grants = kept.value.unwrap_or_default();
+        let record_id = grant_of(&pending.caller, &pending.user, &self.provider.id);
+        let change = |versioned: Versioned<Grants>| {
+            let mut grants = versioned.value.unwrap_or_default();
             grants.add(grant.clone());
             Change::Write(grants, ())
         };
-        let records = &self.desk.records;
-        let stored = records.update(&self.keys, &place, KEPT_FOR, change);
+        let records = &self.broker.records;
+        let stored = records.update(&self.keys, &record_id, KEPT_FOR, change);
         // The code is spent: whatever happens now, the user has to begin anew.
         stored
             .await
-            .map_err(|error| (Told::Failed, error.to_string()))
+            .map_err(|error| (CallbackPage::Failed, error.to_string()))
     }
 }

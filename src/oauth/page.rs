@@ -1,10 +1,10 @@
 //! Answers to browsers, and the parameters that providers send back through them.
 
 /// The answer to a browser.
-pub(crate) enum Answer {
+pub(crate) enum BrowserResponse {
     /// Whether they want it, with a cookie.
-    Question {
-        question: Box<Question>,
+    Consent {
+        page: Box<ConsentPage>,
         cookie: String,
     },
     /// On to the provider, with a cookie.
@@ -12,11 +12,11 @@ pub(crate) enum Answer {
         url: String,
         cookie: String,
     },
-    Page(Told),
+    Page(CallbackPage),
 }
 
 /// The question to a user before they are sent to the provider.
-pub(crate) struct Question {
+pub(crate) struct ConsentPage {
     /// The name of the caller that users are shown; empty if it is unknown.
     pub(crate) caller: String,
     pub(crate) user: String,
@@ -30,7 +30,7 @@ pub(crate) struct Question {
 
 /// What a page says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum CallbackPage {
     Completed,
     NotAllowed,
     TooLittle,
@@ -43,7 +43,7 @@ pub(crate) enum Told {
 
 /// What the provider sends back, read from a query.
 #[derive(Default)]
-pub(crate) struct Back {
+pub(crate) struct CallbackQuery {
     pub(crate) state: Option<String>,
     pub(crate) code: Option<String>,
     pub(crate) error: Option<String>,

@@ -6,7 +6,7 @@ use crate::AuthorizationRequirement;
 
 /// A request for the token of one provider.
 #[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct GrantRequest<'a> {
     /// The namespace of the caller: users of two callers are two people, whatever their ids. Empty
     /// for callers who are not told apart.
     pub(crate) caller: &'a str,

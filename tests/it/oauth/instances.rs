@@ -6,7 +6,7 @@ use std::{
 };
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use lambda_tools::client::oxp::Outcome;
+use lambda_tools::client::oxp::CallOutcome;
 use serde_json::Value;
 use test_support::{
     Running,
@@ -32,8 +32,8 @@ fn instance_with(openid: &OpenId, dynamodb: &str, change: impl FnOnce(&mut Comma
         .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
         .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
         .env("TOOLS_GOOGLE_ISSUER", &openid.url)
-        .env("TOOLS_AUTHORIZATION_KEY", KEY)
-        .env("TOOLS_AUTHORIZATION_TABLE", TABLE)
+        .env("TOOLS_OAUTH_KEY", KEY)
+        .env("TOOLS_OAUTH_TABLE", TABLE)
         .env("AWS_ENDPOINT_URL_DYNAMODB", dynamodb)
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -95,7 +95,7 @@ async fn one_instance_begins_and_another_finishes() {
     let mut answered = 0;
     for done in calls.collect::<Vec<_>>() {
         let outcome = done.await.unwrap();
-        assert!(matches!(outcome, Outcome::Value(_)), "{outcome:?}");
+        assert!(matches!(outcome, CallOutcome::Value(_)), "{outcome:?}");
         answered += 1;
     }
     assert_eq!(answered, 12);
@@ -183,7 +183,7 @@ async fn keys_can_be_rotated() {
             command
                 .env("OLD_KEY", KEY)
                 .env("NEW_KEY", "another-key-of-this-server-0123456789")
-                .env("TOOLS_AUTHORIZATION_KEY_IDS", keys);
+                .env("TOOLS_OAUTH_KEY_IDS", keys);
         })
     };
     let ask = async |instance: &Instance| {

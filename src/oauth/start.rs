@@ -10,13 +10,13 @@ use http::HeaderMap;
 
 use super::{
     Provider,
-    desk::{Desk, grant_of},
+    broker::{Broker, grant_of},
+    challenge::{ChallengeStatus, StoredChallenge, parse_id},
     grant::Grants,
-    keys::Keys,
-    page::{Answer, Question, Told},
-    pending::{Pending, Status, halves_of},
-    records::Kept,
-    state::{Journey, Trip, cookie, cookie_in, cookie_name},
+    keys::EncryptionKeys,
+    page::{BrowserResponse, CallbackPage, ConsentPage},
+    records::Versioned,
+    state::{OAuthState, StateBinding, cookie, cookie_in, cookie_name},
 };
 use crate::{StoreError, text::clipped};
 
@@ -24,22 +24,22 @@ use crate::{StoreError, text::clipped};
 const LONGEST_CALLER: usize = 256;
 
 /// A challenge that can be answered.
-struct Open<'a> {
-    keys: Keys,
-    place: String,
-    pending: Pending,
+struct OpenChallenge<'a> {
+    keys: EncryptionKeys,
+    record_id: String,
+    pending: StoredChallenge,
     version: Option<u64>,
     provider: &'a Arc<Provider>,
     base: String,
 }
 
-impl Open<'_> {
+impl OpenChallenge<'_> {
     fn is_https(&self) -> bool {
         self.base.starts_with("https://")
     }
 
-    fn trip<'a>(&'a self, id: &'a str, browser: &'a str) -> Trip<'a> {
-        Trip {
+    fn binding<'a>(&'a self, id: &'a str, browser: &'a str) -> StateBinding<'a> {
+        StateBinding {
             challenge: id,
             provider: &self.provider.id,
             browser,
@@ -47,25 +47,25 @@ impl Open<'_> {
     }
 }
 
-impl Desk {
+impl Broker {
     /// `GET url`: asks the user, and changes nothing.
     pub(crate) async fn question(
         &self,
         id: &str,
         base: Option<&str>,
         headers: &HeaderMap,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<BrowserResponse, StoreError> {
         let open = match self.open(id, base).await? {
             Ok(open) => open,
-            Err(told) => return Ok(Answer::Page(told)),
+            Err(page) => return Ok(BrowserResponse::Page(page)),
         };
         let name = cookie_name(id, open.is_https());
         // A second tab goes on with what the first one has: either may come back.
         let known = cookie_in(headers, &name).map(str::to_owned);
-        let new = || format!("{}{}", self.host.id().simple(), self.host.id().simple());
+        let new = || format!("{}{}", self.clock.id().simple(), self.clock.id().simple());
         let browser = known.unwrap_or_else(new);
-        let question = Question {
-            form: open.trip(id, &browser).form(&open.keys),
+        let page = ConsentPage {
+            form: open.binding(id, &browser).form(&open.keys),
             scopes: self.scopes_for(&open).await?,
             is_https: open.is_https(),
             provider: open.provider.id.clone(),
@@ -73,9 +73,9 @@ impl Desk {
             user: open.pending.user,
         };
         let life = self.settings.challenge_life;
-        Ok(Answer::Question {
-            cookie: cookie(&name, &browser, life, question.is_https),
-            question: Box::new(question),
+        Ok(BrowserResponse::Consent {
+            cookie: cookie(&name, &browser, life, page.is_https),
+            page: Box::new(page),
         })
     }
 
@@ -87,41 +87,41 @@ impl Desk {
         base: Option<&str>,
         headers: &HeaderMap,
         form: Option<&str>,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<BrowserResponse, StoreError> {
         let open = match self.open(id, base).await? {
             Ok(open) => open,
-            Err(told) => return Ok(Answer::Page(told)),
+            Err(page) => return Ok(BrowserResponse::Page(page)),
         };
         let name = cookie_name(id, open.is_https());
         let browser = cookie_in(headers, &name);
         let was_asked = |browser: &&str| {
-            let trip = open.trip(id, browser);
-            form.is_some_and(|form| trip.was_asked(&open.keys, form))
+            let binding = open.binding(id, browser);
+            form.is_some_and(|form| binding.was_asked(&open.keys, form))
         };
         let Some(browser) = browser.filter(was_asked) else {
-            return Ok(Answer::Page(Told::OtherBrowser));
+            return Ok(BrowserResponse::Page(CallbackPage::OtherBrowser));
         };
-        let trip = open.trip(id, browser);
+        let binding = open.binding(id, browser);
         let life = self.settings.challenge_life;
-        let salt = self.host.id().simple().to_string();
-        let journey = Journey::begin(&open.keys, &trip, self.host.now() + life, &salt);
+        let salt = self.clock.id().simple().to_string();
+        let state = OAuthState::begin(&open.keys, &binding, self.clock.now() + life, &salt);
         let (scopes, provider) = (self.scopes_for(&open).await?, open.provider);
         let redirect = provider.redirect_uri(&open.base);
         let urls = provider.urls().await;
         let url = urls.and_then(|urls| {
-            provider.authorize_url(urls, &redirect, &scopes, journey.state, journey.verifier)
+            provider.authorize_url(urls, &redirect, &scopes, state.state, state.verifier)
         });
         let url = url.map_err(|refusal| refusal.into_error(&provider.id))?;
         let cookie = cookie(&name, browser, life, open.is_https());
         // From now on there is time for the way; another tab may have written the same.
-        let pending = Pending {
+        let pending = StoredChallenge {
             asked_for: scopes,
             ..open.pending
         };
         self.records
-            .save(&open.keys, &open.place, &pending, life, open.version)
+            .save(&open.keys, &open.record_id, &pending, life, open.version)
             .await?;
-        Ok(Answer::Redirect { url, cookie })
+        Ok(BrowserResponse::Redirect { url, cookie })
     }
 
     /// The challenge with this id, or what the page says of it.
@@ -129,41 +129,41 @@ impl Desk {
         &self,
         id: &str,
         base: Option<&str>,
-    ) -> Result<Result<Open<'_>, Told>, StoreError> {
-        let (Some((hash, nonce)), Some(base)) = (halves_of(id), self.base(base)) else {
-            return Ok(Err(Told::Expired));
+    ) -> Result<Result<OpenChallenge<'_>, CallbackPage>, StoreError> {
+        let (Some((hash, nonce)), Some(base)) = (parse_id(id), self.base(base)) else {
+            return Ok(Err(CallbackPage::Expired));
         };
         let keys = self.keys(None).await?;
-        let place = format!("challenge#{hash}");
-        let kept: Kept<Pending> = self.records.load(&keys, &place).await?;
-        let Some(pending) = kept.value.filter(|it| it.is_named_by(nonce)) else {
-            return Ok(Err(Told::Expired));
+        let record_id = format!("challenge#{hash}");
+        let versioned: Versioned<StoredChallenge> = self.records.load(&keys, &record_id).await?;
+        let Some(pending) = versioned.value.filter(|it| it.is_named_by(nonce)) else {
+            return Ok(Err(CallbackPage::Expired));
         };
         match pending.status {
-            Status::Pending => {}
-            Status::Exchanging => return Ok(Err(Told::InUse)),
-            Status::Completed => return Ok(Err(Told::Completed)),
-            Status::Failed => return Ok(Err(Told::Failed)),
+            ChallengeStatus::Pending => {}
+            ChallengeStatus::Exchanging => return Ok(Err(CallbackPage::InUse)),
+            ChallengeStatus::Completed => return Ok(Err(CallbackPage::Completed)),
+            ChallengeStatus::Failed => return Ok(Err(CallbackPage::Failed)),
         }
         let Some(provider) = self.provider(&pending.provider) else {
-            return Ok(Err(Told::Failed));
+            return Ok(Err(CallbackPage::Failed));
         };
-        Ok(Ok(Open {
+        Ok(Ok(OpenChallenge {
             keys,
-            place,
+            record_id,
             pending,
-            version: kept.version,
+            version: versioned.version,
             provider,
             base,
         }))
     }
 
     /// What the tool needs, and what the user has allowed before: one token is for all of it.
-    async fn scopes_for(&self, open: &Open<'_>) -> Result<Vec<String>, StoreError> {
+    async fn scopes_for(&self, open: &OpenChallenge<'_>) -> Result<Vec<String>, StoreError> {
         let (pending, provider) = (&open.pending, open.provider);
-        let place = grant_of(&pending.caller, &pending.user, &provider.id);
-        let kept: Kept<Grants> = self.records.load(&open.keys, &place).await?;
-        let before = kept.value.unwrap_or_default();
+        let record_id = grant_of(&pending.caller, &pending.user, &provider.id);
+        let versioned: Versioned<Grants> = self.records.load(&open.keys, &record_id).await?;
+        let before = versioned.value.unwrap_or_default();
         // One that no tool needs any longer may be one that the provider no longer knows.
         let is_needed = |scope: &&String| {
             self.declared

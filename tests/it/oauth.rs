@@ -12,9 +12,11 @@ mod page;
 use std::time::Duration;
 
 use lambda_tools::{
-    Authorization, Context, Failure, Server, Tool, Toolkit,
-    authorization::Provider,
-    client::oxp::{Call, Challenge, Client, Missing, Outcome},
+    Context, Failure, OAuth, Server, Tool, Toolkit,
+    client::oxp::{
+        AuthorizationChallenge, CallOutcome, CallRequest, MissingRequirements, OxpClient,
+    },
+    oauth::Provider,
     secrets::Secrets,
 };
 use schemars::JsonSchema;
@@ -28,7 +30,7 @@ const JWT_SECRET: &str = "jwt-secret-of-the-caller-0123456789abcdef";
 /// A server whose tools need tokens of the provider.
 struct Served {
     url: String,
-    client: Client,
+    client: OxpClient,
     server: tokio::task::JoinHandle<()>,
 }
 
@@ -80,16 +82,13 @@ async fn serve(openid: &OpenId) -> Served {
     serve_with(openid, |authorization| authorization).await
 }
 
-async fn serve_with(
-    openid: &OpenId,
-    change: impl FnOnce(Authorization) -> Authorization,
-) -> Served {
+async fn serve_with(openid: &OpenId, change: impl FnOnce(OAuth) -> OAuth) -> Served {
     serve_as(openid, change, |server| server).await
 }
 
 async fn serve_as(
     openid: &OpenId,
-    change: impl FnOnce(Authorization) -> Authorization,
+    change: impl FnOnce(OAuth) -> OAuth,
     change_server: impl FnOnce(Server) -> Server,
 ) -> Served {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -97,14 +96,14 @@ async fn serve_as(
     let google = Provider::google("toolbox", "GOOGLE_CLIENT_SECRET").issuer(&openid.url);
     let secrets = [
         ("GOOGLE_CLIENT_SECRET", "toolbox-secret"),
-        ("TOOLS_AUTHORIZATION_KEY", KEY),
+        ("TOOLS_OAUTH_KEY", KEY),
         ("JWT_SECRET", JWT_SECRET),
         ("KEY", "key-of-the-caller"),
         ("OTHER_KEY", "key-of-another-caller"),
     ];
     let server = Server::new(Toolkit::new(whoami(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))
-        .authorization(change(Authorization::with([google]).public_url(&url)));
+        .oauth(change(OAuth::with([google]).public_url(&url)));
     let router = change_server(server).into_router().unwrap();
     let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     openid.allow_redirects_to(&url).await;
@@ -116,50 +115,50 @@ async fn serve_as(
     }
 }
 
-fn client_of(url: &str) -> Client {
-    let client = Client::new(url).unwrap().attempts(1);
+fn client_of(url: &str) -> OxpClient {
+    let client = OxpClient::new(url).unwrap().attempts(1);
     client.wait_at_most(Duration::from_secs(5), Duration::from_millis(50))
 }
 
 impl Served {
-    async fn call(&self, user: &str) -> Outcome {
+    async fn call(&self, user: &str) -> CallOutcome {
         call(&self.client, "Account.Whoami", user).await
     }
 
-    async fn challenge(&self, user: &str) -> Challenge {
+    async fn challenge(&self, user: &str) -> AuthorizationChallenge {
         challenge_in(self.call(user).await)
     }
 }
 
-async fn call(client: &Client, tool: &str, user: &str) -> Outcome {
-    let call = Call::new(tool).user_id(user);
+async fn call(client: &OxpClient, tool: &str, user: &str) -> CallOutcome {
+    let call = CallRequest::new(tool).user_id(user);
     client.call(&call).await.unwrap().outcome
 }
 
 #[track_caller]
-fn missing_in(outcome: Outcome) -> Missing {
+fn missing_in(outcome: CallOutcome) -> MissingRequirements {
     match outcome {
-        Outcome::Missing(missing) => missing,
+        CallOutcome::MissingRequirements(missing) => missing,
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn challenge_in(outcome: Outcome) -> Challenge {
+fn challenge_in(outcome: CallOutcome) -> AuthorizationChallenge {
     let mut challenges = missing_in(outcome).challenges;
     assert_eq!(challenges.len(), 1);
     challenges.remove(0)
 }
 
 #[track_caller]
-fn assert_value(outcome: Outcome, expected: &str) {
+fn assert_value(outcome: CallOutcome, expected: &str) {
     match outcome {
-        Outcome::Value(value) => assert_eq!(value, expected),
+        CallOutcome::Value(value) => assert_eq!(value, expected),
         other => panic!("{other:?}"),
     }
 }
 
-async fn status(challenge: &Challenge) -> String {
+async fn status(challenge: &AuthorizationChallenge) -> String {
     let answer = reqwest::get(&challenge.check_url).await.unwrap();
     assert_eq!(answer.status(), 200);
     let body: serde_json::Value = answer.json().await.unwrap();
