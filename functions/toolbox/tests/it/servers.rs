@@ -1,13 +1,14 @@
-//! The servers that the folders of events are for.
+//! The servers of the event folders, as the `server.toml` in each folder describes them.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
+    fs,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
 use lambda_tools::{
-    Auth, Context, Failure, OAuth, Secret, Server, StoreError, Tool,
+    Auth, Context, Failure, OAuth, Protocol, Secret, Server, StoreError, Tool,
     idempotency::Idempotency,
     oauth::Provider,
     secrets::{ReadFuture, ReadResult, SecretStore, Secrets},
@@ -17,143 +18,198 @@ use serde::Deserialize;
 
 use crate::stub::Stub;
 
-/// What Twilio's stub accepts.
+/// The key that Twilio's stub accepts.
 pub(crate) const TWILIO_KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
 
-const KEYS: [(&str, &str); 6] = [
-    ("KEY_OF_TODAY", "key-of-today"),
-    ("KEY_OF_TOMORROW", "key-of-tomorrow"),
-    ("JWT_OF_TODAY", "jwt-secret-of-today-0123456789abcdef"),
-    ("JWT_OF_TOMORROW", "jwt-secret-of-tomorrow-0123456789abcdef"),
-    ("KEY_OF_ANOTHER", "key-of-another"),
-    ("JWT_OF_TENANT_B", "jwt-secret-of-tenant-b-0123456789abcdef"),
-];
+/// `server.toml`, documented in `events/README.md`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    #[serde(rename = "description")]
+    _description: String,
+    tools: Vec<ToolSet>,
+    base_path: Option<String>,
+    protocols: Option<Vec<String>>,
+    auth: Option<AuthDescription>,
+    secrets: Option<BTreeMap<String, String>>,
+    store: Option<BTreeMap<String, StoredValue>>,
+    #[serde(default)]
+    only_from_store: bool,
+    idempotency: Option<IdempotencyKind>,
+    oauth: Option<Vec<ProviderKind>>,
+}
 
-/// The server for a folder of `events`, or for one below it.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ToolSet {
+    Toolbox,
+    Accounts,
+    Caller,
+    Reports,
+    User,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AuthDescription {
+    api_keys: Option<Vec<String>>,
+    jwt_secrets: Option<Vec<String>>,
+    #[serde(default)]
+    audiences: Vec<String>,
+    #[serde(default)]
+    subject_is_user: bool,
+}
+
+/// The results of reading a secret: always the same, or the first and all later ones.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredValue {
+    Value(String),
+    Values([String; 2]),
+    Error { error: ErrorKind, detail: String },
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ErrorKind {
+    Denied,
+    Throttled,
+    Unavailable,
+    Undecodable,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum IdempotencyKind {
+    Memory,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ProviderKind {
+    Google,
+    Github,
+}
+
+/// The server that `server.toml` in this folder describes.
 pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
-    let mut tools = toolbox::tools(stub.endpoints());
-    let keys = || Auth::api_key_ids(["KEY_OF_TODAY", "KEY_OF_TOMORROW"]);
-    let jwt = || {
-        Auth::jwt_secret_ids(["JWT_OF_TODAY", "JWT_OF_TOMORROW"])
-            .audience("https://tools.example")
-            .audience("https://other.example")
-    };
-    let all = Secrets::fixed(KEYS);
-    let twilio = |read: ReadResult| Secrets::from_store(Says::of([("TWILIO_API_KEY", read)]));
-    let there = |value: &str| Ok(Some(Secret::from(value)));
-    let name = folder.file_name().unwrap().to_str().unwrap();
-    let below_secrets = folder.parent().is_some_and(|it| it.ends_with("secrets"));
-    if below_secrets {
-        tools.extend(reports());
-    }
-    if name == "authorization" {
-        tools.push(with_two_accounts());
-    }
-    if name == "opentool-user" {
-        tools.push(whoami());
-    }
-    if ["platform", "tenants"].contains(&name) {
-        tools.push(caller());
-    }
-    let server = toolbox::server(tools).unwrap();
-    let server = if name == "authorization" {
-        server
-    } else {
-        server.base_path("/agents")
-    };
-    match name {
-        "authentication" | "opentool-key" => server.auth(keys()).secrets(all),
-        "jwt" => server.auth(jwt()).secrets(all),
-        "key-or-jwt" => server.auth(keys().or(jwt())).secrets(all),
-        "undecided" => server.auth(keys()).secrets(Secrets::from_store(Says::of([
-            (
-                "KEY_OF_TODAY",
-                Err(StoreError::throttled("too many requests")),
-            ),
-            ("KEY_OF_TOMORROW", there("key-of-tomorrow")),
-        ]))),
-        "authorization" => server
-            .secrets(Secrets::fixed([
-                ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
-                ("GOOGLE_CLIENT_SECRET", "a-client-secret"),
-            ]))
-            .oauth(OAuth::with([
-                Provider::google("client-id", "GOOGLE_CLIENT_SECRET"),
-                Provider::github("client-id", "GITHUB_CLIENT_SECRET"),
-            ])),
-        // Two secrets of one caller, and another caller, of each kind.
-        "tenants" => server
-            .auth(
-                Auth::api_key_ids(["KEY_OF_TODAY|KEY_OF_TOMORROW", "KEY_OF_ANOTHER"]).or(
-                    Auth::jwt_secret_ids(["JWT_OF_TODAY | JWT_OF_TOMORROW", "JWT_OF_TENANT_B"]),
-                ),
-            )
-            .secrets(all)
-            .idempotency(Idempotency::in_memory()),
-        "opentool-off" => server.protocols([lambda_tools::Protocol::Oxp]),
-        "opentool-user" => server.auth(keys().or(jwt()).subject_is_user()).secrets(all),
-        "idempotency" | "opentool-idempotency" | "platform" => {
-            server.idempotency(Idempotency::in_memory())
+    let path = folder.join("server.toml");
+    let text = fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; see events/README.md", path.display()));
+    let description: Description =
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    description.server(stub)
+}
+
+impl Description {
+    fn server(self, stub: &Stub) -> Server {
+        let tools = self.tools.iter().flat_map(|set| set.tools(stub));
+        let mut server = toolbox::server(tools.collect()).unwrap();
+        if let Some(path) = self.base_path {
+            server = server.base_path(path);
         }
-        "stored" => server.secrets(twilio(there(TWILIO_KEY))),
-        "only-from-store" => server.secrets(twilio(there(TWILIO_KEY)).only_from_store()),
-        "absent" => server.secrets(Secrets::from_store(Says::of([]))),
-        "denied" => server.secrets(twilio(Err(StoreError::denied(
-            "allow secretsmanager:GetSecretValue on \
-             arn:aws:secretsmanager:us-east-1:*:secret:TWILIO_API_KEY-??????",
-        )))),
-        "throttled" => server.secrets(twilio(Err(StoreError::throttled("too many requests")))),
-        "unavailable" => {
-            server.secrets(twilio(Err(StoreError::unavailable("it cannot be reached"))))
+        if let Some(names) = self.protocols {
+            server = server.protocols(names.iter().map(|name| protocol(name)));
         }
-        "undecodable" => server.secrets(twilio(Err(StoreError::undecodable(
-            "the secret 'tools' is not a JSON object",
-        )))),
-        "rotated" => {
-            let old = TWILIO_KEY.replace("auth-token", "old-token");
-            server.secrets(Secrets::from_store(Rotated {
-                values: [old, TWILIO_KEY.to_owned()],
-                reads: AtomicUsize::new(0),
-            }))
+        if let Some(auth) = self.auth {
+            server = server.auth(auth.auth());
         }
-        "several" => server.secrets(Secrets::from_store(Says::of([
-            ("REPORT_KEY", Err(StoreError::denied("allow it"))),
-            ("REPORT_URL", there("https://reports.example")),
-        ]))),
-        _ => server,
+        if let Some(IdempotencyKind::Memory) = self.idempotency {
+            server = server.idempotency(Idempotency::in_memory());
+        }
+        if let Some(providers) = self.oauth {
+            server = server.oauth(OAuth::with(providers.iter().map(ProviderKind::provider)));
+        }
+        let secrets = match (self.secrets, self.store) {
+            (Some(fixed), None) => Secrets::fixed(fixed),
+            (None, Some(values)) => Secrets::from_store(DescribedStore::of(values)),
+            (None, None) => return server,
+            (Some(_), Some(_)) => panic!("a server has either [secrets] or [store]"),
+        };
+        server.secrets(if self.only_from_store {
+            secrets.only_from_store()
+        } else {
+            secrets
+        })
     }
 }
 
-/// A store that says what it was told to.
-struct Says(HashMap<&'static str, ReadResult>);
-
-impl Says {
-    fn of<const N: usize>(reads: [(&'static str, ReadResult); N]) -> Self {
-        Self(reads.into())
+impl ToolSet {
+    fn tools(&self, stub: &Stub) -> Vec<Tool> {
+        match self {
+            Self::Toolbox => toolbox::tools(stub.endpoints()),
+            Self::Accounts => vec![with_two_accounts()],
+            Self::Caller => vec![caller()],
+            Self::Reports => reports(),
+            Self::User => vec![whoami()],
+        }
     }
 }
 
-impl SecretStore for Says {
-    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        let one = |id: &String| self.0.get(id.as_str()).cloned().unwrap_or(Ok(None));
-        Box::pin(async move { ids.iter().map(one).collect() })
-    }
+fn protocol(name: &str) -> Protocol {
+    let mut all = Protocol::ALL.iter().copied();
+    all.find(|protocol| format!("{protocol:?}") == name)
+        .unwrap_or_else(|| panic!("there is no protocol '{name}'"))
+}
 
-    fn location(&self, id: &str) -> String {
-        format!("the store, as '{id}'")
+impl AuthDescription {
+    fn auth(self) -> Auth {
+        let keys = self.api_keys.map_or_else(Auth::none, Auth::api_key_ids);
+        let jwt = self.jwt_secrets.map(|ids| {
+            let audiences = self.audiences.into_iter();
+            audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience)
+        });
+        let auth = keys.or(jwt.unwrap_or_default());
+        if self.subject_is_user {
+            auth.subject_is_user()
+        } else {
+            auth
+        }
     }
 }
 
-/// A store whose value was changed after it was first read.
-struct Rotated {
-    values: [String; 2],
+impl ProviderKind {
+    fn provider(&self) -> Provider {
+        match self {
+            Self::Google => Provider::google("client-id", "GOOGLE_CLIENT_SECRET"),
+            Self::Github => Provider::github("client-id", "GITHUB_CLIENT_SECRET"),
+        }
+    }
+}
+
+/// A store with the described values.
+struct DescribedStore {
+    values: BTreeMap<String, StoredValue>,
     reads: AtomicUsize,
 }
 
-impl SecretStore for Rotated {
+impl DescribedStore {
+    fn of(values: BTreeMap<String, StoredValue>) -> Self {
+        let reads = AtomicUsize::new(0);
+        Self { values, reads }
+    }
+}
+
+impl StoredValue {
+    fn read(&self, nth: usize) -> ReadResult {
+        let error = match self {
+            Self::Value(value) => return Ok(Some(Secret::from(value.as_str()))),
+            Self::Values(values) => return Ok(Some(Secret::from(values[nth.min(1)].as_str()))),
+            Self::Error { error, detail } => (*error, detail.clone()),
+        };
+        Err(match error {
+            (ErrorKind::Denied, detail) => StoreError::denied(detail),
+            (ErrorKind::Throttled, detail) => StoreError::throttled(detail),
+            (ErrorKind::Unavailable, detail) => StoreError::unavailable(detail),
+            (ErrorKind::Undecodable, detail) => StoreError::undecodable(detail),
+        })
+    }
+}
+
+impl SecretStore for DescribedStore {
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        let read = self.reads.fetch_add(1, Ordering::Relaxed).min(1);
-        let one = move |_: &String| Ok(Some(Secret::from(&*self.values[read])));
+        let nth = self.reads.fetch_add(1, Ordering::Relaxed);
+        let one = move |id: &String| self.values.get(id).map_or(Ok(None), |it| it.read(nth));
         Box::pin(async move { ids.iter().map(one).collect() })
     }
 
