@@ -1,4 +1,4 @@
-//! When and how a request arrived: how much time is left for it, and what the platform says of it.
+//! The arrival of a request: its time, its deadline and the platform's information about it.
 
 use std::{
     sync::Arc,
@@ -9,7 +9,7 @@ use http::Extensions;
 
 use crate::{Caller, payload::LARGEST_PAYLOAD};
 
-/// When a request arrived, and in which invocation.
+/// The time at which a request arrived, and the invocation that carried it.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) at: Instant,
@@ -17,7 +17,7 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// `at` is now; the invocation travels in the request's extensions.
+    /// `at` is the current time; the invocation is in the request's extensions.
     pub(crate) fn new(at: Instant, request: &Extensions) -> Self {
         let invocation = request.get::<Arc<Invocation>>().cloned();
         Self {
@@ -27,26 +27,26 @@ impl Arrival {
     }
 }
 
-/// The invocation of the function that a request came with, as the platform describes it.
+/// The function invocation that carried a request, as described by the platform.
 #[derive(Debug)]
 pub(crate) struct Invocation {
-    /// When the platform stops waiting for the answer.
+    /// The time at which the platform stops waiting for the response.
     pub(crate) deadline: Option<SystemTime>,
-    /// How many bytes the answer may have on its way back.
-    pub(crate) largest_answer: usize,
-    /// The URL under which the server is reached, where the platform says so.
+    /// The largest response that can be returned, in bytes.
+    pub(crate) max_response_size: usize,
+    /// The server's public URL, if the platform provides it.
     #[cfg_attr(
         not(feature = "oauth"),
-        expect(dead_code, reason = "challenges are there")
+        expect(dead_code, reason = "used only in challenges")
     )]
     pub(crate) base_url: Option<String>,
-    /// Lambda's id of the invocation.
+    /// Lambda's id for the invocation.
     pub(crate) request_id: Option<String>,
-    /// X-Ray's header, as Lambda hands it over.
+    /// The X-Ray trace header from Lambda.
     pub(crate) xray: Option<String>,
-    /// Whether somebody has waited for the process to start.
+    /// Whether the caller had to wait for the process to start.
     pub(crate) is_cold: bool,
-    /// Whom the platform has let through, where it has asked.
+    /// The caller that the platform authenticated, if it checks credentials.
     pub(crate) caller: Option<Caller>,
 }
 
@@ -54,7 +54,7 @@ impl Default for Invocation {
     fn default() -> Self {
         Self {
             deadline: None,
-            largest_answer: LARGEST_PAYLOAD,
+            max_response_size: LARGEST_PAYLOAD,
             base_url: None,
             request_id: None,
             xray: None,
@@ -64,11 +64,11 @@ impl Default for Invocation {
     }
 }
 
-/// For encoding the answer and handing it to the platform.
+/// Time reserved for encoding the response and passing it to the platform.
 const MARGIN: Duration = Duration::from_millis(300);
 
 impl Invocation {
-    /// How long the call may take from `now` on, so that its answer still leaves in time.
+    /// The time that a call may take from `now` so that its response is still sent in time.
     pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {
         let left = self.deadline?.duration_since(now).unwrap_or_default();
         Some(left.saturating_sub(MARGIN))

@@ -1,7 +1,7 @@
-//! From an owner's choices to the router that answers.
+//! Builds the router from a server's configuration.
 //!
-//! The one place where stores, clocks and protocols are put together: for Lambda, for the local
-//! server and for replays.
+//! The only place that combines stores, clocks and protocols: for Lambda, for the local server and
+//! for replays.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -22,9 +22,9 @@ use crate::{
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
-/// The router, and what can be got ready before the first call.
+/// The router, and the preparations for the first call.
 ///
-/// `guard` is the host by whose clock credentials are checked and secrets kept.
+/// `credential_clock` is the clock for checking credentials and caching secrets.
 pub(crate) fn assemble(
     mut server: Server,
     clock: Clock,
@@ -38,11 +38,11 @@ pub(crate) fn assemble(
     let warm_up = WarmUp {
         secrets: Arc::clone(&secrets),
         deduplication: Arc::clone(&deduplication),
-        remembers: is_any_recorded(&server.toolkit),
+        records_calls: has_recorded_tools(&server.toolkit),
     };
     let engine = Engine {
         #[cfg(feature = "oauth")]
-        broker: broker_of(&mut server, &secrets, &credential_clock),
+        broker: build_broker(&mut server, &secrets, &credential_clock),
         toolkit: Arc::new(server.toolkit),
         auth: server.auth.unwrap_or_default(),
         secrets,
@@ -64,12 +64,12 @@ pub(crate) fn assemble(
         max_request_size: server.max_request_size,
     };
     let router = protocol::router(Arc::new(app), &server.protocols, &server.info);
-    let changed = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
-    let router = server.router_changes.into_iter().fold(router, changed);
-    (below(server.base_path.as_deref(), router), warm_up)
+    let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
+    let router = server.router_changes.into_iter().fold(router, apply);
+    (with_base_path(server.base_path.as_deref(), router), warm_up)
 }
 
-/// The ids of all secrets that the tools or the authentication read, each once.
+/// The ids of all secrets that authentication, OAuth and the tools read, without duplicates.
 fn declared_secrets(server: &Server) -> Vec<String> {
     let keys = server.auth.iter().flat_map(Auth::secrets);
     let entries = server.toolkit.entries().iter();
@@ -83,23 +83,23 @@ fn declared_secrets(server: &Server) -> Vec<String> {
         .collect()
 }
 
-fn is_any_recorded(toolkit: &Toolkit) -> bool {
+fn has_recorded_tools(toolkit: &Toolkit) -> bool {
     let is_recorded = |entry: &ToolEntry| entry.tool.policy != RepeatPolicy::Idempotent;
     toolkit.entries().iter().any(is_recorded)
 }
 
 #[cfg(feature = "oauth")]
-fn broker_of(
+fn build_broker(
     server: &mut Server,
     secrets: &Arc<SecretCache>,
     credential_clock: &Clock,
 ) -> Option<Arc<Broker>> {
     let settings = server.oauth.take()?;
     let entries = server.toolkit.entries().iter();
-    let needs = entries.flat_map(|entry| &entry.tool.requirements.authorization);
-    let scopes = needs.flat_map(|need| {
-        let scopes = need.oauth2.scopes.iter();
-        scopes.map(|scope| (need.id.clone(), scope.clone()))
+    let requirements = entries.flat_map(|entry| &entry.tool.requirements.authorization);
+    let scopes = requirements.flat_map(|requirement| {
+        let scopes = requirement.oauth2.scopes.iter();
+        scopes.map(|scope| (requirement.id.clone(), scope.clone()))
     });
     let declared = scopes.collect();
     let base_path = server.base_path.as_deref();
@@ -113,13 +113,13 @@ fn broker_of(
     Some(Arc::new(broker))
 }
 
-/// The router below its base path as well.
-fn below(base_path: Option<&str>, router: Router) -> Router {
+/// Serves the router below the base path as well.
+fn with_base_path(base_path: Option<&str>, router: Router) -> Router {
     match base_path.map(|path| path.trim_matches('/')) {
         None | Some("") => router,
         Some(path) => {
             let base = format!("/{path}");
-            let service = router.map_request(move |request| without_base(request, &base));
+            let service = router.map_request(move |request| strip_base_path(request, &base));
             Router::new().fallback_service(service)
         }
     }
@@ -129,8 +129,8 @@ fn below(base_path: Option<&str>, router: Router) -> Router {
 pub(crate) struct WarmUp {
     secrets: Arc<SecretCache>,
     deduplication: Arc<Deduplication>,
-    /// Whether there are calls to remember.
-    remembers: bool,
+    /// Whether the calls of any tool are recorded.
+    records_calls: bool,
 }
 
 impl WarmUp {
@@ -142,19 +142,19 @@ impl WarmUp {
         Arc::clone(&self.deduplication)
     }
 
-    /// Both at once. What is wrong is logged: it may be right by the time of a call.
+    /// Prepares both concurrently. Errors are only logged: they may be gone by the first call.
     pub(crate) async fn run(self) {
         let deduplication = async {
-            if self.remembers {
-                self.deduplication.warm().await;
+            if self.records_calls {
+                self.deduplication.warm_up().await;
             }
         };
-        tokio::join!(self.secrets.warm(), deduplication);
+        tokio::join!(self.secrets.warm_up(), deduplication);
     }
 }
 
-/// Takes the base path off, where there is something behind it.
-fn without_base(mut request: Request<Body>, base: &str) -> Request<Body> {
+/// Strips the base path if a path follows it.
+fn strip_base_path(mut request: Request<Body>, base: &str) -> Request<Body> {
     let whole = request
         .uri()
         .path_and_query()

@@ -1,7 +1,7 @@
-//! Who may call this server.
+//! Authentication of callers.
 //!
-//! Asked before anything else of a request is looked at, its body included, so that a stranger
-//! learns nothing about the tools. Reference: OXP 1.0, Server Authentication.
+//! It comes before everything else in a request, even the body, so that a stranger learns nothing
+//! about the tools. Reference: OXP 1.0, Server Authentication.
 
 mod attempt;
 #[cfg(feature = "jwt")]
@@ -23,10 +23,10 @@ use rotation::SecretRotation;
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 
-/// Who may call. `/health` is open whatever is chosen.
+/// The credentials that callers must send. `/health` never requires any.
 ///
-/// Keys are secrets like those of tools: here are their ids, the values are in the server's
-/// [store](crate::secrets).
+/// API keys are secrets, like those of tools: their ids are configured here, their values are in
+/// the server's [store](crate::secrets).
 ///
 /// ```
 /// use lambda_tools::{Auth, Server, Toolkit};
@@ -37,15 +37,15 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Auth {
-    /// The ids of the secrets that hold keys, by caller. `None`: there are no keys.
+    /// The ids of the secrets that hold API keys, by caller. `None`: API keys are not accepted.
     keys: Option<Vec<SecretRotation>>,
     #[cfg(feature = "jwt")]
     jwt: Option<JwtVerifier>,
 }
 
 impl Auth {
-    /// Everybody may call; an `Authorization` header is ignored. For local use, and behind IAM or
-    /// an authorizer of API Gateway.
+    /// Anyone may call; an `Authorization` header is ignored. For local use, and behind IAM or an
+    /// API Gateway authorizer.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -53,9 +53,9 @@ impl Auth {
 
     /// Callers must send an API key, as `OXP-API-Key` or, as the published clients do, as
     /// `Authorization: Bearer`. These are the ids of the secrets whose values are the keys, never
-    /// the keys themselves. Each is a caller of its own: calls that are repeated, and what users
-    /// have allowed, are kept apart. `"A|A_NEXT"` names two keys of one caller, who is known as
-    /// `A` whichever it sends, so that a key can be rotated. Without any nobody may call.
+    /// the keys themselves. Each id is a separate caller, with its own replays and its own users'
+    /// grants. `"A|A_NEXT"` names two keys of one caller, whose name is `A` whichever key it sends,
+    /// so that a key can be rotated. Without any id every call is rejected.
     #[must_use]
     pub fn api_key_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         let mut auth = Self::none();
@@ -63,16 +63,15 @@ impl Auth {
         auth
     }
 
-    /// Callers must send a JWT as `Authorization: Bearer`, signed with HS256. These are the ids
-    /// of the secrets whose values sign. RFC 7518, 3.2: they have at least 32 bytes. Each is a
-    /// signer of its own, and the `sub` claim names a caller among those of its signer: the same
-    /// `sub` of two signers is two callers, with users and grants of their own. `"A|A_NEXT"` names
-    /// two secrets of one signer, for rotation.
+    /// Callers must send a JWT as `Authorization: Bearer`, signed with HS256. These are the ids of
+    /// the signing secrets, whose values have at least 32 bytes (RFC 7518, 3.2). Each id is a
+    /// separate signer, and the `sub` claim names a caller of that signer: the same `sub` from two
+    /// signers is two callers, each with its own users and grants. `"A|A_NEXT"` names two secrets
+    /// of one signer, for rotation.
     ///
-    /// A token must have an `exp` claim and be used before it, and not before its `nbf`; clocks
-    /// may differ by a minute. Where the server has [audiences](Self::audience), the `aud` claim
-    /// must name one of them; where it has none, there must be no `aud` claim (RFC 7519, 4.1.3;
-    /// RFC 8725, 3.9).
+    /// A token must have an `exp` claim and be used before it, and not before its `nbf`; clocks may
+    /// differ by a minute. If the server has [audiences](Self::audience), the `aud` claim must name
+    /// one of them; otherwise there must be no `aud` claim (RFC 7519, 4.1.3; RFC 8725, 3.9).
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn jwt_secret_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
@@ -81,7 +80,7 @@ impl Auth {
         auth
     }
 
-    /// Names an audience that JWTs may be meant for. Several calls name several.
+    /// Adds an audience that the `aud` claim of a JWT may name.
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
@@ -91,9 +90,10 @@ impl Auth {
         self
     }
 
-    /// Takes the `sub` claim of a JWT for the user on whose behalf it calls: tools get it as
-    /// [`Context::user_id`](crate::Context::user_id). A call that names another user is refused, and
-    /// one with a token without `sub` that names any. Callers with API keys may name any.
+    /// Uses the `sub` claim of a JWT as the call's user: tools get it as
+    /// [`Context::user_id`](crate::Context::user_id). A call that names another user is rejected,
+    /// and so is a call that names any user if its token has no `sub`. Callers with API keys may
+    /// name any user.
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn subject_is_user(mut self) -> Self {
@@ -103,8 +103,7 @@ impl Auth {
         self
     }
 
-    /// Accepts the credentials that the other asks for as well. [`Auth::none`] asks for none, and
-    /// adds nothing.
+    /// Also accepts the other's credentials. [`Auth::none`] has none, and adds nothing.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         if let Some(keys) = other.keys {
@@ -120,12 +119,12 @@ impl Auth {
         self
     }
 
-    /// Whether everybody may call.
+    /// Returns true if anyone may call.
     pub(crate) fn is_open(&self) -> bool {
         self.keys.is_none() && !self.has_jwt()
     }
 
-    /// For whom the caller may call.
+    /// The users on whose behalf the caller may call.
     #[cfg(feature = "jwt")]
     pub(crate) fn users_of<'a>(&self, caller: &'a Caller) -> PermittedUsers<'a> {
         let is_bound = self.jwt.as_ref().is_some_and(|jwt| jwt.subject_is_user);
@@ -144,20 +143,21 @@ impl Auth {
         PermittedUsers::Any
     }
 
-    /// A secret that is named twice: two callers would share it, and be one.
-    pub(crate) fn shared_secret(&self) -> Option<&str> {
-        let keys = self.keys.as_deref().and_then(rotation::named_twice);
+    /// The id of a secret that is listed twice. Two callers who share a secret cannot be
+    /// distinguished.
+    pub(crate) fn duplicate_secret_id(&self) -> Option<&str> {
+        let id = self.keys.as_deref().and_then(rotation::duplicate_id);
         #[cfg(feature = "jwt")]
-        let keys = keys.or_else(|| rotation::named_twice(&self.jwt.as_ref()?.secrets));
-        keys
+        let id = id.or_else(|| rotation::duplicate_id(&self.jwt.as_ref()?.secrets));
+        id
     }
 
-    /// The ids of all secrets that it reads.
+    /// The ids of all secrets that authentication reads.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let keys = self.keys.iter().flatten();
+        let rotations = self.keys.iter().flatten();
         #[cfg(feature = "jwt")]
-        let keys = keys.chain(self.jwt.iter().flat_map(|jwt| &jwt.secrets));
-        keys.flat_map(SecretRotation::ids).map(|id| &**id)
+        let rotations = rotations.chain(self.jwt.iter().flat_map(|jwt| &jwt.secrets));
+        rotations.flat_map(SecretRotation::ids).map(|id| &**id)
     }
 
     #[cfg(feature = "jwt")]
@@ -171,7 +171,7 @@ impl Auth {
         false
     }
 
-    /// Tells who calls.
+    /// Authenticates the caller.
     pub(crate) async fn check(
         &self,
         headers: &HeaderMap,
@@ -187,42 +187,43 @@ impl Auth {
             .map_err(AuthError::Unauthenticated)?;
         let ids: Vec<_> = self.secrets().collect();
         let mut reads = secrets.read(&ids, left).await;
-        let of_keys = self
+        let key_count = self
             .keys
             .iter()
             .flatten()
             .flat_map(SecretRotation::ids)
             .count();
-        let of_jwt = reads.split_off(of_keys);
-        let mut attempt = CredentialCheck::default();
+        let jwt_reads = reads.split_off(key_count);
+        let mut check = CredentialCheck::default();
         if let Some(keys) = &self.keys
-            && let Some(id) = attempt.key(credentials.value, keys, reads)
+            && let Some(id) = check.api_key(credentials.value, keys, reads)
         {
             return Ok(Caller::ApiKey { id });
         }
         #[cfg(feature = "jwt")]
         if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer)
-            && let Some(caller) = attempt.token(credentials.value, jwt, of_jwt, now)
+            && let Some(caller) = check.token(credentials.value, jwt, jwt_reads, now)
         {
             return Ok(caller);
         }
         #[cfg(not(feature = "jwt"))]
-        let _ = (now, of_jwt, credentials.is_bearer);
-        Err(attempt.refused())
+        let _ = (now, jwt_reads, credentials.is_bearer);
+        Err(check.into_error())
     }
 
-    /// Where keys are taken, `OXP-API-Key` decides if it is there.
+    /// If API keys are accepted, `OXP-API-Key` has precedence over `Authorization`.
     fn credentials_in<'a>(
         &self,
         headers: &'a HeaderMap,
     ) -> Result<PresentedCredential<'a>, &'static str> {
         if self.keys.is_some()
-            && let Some(value) = only(headers, &API_KEY)?
+            && let Some(value) = single_value(headers, &API_KEY)?
         {
             let is_bearer = false;
             return Ok(PresentedCredential { value, is_bearer });
         }
-        let header = only(headers, &AUTHORIZATION)?.ok_or("there are no credentials")?;
+        let header =
+            single_value(headers, &AUTHORIZATION)?.ok_or("the request has no credentials")?;
         // RFC 9110, 11.1: the scheme is case-insensitive.
         match header.split_at_checked(7) {
             Some((scheme, value)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
@@ -231,7 +232,7 @@ impl Auth {
                     is_bearer: true,
                 })
             }
-            _ => Err("the Authorization header is no bearer token"),
+            _ => Err("the Authorization header has no bearer token"),
         }
     }
 }
@@ -252,12 +253,12 @@ pub(crate) enum PermittedUsers<'a> {
     None,
 }
 
-/// Why nobody is let in.
+/// The reason why a request is not authenticated.
 #[derive(Debug)]
 pub(crate) enum AuthError {
-    /// The caller is nobody who may call; why is for the log only.
+    /// The credentials are missing or invalid. The text is for the log only.
     Unauthenticated(&'static str),
-    /// Whether the caller may call cannot be told: what it takes to tell cannot be read.
+    /// The credentials cannot be checked, because a secret cannot be read.
     Undecided,
 }
 
@@ -272,10 +273,13 @@ fn rotations<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Vec<SecretRotat
         .collect()
 }
 
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>, &'static str> {
+fn single_value<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a [u8]>, &'static str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (_, Some(_)) => Err("the credentials are there twice"),
+        (_, Some(_)) => Err("the request has several values of a credential header"),
         (first, None) => Ok(first.map(http::HeaderValue::as_bytes)),
     }
 }

@@ -1,9 +1,9 @@
-//! What AWS clients have in common: region, credentials and endpoint of the environment, and one
-//! HTTP client.
+//! Configuration shared by all AWS clients: region, credentials and endpoint from the environment,
+//! and one HTTP client.
 //!
-//! Only the credentials that Lambda gives a function are known, and what
-//! `aws configure export-credentials --format env` prints. Each kind of provider more is code to
-//! load in every cold start.
+//! Credentials are read from environment variables only: those that Lambda sets, and the output of
+//! `aws configure export-credentials --format env`. Every other credential provider would be more
+//! code to load on each cold start.
 
 use std::{env, sync::LazyLock, time::Duration};
 
@@ -22,31 +22,31 @@ use aws_types::{SdkConfig, region::Region};
 
 use crate::StoreError;
 
-/// One for all services: reading the machine's certificates takes longer than the rest.
+/// Shared by all services: reading the machine's certificates takes longer than the rest.
 static HTTP: LazyLock<SharedHttpClient> = LazyLock::new(|| {
     let tls = Provider::Rustls(CryptoMode::AwsLc);
     Builder::new().tls_provider(tls).build_https()
 });
 
-/// The configuration of a service's client. `service` is what its endpoint's variable ends with.
+/// The configuration of a service's client. `service` is the suffix of its endpoint variable.
 pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
-    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let needed = |name: &str| {
+    let optional = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let required = |name: &str| {
         let missing = || format!("the environment variable {name} is not set");
-        set(name).ok_or_else(|| StoreError::denied(missing()))
+        optional(name).ok_or_else(|| StoreError::denied(missing()))
     };
-    let region = set("AWS_REGION").or_else(|| set("AWS_DEFAULT_REGION"));
-    let region = region.map_or_else(|| needed("AWS_REGION"), Ok)?;
+    let region = optional("AWS_REGION").or_else(|| optional("AWS_DEFAULT_REGION"));
+    let region = region.map_or_else(|| required("AWS_REGION"), Ok)?;
     let credentials = Credentials::new(
-        needed("AWS_ACCESS_KEY_ID")?,
-        needed("AWS_SECRET_ACCESS_KEY")?,
-        set("AWS_SESSION_TOKEN"),
+        required("AWS_ACCESS_KEY_ID")?,
+        required("AWS_SECRET_ACCESS_KEY")?,
+        optional("AWS_SESSION_TOKEN"),
         None,
         "environment",
     );
-    let endpoint = set(&format!("AWS_ENDPOINT_URL_{service}"));
-    let endpoint = endpoint.or_else(|| set("AWS_ENDPOINT_URL"));
-    // Two attempts fit into the time that a store has.
+    let endpoint = optional(&format!("AWS_ENDPOINT_URL_{service}"));
+    let endpoint = endpoint.or_else(|| optional("AWS_ENDPOINT_URL"));
+    // Two attempts fit within a store's time limit.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_millis(1400))
@@ -66,31 +66,31 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
     Ok(config.build())
 }
 
-/// What an error of a service means. `own` knows the codes that mean something to this service
-/// alone.
+/// The store error for a failed request. `specific` maps the error codes that only this service
+/// uses.
 pub(crate) fn error_of<E: ProvideErrorMetadata, R>(
     service: &str,
     error: &SdkError<E, R>,
-    own: impl FnOnce(&str, &str) -> Option<StoreError>,
+    specific: impl FnOnce(&str, &str) -> Option<StoreError>,
 ) -> StoreError {
     match error {
-        SdkError::TimeoutError(_) => StoreError::unavailable(format!("{service} does not answer")),
+        SdkError::TimeoutError(_) => StoreError::unavailable(format!("{service} does not respond")),
         SdkError::DispatchFailure(_) => {
             StoreError::unavailable(format!("{service} cannot be reached"))
         }
         SdkError::ConstructionFailure(_) => StoreError::denied(format!(
-            "{service} cannot be asked; AWS_REGION and AWS_ENDPOINT_URL lead nowhere"
+            "{service} cannot be asked; check AWS_REGION and AWS_ENDPOINT_URL"
         )),
         SdkError::ServiceError(error) => {
             let code = error.err().code().unwrap_or_default();
             let message = error.err().message().unwrap_or_default();
-            own(code, message).unwrap_or_else(|| error_of_code(service, code))
+            specific(code, message).unwrap_or_else(|| error_of_code(service, code))
         }
-        _ => StoreError::unavailable(format!("{service} gave an answer that cannot be read")),
+        _ => StoreError::unavailable(format!("{service} returned a response that cannot be read")),
     }
 }
 
-/// What a code means that all services use.
+/// The store error for an error code that all services use.
 pub(crate) fn error_of_code(service: &str, code: &str) -> StoreError {
     match code {
         "UnrecognizedClientException"

@@ -1,8 +1,9 @@
-//! The engine: a call through its stages, in whichever protocol it was asked for.
+//! The engine: takes a call through its stages, whichever protocol it arrived in.
 //!
-//! `Call` → `ResolvedCall` → `Valid` → `Prepared` → `Outcome`. Each stage consumes the one before it, so
-//! that leaving one out does not compile: nothing that was not validated can run, nothing that lacks
-//! a secret can start. No protocol, no HTTP and no event is known here.
+//! `Call` → `ResolvedCall` → `ValidatedCall` → `PreparedCall` → `Outcome`. Each stage consumes the
+//! previous one, so skipping a stage does not compile: a call that was not validated cannot run,
+//! and a call that lacks a secret cannot start. The engine does not know of protocols, HTTP or
+//! events.
 
 mod claim;
 mod execution;
@@ -38,44 +39,44 @@ use rejection::Rejection;
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
 
-/// How long a tool may take unless it [says otherwise](crate::Tool::timeout).
+/// The time limit of a tool that does not [set its own](crate::Tool::timeout).
 ///
-/// API Gateway gives up after 29 seconds (REST APIs) or 30 (HTTP APIs); an answer of our own, which
+/// API Gateway gives up after 29 seconds (REST APIs) or 30 (HTTP APIs); our own response, which
 /// says whether to retry, has to leave before that.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(28);
 
-/// What calls need, whichever protocol they come in.
+/// Everything that calls need, in any protocol.
 pub(crate) struct Engine {
     pub(crate) toolkit: Arc<Toolkit>,
     pub(crate) auth: Auth,
     pub(crate) secrets: Arc<SecretCache>,
     pub(crate) deduplication: Arc<Deduplication>,
-    /// Where users allow tools to act for them.
+    /// Manages the grants by which users allow tools to act for them.
     #[cfg(feature = "oauth")]
     pub(crate) broker: Option<Arc<Broker>>,
     pub(crate) clock: Clock,
-    /// Where large requests wait for their turn.
+    /// The queue of large requests.
     pub(crate) large_requests: LargeRequests,
-    /// Whether the owner takes calls now.
+    /// The owner's health check; while it fails, calls are rejected.
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// Whether inputs and outputs are logged, which only the local server does.
+    /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
 }
 
-/// A call as it was asked for.
+/// A call as requested.
 pub(crate) struct Call {
     pub(crate) selector: Selector,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
-    /// The parameters that are integers and have lost digits.
-    pub(crate) unkept_integers: Vec<String>,
+    /// The integer parameters that have lost digits.
+    pub(crate) lossy_integers: Vec<String>,
     pub(crate) input: Value,
-    pub(crate) given: ClientContext,
-    /// Of a large call, until its input is checked.
-    pub(crate) turn: Option<LargeRequestPermit>,
+    pub(crate) client_context: ClientContext,
+    /// The turn of a large call, until its input is checked.
+    pub(crate) permit: Option<LargeRequestPermit>,
 }
 
-/// What the client gives besides the input.
+/// The context that the client sends besides the input.
 #[derive(Default)]
 pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
@@ -86,8 +87,7 @@ pub(crate) struct ClientContext {
 impl Engine {
     /// Takes a call through all its stages.
     ///
-    /// `trail` is handed in, not returned: a request that is dropped on the way leaves a line in the
-    /// log too.
+    /// `trail` is passed in, not returned, so that a request dropped halfway is logged too.
     pub(crate) async fn call(
         self: &Arc<Self>,
         mut call: Box<Call>,
@@ -98,9 +98,9 @@ impl Engine {
         let id = CallId::of(call.call_id.take(), &self.clock);
         let request_id = arrival.invocation.request_id.as_deref();
         let spans = trail.begin(&call.selector, id.as_str(), request_id);
-        // It is large, and each span around it would move it.
-        let performed = Box::pin(self.perform(call, id, arrival, caller, spans.clone(), trail));
-        spans.around(performed).await
+        // Boxed because it is large, and each enclosing span would move it.
+        let stages = Box::pin(self.perform(call, id, arrival, caller, spans.clone(), trail));
+        spans.enclose(stages).await
     }
 
     async fn perform(
@@ -115,12 +115,12 @@ impl Engine {
         if self.shows_calls {
             tracing::info!(input = %call.input, "called with");
         }
-        call.hold_to(self.auth.users_of(&caller))?;
+        call.restrict_to(self.auth.users_of(&caller))?;
         if !self.is_healthy() {
             return Err(Rejection::Unavailable);
         }
         let entry = self.toolkit.resolve(&call.selector);
-        let entry = entry.map_err(|not_found| unresolved(&call.selector, not_found))?;
+        let entry = entry.map_err(|error| tool_not_found(&call.selector, error))?;
         trail.tool = Some(entry.clone());
         let execution = Box::new(Execution {
             engine: Arc::clone(self),
@@ -138,7 +138,7 @@ impl Engine {
             && let Ok(output) = &outcome.result
         {
             let output = serde_json::to_string(output).unwrap_or_default();
-            tracing::info!(output, "answered with");
+            tracing::info!(output, "returned");
         }
         Ok(outcome)
     }
@@ -151,21 +151,23 @@ impl Engine {
 }
 
 impl Call {
-    /// Holds the call to the users for whom its caller may call.
-    fn hold_to(&mut self, users: PermittedUsers<'_>) -> Result<(), Rejection> {
-        let named = self.given.user_id.as_deref();
-        let detail = match (users, named) {
+    /// Restricts the call to the users its caller may call for.
+    fn restrict_to(&mut self, users: PermittedUsers<'_>) -> Result<(), Rejection> {
+        let requested = self.client_context.user_id.as_deref();
+        let detail = match (users, requested) {
             (PermittedUsers::Only(user), _) if user.len() > LONGEST_ID => {
-                "The JWT's sub claim is too long for a user's id."
+                "The JWT's sub claim is too long for a user id."
             }
             (PermittedUsers::Only(user), None) => {
-                self.given.user_id = Some(user.to_owned());
+                self.client_context.user_id = Some(user.to_owned());
                 return Ok(());
             }
-            (PermittedUsers::Only(user), Some(named)) if named != user => {
+            (PermittedUsers::Only(user), Some(requested)) if requested != user => {
                 "'context.user_id' is not the JWT's sub claim."
             }
-            (PermittedUsers::None, Some(_)) => "'context.user_id' needs a JWT with that sub claim.",
+            (PermittedUsers::None, Some(_)) => {
+                "'context.user_id' requires a JWT with that sub claim."
+            }
             _ => return Ok(()),
         };
         let message = "The credentials do not allow calls for this user";
@@ -173,9 +175,9 @@ impl Call {
     }
 }
 
-fn unresolved(selector: &Selector, not_found: ToolNotFound) -> Rejection {
+fn tool_not_found(selector: &Selector, error: ToolNotFound) -> Rejection {
     let qualified = Arc::clone(&selector.qualified);
-    match not_found {
+    match error {
         ToolNotFound::Tool { closest } => Rejection::UnknownTool { qualified, closest },
         ToolNotFound::Version { version, available } => Rejection::UnknownVersion {
             qualified,

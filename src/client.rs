@@ -1,14 +1,14 @@
-//! Clients: calling the tools of any OXP, Open Tool Calling or OpenTool server.
+//! Clients for any OXP, Open Tool Calling or OpenTool server.
 //!
-//! With the cargo feature `client`; nothing of it is in a function that does not ask for it. Both
-//! clients time out, limit what they read, follow no redirect, and never print their credentials.
+//! They require the cargo feature `client` and are not compiled without it. Both clients time out,
+//! limit the size of responses, follow no redirects, and never print their credentials.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), lambda_tools::client::ClientError> {
 //! use lambda_tools::client::oxp::{CallRequest, OxpClient, CallOutcome};
 //! use serde_json::json;
 //!
-//! let client = OxpClient::new("https://tools.example")?.api_key("key-of-mine");
+//! let client = OxpClient::new("https://tools.example")?.api_key("my-api-key");
 //! let call = CallRequest::new("Calculator.Add").input(json!({"a": 10, "b": 5}));
 //! match client.call(&call).await?.outcome {
 //!     CallOutcome::Value(value) => println!("{value}"),

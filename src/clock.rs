@@ -1,6 +1,6 @@
-//! What comes from outside of a call: the time and randomness.
+//! Clocks: the source of time and randomness.
 //!
-//! They are values, so that a recorded event has exactly one right answer.
+//! A clock is a value, so that a recorded event has exactly one correct response.
 
 use std::{
     sync::{
@@ -12,14 +12,14 @@ use std::{
 
 use uuid::Uuid;
 
-/// Where the time and new ids come from.
+/// The source of time and new ids.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     wall: fn() -> SystemTime,
     instant: fn() -> Instant,
     id: fn() -> Uuid,
-    /// How far a test has moved the clock, in milliseconds.
-    moved: Option<Arc<AtomicU64>>,
+    /// The offset that a test adds to the time, in milliseconds.
+    offset: Option<Arc<AtomicU64>>,
 }
 
 impl Clock {
@@ -32,24 +32,24 @@ impl Clock {
             wall,
             instant,
             id,
-            moved: None,
+            offset: None,
         }
     }
 
-    /// The same with a clock that can be moved, by this many milliseconds.
-    pub(crate) fn movable(self, moved: &Arc<AtomicU64>) -> Self {
-        let moved = Some(Arc::clone(moved));
-        Self { moved, ..self }
+    /// The same clock plus an adjustable offset in milliseconds.
+    pub(crate) fn movable(self, offset: &Arc<AtomicU64>) -> Self {
+        let offset = Some(Arc::clone(offset));
+        Self { offset, ..self }
     }
 
     /// The time of day.
     pub(crate) fn now(&self) -> SystemTime {
-        (self.wall)() + self.moved()
+        (self.wall)() + self.offset()
     }
 
-    /// A clock that only goes forward, for durations.
+    /// A point in monotonic time, for measuring durations.
     pub(crate) fn instant(&self) -> Instant {
-        (self.instant)() + self.moved()
+        (self.instant)() + self.offset()
     }
 
     /// A new unique id.
@@ -57,20 +57,20 @@ impl Clock {
         (self.id)()
     }
 
-    fn moved(&self) -> Duration {
-        let moved = self.moved.as_ref();
-        moved.map_or(Duration::ZERO, |it| Duration::from_millis(it.load(Relaxed)))
+    fn offset(&self) -> Duration {
+        let offset = self.offset.as_ref();
+        offset.map_or(Duration::ZERO, |it| Duration::from_millis(it.load(Relaxed)))
     }
 }
 
-/// The clock and the randomness of the machine.
+/// The machine's clock and randomness.
 pub(crate) const REAL: Clock = Clock::new(SystemTime::now, Instant::now, Uuid::new_v4);
 
 /// 5 October 2023, 12:00:00 UTC: the time in the specification's examples.
 const FIXED_NOW: Duration = Duration::from_hours(471_252);
 pub(crate) const FIXED_ID: Uuid = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000);
 
-/// A host on which no time passes.
+/// A clock that never advances.
 pub(crate) const FIXED: Clock = Clock::new(
     || SystemTime::UNIX_EPOCH + FIXED_NOW,
     || {

@@ -1,12 +1,12 @@
-//! What ends a server, and what stores say besides what they hold.
+//! The errors of servers and stores.
 
 use std::{fmt, time::Duration};
 
-/// What ends [`serve`](crate::serve): a taken port, a definition that is wrong, a platform that does
-/// not answer.
+/// The error of [`serve`](crate::serve): a port in use, an invalid definition, a platform that does
+/// not respond.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a store does not do what it was asked. Its text names what to do about it, and no value.
+/// Why a store operation failed. Its text names the remedy and never a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -23,39 +23,39 @@ enum StoreErrorKind {
 }
 
 impl StoreError {
-    /// The server may not do it. `detail` names the permission that is missing.
+    /// The server lacks a permission, which `detail` names.
     pub fn denied(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Denied, detail)
     }
 
-    /// The store is asked too often.
+    /// The store receives too many requests.
     pub fn throttled(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Throttled, detail)
     }
 
-    /// The store cannot be reached or does not answer as it should.
+    /// The store cannot be reached or responds incorrectly.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Unavailable, detail)
     }
 
-    /// What is there cannot be read.
+    /// The stored data cannot be read.
     pub fn undecodable(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Undecodable, detail)
     }
 
-    /// There is no room for more.
+    /// The store has no room left.
     pub(crate) fn full(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Full, detail)
     }
 
-    /// Whether it is there, and has no room.
+    /// Whether the store is reachable but has no room left.
     pub(crate) fn is_full(&self) -> bool {
         self.kind == StoreErrorKind::Full
     }
 
-    pub(crate) fn no_answer(limit: Duration) -> Self {
+    pub(crate) fn timed_out(limit: Duration) -> Self {
         let ms = limit.as_millis();
-        Self::unavailable(format!("no answer within {ms} ms"))
+        Self::unavailable(format!("no response within {ms} ms"))
     }
 
     fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
@@ -63,7 +63,7 @@ impl StoreError {
         Self { kind, detail }
     }
 
-    /// Whether the same may go well in a moment.
+    /// Whether the same operation may succeed shortly.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         matches!(

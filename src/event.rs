@@ -1,8 +1,8 @@
-//! Lambda events to requests, and answers back: a file for each front door.
+//! Converts Lambda events to requests and responses back, with one file per event source.
 //!
-//! `lambda_http` knows these shapes too, but tries them one after the other, loses the reason why
-//! none fits, and panics on base64 that is none. Here the kind is read off the event's first
-//! fields, the event is parsed once, and what is wrong with it is said.
+//! `lambda_http` supports these formats too, but tries one after the other, loses the reason why
+//! none matches, and panics on invalid base64. Here the event's first fields determine its kind,
+//! the event is parsed once, and errors are reported.
 
 mod encoding;
 mod http_api;
@@ -37,7 +37,7 @@ use crate::{Caller, arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::pro
 use kind::{EventError, EventKind, kind_of};
 use parse::parse;
 
-/// Which answer the sender of an event expects.
+/// The source of an event, which determines the format of its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventSource {
     Rest,
@@ -46,8 +46,8 @@ pub(crate) enum EventSource {
 }
 
 impl EventSource {
-    /// How many bytes an answer may have: Lambda's quota, and for load balancers their own.
-    pub(crate) fn largest_answer(self) -> usize {
+    /// The most bytes in a response: Lambda's quota, or the load balancer's own.
+    pub(crate) fn largest_response(self) -> usize {
         match self {
             Self::Rest | Self::Http => LARGEST_PAYLOAD,
             Self::Alb { .. } => 1_000_000,
@@ -57,10 +57,10 @@ impl EventSource {
 
 /// The request in an event.
 pub(crate) struct Event {
-    pub(crate) origin: EventSource,
-    /// The inner error is the answer to a request whose body cannot be decoded.
+    pub(crate) source: EventSource,
+    /// The error is the response to a request whose body cannot be decoded.
     pub(crate) request: Result<Request<Body>, Box<Response>>,
-    /// Whom the platform has let through, where it has asked.
+    /// The caller, if the platform has authenticated it.
     pub(crate) caller: Option<Caller>,
 }
 
@@ -75,15 +75,15 @@ impl Event {
     }
 }
 
-/// 9 September 2001, in milliseconds since 1970. A deadline before that is none: cargo-lambda's
-/// emulator sends how long an invocation may take, 600,000, in the place of the time it ends.
-const NO_TIME_BEFORE: u64 = 1_000_000_000_000;
+/// 9 September 2001, in milliseconds since 1970. An earlier deadline is invalid: cargo-lambda's
+/// emulator sends the time limit, 600,000, instead of the time when the invocation ends.
+const EARLIEST_DEADLINE: u64 = 1_000_000_000_000;
 
 pub(crate) fn deadline_of(context: &lambda_runtime::Context) -> Option<SystemTime> {
-    (context.deadline > NO_TIME_BEFORE).then(|| context.deadline())
+    (context.deadline > EARLIEST_DEADLINE).then(|| context.deadline())
 }
 
-/// The answer to one event.
+/// Handles one event.
 pub(crate) async fn invoke(
     router: Router,
     event: &str,
@@ -91,7 +91,7 @@ pub(crate) async fn invoke(
     is_cold: bool,
 ) -> Result<EventResponse, EventError> {
     let Event {
-        origin,
+        source,
         request,
         caller,
     } = Event::parse(event)?;
@@ -99,7 +99,7 @@ pub(crate) async fn invoke(
         Ok(request) => {
             let invocation = Invocation {
                 deadline: deadline_of(&context),
-                largest_answer: origin.largest_answer(),
+                max_response_size: source.largest_response(),
                 base_url: request.extensions().get().and_then(base_url),
                 request_id: Some(&*context.request_id)
                     .filter(|id| !id.is_empty())
@@ -118,11 +118,13 @@ pub(crate) async fn invoke(
         .await
         .map(http_body_util::Collected::to_bytes)
     {
-        Ok(body) if encoding::fits(&body, origin.largest_answer()) => {
-            Ok(EventResponse::new(origin, parts, body))
+        Ok(body) if encoding::fits(&body, source.largest_response()) => {
+            Ok(EventResponse::new(source, parts, body))
         }
-        Ok(_) => Ok(failed(origin, "The response is larger than what can be sent.").await),
-        Err(error) => Ok(failed(origin, &format!("The response broke off: {error}")).await),
+        Ok(_) => Ok(internal_error(source, "The response is larger than can be sent.").await),
+        Err(error) => {
+            Ok(internal_error(source, &format!("The response ended early: {error}")).await)
+        }
     }
 }
 
@@ -134,7 +136,7 @@ async fn respond(
 ) -> Response {
     let extensions = request.extensions_mut();
     extensions.insert(Arc::new(invocation));
-    // Where routes of one's own find it: lambda_http's RequestExt.
+    // Your own routes read it through lambda_http's `RequestExt`.
     extensions.insert(context);
     match router.oneshot(request).await {
         Ok(response) => response,
@@ -142,7 +144,7 @@ async fn respond(
     }
 }
 
-/// The answer in the form that the event's sender expects.
+/// The response in the format of the event's source.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum EventResponse {
@@ -152,25 +154,25 @@ pub(crate) enum EventResponse {
 }
 
 impl EventResponse {
-    fn new(origin: EventSource, parts: Parts, body: Bytes) -> Self {
-        match origin {
-            EventSource::Rest => Self::Rest(rest::answer(parts, body)),
-            EventSource::Http => Self::Http(http_api::answer(parts, body)),
+    fn new(source: EventSource, parts: Parts, body: Bytes) -> Self {
+        match source {
+            EventSource::Rest => Self::Rest(rest::response(parts, body)),
+            EventSource::Http => Self::Http(http_api::response(parts, body)),
             EventSource::Alb {
                 multi_value_headers,
-            } => Self::Alb(load_balancer::answer(parts, body, multi_value_headers)),
+            } => Self::Alb(load_balancer::response(parts, body, multi_value_headers)),
         }
     }
 }
 
-/// Where the platform says that the function is. Load balancers do not.
+/// The function's URL, according to the platform. Load balancers do not provide it.
 fn base_url(context: &RequestContext) -> Option<String> {
     let (domain, stage) = match context {
         RequestContext::ApiGatewayV1(it) => (it.domain_name.as_deref()?, it.stage.as_deref()),
         RequestContext::ApiGatewayV2(it) => (it.domain_name.as_deref()?, it.stage.as_deref()),
         _ => return None,
     };
-    // Behind a custom domain the stage is not in the path.
+    // With a custom domain, the stage is not in the path.
     let is_gateway = domain.contains(".execute-api.");
     match stage.filter(|stage| is_gateway && !stage.is_empty() && *stage != "$default") {
         Some(stage) => Some(format!("https://{domain}/{stage}")),
@@ -178,11 +180,11 @@ fn base_url(context: &RequestContext) -> Option<String> {
     }
 }
 
-async fn failed(origin: EventSource, detail: &str) -> EventResponse {
+async fn internal_error(source: EventSource, detail: &str) -> EventResponse {
     let (parts, body) = problem::internal_error(detail).into_parts();
     let body = body
         .collect()
         .await
         .map(http_body_util::Collected::to_bytes);
-    EventResponse::new(origin, parts, body.unwrap_or_default())
+    EventResponse::new(source, parts, body.unwrap_or_default())
 }

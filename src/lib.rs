@@ -27,22 +27,24 @@
 //! }
 //! ```
 //!
-//! Six names carry most tools: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
-//! [`serve`]. [`testing`] replays recorded events, [`Auth`] says who may call, [`secrets`] where
-//! secrets come from. With the cargo feature `oauth` users allow tools to act for them, module
-//! `authorization`; with `client` programs call tools, module `client`. [`protocols`] has a table of what
-//! each protocol can say, [`operations`] what a function may do, logs and measures, [`security`] what
-//! is promised to whom.
+//! Most tools need six names: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
+//! [`serve`]. [`testing`] replays recorded events, [`Auth`] sets who may call, and [`secrets`] sets
+//! where secrets come from. With the cargo feature `oauth`, users authorize tools to act for them
+//! (module `oauth`); with `client`, programs call tools (module `client`). [`protocols`] compares
+//! the features of the protocols, [`operations`] lists permissions, logs and metrics, and
+//! [`security`] states the guarantees to each party.
 
-// A panic of one tool must not take the process, the other calls and the record of its own call with
-// it. Without a word about it in the manifest, cargo-lambda chooses "abort" for release builds.
+// A panic in one tool must not abort the process, and with it the other calls and the record of its
+// own call. Unless the manifest sets `panic`, cargo-lambda uses "abort" for release builds.
 #[cfg(panic = "abort")]
 compile_error!(
-    "lambda_tools catches panics of tools, which needs unwinding: write panic = \"unwind\" under \
+    "lambda_tools catches panics in tools, which requires unwinding: set panic = \"unwind\" under \
      [profile.release] (or the profile that you build with) in the Cargo.toml of your workspace. \
-     Without it, `cargo lambda build` and `sam build` choose \"abort\"."
+     Without it, `cargo lambda build` and `sam build` use \"abort\"."
 );
 
+#[doc = include_str!("../docs/architecture.md")]
+pub mod architecture {}
 mod arrival;
 mod assemble;
 mod auth;
@@ -98,7 +100,7 @@ pub use tool::{
     toolkit::Toolkit,
 };
 
-/// The code in README.md compiles, but for the test in it. It shows clients as well.
+/// Compiles the code in README.md, except for its test. Some of it uses the `client` feature.
 #[cfg(all(doctest, feature = "client"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,28 +1,29 @@
 //! Tools that act for a user: authorization over OAuth 2.0.
 //!
-//! A tool that [requires](crate::Tool::authorization) a user's token and gets none answers with a
-//! challenge: the user follows its URL once, allows what the tool needs, and the same call succeeds
-//! from then on, on every instance of the function. Reference: OXP 1.0, Authorization Challenges;
-//! RFC 6749, RFC 7636, RFC 9700.
+//! A call to a tool that [requires](crate::Tool::authorization) a user's token returns a challenge
+//! if the token is missing: the user follows its URL once and allows what the tool needs, and then
+//! the same call succeeds on every instance of the function. Reference: OXP 1.0, Authorization
+//! Challenges; RFC 6749, RFC 7636, RFC 9700.
 //!
-//! Three things have to be there: a [`Provider`] with its client id, its client secret in the
-//! server's [store](crate::secrets), and there as well a key of 32 bytes or more with which
-//! everything that is stored is encrypted (AES-256-GCM). Whoever can read the table alone can
-//! read no token.
+//! Three things are required: a [`Provider`] with its client id, its client secret in the server's
+//! [store](crate::secrets), and in the same store a key of at least 32 bytes that encrypts
+//! everything stored (AES-256-GCM). Read access to the table alone reveals no token.
 //!
-//! Following a challenge's URL starts nothing yet: a page says who asks for what, and its button
-//! leads to the provider. A preview of the link, or a form of another site, presses no button.
+//! Following a challenge's URL starts nothing yet: a page names the caller and the requested
+//! scopes, and its button leads to the provider. Neither a link preview nor another site's form can
+//! press it.
 //!
-//! What is sent round through the browser is bound to it: `state` is signed, works once and for
-//! minutes, and only together with a cookie that the challenge's page has set; the PKCE verifier is
-//! made of the same cookie. So nobody can finish in one browser what was begun in another.
+//! Everything that passes through the browser is bound to it: `state` is signed, works once,
+//! expires after minutes, and is valid only with the cookie that the challenge's page has set; the
+//! PKCE verifier is derived from the same cookie. A challenge started in one browser cannot be
+//! finished in another.
 //!
-//! A challenge's id, and with it `state`, holds a hash of the user's id: who guesses the id of a user
-//! can confirm the guess, as everywhere that hashes names.
+//! A challenge's id, and therefore `state`, contains a hash of the user's id: anyone who guesses a
+//! user's id can confirm the guess, as with every hash of a name.
 //!
-//! A challenge is for whom the call names as its user, and for who calls: users of two callers are
-//! two people, whatever their ids. Give its URL to that user only: whoever follows it and agrees
-//! lends that user their account at the provider.
+//! A challenge belongs to the call's user and its caller: users of two callers are two people, even
+//! if their ids are equal. Give its URL to that user only: anyone who follows it and agrees lends
+//! that user their account at the provider.
 
 mod broker;
 mod callback;
@@ -47,17 +48,17 @@ pub(crate) use broker::Broker;
 pub(crate) use grant_request::GrantRequest;
 pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage};
 pub use provider::Provider;
-pub(crate) use provider::is_base;
+pub(crate) use provider::is_base_url;
 use records::LIMITS;
 
 #[cfg(feature = "dynamodb")]
 use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
 
-/// The secret that encrypts, unless others are named.
+/// The id of the encryption key's secret, by default.
 const KEY: &str = "TOOLS_OAUTH_KEY";
 
-/// Where users allow tools to act for them, and where that is kept.
+/// Users' grants at OAuth 2.0 providers: the providers, and the store.
 ///
 /// ```
 /// use lambda_tools::{OAuth, Server, Toolkit, oauth::Provider};
@@ -78,8 +79,8 @@ pub struct OAuth {
 }
 
 impl OAuth {
-    /// With these providers, each id once, and everything kept in the memory of this process: for
-    /// local use.
+    /// With these providers, whose ids are unique. Challenges and grants are kept in the memory of
+    /// this process: for local use.
     pub fn with(providers: impl IntoIterator<Item = Provider>) -> Self {
         Self {
             providers: providers.into_iter().map(Arc::new).collect(),
@@ -92,15 +93,15 @@ impl OAuth {
         }
     }
 
-    /// Keeps challenges and grants in a store that all instances of a function share. It sees them
-    /// encrypted only.
+    /// Keeps challenges and grants in a store that all instances of a function share. The store
+    /// receives them encrypted.
     pub fn in_store(mut self, store: impl Store + 'static) -> Self {
         self.store = Arc::new(store);
         self.is_in_memory = false;
         self
     }
 
-    /// Keeps challenges and grants in a table of DynamoDB, shared by all instances of a function.
+    /// Keeps challenges and grants in a DynamoDB table that all instances of a function share.
     ///
     /// The table has the partition key `id`, a string, and no sort key; `expires_at` holds seconds
     /// since 1970, for time to live. It may be the table of [calls](crate::idempotency::DynamoDb).
@@ -110,40 +111,39 @@ impl OAuth {
         self.in_store(DynamoDb::new(table))
     }
 
-    /// Sets the ids of the secrets that encrypt and sign, `TOOLS_OAUTH_KEY` otherwise. The
-    /// first is used for what is new; all are understood, so that keys can be rotated.
+    /// Sets the ids of the secrets that encrypt and sign, `TOOLS_OAUTH_KEY` by default. The first
+    /// encrypts and signs; all can decrypt and verify, so that keys can be rotated.
     pub fn key_ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
         self.keys = ids.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the URL under which the server is reached from outside, such as
-    /// `https://tools.example/agents`: challenges and redirects begin with it. Otherwise the
-    /// environment (`TOOLS_PUBLIC_URL`) or
-    /// the domain in the event says it (not behind load balancers, whose events have none), and the
-    /// address of a local server. A request's `Host` header never does.
+    /// Sets the server's public URL, such as `https://tools.example/agents`: challenges and
+    /// redirects begin with it. By default it is the setting `TOOLS_PUBLIC_URL`, the domain in the
+    /// event (load balancers send none), or the address of a local server. A request's `Host`
+    /// header is never used.
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.public_url = Some(url.into());
         self
     }
 
-    /// Asks for the callers' credentials where they ask how a challenge stands (`check_url`).
-    /// Otherwise who knows a challenge's id may ask; it cannot be guessed.
+    /// Requires the caller's credentials to read a challenge's status (`check_url`). By default the
+    /// challenge's id is enough; it cannot be guessed.
     pub fn authenticate_checks(mut self) -> Self {
         self.authenticate_checks = true;
         self
     }
 
-    /// Sets how long a challenge can be answered: 10 minutes unless this says otherwise.
+    /// Sets how long a challenge is valid: 10 minutes by default, 24 hours at most.
     pub fn challenges_expire_after(mut self, time: Duration) -> Self {
         self.challenge_life = time.min(Duration::from_hours(24));
         self
     }
 
-    /// The ids of all secrets that it reads.
+    /// The ids of all secrets that OAuth reads.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let of_providers = self.providers.iter().map(|it| it.secret.as_str());
-        self.keys.iter().map(String::as_str).chain(of_providers)
+        let client_secrets = self.providers.iter().map(|it| it.secret.as_str());
+        self.keys.iter().map(String::as_str).chain(client_secrets)
     }
 }
 

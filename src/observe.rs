@@ -1,6 +1,6 @@
-//! What can be seen of a function from outside: its log, its metrics, its traces.
+//! Observability: the log, metrics and traces.
 //!
-//! Secrets, inputs and outputs are in none of them.
+//! None of them contains secrets, inputs or outputs.
 
 pub(crate) mod confidential;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The protocols: equal siblings, each a codec between bytes and calls, on one driver.
 //!
-//! The HTTP surface is one [`Router`], so that it can be layered, merged with routes of one's own
-//! and tested without a socket. A protocol is a folder here and a line in [`protocols!`].
+//! The HTTP surface is one [`Router`], so it can be layered, merged with your own routes and tested
+//! without a socket. A protocol is a folder here and a line in [`protocols!`].
 
 #[cfg(feature = "oauth")]
 mod challenges;
@@ -23,10 +23,11 @@ use http::AppState;
 
 use crate::ServerInfo;
 
-/// Lists the protocols; the first one answers what belongs to none.
+/// Lists the protocols; the first one handles requests that belong to no protocol.
 macro_rules! protocols {
     ($first:ident = $codec:ty, $(#[$doc:meta])+; $($name:ident = $others:ty, $(#[$docs:meta])+;)*) => {
-        /// A protocol in which tools are served; see [`Server::protocols`](crate::Server::protocols).
+        /// A protocol that tools are served over; see
+        /// [`Server::protocols`](crate::Server::protocols).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Protocol {
@@ -35,14 +36,14 @@ macro_rules! protocols {
             $($(#[$docs])+ $name,)*
         }
 
-        /// The protocol that answers what belongs to none.
+        /// The protocol for requests that belong to no protocol.
         type First = $codec;
 
         impl Protocol {
-            /// All protocols, which is what a server serves unless it chooses.
+            /// All protocols: the default for a server that selects none.
             pub const ALL: &[Self] = &[Self::$first, $(Self::$name),*];
 
-            fn declared(self) -> &'static Declaration {
+            fn declaration(self) -> &'static Declaration {
                 match self {
                     Self::$first => <$codec>::DECLARATION,
                     $(Self::$name => <$others>::DECLARATION,)*
@@ -65,29 +66,33 @@ protocols! {
 }
 
 impl Protocol {
-    /// The headers of requests whose values are no secrets.
+    fn declarations() -> impl Iterator<Item = &'static Declaration> {
+        Self::ALL.iter().map(|protocol| protocol.declaration())
+    }
+
+    /// The request headers whose values are not secret.
     pub(crate) fn request_headers() -> impl Iterator<Item = &'static str> {
-        let declared = Self::ALL.iter().map(|protocol| protocol.declared());
-        declared
-            .flat_map(|declared| declared.request_headers)
+        Self::declarations()
+            .flat_map(|declaration| declaration.request_headers)
             .copied()
     }
 
-    /// The headers of answers that say something to clients.
-    pub(crate) fn answer_headers() -> impl Iterator<Item = &'static str> {
-        let declared = Self::ALL.iter().map(|protocol| protocol.declared());
-        let own = declared.flat_map(|declared| declared.answer_headers);
-        http::ANSWER_HEADERS.iter().chain(own).copied()
+    /// The response headers that clients read.
+    pub(crate) fn response_headers() -> impl Iterator<Item = &'static str> {
+        let specific = Self::declarations().flat_map(|declaration| declaration.response_headers);
+        http::RESPONSE_HEADERS.iter().chain(specific).copied()
     }
 
-    /// Where calls bring tokens and secrets: a JSON pointer to a list, and the field of its items.
+    /// The places of tokens and secrets in calls: a JSON pointer to a list, and the field of its
+    /// items.
     pub(crate) fn secrets() -> impl Iterator<Item = (&'static str, &'static str)> {
-        let declared = Self::ALL.iter().map(|protocol| protocol.declared());
-        declared.flat_map(|declared| declared.secrets).copied()
+        Self::declarations()
+            .flat_map(|declaration| declaration.secrets)
+            .copied()
     }
 }
 
-/// The routes of the protocols that are served, and of users who allow something.
+/// The routes of the served protocols, and those for users who authorize tools.
 pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo) -> Router {
     let router = served.iter().fold(Router::new(), |router, protocol| {
         protocol.mount(router, info)
@@ -97,9 +102,9 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
         Some(broker) => router.merge(challenges::routes(Arc::clone(&app), Arc::clone(broker))),
         None => router,
     };
-    let declared: Arc<[_]> = served.iter().map(|protocol| protocol.declared()).collect();
+    let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
     router
-        .fallback(async move || problem::not_found(&declared))
+        .fallback(async move || problem::not_found(&declarations))
         .method_not_allowed_fallback(async || problem::method_not_allowed())
         .with_state(app)
 }
@@ -110,11 +115,11 @@ mod tests {
 
     use super::{Protocol, http::REPLAY};
 
-    /// The items of the template's lists of this name.
+    /// The items of each list with this name in the template.
     fn lists_of(name: &str) -> Vec<BTreeSet<&'static str>> {
         let template = include_str!("../template.yaml");
-        let begins = format!("{name}: [");
-        let lists = template.split(&*begins).skip(1);
+        let start = format!("{name}: [");
+        let lists = template.split(&*start).skip(1);
         let lists = lists.map(|list| list.split(']').next().unwrap());
         lists
             .map(|list| list.split(',').map(str::trim).collect())
@@ -123,20 +128,20 @@ mod tests {
 
     #[test]
     fn web_pages_may_send_and_read_the_headers_of_all_protocols() {
-        let (sent, read) = (lists_of("AllowHeaders"), lists_of("ExposeHeaders"));
+        let (allowed, exposed) = (lists_of("AllowHeaders"), lists_of("ExposeHeaders"));
         assert_eq!(
-            (sent.len(), read.len()),
+            (allowed.len(), exposed.len()),
             (2, 2),
             "an API's and a Function URL's"
         );
         for header in Protocol::request_headers() {
-            assert!(sent.iter().all(|list| list.contains(header)), "{header}");
+            assert!(allowed.iter().all(|list| list.contains(header)), "{header}");
         }
-        // Browsers show one by themselves; the others are for other clients.
-        let hidden = ["allow", "content-type", "www-authenticate"];
-        let told = Protocol::answer_headers().filter(|it| !hidden.contains(it));
-        let told: BTreeSet<_> = told.collect();
-        assert!(told.contains(REPLAY.as_str()));
-        assert_eq!(read, [told.clone(), told]);
+        // Browsers always expose `content-type`; the other two are not for web pages.
+        let not_listed = ["allow", "content-type", "www-authenticate"];
+        let headers = Protocol::response_headers().filter(|it| !not_listed.contains(it));
+        let headers: BTreeSet<_> = headers.collect();
+        assert!(headers.contains(REPLAY.as_str()));
+        assert_eq!(exposed, [headers.clone(), headers]);
     }
 }

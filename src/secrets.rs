@@ -1,6 +1,6 @@
-//! Secrets: values that tools may use and nothing may show, and where they come from.
+//! Secrets: values that tools may use and nothing may reveal, and the stores that hold them.
 //!
-//! A type of their own, so that a token or a key cannot be logged, printed in an error or
+//! They have a separate type, so that a token or a key cannot be logged, printed in an error or
 //! serialized by accident: showing one takes the word `expose`.
 //!
 //! A tool declares what it needs with [`Tool::secret`](crate::Tool::secret). The values come from
@@ -30,12 +30,12 @@ pub use store::{ReadFuture, ReadResult, SecretStore};
 
 /// A secret's value, or a user's token. Erased from memory when its last clone is dropped.
 ///
-/// The process keeps clones of its own: those in the store's cache, and one of each value that
-/// calls had lately, together with the forms of it that are looked for in logs and panics. At most
-/// 1,000 values are kept in this way; those that were not used for the longest time are dropped,
-/// and erased, first. Values of fewer than 8 characters are not kept.
+/// The process itself keeps clones: in the store's cache, and one of each value that calls used
+/// recently, together with the forms of it that are searched for in logs and panics. At most 1,000
+/// values are kept in this way; the least recently used are dropped, and erased, first. Values of
+/// fewer than 8 characters are not kept.
 ///
-/// It has no `Display` and no `Serialize`; its `Debug` shows nothing of the value.
+/// It has no `Display` and no `Serialize`; its `Debug` reveals nothing of the value.
 ///
 /// ```
 /// let secret = lambda_tools::Secret::from("hunter2");
@@ -46,16 +46,16 @@ pub use store::{ReadFuture, ReadResult, SecretStore};
 pub struct Secret(Arc<SecretString>);
 
 impl Secret {
-    /// The value itself, to hand to the API it belongs to.
+    /// The value itself, to pass to the API it belongs to.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 
-    /// Whether the values are the same, compared in constant time.
+    /// Compares the values in constant time.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        let (one, other) = (self.expose().as_bytes(), other.expose().as_bytes());
-        one.ct_eq(other).into()
+        let (value, other) = (self.expose().as_bytes(), other.expose().as_bytes());
+        value.ct_eq(other).into()
     }
 }
 

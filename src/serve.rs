@@ -1,6 +1,6 @@
-//! Running: on Lambda where there is Lambda, else as a local HTTP server.
+//! Running the server: on Lambda, or as a local HTTP server.
 //!
-//! The only place that reads the clock, the environment and randomness, and that knows of AWS.
+//! The only module that reads the clock, the environment and randomness, and that knows about AWS.
 
 pub(crate) mod lambda;
 mod local;
@@ -13,28 +13,28 @@ use std::env;
 use crate::{Error, Server, assemble::assemble, clock::REAL, observe::panics};
 use axum::Router;
 
-/// Serves tools: as a Lambda function where `AWS_LAMBDA_RUNTIME_API` is set, else over HTTP on
+/// Serves tools: as a Lambda function if `AWS_LAMBDA_RUNTIME_API` is set, else over HTTP on
 /// 127.0.0.1:9000 until Ctrl-C or SIGTERM.
 ///
 #[doc = include_str!("../docs/environment.md")]
 ///
-/// What the program itself chooses stands; the `TOOLS_` variables fill in what it leaves open.
-/// Secrets from elsewhere than the environment are read during initialisation, all that tools
-/// declare, and a table for calls is connected to; what does not go well then is logged and tried
-/// again by the calls that need it.
+/// The program takes precedence over the environment: the `TOOLS_` variables set only what the
+/// program does not. Initialisation reads all secrets that tools declare, unless they come from the
+/// environment, and connects to the table of calls; a failure is logged, and the calls that need
+/// the secret or the table try again.
 ///
-/// Lambda's own variables and OpenTelemetry's are in [`operations`](crate::operations), with
-/// everything that is logged, measured and traced.
+/// [`operations`](crate::operations) lists Lambda's own variables and OpenTelemetry's, and all
+/// logs, metrics and traces.
 ///
-/// A panic in a tool is logged without the call's secrets; the panic hook that the program has set
-/// goes on handling all others, but for those whose text has a known secret in it.
+/// A panic in a tool is logged without the call's secrets. The program's own panic hook still
+/// handles all other panics, except those whose text contains a known secret.
 ///
 /// A subscriber for [`tracing`] is installed unless there is one already.
 ///
 /// # Errors
 /// Mistakes in the definitions (see [`Toolkit::check`](crate::Toolkit::check); not on Lambda), a
-/// choice that is missing on Lambda or cannot be understood, a [version](crate::ServerInfo::new) that is invalid, an address that cannot be listened
-/// on, a runtime API that fails.
+/// setting that is invalid or, on Lambda, missing, an invalid [version](crate::ServerInfo::new), an
+/// address that cannot be listened on, a failure of the runtime API.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
     settings::apply(&mut server)?;
@@ -47,13 +47,13 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 }
 
 impl Server {
-    /// The whole HTTP surface as one tower service, for a host of one's own. What the program has
-    /// not chosen comes from the environment, as for [`serve`](crate::serve). Nothing is read or
-    /// connected ahead of the first call, and the panic hook is not set.
+    /// The whole HTTP interface as one tower service, for your own HTTP server. The environment
+    /// sets what the program does not, as for [`serve`](crate::serve). No secret is read and no
+    /// table is connected to before the first call, and the panic hook is not set.
     ///
     /// # Errors
-    /// A choice in the environment that is none, or that is missing on Lambda; a
-    /// [version](Self::about) that is none.
+    /// A setting that is invalid or, on Lambda, missing; an invalid
+    /// [version](crate::ServerInfo::new).
     pub fn into_router(mut self) -> Result<Router, Error> {
         settings::apply(&mut self)?;
         Ok(assemble(self, REAL, REAL).0)

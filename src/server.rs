@@ -1,7 +1,7 @@
-//! What is served: a toolkit and the choices of its owner.
+//! A server: a toolkit and its configuration.
 //!
-//! A builder between [`Toolkit`] and [`serve`](crate::serve), for those who need more than the
-//! defaults; everybody else hands the toolkit over directly.
+//! An optional builder between [`Toolkit`] and [`serve`](crate::serve): where the defaults are
+//! enough, the toolkit can be passed to `serve` directly.
 
 use std::pin::Pin;
 
@@ -14,14 +14,14 @@ use crate::{
     payload::LARGEST_PAYLOAD, protocol::Protocol, secrets::Secrets,
 };
 
-/// How many bytes a body may have by default: far more than a model writes, far less than Lambda
-/// takes.
-const LARGEST_REQUEST: usize = 1 << 20;
+/// The default size limit of a request body, in bytes: far more than a model writes, far less than
+/// Lambda accepts.
+const DEFAULT_MAX_REQUEST_SIZE: usize = 1 << 20;
 
-/// What is done before the process ends.
+/// The work to do before the process ends.
 pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
-/// A toolkit with the choices of its owner.
+/// A toolkit and its configuration.
 ///
 /// ```no_run
 /// # use lambda_tools::{Server, Toolkit, serve};
@@ -30,7 +30,7 @@ pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = (
 ///
 /// let server = Server::new(toolkit)
 ///     .base_path("/agents")
-///     .map_router(|router| router.route("/about", get(|| async { "Tools of ours." })));
+///     .map_router(|router| router.route("/about", get(|| async { "About our tools." })));
 /// serve(server).await
 /// # }
 /// ```
@@ -53,7 +53,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with the defaults.
+    /// Creates a server with the default configuration.
     #[must_use]
     pub fn new(toolkit: Toolkit) -> Self {
         Self {
@@ -69,48 +69,48 @@ impl Server {
             metrics: None,
             shows_calls: false,
             on_shutdown: None,
-            max_request_size: LARGEST_REQUEST,
+            max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             is_healthy: None,
             router_changes: Vec::new(),
         }
     }
 
     /// Serves below this path as well, such as `/agents` for `/agents/tools/call`: for custom
-    /// domains whose base path mapping stays in the path. Names of API Gateway's stages need
-    /// none; they are taken off by themselves.
+    /// domains whose base path mapping remains in the path. The names of API Gateway stages need
+    /// no base path; they are stripped automatically.
     #[must_use]
     pub fn base_path(mut self, path: impl Into<String>) -> Self {
         self.base_path = Some(path.into());
         self
     }
 
-    /// Sets who may call. Without it the environment says who (see [`serve`](crate::serve)).
+    /// Sets who may call. By default the environment decides (see [`serve`](crate::serve)).
     #[must_use]
     pub fn auth(mut self, auth: Auth) -> Self {
         self.auth = Some(auth);
         self
     }
 
-    /// Sets where secrets come from that calls do not bring. Without it the environment says
-    /// where (see [`serve`](crate::serve)); [`testing`](crate::testing) then has no store.
+    /// Sets the source of secrets that calls do not bring. By default the environment decides (see
+    /// [`serve`](crate::serve)), and [`testing`](crate::testing) has no store.
     #[must_use]
     pub fn secrets(mut self, secrets: Secrets) -> Self {
         self.secrets = Some(secrets);
         self
     }
 
-    /// Sets where calls are remembered, so that a repeated one has no second effect. Without it
-    /// the environment says where (see [`serve`](crate::serve));
-    /// [`testing`](crate::testing) then remembers nothing.
+    /// Sets where calls are recorded, so that a repeated call has no second effect. By default the
+    /// environment decides (see [`serve`](crate::serve)), and [`testing`](crate::testing) records
+    /// nothing.
     #[must_use]
     pub fn idempotency(mut self, idempotency: Idempotency) -> Self {
         self.idempotency = Some(idempotency);
         self
     }
 
-    /// Sets where users allow tools to act for them. Without it the environment says which
-    /// providers there are (see [`serve`](crate::serve)); [`testing`](crate::testing) then has
-    /// none.
+    /// Sets the providers at which users authorize tools to act for them. By default the
+    /// environment decides (see [`serve`](crate::serve)), and [`testing`](crate::testing) has no
+    /// providers.
     #[cfg(feature = "oauth")]
     #[must_use]
     pub fn oauth(mut self, oauth: OAuth) -> Self {
@@ -118,7 +118,7 @@ impl Server {
         self
     }
 
-    /// Serves these protocols only. Without it a server serves [all](Protocol::ALL).
+    /// Serves only these protocols. The default is [all](Protocol::ALL).
     ///
     /// ```no_run
     /// # use lambda_tools::{Protocol, Server, Toolkit};
@@ -129,54 +129,54 @@ impl Server {
     #[must_use]
     pub fn protocols(mut self, protocols: impl IntoIterator<Item = Protocol>) -> Self {
         let chosen: Vec<_> = protocols.into_iter().collect();
-        // In the order of all of them, and each once.
+        // In the order of `Protocol::ALL`, without duplicates.
         let all = Protocol::ALL.iter().copied();
         self.protocols = all.filter(|protocol| chosen.contains(protocol)).collect();
         self
     }
 
-    /// Describes the server, for `info` of OpenTool's `/opentool/load` and for `/opentool/version`.
-    /// Without it, the title is `Tools` and the version `1.0.0`.
+    /// Describes the server, for `info` in OpenTool's `/opentool/load` and for `/opentool/version`.
+    /// By default, the title is `Tools` and the version `1.0.0`.
     #[must_use]
     pub fn info(mut self, info: ServerInfo) -> Self {
         self.info = info;
         self
     }
 
-    /// Prints metrics from which CloudWatch makes its own, a line for each request, under this
-    /// namespace: how many calls, failures, rejections and replays, and how long they took, by tool
-    /// and version. Without it the environment says (see [`serve`](crate::serve)).
+    /// Prints a line for each request, from which CloudWatch extracts metrics in this namespace:
+    /// the number of calls, failures, rejections and replays, and their duration, by tool and
+    /// version. By default the environment decides (see [`serve`](crate::serve)).
     ///
-    /// AWS charges for each metric of each tool and version; the list is in `docs/operations.md`.
+    /// AWS charges for each metric of each tool and version; `docs/operations.md` lists them.
     #[must_use]
     pub fn cloudwatch_metrics(mut self, namespace: impl Into<String>) -> Self {
         self.metrics = Some(Metrics::in_namespace(namespace));
         self
     }
 
-    /// Sets how many bytes a request's body may have: 1 MiB, unless this says otherwise, and never
-    /// more than the 6 MB that Lambda takes. A larger one is a 400, and so is one of more than a
-    /// value for every 20 bytes of it (52,428 in 1 MiB), because a value of two bytes takes hundreds
-    /// in memory.
+    /// Sets the size limit of a request body, in bytes: 1 MiB by default, and never more than the
+    /// 6 MB that Lambda accepts. A larger body is rejected with a 400, and so is one with more than
+    /// one value for every 20 bytes of the limit (52,428 for 1 MiB), because a value of two bytes
+    /// takes hundreds in memory.
     #[must_use]
     pub fn max_request_size(mut self, bytes: usize) -> Self {
         self.max_request_size = bytes.min(LARGEST_PAYLOAD);
         self
     }
 
-    /// Asks `ready` whether calls can be taken. While it says no, `/health` answers 503 and calls
-    /// are refused with a 400. OXP 1.0, `GET /health`.
+    /// Sets a health check. While it returns `false`, `/health` responds with a 503 and calls are
+    /// rejected with a 400. OXP 1.0, `GET /health`.
     #[must_use]
-    pub fn healthy_when(mut self, ready: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.is_healthy = Some(Box::new(ready));
+    pub fn healthy_when(mut self, is_healthy: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.is_healthy = Some(Box::new(is_healthy));
         self
     }
 
-    /// Does something before the process ends: Lambda sends SIGTERM and gives half a second, of
-    /// which this has 450 ms; the local server does it when it is stopped. Spans are exported by
-    /// themselves.
+    /// Runs a hook before the process ends. On Lambda, SIGTERM leaves half a second, of which the
+    /// hook gets 450 ms; the local server runs the hook when it is stopped. Spans are exported
+    /// automatically.
     ///
-    /// On Lambda it registers an internal extension, without which there is no signal.
+    /// On Lambda this registers an internal extension, without which Lambda sends no signal.
     ///
     /// ```no_run
     /// # use lambda_tools::{Server, Toolkit};
@@ -194,7 +194,7 @@ impl Server {
         self
     }
 
-    /// Changes the router: adds layers (CORS, compression, limits) or routes of one's own.
+    /// Changes the router: adds layers (CORS, compression, limits) or your own routes.
     #[must_use]
     pub fn map_router(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
         self.router_changes.push(Box::new(change));

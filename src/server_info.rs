@@ -1,8 +1,8 @@
-//! The description of a server as a whole.
+//! The description of a server.
 
 use serde::Serialize;
 
-/// The description of a server: its title, its version, and a sentence about it.
+/// The description of a server: its title, its version and a sentence about it.
 ///
 /// ```
 /// use lambda_tools::{Server, ServerInfo, Toolkit};
@@ -19,9 +19,9 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
-    /// The title and the version, `x.y.z`, with the description `Tools for AI agents.`
+    /// Sets the title and the version, `x.y.z`; the description is `Tools for AI agents.`
     ///
-    /// A version of another form is an error at start-up.
+    /// An invalid version is an error at start-up.
     #[must_use]
     pub fn new(title: impl Into<String>, version: impl Into<String>) -> Self {
         Self {

@@ -1,9 +1,9 @@
-//! One store of versioned records, for all that outlives a call.
+//! A store of versioned records, for everything that outlives a call.
 //!
-//! What is remembered of calls and what users have allowed has to be right among all processes of a
-//! function. Therefore nothing is written blindly: a write says which version it replaces, and of
-//! two at once one wins. What records mean is up to the layers above:
-//! [`idempotency`](crate::idempotency), and `authorization` with the cargo feature `oauth`.
+//! The records of calls, challenges and grants must be consistent across all instances of a
+//! function. So every write is conditional: it names the version that it replaces, and of two
+//! concurrent writes one wins. The layers above give records their meaning:
+//! [`idempotency`](crate::idempotency), and `oauth` with the cargo feature of that name.
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
@@ -30,9 +30,9 @@ pub(crate) use update::Change;
 pub(crate) use update::update;
 pub(crate) use within::within;
 
-/// Where records are kept.
+/// A store of records.
 ///
-/// Each operation is atomic, among all processes that share the store. Ids are ASCII: 64
+/// Each operation is atomic across all processes that share the store. Ids are ASCII: 64
 /// hexadecimal digits for a call; a word, `#` and 32 hexadecimal digits for a challenge, a grant or
 /// a lease.
 ///
@@ -40,7 +40,7 @@ pub(crate) use within::within;
 /// use std::{collections::HashMap, future::ready, sync::Mutex, time::SystemTime};
 /// use lambda_tools::store::{StoreFuture, PutOutcome, Record, Store};
 ///
-/// /// Forgets nothing.
+/// /// Never forgets a record.
 /// #[derive(Default)]
 /// struct Endless(Mutex<HashMap<String, Record>>);
 ///
@@ -57,23 +57,23 @@ pub(crate) use within::within;
 ///         now: SystemTime,
 ///     ) -> StoreFuture<'a, PutOutcome> {
 ///         let mut records = self.0.lock().unwrap();
-///         let held = records.get(id);
+///         let current = records.get(id);
 ///         let may_write = match over {
-///             Some(version) => held.is_some_and(|held| held.version == version),
-///             None => held.is_none_or(|held| held.is_free(now)),
+///             Some(version) => current.is_some_and(|it| it.version == version),
+///             None => current.is_none_or(|it| it.is_free(now)),
 ///         };
-///         let put = if may_write {
+///         let outcome = if may_write {
 ///             records.insert(id.to_owned(), record.clone());
 ///             PutOutcome::Written
 ///         } else {
-///             PutOutcome::Conflict(held.cloned())
+///             PutOutcome::Conflict(current.cloned())
 ///         };
-///         Box::pin(ready(Ok(put)))
+///         Box::pin(ready(Ok(outcome)))
 ///     }
 ///
 ///     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
 ///         let mut records = self.0.lock().unwrap();
-///         if records.get(id).is_some_and(|held| held.version == version) {
+///         if records.get(id).is_some_and(|it| it.version == version) {
 ///             records.remove(id);
 ///         }
 ///         Box::pin(ready(Ok(())))
@@ -81,24 +81,23 @@ pub(crate) use within::within;
 /// }
 ///
 /// use lambda_tools::idempotency::Idempotency;
-/// let remembered = Idempotency::in_store(Endless::default());
+/// let idempotency = Idempotency::in_store(Endless::default());
 /// ```
 pub trait Store: Send + Sync {
-    /// Reads a record as it was last written. One that has expired may be there or not.
+    /// Reads a record as it was last written. An expired record may or may not be returned.
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>>;
 
-    /// Writes a record, on a condition:
+    /// Writes a record on a condition, which depends on `over`:
     ///
-    /// - over `None`: if there is none with this id, or if the one that is there is
-    ///   [free](Record::is_free) at `now`;
-    /// - over a version: if the record that is there has it, free or not.
+    /// - `None`: no record has this id, or the current one is [free](Record::is_free) at `now`;
+    /// - a version: the current record has this version, whether it is free or not.
     ///
-    /// Otherwise it writes nothing and returns the record that is there. A write may be carried out
-    /// twice, because the answer to it was lost and a client has sent it again: the second one may
-    /// be answered with the first one's record, and is then taken for written.
+    /// Otherwise it writes nothing and returns the current record. A write may be carried out
+    /// twice, when its response was lost and a client sent it again. The second one may then return
+    /// the record of the first, which counts as written.
     ///
-    /// A store that has no room may forget what its [share](Record::share) says, and nothing else.
-    /// Where that is not enough it returns an error.
+    /// A full store may forget what the [eviction](Record::eviction) of its records permits, and
+    /// nothing else. If that is not enough, it returns an error.
     fn put<'a>(
         &'a self,
         id: &'a str,
@@ -107,86 +106,86 @@ pub trait Store: Send + Sync {
         now: SystemTime,
     ) -> StoreFuture<'a, PutOutcome>;
 
-    /// Deletes the record if it has this version; otherwise there is nothing to do.
+    /// Deletes the record if it has this version; otherwise does nothing.
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()>;
 
-    /// Gets ready for the first call, such as by opening a connection. An error is logged.
+    /// Prepares for the first call, for example by opening a connection. An error is logged.
     fn warm_up(&self) -> StoreFuture<'_, ()> {
         Box::pin(ready(Ok(())))
     }
 
-    /// How many bytes one [field](Record::fields) may have. The outcome of a call that has more is
-    /// not kept: only that the call ran.
+    /// The maximum size of one [field](Record::fields), in bytes. A larger outcome of a call is not
+    /// kept: only the fact that the call ran.
     fn largest_field(&self) -> usize {
         usize::MAX
     }
 }
 
-/// What the operations of a [`Store`] return.
+/// The future that an operation of a [`Store`] returns.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// What came of [`Store::put`].
+/// The result of [`Store::put`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutOutcome {
-    /// The record is written.
+    /// The record was written.
     Written,
-    /// Nothing is written, because of this record, or because there is none.
+    /// Nothing was written. Holds the current record, if there is one.
     Conflict(Option<Record>),
 }
 
-/// What a store keeps under an id.
+/// The data that a store keeps under an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Which write it is from: a random number below 2^62, so that it does not come twice.
+    /// Identifies the write: a random number below 2^62, so that no two writes have the same one.
     pub version: u64,
-    /// What it says, each name once: names in `snake_case`, and never `id`, `version`, `claim`,
-    /// `free_at` or `expires_at`.
+    /// The content. Each name occurs once, is in `snake_case`, and is never `id`, `version`,
+    /// `claim`, `free_at` or `expires_at`.
     pub fields: Vec<(Cow<'static, str>, Field)>,
-    /// For stores whose room is limited; others need not keep it. None for what takes nobody's
-    /// share, and is never forgotten before it expires.
+    /// For stores of limited capacity; others need not keep it. `None` for a record that counts
+    /// towards no owner's share and is never forgotten before it expires.
     pub eviction: Option<Eviction>,
-    /// From then on another record may take its place, to the millisecond: without it when it
+    /// The time at which another record may replace it, to the millisecond. `None` means when it
     /// expires.
     pub free_at: Option<SystemTime>,
-    /// From then on it may be deleted, to the second, rounded up. Never before `free_at`.
+    /// The time at which it may be deleted, to the second, rounded up. Never before `free_at`.
     pub expires_at: SystemTime,
 }
 
-/// What is written in a field.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
     /// Any text.
     Text(String),
     /// A whole number, such as milliseconds since 1970.
     Number(u64),
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
-    /// Bytes, in a form of the library's own.
+    /// Bytes, in a format internal to the library.
     Bytes(Vec<u8>),
 }
 
-/// Whose room a record takes, and what may go where there is none left.
+/// The owner of a record, and what a full store may forget of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// Who calls, such as `key PARTNER_KEY`; empty where nobody is known.
+    /// The caller, such as `key PARTNER_KEY`; empty if the caller is unknown.
     pub owner: String,
-    /// Whether the record may be forgotten before it expires.
+    /// `true` if the record may be forgotten before it expires.
     pub is_forgettable: bool,
-    /// The field that may be dropped before the record is, whose bytes are counted.
+    /// The field that may be dropped while the record stays. Its bytes count towards the limit.
     pub droppable: Option<&'static str>,
 }
 
 impl Record {
-    /// Whether another record may take its place.
+    /// Returns `true` if another record may replace it.
     #[must_use]
     pub fn is_free(&self, now: SystemTime) -> bool {
         self.free_at.unwrap_or(self.expires_at) <= now
     }
 
-    /// Takes a field out.
+    /// Removes a field and returns it.
     pub(crate) fn take(&mut self, name: &str) -> Option<Field> {
-        let place = self.fields.iter().position(|(it, _)| it == name)?;
-        Some(self.fields.swap_remove(place).1)
+        let index = self.fields.iter().position(|(it, _)| it == name)?;
+        Some(self.fields.swap_remove(index).1)
     }
 
     pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
@@ -203,7 +202,7 @@ impl Record {
         }
     }
 
-    /// How many bytes may be dropped.
+    /// The size of the droppable field.
     fn droppable_bytes(&self) -> usize {
         let name = self
             .eviction
@@ -217,13 +216,13 @@ impl Record {
     }
 }
 
-/// A version for a record. Not one of the host's ids, which a replay fixes: two writes must never
+/// A version for a new write. Not one of the host's ids, which a replay fixes: no two writes may
 /// look the same.
 pub(crate) fn new_version() -> u64 {
     Uuid::new_v4().as_u64_pair().1 >> 2
 }
 
-/// Writes a record within a time, and recognizes its own write.
+/// Writes a record within a time limit, and recognizes a conflict with its own write.
 pub(crate) async fn put(
     store: &dyn Store,
     limit: Duration,
@@ -231,10 +230,12 @@ pub(crate) async fn put(
     over: Option<u64>,
     now: SystemTime,
 ) -> Result<PutOutcome, StoreError> {
-    let put = within(limit, store.put(id, record, over, now)).await;
-    Ok(match put.flatten()? {
-        // Sent twice, because the answer to the first was lost.
-        PutOutcome::Conflict(Some(held)) if held.version == record.version => PutOutcome::Written,
-        put => put,
+    let outcome = within(limit, store.put(id, record, over, now)).await;
+    Ok(match outcome.flatten()? {
+        // The write was sent twice, because the first response was lost.
+        PutOutcome::Conflict(Some(current)) if current.version == record.version => {
+            PutOutcome::Written
+        }
+        outcome => outcome,
     })
 }

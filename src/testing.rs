@@ -1,8 +1,9 @@
-//! Testing tools with events: recorded requests, replayed in-process against their answers.
+//! Testing tools with events: recorded requests, replayed in-process and compared with their
+//! expected responses.
 //!
-//! A folder of `NAME.json`, each a Lambda event, with `NAME.expected.json` beside it, is a test
-//! suite that says in the open what goes over the wire. Clock and ids are fixed while replaying,
-//! so that every answer is exact.
+//! A folder of Lambda events, `NAME.json`, each with a `NAME.expected.json`, is a test suite that
+//! shows exactly what goes over the wire. The clock and ids are fixed during a replay, so that
+//! every response is exact.
 
 mod context;
 pub(crate) mod record;
@@ -27,16 +28,16 @@ use crate::{Protocol, Server, assemble::assemble, clock::FIXED, event};
 
 pub use context::{ContextBuilder, context};
 
-/// The answer that belongs to an event.
+/// The expected response to an event.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct ExpectedResponse {
     /// The HTTP status.
     pub status: u16,
-    /// The headers that matter, names in lower case. An answer may have others.
+    /// The headers that matter, with names in lower case. A response may have others.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body: as JSON where it is JSON, else as a string.
+    /// The body: JSON if it is valid JSON, else a string.
     #[serde(default)]
     pub body: Value,
 }
@@ -44,14 +45,14 @@ pub struct ExpectedResponse {
 impl ExpectedResponse {
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let text = || String::from_utf8_lossy(body).into_owned();
-        // The headers that are asserted in files that are written, not by hand.
-        let named = Protocol::answer_headers().filter_map(|name| {
+        // A generated file asserts these headers only; one written by hand may assert others.
+        let headers = Protocol::response_headers().filter_map(|name| {
             let value = headers.get(name)?.to_str().ok()?;
             Some((name.to_owned(), value.to_owned()))
         });
         Self {
             status: status.as_u16(),
-            headers: named.collect(),
+            headers: headers.collect(),
             body: match serde_json::from_slice(body) {
                 Ok(json) => json,
                 Err(_) if body.is_empty() => Value::Null,
@@ -61,79 +62,81 @@ impl ExpectedResponse {
     }
 }
 
-/// A Lambda function in-process: events go in, answers come out, no AWS and no socket between.
+/// An in-process Lambda function: takes events and returns responses, without AWS or sockets.
 pub struct LambdaFunction {
     router: Router,
-    moved: Arc<AtomicU64>,
+    /// The clock's advance, in milliseconds.
+    elapsed: Arc<AtomicU64>,
 }
 
 impl LambdaFunction {
     /// The function that [`serve`](crate::serve) would run, with a fixed clock (5 October 2023,
-    /// 12:00:00 UTC) on which calls take no time, and with one fixed id. The environment has no
-    /// say: without [`Server::auth`] everybody may call, without [`Server::secrets`] there is no
+    /// 12:00:00 UTC), so that calls take no time, and one fixed id. Environment variables are
+    /// ignored: without [`Server::auth`] anyone may call, without [`Server::secrets`] there is no
     /// store, without [`Server::idempotency`] every call runs.
     #[must_use]
     pub fn new(server: impl Into<Server>) -> Self {
-        let moved = Arc::default();
-        let clock = FIXED.movable(&moved);
+        let elapsed = Arc::default();
+        let clock = FIXED.movable(&elapsed);
         let (router, _) = assemble(server.into(), clock.clone(), clock);
-        Self { router, moved }
+        Self { router, elapsed }
     }
 
-    /// Moves the clock, which stands still otherwise. Whole milliseconds.
+    /// Advances the clock, which does not run by itself, by whole milliseconds.
     pub fn advance(&self, time: Duration) {
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.moved.fetch_add(ms, Ordering::Relaxed);
+        self.elapsed.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// Answers one event, given as its JSON text, with the JSON that Lambda would send back.
+    /// Handles one event, passed as JSON text, and returns the JSON that Lambda would send back.
     ///
     /// # Errors
-    /// What Lambda reports as a failed invocation: the text is no event that carries an HTTP
+    /// A failed invocation, as Lambda reports it: the text is not an event that carries an HTTP
     /// request.
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
         let context = lambda_http::lambda_runtime::Context::default();
-        let answer = event::invoke(self.router.clone(), event, context, false).await?;
-        Ok(serde_json::to_value(&answer)?)
+        let response = event::invoke(self.router.clone(), event, context, false).await?;
+        Ok(serde_json::to_value(&response)?)
     }
 
-    /// Answers one event, in the form of an expected file.
+    /// Handles one event and returns the response in the form of an expected file.
     ///
     /// # Errors
-    /// As [`LambdaFunction::invoke`].
-    pub async fn answer(&self, event: &str) -> Result<ExpectedResponse, crate::Error> {
-        let answer = self.invoke(event).await?;
+    /// Those of [`LambdaFunction::invoke`].
+    pub async fn respond(&self, event: &str) -> Result<ExpectedResponse, crate::Error> {
+        let response = self.invoke(event).await?;
         let mut headers = HeaderMap::new();
-        for map in [&answer["headers"], &answer["multiValueHeaders"]] {
+        for map in [&response["headers"], &response["multiValueHeaders"]] {
             for (name, value) in map.as_object().into_iter().flatten() {
                 let value = value.get(0).unwrap_or(value).as_str().unwrap_or_default();
                 headers.insert(http::HeaderName::try_from(name)?, value.parse()?);
             }
         }
-        let status = answer["statusCode"].as_u64().unwrap_or_default();
+        let status = response["statusCode"].as_u64().unwrap_or_default();
         let status = StatusCode::from_u16(u16::try_from(status)?)?;
-        let body = answer["body"].as_str().unwrap_or_default();
+        let body = response["body"].as_str().unwrap_or_default();
         Ok(ExpectedResponse::of(status, &headers, body.as_bytes()))
     }
 }
 
-/// Replays every event below `folder` against its expected file, in the order of their names.
+/// Replays every event below `folder`, sorted by name, and compares each response with its expected
+/// file.
 ///
 /// ```no_run
 /// # use lambda_tools::{Toolkit, testing};
 /// # fn tools() -> Vec<lambda_tools::Tool> { vec![] }
-/// # // In a test this function carries #[tokio::test].
+/// # // In a test, this function has #[tokio::test].
 /// async fn events() {
 ///     testing::replay("events", Toolkit::new(tools()).unwrap()).await;
 /// }
 /// ```
 ///
-/// With `UPDATE_EXPECTED=1` in the environment the expected files are written instead of
-/// compared: read the difference before you commit it.
+/// With `UPDATE_EXPECTED=1` in the environment, the expected files are written instead of compared:
+/// review the diff before you commit it.
 ///
 /// # Panics
-/// With a report of everything that is wrong: answers that differ, an event without an expected
-/// file, an expected file without an event, a folder without events.
+/// With a report of all mistakes: responses that differ, an event without an expected file, an
+/// expected file without an event, a folder without events.
 pub async fn replay(folder: impl AsRef<Path>, server: impl Into<Server>) {
     let update = env::var_os("UPDATE_EXPECTED").is_some_and(|value| value == "1");
     let function = LambdaFunction::new(server);
@@ -148,10 +151,10 @@ pub async fn replay(folder: impl AsRef<Path>, server: impl Into<Server>) {
             report.push(format!("{}: {mistake}", pair.event.display()));
         }
     }
-    let (wrong, all) = (report.len(), pairs.len());
+    let (failed, all) = (report.len(), pairs.len());
     assert!(
         report.is_empty(),
-        "{wrong} of {all} events are not answered as expected\n{}",
+        "{failed} of {all} events do not have the expected response\n{}",
         report.join("\n")
     );
 }
@@ -191,11 +194,11 @@ async fn replay_one(
     if !pair.event.exists() {
         return Err("there is an expected file but no event".into());
     }
-    let answer = function.answer(&fs::read_to_string(&pair.event)?).await?;
+    let actual = function.respond(&fs::read_to_string(&pair.event)?).await?;
     if update {
         return Ok(fs::write(
             &pair.expected,
-            format!("{:#}\n", serde_json::json!(answer)),
+            format!("{:#}\n", serde_json::json!(actual)),
         )?);
     }
     if !pair.expected.exists() {
@@ -203,42 +206,42 @@ async fn replay_one(
         return Err(format!("{name} is missing; UPDATE_EXPECTED=1 writes it").into());
     }
     let expected: ExpectedResponse = serde_json::from_str(&fs::read_to_string(&pair.expected)?)?;
-    match Difference::between(&expected, &answer) {
+    match Difference::between(&expected, &actual) {
         None => Ok(()),
         Some(difference) => Err(difference.to_string().into()),
     }
 }
 
-/// Where an answer is not what was expected.
+/// The differences between a response and the expected one.
 struct Difference(String);
 
 impl Difference {
-    fn between(expected: &ExpectedResponse, answer: &ExpectedResponse) -> Option<Self> {
+    fn between(expected: &ExpectedResponse, actual: &ExpectedResponse) -> Option<Self> {
         let mut lines = Vec::new();
-        let mut compare = |what: &str, expected: &dyn fmt::Display, answer: &dyn fmt::Display| {
+        let mut report = |part: &str, expected: &dyn fmt::Display, actual: &dyn fmt::Display| {
             lines.push(format!(
-                "  {what}\n    expected: {expected}\n    answered: {answer}"
+                "  {part}\n    expected: {expected}\n    actual:   {actual}"
             ));
         };
-        if expected.status != answer.status {
-            compare("status", &expected.status, &answer.status);
+        if expected.status != actual.status {
+            report("status", &expected.status, &actual.status);
         }
         for (name, value) in &expected.headers {
-            let answered = answer.headers.get(name);
-            if answered != Some(value) {
-                let answered = answered.map_or("(absent)", String::as_str);
-                compare(&format!("header {name}"), value, &answered);
+            let header = actual.headers.get(name);
+            if header != Some(value) {
+                let header = header.map_or("(absent)", String::as_str);
+                report(&format!("header {name}"), value, &header);
             }
         }
-        // These change what an answer means; one that is not expected is a difference.
-        let telling = |name: &str| !["content-type", "oxp-version"].contains(&name);
-        for (name, value) in &answer.headers {
-            if telling(name) && !expected.headers.contains_key(name) {
-                compare(&format!("header {name}"), &"(absent)", value);
+        // All other headers change the meaning of a response: an unexpected one is a difference.
+        let is_significant = |name: &str| !["content-type", "oxp-version"].contains(&name);
+        for (name, value) in &actual.headers {
+            if is_significant(name) && !expected.headers.contains_key(name) {
+                report(&format!("header {name}"), &"(absent)", value);
             }
         }
-        if expected.body != answer.body {
-            compare("body", &expected.body, &answer.body);
+        if expected.body != actual.body {
+            report("body", &expected.body, &actual.body);
         }
         (!lines.is_empty()).then(|| Self(format!("\n{}", lines.join("\n"))))
     }

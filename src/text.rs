@@ -1,17 +1,17 @@
-//! Texts of others, which may be of any length, and how numbers are written.
+//! Limits for text that may be of any length, and the formatting of numbers.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fmt::Display, time::Duration};
 
 use serde_json::Number;
 
 /// The longest id that a caller may choose for a call or a user, in bytes. `OpenID` Connect Core
-/// 1.0, 8, gives a `sub` 255.
+/// 1.0, section 8, limits a `sub` to 255.
 pub(crate) const LONGEST_ID: usize = 256;
 
-/// The longest text of a caller's choice in logs and traces, in bytes: both are paid for.
+/// The longest text chosen by a caller in logs and traces, in bytes: both are billed by volume.
 pub(crate) const LONGEST_SHOWN: usize = 256;
 
-/// The beginning of a text of more than this many bytes, with an ellipsis behind it.
+/// Cuts text of more than `longest` bytes at a character boundary and appends an ellipsis.
 pub(crate) fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     let end = text.floor_char_boundary(longest);
     if end == text.len() {
@@ -20,7 +20,14 @@ pub(crate) fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     format!("{}…", &text[..end]).into()
 }
 
-/// Milliseconds to the microsecond; whole ones without a fraction.
+/// A number with its noun, in the singular for exactly one.
+pub(crate) fn counted(count: impl Display, singular: &str, plural: &str) -> String {
+    let count = count.to_string();
+    let noun = if count == "1" { singular } else { plural };
+    format!("{count} {noun}")
+}
+
+/// Milliseconds with microsecond precision; whole milliseconds have no fraction.
 pub(crate) fn milliseconds(duration: Duration) -> Number {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     if micros % 1000 == 0 {
@@ -33,10 +40,16 @@ pub(crate) fn milliseconds(duration: Duration) -> Number {
 
 #[cfg(test)]
 mod tests {
-    use super::clipped;
+    use super::{clipped, counted};
 
     #[test]
-    fn what_is_too_long_is_clipped_between_characters() {
+    fn one_is_singular() {
+        assert_eq!(counted(1, "item", "items"), "1 item");
+        assert_eq!(counted(0, "item", "items"), "0 items");
+    }
+
+    #[test]
+    fn long_text_is_clipped_between_characters() {
         assert_eq!(clipped("T.Tool", 6), "T.Tool");
         assert_eq!(clipped("T.Tools", 6), "T.Tool…");
         assert_eq!(clipped("aéé", 4), "aé…");

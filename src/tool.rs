@@ -1,7 +1,7 @@
-//! A tool: its id, its schemas, its requirements and one boxed run.
+//! A tool: its id, schemas and requirements, and a boxed function that runs it.
 //!
-//! Making one costs almost nothing, whatever the number of tools: it stores functions. Schemas,
-//! validators and descriptions are made when they are first needed.
+//! Creating a tool is cheap: it only stores functions. Schemas, validators and descriptions are
+//! built on first use.
 
 pub(crate) mod build_error;
 pub(crate) mod caller;
@@ -28,7 +28,7 @@ use crate::{Context, Failure, Requirements, tool::repeats::RepeatPolicy};
 use handler::Handler;
 use schema::{ParameterErrors, Schema};
 
-/// A tool's run, its input decoded, waiting for its context.
+/// A tool with its decoded input, ready to run with a context.
 pub(crate) type PreparedRun = Box<dyn FnOnce(Context) -> RunFuture + Send>;
 pub(crate) type RunFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, ParameterErrors> + Send + Sync>;
@@ -45,7 +45,7 @@ type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, ParameterErrors> + Sen
 /// struct Repeat {
 ///     /// The word to repeat.
 ///     word: String,
-///     /// How many times, once if left out.
+///     /// The number of repetitions; 1 by default.
 ///     times: Option<u8>,
 /// }
 ///
@@ -57,8 +57,8 @@ type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, ParameterErrors> + Sen
 /// ```
 ///
 /// The doc comment of the input type is the tool's description; those of its fields describe the
-/// parameters. Fields that are `Option` or `#[serde(default)]` may be left out. Parameters the
-/// type does not know are refused, at every depth.
+/// parameters. Fields that are `Option` or `#[serde(default)]` are optional. Unknown parameters are
+/// rejected, at every depth.
 pub struct Tool {
     pub(crate) id: Cow<'static, str>,
     pub(crate) name: Option<String>,
@@ -73,10 +73,10 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool whose schemas come from its function's types.
+    /// Creates a tool whose schemas are derived from its function's types.
     ///
-    /// `id` is `Toolkit.Tool@x.y.z`; mistakes in it, and in the types, are reported by
-    /// [`Toolkit::new`](crate::Toolkit::new), all at once.
+    /// `id` is `Toolkit.Tool@x.y.z`. [`Toolkit::new`](crate::Toolkit::new) reports mistakes in the
+    /// id and in the types, all at once.
     #[track_caller]
     pub fn new<H, A: 'static>(id: impl Into<Cow<'static, str>>, handler: H) -> Self
     where
@@ -89,11 +89,11 @@ impl Tool {
         Self::with_schemas(id.into(), input, output, handler)
     }
 
-    /// A tool whose schemas are known only at run time: JSON in, JSON out.
+    /// Creates a tool whose schemas are known only at run time: JSON in, JSON out.
     ///
     /// `input` is the JSON Schema of an object, `output` that of the result (`null` for none).
-    /// Without a `$schema` they are read as draft 7, or as draft 2020-12 where they use its
-    /// keywords. Objects in them are as open as they say.
+    /// Without `$schema`, they are read as draft 7, or as draft 2020-12 if they use its keywords.
+    /// Their objects are not closed: unknown properties are allowed unless the schema forbids them.
     #[track_caller]
     pub fn dynamic<H, A: 'static>(
         id: impl Into<Cow<'static, str>>,
@@ -105,7 +105,7 @@ impl Tool {
     where
         H: Handler<A, In = Value, Out = Value>,
     {
-        let (input, output) = (Schema::given(input), Schema::given(output));
+        let (input, output) = (Schema::from_value(input), Schema::from_value(output));
         Self::with_schemas(id.into(), input, output, handler).description(description)
     }
 
@@ -135,14 +135,14 @@ impl Tool {
         }
     }
 
-    /// Sets the description, instead of the input type's doc comment.
+    /// Sets the description, in place of the input type's doc comment.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
     }
 
-    /// Sets the name that models see, instead of `Toolkit_Tool`. At most 64 letters, digits,
+    /// Sets the name that models see, in place of `Toolkit_Tool`: at most 64 letters, digits,
     /// underscores and dashes.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -157,8 +157,8 @@ impl Tool {
         self
     }
 
-    /// Declares a provider whose token, granted these OAuth 2.0 scopes by the user, the tool
-    /// reads with [`Context::token`].
+    /// Declares a provider and the OAuth 2.0 scopes that the user must grant. The tool reads the
+    /// provider's token with [`Context::token`].
     #[must_use]
     pub fn authorization<S: Into<String>>(
         mut self,
@@ -177,26 +177,26 @@ impl Tool {
         self
     }
 
-    /// Sets how long a call may take before it is answered with a failure that may be retried.
-    /// Without it the limit is [`DEFAULT_TIMEOUT`](crate::DEFAULT_TIMEOUT). On Lambda the
-    /// function's own deadline applies as well.
+    /// Sets the time limit for a call; one that exceeds it ends with a failure that may be retried.
+    /// The default is [`DEFAULT_TIMEOUT`](crate::DEFAULT_TIMEOUT). On Lambda the function's own
+    /// deadline applies as well.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// Says that running the tool again changes nothing: reading, computing. Its calls are not
-    /// [remembered](crate::idempotency), which costs less.
+    /// Declares that running the tool again changes nothing, as with reading or computing. Its
+    /// calls are not [recorded](crate::idempotency), which costs less.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.policy = RepeatPolicy::Idempotent;
         self
     }
 
-    /// Says that the tool must rather not run at all than twice: a payment, a message. A call with
-    /// a `call_id` that was cut off is not run again until it is
-    /// [forgotten](crate::idempotency::Idempotency::expire_after).
+    /// Declares that running the tool twice is worse than not running it: a payment, a message. An
+    /// interrupted call with a `call_id` is not run again until its record
+    /// [expires](crate::idempotency::Idempotency::expire_after).
     #[must_use]
     pub fn run_at_most_once(mut self) -> Self {
         self.policy = RepeatPolicy::AtMostOnce;
@@ -215,7 +215,7 @@ where
     H::In: DeserializeOwned + Send + 'static,
     H::Out: Serialize + 'static,
 {
-    let input: H::In = serde_path_to_error::deserialize(input).map_err(undecodable)?;
+    let input: H::In = serde_path_to_error::deserialize(input).map_err(decoding_errors)?;
     Ok(Box::new(move |context| {
         Box::pin(run(handler, input, context))
     }))
@@ -230,17 +230,17 @@ where
     output::to_value(&output).map_err(|error| {
         Failure::internal(
             Reason::InvalidOutput,
-            "The tool gave a result that cannot be sent",
+            "The tool returned a result that cannot be sent",
         )
         .developer_message(format!("The output is not JSON: {error}"))
     })
 }
 
-/// The input satisfies its schema, yet its type refuses it: the type knows a rule that the schema
-/// does not state. The error's own text may quote the value and is not passed on; only the range of
-/// an integer type is taken from it, which is all that published schemas leave out.
-#[expect(clippy::needless_pass_by_value, reason = "map_err hands it over")]
-fn undecodable(error: serde_path_to_error::Error<serde_json::Error>) -> ParameterErrors {
+/// The input satisfies its schema, but its type rejects it by a rule that the schema does not
+/// state. The error's own text may quote the value and is not passed on. Only the range of an
+/// integer type is taken from it: published schemas omit nothing else.
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
+fn decoding_errors(error: serde_path_to_error::Error<serde_json::Error>) -> ParameterErrors {
     let path = error.path().to_string();
     let path = if path == "." { "input".into() } else { path };
     let text = error.inner().to_string();

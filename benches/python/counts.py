@@ -1,4 +1,4 @@
-"""Counts instructions with callgrind and compares them with the committed figures."""
+"""Counts instructions with callgrind and compares them with the committed counts."""
 
 import json
 import os
@@ -13,11 +13,11 @@ TOLERANCE = 0.05
 
 def instructions(stage, rounds):
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.argv[1], stage, str(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "RUST_BACKTRACE": "0"})
-    found = re.search(r"Collected : (\d+)", done.stderr)
-    if done.returncode or not found:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
-    return int(found.group(1))
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "RUST_BACKTRACE": "0"})
+    collected = re.search(r"Collected : (\d+)", run.stderr)
+    if run.returncode or not collected:
+        sys.exit(f"{' '.join(command)} failed:\n{run.stderr}")
+    return int(collected.group(1))
 
 
 def per_round(stage, rounds):
@@ -33,12 +33,12 @@ if os.environ.get("UPDATE_COUNTS") == "1":
 with open(FILE, encoding="utf-8") as file:
     committed = json.load(file)
 if committed["toolchain"] != toolchain:
-    sys.exit(f"{FILE} is of {committed['toolchain']}, this is {toolchain}; write it anew with UPDATE_COUNTS=1")
+    sys.exit(f"{FILE} is from {committed['toolchain']}, but this is {toolchain}; rewrite it with UPDATE_COUNTS=1")
 worse = []
 for stage, limit in committed["instructions"].items():
     change = counted[stage] / limit - 1
-    print(f"{stage:10} {counted[stage]:12,} instructions, {change:+.1%} of the committed {limit:,}")
+    print(f"{stage:10} {counted[stage]:12,} instructions, {change:+.1%} against the committed {limit:,}")
     if change > TOLERANCE:
         worse.append(stage)
 if worse:
-    sys.exit(f"more than {TOLERANCE:.0%} more instructions: {', '.join(worse)}")
+    sys.exit(f"instructions exceed the committed counts by more than {TOLERANCE:.0%}: {', '.join(worse)}")

@@ -1,4 +1,4 @@
-"""AWS's own way to a tool on Lambda: awslabs.mcp-lambda-handler."""
+"""AWS's own library for tools on Lambda: awslabs.mcp-lambda-handler."""
 
 from awslabs.mcp_lambda_handler import MCPLambdaHandler
 

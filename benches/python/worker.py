@@ -1,4 +1,4 @@
-"""What a tool worker in the style of Arcade's does: FastAPI and pydantic, on Lambda through Mangum."""
+"""A tool worker in the style of Arcade's: FastAPI and pydantic, on Lambda through Mangum."""
 
 import time
 from typing import Any

@@ -1,10 +1,10 @@
-//! The events: API Gateway HTTP API, payload format 2.0, as it sends them.
+//! Events as an API Gateway HTTP API sends them, in payload format 2.0.
 
 use serde_json::{Value, json};
 
 use crate::runtime_api::Event;
 
-/// A request in an event.
+/// An event with this request.
 pub(crate) fn event(method: &str, path: &str, body: Option<&str>) -> Event {
     let mut event = json!({
         "version": "2.0",
@@ -55,7 +55,7 @@ pub(crate) fn call(tool: &str, input: &Value) -> Event {
     event("POST", "/tools/call", Some(&body.to_string()))
 }
 
-/// The specification's first example.
+/// The first example of the specification.
 pub(crate) fn add() -> Event {
     call("Calculator.Add@1.0.0", &json!({"a": 10, "b": 5}))
 }
@@ -67,12 +67,12 @@ pub(crate) fn mcp_add() -> Event {
     event("POST", "/mcp", Some(&body.to_string()))
 }
 
-/// The list of tools, in OXP's header form.
+/// A request for the list of tools, in OXP's header form.
 pub(crate) fn list() -> Event {
     event("GET", "/tools", None)
 }
 
-/// A call whose body has about this many bytes.
+/// A call with a body of about this many bytes.
 pub(crate) fn records(bytes: usize) -> Event {
     let text = "The quick brown fox jumps over the lazy dog, \"quotes\" included.";
     let record = |id: usize| json!({"id": id, "text": text});

@@ -1,4 +1,4 @@
-//! A function's process, and what the kernel says it used.
+//! A function's process, and the resources the kernel reports for it.
 
 use std::{
     fs, io,
@@ -7,9 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::runtime_api::{Answer, Event, RuntimeApi};
+use crate::runtime_api::{Event, Reply, RuntimeApi};
 
-/// How a function is started.
+/// The command that starts a function.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) program: PathBuf,
@@ -21,7 +21,7 @@ pub(crate) struct Start {
 pub(crate) struct Function {
     child: Child,
     api: RuntimeApi,
-    /// From the start of the process to its first request for an event.
+    /// The time from the start of the process to its first request for an event.
     pub(crate) cold_start: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Function {
             .stderr(Stdio::null());
         let begun = Instant::now();
         let child = command.spawn()?;
-        let cold_start = api.first_ask() - begun;
+        let cold_start = api.first_request() - begun;
         Ok(Self {
             child,
             api,
@@ -54,12 +54,12 @@ impl Function {
         })
     }
 
-    /// Hands over events; see [`RuntimeApi::run`].
-    pub(crate) fn run(&self, events: &[Event]) -> (Vec<Answer>, Duration) {
+    /// Sends events to the function; see [`RuntimeApi::run`].
+    pub(crate) fn run(&self, events: &[Event]) -> (Vec<Reply>, Duration) {
         self.api.run(events)
     }
 
-    /// Time on a processor so far, all threads.
+    /// The processor time used so far, by all threads.
     pub(crate) fn cpu(&self) -> io::Result<Duration> {
         let mut nanoseconds = 0;
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
@@ -70,7 +70,7 @@ impl Function {
         Ok(Duration::from_nanos(nanoseconds))
     }
 
-    /// The most memory that was resident, in bytes.
+    /// The peak resident memory, in bytes.
     pub(crate) fn peak_memory(&self) -> io::Result<u64> {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -86,7 +86,7 @@ impl Drop for Function {
     }
 }
 
-/// The size of a file, and of a zip with it as the one file in it, in bytes.
+/// The sizes in bytes of a file and of a zip that contains only that file.
 pub(crate) fn sizes(file: &Path) -> io::Result<(u64, u64)> {
     let zip = std::env::temp_dir().join(format!("bench-{}.zip", std::process::id()));
     let script = "import sys, zipfile\n\

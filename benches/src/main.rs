@@ -1,7 +1,7 @@
-//! The benchmark: the toolbox beside the floor and its peers, under one runtime API.
+//! The benchmark: the toolbox against bare `lambda_http` and its peers, under one runtime API.
 //!
-//! Everything is measured in turns (A B C A B C …), so that a machine whose speed drifts treats
-//! all alike; what counts are medians and ratios of one run. Usage: `benches/run`.
+//! Contestants are measured in turns (A B C A B C …), so that a machine whose speed drifts affects
+//! them all alike. Only the medians and ratios of one run are meaningful. Usage: `benches/run`.
 
 mod events;
 mod function;
@@ -53,11 +53,11 @@ fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dy
             ("AWS_DEFAULT_REGION".into(), "us-east-1".into()),
         ],
     };
-    let contestant = |name, start, event, says| Contestant {
+    let contestant = |name, start, event, expected| Contestant {
         name,
         start,
         event,
-        says,
+        expected,
     };
     Ok(vec![
         contestant(

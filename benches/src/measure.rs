@@ -1,26 +1,26 @@
-//! The contest: cold starts, first calls, warm calls, processor time, memory.
+//! The comparison: cold starts, first calls, warm calls, processor time, memory.
 
 use std::{error::Error, time::Duration};
 
 use crate::{
     function::{Function, Start},
-    runtime_api::{Answer, Event},
+    runtime_api::{Event, Reply},
 };
 
 const COLD_ROUNDS: usize = 50;
 const WARM_ROUNDS: usize = 10;
 const CALLS_PER_ROUND: usize = 500;
 
-/// Somebody who takes part.
+/// A program that the benchmark compares.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) start: Start,
     pub(crate) event: Event,
-    /// What a right answer contains.
-    pub(crate) says: &'static str,
+    /// Text that a correct response contains.
+    pub(crate) expected: &'static str,
 }
 
-/// One contestant's figures.
+/// The results of one contestant.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) cold: Spread,
@@ -31,7 +31,7 @@ pub(crate) struct Row {
     pub(crate) peak_memory: u64,
 }
 
-/// Times of many runs.
+/// The distribution of many measured times.
 #[derive(Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) p10: Duration,
@@ -53,13 +53,13 @@ impl Spread {
     }
 }
 
-/// Fails where an answer is not right: a contestant that does not work is not fast.
-pub(crate) fn right(answers: &[Answer], says: &str) -> Result<(), Box<dyn Error>> {
-    for answer in answers {
-        let text = String::from_utf8_lossy(&answer.body);
-        if answer.is_error || !text.contains(says) {
+/// Fails if a response is wrong: the time of a contestant that does not work means nothing.
+pub(crate) fn check(replies: &[Reply], expected: &str) -> Result<(), Box<dyn Error>> {
+    for reply in replies {
+        let text = String::from_utf8_lossy(&reply.body);
+        if reply.is_error || !text.contains(expected) {
             let beginning: String = text.chars().take(600).collect();
-            return Err(format!("not the right answer: {beginning}").into());
+            return Err(format!("wrong response: {beginning}").into());
         }
     }
     Ok(())
@@ -73,10 +73,10 @@ pub(crate) fn measure(contestants: &[Contestant]) -> Result<Vec<Row>, Box<dyn Er
     for round in 0..COLD_ROUNDS {
         for (contestant, (colds, firsts)) in contestants.iter().zip(&mut cold) {
             let function = Function::start(&contestant.start)?;
-            let (answers, _) = function.run(std::slice::from_ref(&contestant.event));
-            right(&answers, contestant.says)?;
+            let (replies, _) = function.run(std::slice::from_ref(&contestant.event));
+            check(&replies, contestant.expected)?;
             colds.push(function.cold_start);
-            firsts.push(answers[0].latency);
+            firsts.push(replies[0].latency);
         }
         eprint!("\rcold starts: {} of {COLD_ROUNDS}", round + 1);
     }
@@ -114,14 +114,14 @@ fn warm(contestants: &[Contestant]) -> Result<Vec<Warm>, Box<dyn Error>> {
         {
             let events = vec![contestant.event.clone(); CALLS_PER_ROUND];
             let before = function.cpu()?;
-            let (answers, elapsed) = function.run(&events);
+            let (replies, elapsed) = function.run(&events);
             let used = function.cpu()?.saturating_sub(before);
-            right(&answers, contestant.says)?;
-            // The first round is for warming up.
+            check(&replies, contestant.expected)?;
+            // The first round only warms up.
             if round > 0 {
                 figures
                     .latencies
-                    .extend(answers.iter().map(|answer| answer.latency));
+                    .extend(replies.iter().map(|reply| reply.latency));
                 let calls = u32::try_from(CALLS_PER_ROUND)?;
                 figures.cpu.push(used / calls);
                 figures.rates.push(f64::from(calls) / elapsed.as_secs_f64());

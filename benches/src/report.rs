@@ -1,4 +1,4 @@
-//! The tables, as Markdown and JSON, and the limits.
+//! The report, as Markdown and JSON, and the check of the limits.
 
 use std::{
     error::Error,
@@ -17,14 +17,14 @@ use crate::{
 
 type File = (&'static str, u64, u64);
 
-/// A target: what was measured, and what it should be at most (or at least).
+/// A target: a measured value and the most (or least) it should be.
 struct Target {
     what: &'static str,
     measured: String,
     target: String,
     met: bool,
-    /// Whether a miss fails the run: so where the floor decides nothing, and where no known miss
-    /// is explained in `benches/README.md`.
+    /// True if a miss fails the run. False where the result depends mainly on the machine, and
+    /// where `benches/README.md` explains a known miss.
     is_limit: bool,
 }
 
@@ -37,18 +37,17 @@ impl Target {
     }
 }
 
-/// Writes `benches/RESULTS.md` and `benches/RESULTS.json`; an error names the limits that are
-/// exceeded.
+/// Writes `benches/RESULTS.md` and `benches/RESULTS.json`; the error names the exceeded limits.
 pub(crate) fn write(rows: &[Row], scaling: &Scaling, files: &[File]) -> Result<(), Box<dyn Error>> {
     let targets = targets(rows, scaling, files);
-    let mut text = format!("# What it costs\n\n{}\n\n", about());
-    text +=
-        "Written by `benches/run`. Times of one run on one machine; only ratios carry over.\n\n";
+    let mut text = format!("# Benchmark results\n\n{}\n\n", about());
+    text += "Written by `benches/run`. The times are from one run on one machine; only ratios \
+             apply elsewhere.\n\n";
     contest(&mut text, rows)?;
     sizes(&mut text, files)?;
     scale(&mut text, scaling)?;
-    text += "## Targets\n\nA miss of a limit fails the run; misses of other targets are explained in \
-             [README.md](README.md).\n\n\
+    text += "## Targets\n\nA missed limit fails the run; [README.md](README.md) explains other \
+             missed targets.\n\n\
              | | measured | target | | limit |\n| --- | --- | --- | --- | --- |\n";
     for it in &targets {
         let met = if it.met { "met" } else { "**missed**" };
@@ -73,9 +72,9 @@ pub(crate) fn write(rows: &[Row], scaling: &Scaling, files: &[File]) -> Result<(
     Err(format!("limits exceeded: {}", exceeded.join("; ")).into())
 }
 
-/// Date, machine and versions.
+/// The date, machine and versions.
 fn about() -> String {
-    let said = |program: &str, argument: &str| {
+    let output_of = |program: &str, argument: &str| {
         let output = Command::new(program).arg(argument).output();
         let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
         text.unwrap_or_else(|error| error.to_string())
@@ -83,7 +82,7 @@ fn about() -> String {
     let seconds = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
-    let date = said("date", &format!("--date=@{}", seconds.as_secs()));
+    let date = output_of("date", &format!("--date=@{}", seconds.as_secs()));
     let model = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = model
         .lines()
@@ -93,28 +92,28 @@ fn about() -> String {
         .trim_start_matches(['\t', ' ', ':'])
         .to_owned();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let kernel = said("uname", "-sr");
-    let python = said(
+    let kernel = output_of("uname", "-sr");
+    let python = output_of(
         &std::env::var("BENCH_PYTHON").unwrap_or_default(),
         "--version",
     );
     format!(
         "{date}; {model}, {cores} cores; {kernel}; {}; {}; {python}; {}. Release profile, fat LTO, \
          one codegen unit, optimized for size, stripped; `RUST_BACKTRACE=0`.",
-        said("rustc", "--version"),
-        locked(&[
+        output_of("rustc", "--version"),
+        locked_versions(&[
             "jsonschema",
             "lambda_http",
             "lambda_runtime",
             "lambda_tools",
             "tokio"
         ]),
-        pinned(),
+        pinned_versions(),
     )
 }
 
 /// The versions of crates, from the lock file.
-fn locked(names: &[&str]) -> String {
+fn locked_versions(names: &[&str]) -> String {
     let lock = fs::read_to_string("Cargo.lock").unwrap_or_default();
     let version = |name: &&str| {
         let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
@@ -128,7 +127,7 @@ fn locked(names: &[&str]) -> String {
 }
 
 /// The versions of the Python contestants.
-fn pinned() -> String {
+fn pinned_versions() -> String {
     let file = fs::read_to_string("benches/python/requirements.txt").unwrap_or_default();
     let pins = file.lines().filter(|line| !line.starts_with('#'));
     pins.map(|pin| pin.replace("==", " "))
@@ -137,8 +136,9 @@ fn pinned() -> String {
 }
 
 fn contest(text: &mut String, rows: &[Row]) -> Result<(), Box<dyn Error>> {
-    *text += "## Beside the floor and its peers\n\nMedian (10th to 90th percentile) of 50 cold \
-              starts each, and of 5,000 warm calls each, in turns.\n\n\
+    *text += "## Comparison with bare `lambda_http` and peers\n\n\
+              Median (10th to 90th percentile) of 50 cold starts and of 5,000 warm calls per \
+              contestant, in turns.\n\n\
               | | cold start | first call | warm call p50 | p99 | calls/s | CPU per call | peak RSS |\n\
               | --- | --- | --- | --- | --- | --- | --- | --- |\n";
     for row in rows {
@@ -172,8 +172,8 @@ fn sizes(text: &mut String, files: &[File]) -> Result<(), Box<dyn Error>> {
 }
 
 fn scale(text: &mut String, scaling: &Scaling) -> Result<(), Box<dyn Error>> {
-    *text += "\n## Growing\n\n\
-              | tools | cold start | first `/tools` | warm `/tools` | its size | warm call |\n\
+    *text += "\n## Scaling\n\n\
+              | tools | cold start | first `/tools` | warm `/tools` | list size | warm call |\n\
               | --- | --- | --- | --- | --- | --- |\n";
     for tools in &scaling.tools {
         writeln!(
@@ -226,8 +226,8 @@ fn targets(rows: &[Row], scaling: &Scaling, files: &[File]) -> Vec<Target> {
         is_limit: true,
     };
     let ratio = |a: Duration, b: Duration| a.as_secs_f64() / b.as_secs_f64();
-    // Beside Python everything depends on how much of a call is the machine's network, which is
-    // the same for all; the floor's own figure tells.
+    // The ratios to Python depend mainly on the share of the machine's network in a call, which is
+    // the same for all contestants; bare's figure shows that share.
     let beside_python = |what, of: &dyn Fn(&Row) -> f64, limit: f64, is_least: bool| {
         let (sign, met) = if is_least {
             ("≥", of(ours) >= limit)
@@ -259,46 +259,52 @@ fn targets(rows: &[Row], scaling: &Scaling, files: &[File]) -> Vec<Target> {
         at_most("cold start over bare", start, 1.0, " ms"),
         at_most("cold start, 10,000 tools over 1", many, 3.0, " ms").only_shown(),
         beside_python(
-            "cold start, of the faster Python contestant's",
+            "cold start, relative to the faster Python contestant",
             &|row| ratio(row.cold.median, faster_start),
             0.01,
             false,
         ),
         at_most("first call", ms(ours.first.median), 1.0, " ms").only_shown(),
         at_most(
-            "first call, of the hand-written one's",
+            "first call, relative to handwritten",
             ratio(ours.first.median, handwritten.first.median),
             1.2,
             " ×",
         ),
-        at_most("warm call p50, of bare's", warm, 1.15, " ×"),
+        at_most("warm call p50, relative to bare", warm, 1.15, " ×"),
         at_most(
-            "CPU per call, of bare's",
+            "CPU per call, relative to bare",
             ratio(cpu(ours), cpu(bare)),
             1.25,
             " ×",
         ),
         beside_python(
-            "CPU per call, of the cheaper Python contestant's",
+            "CPU per call, relative to the cheaper Python contestant",
             &|row| ratio(cpu(row), cheaper),
             0.25,
             false,
         ),
         beside_python(
-            "calls/s, of the MCP handler's",
+            "calls/s, relative to the MCP handler",
             &|row| row.calls_per_second / mcp.calls_per_second,
             1.8,
             true,
         ),
         beside_python(
-            "calls/s, of FastAPI's",
+            "calls/s, relative to FastAPI",
             &|row| row.calls_per_second / fastapi.calls_per_second,
             2.3,
             true,
         ),
-        at_most("5 MB input, CPU over parsing once", parsing, 2.0, " ×").only_shown(),
+        at_most(
+            "5 MB input, CPU relative to parsing once",
+            parsing,
+            2.0,
+            " ×",
+        )
+        .only_shown(),
         at_most("peak RSS over bare", memory, 6.0, " MB").only_shown(),
-        // 4.5 with the AWS clients; OAuth came on top.
+        // 4.5 MB for the AWS clients, plus OAuth.
         at_most("zip of the toolbox", zip("toolbox"), 4.7, " MB"),
         at_most("zip without AWS clients (hello)", zip("hello"), 2.5, " MB"),
     ]

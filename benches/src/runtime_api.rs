@@ -1,7 +1,7 @@
-//! A Lambda Runtime API on a loopback address, which measures.
+//! A Lambda Runtime API on a loopback address that measures its function.
 //!
-//! Neutral: the same few lines of HTTP for every contestant. Time counts from the moment in which
-//! an event is handed over to the moment in which its answer has arrived whole.
+//! It is neutral: the same few lines of HTTP for every contestant. The time of an event runs from
+//! the moment it is sent to the moment its complete response has arrived.
 
 use std::{
     collections::VecDeque,
@@ -13,12 +13,12 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// An event to hand over.
+/// An event for the function.
 pub(crate) type Event = Arc<[u8]>;
 
-/// What came back for one event.
+/// The function's response to one event.
 #[derive(Clone)]
-pub(crate) struct Answer {
+pub(crate) struct Reply {
     pub(crate) latency: Duration,
     pub(crate) body: Vec<u8>,
     pub(crate) is_error: bool,
@@ -26,14 +26,15 @@ pub(crate) struct Answer {
 
 #[derive(Default)]
 struct State {
-    /// When the function first asked for an event.
-    asked_first: Option<Instant>,
+    /// The time of the function's first request for an event.
+    first_request: Option<Instant>,
     events: VecDeque<Event>,
-    handed_over: Option<Instant>,
-    answers: Vec<Answer>,
-    /// When the last answer arrived.
-    answered_last: Option<Instant>,
-    closed: bool,
+    /// The time the current event was sent.
+    sent: Option<Instant>,
+    replies: Vec<Reply>,
+    /// The time of the last response.
+    last_reply: Option<Instant>,
+    is_closed: bool,
 }
 
 /// The runtime API of one function.
@@ -42,8 +43,8 @@ pub(crate) struct RuntimeApi {
     shared: Arc<(Mutex<State>, Condvar)>,
 }
 
-/// How long anything may take before the function counts as hung.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest wait for anything before the function counts as hung.
+const HANG_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl RuntimeApi {
     pub(crate) fn start() -> io::Result<Self> {
@@ -53,7 +54,7 @@ impl RuntimeApi {
         let served = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                if served.0.lock().is_ok_and(|state| state.closed) {
+                if served.0.lock().is_ok_and(|state| state.is_closed) {
                     return;
                 }
                 let served = Arc::clone(&served);
@@ -65,43 +66,43 @@ impl RuntimeApi {
         Ok(Self { address, shared })
     }
 
-    /// Waits until the function has asked for its first event; returns when it did.
-    pub(crate) fn first_ask(&self) -> Instant {
-        self.wait(|state| state.asked_first)
+    /// Waits for the function's first request for an event; returns its time.
+    pub(crate) fn first_request(&self) -> Instant {
+        self.wait(|state| state.first_request)
     }
 
-    /// Hands over events one after the other; returns the answers, and the time from the first
-    /// event to the last answer.
-    pub(crate) fn run(&self, events: &[Event]) -> (Vec<Answer>, Duration) {
+    /// Sends events one at a time; returns the responses, and the time from the first event to the
+    /// last response.
+    pub(crate) fn run(&self, events: &[Event]) -> (Vec<Reply>, Duration) {
         let begun = Instant::now();
         {
             let (state, changed) = &*self.shared;
             let mut state = state.lock().expect("no thread panicked");
-            state.answers.clear();
+            state.replies.clear();
             state.events.extend(events.iter().cloned());
             changed.notify_all();
         }
         let count = events.len();
         let ended = self.wait(|state| {
-            (state.answers.len() == count).then_some(())?;
-            state.answered_last
+            (state.replies.len() == count).then_some(())?;
+            state.last_reply
         });
         let (state, _) = &*self.shared;
-        let answers = state.lock().expect("no thread panicked").answers.clone();
-        (answers, ended.saturating_duration_since(begun))
+        let replies = state.lock().expect("no thread panicked").replies.clone();
+        (replies, ended.saturating_duration_since(begun))
     }
 
-    fn wait<T>(&self, ready: impl Fn(&State) -> Option<T>) -> T {
+    fn wait<T>(&self, value_in: impl Fn(&State) -> Option<T>) -> T {
         let (state, changed) = &*self.shared;
         let mut state = state.lock().expect("no thread panicked");
         loop {
-            if let Some(value) = ready(&state) {
+            if let Some(value) = value_in(&state) {
                 return value;
             }
             let (next, timeout) = changed
-                .wait_timeout(state, PATIENCE)
+                .wait_timeout(state, HANG_TIMEOUT)
                 .expect("no thread panicked");
-            assert!(!timeout.timed_out(), "the function does not answer");
+            assert!(!timeout.timed_out(), "the function does not respond");
             state = next;
         }
     }
@@ -111,45 +112,45 @@ impl Drop for RuntimeApi {
     fn drop(&mut self) {
         let (state, changed) = &*self.shared;
         if let Ok(mut state) = state.lock() {
-            state.closed = true;
+            state.is_closed = true;
         }
         changed.notify_all();
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect(self.address);
     }
 }
 
 fn connection(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
     let _ = stream.set_nodelay(true);
-    let Ok(reading) = stream.try_clone() else {
+    let Ok(reader) = stream.try_clone() else {
         return;
     };
-    let mut reading = BufReader::with_capacity(1 << 16, reading);
-    let mut writing = stream;
-    // The function closes the connection, or is killed: either ends the loop.
-    while let Ok(Some((line, body))) = request(&mut reading) {
-        let written = if line.contains("/invocation/next") {
-            hand_over(&mut writing, shared)
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    let mut writer = stream;
+    // The function closes the connection or is killed: either ends the loop.
+    while let Ok(Some((line, body))) = read_request(&mut reader) {
+        let result = if line.contains("/invocation/next") {
+            send_event(&mut writer, shared)
         } else {
-            take_answer(&line, body, shared);
-            writing.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+            record_reply(&line, body, shared);
+            writer.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
         };
-        if written.is_err() {
+        if result.is_err() {
             return;
         }
     }
 }
 
 /// The first line and the body of the next request.
-fn request(reading: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
+fn read_request(reader: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
     let mut first = String::new();
-    if reading.read_line(&mut first)? == 0 {
+    if reader.read_line(&mut first)? == 0 {
         return Ok(None);
     }
-    let (mut length, mut chunked) = (0, false);
+    let (mut length, mut is_chunked) = (0, false);
     loop {
         let mut line = String::new();
-        reading.read_line(&mut line)?;
+        reader.read_line(&mut line)?;
         let line = line.trim_end().to_ascii_lowercase();
         if line.is_empty() {
             break;
@@ -157,42 +158,42 @@ fn request(reading: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> 
         if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().map_err(io::Error::other)?;
         }
-        chunked |= line.starts_with("transfer-encoding:") && line.contains("chunked");
+        is_chunked |= line.starts_with("transfer-encoding:") && line.contains("chunked");
     }
     let mut body = vec![0; length];
-    reading.read_exact(&mut body)?;
-    if chunked {
-        body = chunks(reading)?;
+    reader.read_exact(&mut body)?;
+    if is_chunked {
+        body = read_chunks(reader)?;
     }
     Ok(Some((first, body)))
 }
 
-fn chunks(reading: &mut impl BufRead) -> io::Result<Vec<u8>> {
+fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     loop {
         let mut line = String::new();
-        reading.read_line(&mut line)?;
+        reader.read_line(&mut line)?;
         let size = usize::from_str_radix(line.trim(), 16).map_err(io::Error::other)?;
         let begin = body.len();
         body.resize(begin + size, 0);
-        reading.read_exact(&mut body[begin..])?;
-        reading.read_line(&mut line)?;
+        reader.read_exact(&mut body[begin..])?;
+        reader.read_line(&mut line)?;
         if size == 0 {
             return Ok(body);
         }
     }
 }
 
-fn hand_over(writing: &mut impl Write, shared: &(Mutex<State>, Condvar)) -> io::Result<()> {
+fn send_event(writer: &mut impl Write, shared: &(Mutex<State>, Condvar)) -> io::Result<()> {
     let now = Instant::now();
     let (state, changed) = shared;
     let mut state = state
         .lock()
         .map_err(|_| io::Error::other("a thread panicked"))?;
-    state.asked_first.get_or_insert(now);
+    state.first_request.get_or_insert(now);
     changed.notify_all();
     let event = loop {
-        if state.closed {
+        if state.is_closed {
             return Err(io::Error::other("closed"));
         }
         if let Some(event) = state.events.pop_front() {
@@ -202,7 +203,7 @@ fn hand_over(writing: &mut impl Write, shared: &(Mutex<State>, Condvar)) -> io::
             .wait(state)
             .map_err(|_| io::Error::other("a thread panicked"))?;
     };
-    let deadline = SystemTime::now() + PATIENCE;
+    let deadline = SystemTime::now() + HANG_TIMEOUT;
     let deadline = deadline
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
@@ -218,24 +219,24 @@ fn hand_over(writing: &mut impl Write, shared: &(Mutex<State>, Condvar)) -> io::
     )
     .into_bytes();
     response.extend_from_slice(&event);
-    state.handed_over = Some(Instant::now());
+    state.sent = Some(Instant::now());
     drop(state);
-    writing.write_all(&response)
+    writer.write_all(&response)
 }
 
-fn take_answer(line: &str, body: Vec<u8>, shared: &(Mutex<State>, Condvar)) {
+fn record_reply(line: &str, body: Vec<u8>, shared: &(Mutex<State>, Condvar)) {
     let now = Instant::now();
     let (state, changed) = shared;
     let Ok(mut state) = state.lock() else {
         return;
     };
-    let begun = state.handed_over.take().unwrap_or(now);
-    state.answers.push(Answer {
+    let begun = state.sent.take().unwrap_or(now);
+    state.replies.push(Reply {
         latency: now - begun,
         body,
         is_error: line.contains("/error"),
     });
-    state.answered_last = Some(now);
+    state.last_reply = Some(now);
     if state.events.is_empty() {
         changed.notify_all();
     }

@@ -1,4 +1,4 @@
-//! How the cost grows with the number of tools, the size of inputs and the size of schemas.
+//! The growth of the cost with the number of tools, the size of inputs and the size of schemas.
 
 use std::{
     error::Error,
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::{
     events,
     function::{Function, Start},
-    measure::{Spread, right},
+    measure::{Spread, check},
     runtime_api::Event,
 };
 
 const ROUNDS: usize = 15;
 
-/// Figures for one number of tools.
+/// The results for one number of tools.
 pub(crate) struct Tools {
     pub(crate) count: usize,
     pub(crate) cold: Spread,
@@ -28,23 +28,23 @@ pub(crate) struct Tools {
     pub(crate) list_bytes: usize,
 }
 
-/// Figures for one size of input.
+/// The results for one size of input.
 pub(crate) struct Input {
     pub(crate) bytes: usize,
     pub(crate) latency: Spread,
     pub(crate) cpu_per_call: Spread,
-    /// Parsing the event once and its body once with `serde_json`, in this process.
+    /// The time to parse the event once and its body once with `serde_json`, in this process.
     pub(crate) parsing: Spread,
 }
 
-/// Figures for one schema.
+/// The results for one schema.
 pub(crate) struct Schema {
     pub(crate) name: &'static str,
     pub(crate) first: Spread,
     pub(crate) warm: Spread,
 }
 
-/// All of it.
+/// The results of all scaling measurements.
 pub(crate) struct Scaling {
     pub(crate) tools: Vec<Tools>,
     pub(crate) inputs: Vec<Input>,
@@ -70,14 +70,14 @@ fn tools(scale: &Start) -> Result<Vec<Tools>, Box<dyn Error>> {
         for (count, (cold, first, warm, call, bytes)) in counts.into_iter().zip(&mut times) {
             let function = Function::start(&start(count))?;
             cold.push(function.cold_start);
-            let (answers, _) = function.run(&vec![events::list(); 6]);
-            right(&answers, "Calculator.Add@1.0.0")?;
-            *bytes = answers[0].body.len();
-            first.push(answers[0].latency);
-            warm.extend(answers[1..].iter().map(|answer| answer.latency));
-            let (answers, _) = function.run(&vec![events::add(); 101]);
-            right(&answers, "\"value\\\":15")?;
-            call.extend(answers[1..].iter().map(|answer| answer.latency));
+            let (replies, _) = function.run(&vec![events::list(); 6]);
+            check(&replies, "Calculator.Add@1.0.0")?;
+            *bytes = replies[0].body.len();
+            first.push(replies[0].latency);
+            warm.extend(replies[1..].iter().map(|reply| reply.latency));
+            let (replies, _) = function.run(&vec![events::add(); 101]);
+            check(&replies, "\"value\\\":15")?;
+            call.extend(replies[1..].iter().map(|reply| reply.latency));
         }
     }
     eprintln!("numbers of tools: done");
@@ -101,13 +101,13 @@ fn inputs(scale: &Start) -> Result<Vec<Input>, Box<dyn Error>> {
         let (mut latency, mut cpu, mut parsing) = (vec![], vec![], vec![]);
         for round in 0..=5 {
             let before = function.cpu()?;
-            let (answers, _) = function.run(&vec![event.clone(); calls]);
+            let (replies, _) = function.run(&vec![event.clone(); calls]);
             let used = function.cpu()?.saturating_sub(before);
-            right(&answers, "\"success\\\":true")?;
+            check(&replies, "\"success\\\":true")?;
             if round > 0 {
-                latency.extend(answers.iter().map(|answer| answer.latency));
+                latency.extend(replies.iter().map(|reply| reply.latency));
                 cpu.push(used / u32::try_from(calls)?);
-                parsing.push(parsing_once(&event)?);
+                parsing.push(time_to_parse(&event)?);
             }
         }
         all.push(Input {
@@ -121,7 +121,7 @@ fn inputs(scale: &Start) -> Result<Vec<Input>, Box<dyn Error>> {
     Ok(all)
 }
 
-fn parsing_once(event: &Event) -> Result<Duration, Box<dyn Error>> {
+fn time_to_parse(event: &Event) -> Result<Duration, Box<dyn Error>> {
     let begun = Instant::now();
     let parsed: ApiGatewayV2httpRequest = serde_json::from_slice(event)?;
     let body: Value = serde_json::from_str(parsed.body.as_deref().unwrap_or_default())?;
@@ -148,10 +148,10 @@ fn schemas(scale: &Start) -> Result<Vec<Schema>, Box<dyn Error>> {
     for _ in 0..ROUNDS {
         for ((_, event), (first, warm)) in all.iter().zip(&mut times) {
             let function = Function::start(scale)?;
-            let (answers, _) = function.run(&vec![event.clone(); 51]);
-            right(&answers, "\"success\\\":true")?;
-            first.push(answers[0].latency);
-            warm.extend(answers[1..].iter().map(|answer| answer.latency));
+            let (replies, _) = function.run(&vec![event.clone(); 51]);
+            check(&replies, "\"success\\\":true")?;
+            first.push(replies[0].latency);
+            warm.extend(replies[1..].iter().map(|reply| reply.latency));
         }
     }
     eprintln!("sizes of schemas: done");

@@ -1,4 +1,4 @@
-//! Comparing the credentials of a request with what the store says.
+//! Checks a request's credentials against the secrets in the store.
 
 use std::sync::Arc;
 #[cfg(feature = "jwt")]
@@ -12,101 +12,103 @@ use super::jwt::JwtVerifier;
 use super::jwt::SigningKey;
 use super::{
     AuthError,
-    rotation::{SecretRotation, named},
+    rotation::{SecretRotation, ids_with_names},
 };
 #[cfg(feature = "jwt")]
 use crate::Caller;
 use crate::{Secret, secrets::ReadResult};
 
-/// What came of comparing credentials.
+/// The check of a request's credentials, with the reason for a rejection.
 #[derive(Default)]
 pub(super) struct CredentialCheck {
-    /// Whether something could not be read that might have fitted.
+    /// True if a secret that could have matched is temporarily unreadable.
     is_undecided: bool,
-    why: Option<&'static str>,
+    reason: Option<&'static str>,
 }
 
 impl CredentialCheck {
-    /// The name of the caller whose key fits.
+    /// The name of the caller whose key matches.
     ///
-    /// All keys are compared, whichever fits, and each in a time that does not depend on how much
-    /// of it fits.
-    pub(super) fn key(
+    /// All keys are compared, even after a match, and the time of a comparison does not depend on
+    /// how much of a key matches.
+    pub(super) fn api_key(
         &mut self,
-        given: &[u8],
+        presented: &[u8],
         keys: &[SecretRotation],
         reads: Vec<ReadResult>,
     ) -> Option<Arc<str>> {
-        let mut found = None;
-        let mut is_any = false;
-        for ((name, id), read) in named(keys).zip(reads) {
-            let Some(key) = self.readable(id, read) else {
+        let mut caller = None;
+        let mut has_key = false;
+        for ((name, id), read) in ids_with_names(keys).zip(reads) {
+            let Some(key) = self.secret(id, read) else {
                 continue;
             };
-            // What is pasted into a store often ends with a line feed, which no header can carry.
+            // Secrets pasted into a store often end with a line feed, which no header can carry.
             let key = key.expose().trim().as_bytes();
-            // Empty is what is left when a value was not set, and no key.
-            is_any |= !key.is_empty();
-            let fits = bool::from(key.ct_eq(given)) & !key.is_empty();
-            if fits & found.is_none() {
-                found = Some(Arc::clone(name));
+            // An empty value is an unset secret, not a key.
+            has_key |= !key.is_empty();
+            let is_match = bool::from(key.ct_eq(presented)) & !key.is_empty();
+            if is_match & caller.is_none() {
+                caller = Some(Arc::clone(name));
             }
         }
-        self.why = Some(if is_any {
+        self.reason = Some(if has_key {
             "the API key is not valid"
         } else {
-            // Nobody can call until somebody puts one there.
-            "no API key is there to compare with"
+            // Every call is rejected until the store has a key.
+            "the server has no API key to compare with"
         });
-        found
+        caller
     }
 
     #[cfg(feature = "jwt")]
     pub(super) fn token(
         &mut self,
-        given: &[u8],
+        presented: &[u8],
         jwt: &JwtVerifier,
         reads: Vec<ReadResult>,
         now: SystemTime,
     ) -> Option<Caller> {
         let mut secrets = Vec::new();
-        for ((name, id), read) in named(&jwt.secrets).zip(reads) {
-            let secret = self.readable(id, read);
+        for ((name, id), read) in ids_with_names(&jwt.secrets).zip(reads) {
+            let secret = self.secret(id, read);
             secrets.extend(secret.map(|value| SigningKey { name, id, value }));
         }
-        match jwt.signed_by(given, secrets, now) {
+        match jwt.verify(presented, secrets, now) {
             Ok((name, subject)) => Some(Caller::Jwt {
                 id: Arc::clone(name),
                 subject,
             }),
-            Err(refusal) => {
-                self.why = Some(refusal.why);
-                // Nobody else's secret signed it.
-                self.is_undecided &= !refusal.is_signed;
+            Err(error) => {
+                self.reason = Some(error.reason);
+                // If a secret has signed the token, an unreadable one has not.
+                self.is_undecided &= !error.has_valid_signature;
                 None
             }
         }
     }
 
-    fn readable(&mut self, id: &Arc<str>, read: ReadResult) -> Option<Secret> {
+    /// The value of a secret. Logs why there is none.
+    fn secret(&mut self, id: &Arc<str>, read: ReadResult) -> Option<Secret> {
         match read {
             Ok(Some(secret)) => return Some(secret),
             Ok(None) => tracing::error!(
                 secret = &**id,
-                "a secret that callers need is not in the store"
+                "a secret for authentication is not in the store"
             ),
             Err(error) => {
                 self.is_undecided |= error.is_temporary();
-                tracing::error!(secret = &**id, %error, "a secret that callers need cannot be read");
+                let text = "a secret for authentication cannot be read";
+                tracing::error!(secret = &**id, %error, "{text}");
             }
         }
         None
     }
 
-    pub(super) fn refused(self) -> AuthError {
+    pub(super) fn into_error(self) -> AuthError {
         if self.is_undecided {
             return AuthError::Undecided;
         }
-        AuthError::Unauthenticated(self.why.unwrap_or("there are no credentials"))
+        AuthError::Unauthenticated(self.reason.unwrap_or("the request has no credentials"))
     }
 }

@@ -1,7 +1,7 @@
 //! JWTs (RFC 7519), signed with HS256.
 //!
-//! `jsonwebtoken` takes the token apart and checks its signature. The claims are checked here,
-//! against the time of the call instead of the machine's, so that recorded events have one answer.
+//! `jsonwebtoken` parses the token and checks its signature. The claims are checked here, against
+//! the time of the call instead of the machine's, so that recorded events are reproducible.
 
 use std::{
     collections::HashMap,
@@ -19,21 +19,21 @@ use serde_json::value::RawValue;
 use super::rotation::SecretRotation;
 use crate::Secret;
 
-/// How far clocks may be apart, in seconds.
+/// The permitted clock difference, in seconds.
 const LEEWAY: f64 = 60.0;
 
-/// RFC 7518, 3.2: as long as the hash at least.
+/// In bytes. RFC 7518, 3.2: at least as long as the hash.
 const SHORTEST_SECRET: usize = 32;
 
 #[derive(Clone, Debug)]
 pub(super) struct JwtVerifier {
-    /// The ids of the secrets that sign, by signer.
+    /// The ids of the signing secrets, by signer.
     pub(super) secrets: Vec<SecretRotation>,
     pub(super) audiences: Vec<String>,
     pub(super) subject_is_user: bool,
 }
 
-/// A secret that signs.
+/// A signing secret.
 pub(super) struct SigningKey<'a> {
     /// The signer's name.
     pub(super) name: &'a Arc<str>,
@@ -41,11 +41,11 @@ pub(super) struct SigningKey<'a> {
     pub(super) value: Secret,
 }
 
-/// Why a token is not accepted.
+/// The rejection of a token.
 pub(super) struct JwtError {
-    pub(super) why: &'static str,
-    /// Whether one of the secrets signed it all the same.
-    pub(super) is_signed: bool,
+    pub(super) reason: &'static str,
+    /// True if one of the secrets has signed the token, although its claims are not accepted.
+    pub(super) has_valid_signature: bool,
 }
 
 #[derive(Deserialize)]
@@ -63,9 +63,9 @@ enum Audience {
     Several(Vec<String>),
 }
 
-/// Whether the header has a `crit`, of any value (the parser takes `null` for an absent one), or
-/// cannot be read, and so may have one.
-fn has_crit(token: &[u8]) -> bool {
+/// Returns true if the header has a `crit` of any value (`jsonwebtoken` treats `null` as absent),
+/// or if it cannot be parsed and may therefore have one.
+fn may_have_crit(token: &[u8]) -> bool {
     let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
     let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
     serde_json::from_slice::<HashMap<String, &RawValue>>(&header)
@@ -75,8 +75,8 @@ fn has_crit(token: &[u8]) -> bool {
 
 impl JwtVerifier {
     pub(super) fn new(secrets: Vec<SecretRotation>) -> Self {
-        // A program that uses the crate with another provider as well would have to choose, and
-        // panic if it does not. Where it has chosen, its choice stands.
+        // In a program that also enables another crypto provider, `jsonwebtoken` panics unless one
+        // is installed. A provider that the program has already installed is kept.
         let _ = aws_lc::DEFAULT_PROVIDER.install_default();
         Self {
             secrets,
@@ -91,58 +91,66 @@ impl JwtVerifier {
         self.subject_is_user |= other.subject_is_user;
     }
 
-    /// Who signed a token that is valid, and its subject; or why it is not valid.
-    pub(super) fn signed_by<'a>(
+    /// The signer's name and the subject of a valid token.
+    pub(super) fn verify<'a>(
         &self,
         token: &[u8],
         secrets: Vec<SigningKey<'a>>,
         now: SystemTime,
     ) -> Result<(&'a Arc<str>, Option<String>), JwtError> {
-        let mut why = "no secret is there that signs JWTs";
+        let mut reason = "the server has no secret that signs JWTs";
         for SigningKey { name, id, value } in secrets {
-            // What is pasted into a store often ends with a line feed.
+            // Secrets pasted into a store often end with a line feed.
             let secret = value.expose().trim_end_matches(['\r', '\n']);
             if secret.len() < SHORTEST_SECRET {
                 tracing::error!(
                     secret = &**id,
-                    "a secret that signs JWTs has less than 32 bytes"
+                    "a secret that signs JWTs has fewer than 32 bytes"
                 );
                 continue;
             }
             match Self::claims_of(token, secret) {
                 Ok(claims) => {
-                    let is_signed = true;
-                    let accepted = self.accepted(claims, now);
-                    let accepted = accepted.map(|subject| (name, subject));
-                    return accepted.map_err(|why| JwtError { why, is_signed });
+                    let has_valid_signature = true;
+                    let subject = self.accepted_subject(claims, now);
+                    return subject
+                        .map(|subject| (name, subject))
+                        .map_err(|reason| JwtError {
+                            reason,
+                            has_valid_signature,
+                        });
                 }
-                Err(text) => why = text,
+                Err(text) => reason = text,
             }
         }
-        let is_signed = false;
-        Err(JwtError { why, is_signed })
+        Err(JwtError {
+            reason,
+            has_valid_signature: false,
+        })
     }
 
-    fn claims_of(given: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
+    /// The claims of a token that this secret has signed.
+    fn claims_of(token: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
         let mut only_signature = Validation::new(Algorithm::HS256);
         only_signature.required_spec_claims.clear();
         only_signature.validate_exp = false;
         only_signature.validate_aud = false;
         let key = DecodingKey::from_secret(secret.as_bytes());
-        let token: TokenData<VerifiedClaims> = jsonwebtoken::decode(given, &key, &only_signature)
+        let data: TokenData<VerifiedClaims> = jsonwebtoken::decode(token, &key, &only_signature)
             .map_err(|error| match error.kind() {
-            ErrorKind::InvalidSignature => "the JWT's signature does not fit",
-            ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
-            _ => "the token is not a JWT with claims of the right types",
-        })?;
-        // RFC 7515, 4.1.11: extensions that must be understood, and are not.
-        if has_crit(given) {
+                ErrorKind::InvalidSignature => "the JWT's signature is not valid",
+                ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
+                _ => "the token is not a JWT with claims of the right types",
+            })?;
+        // RFC 7515, 4.1.11: `crit` lists extensions that must be understood; none is supported.
+        if may_have_crit(token) {
             return Err("the JWT has a crit header");
         }
-        Ok(token.claims)
+        Ok(data.claims)
     }
 
-    fn accepted(
+    /// Checks the claims, and returns the subject.
+    fn accepted_subject(
         &self,
         claims: VerifiedClaims,
         now: SystemTime,
@@ -160,11 +168,11 @@ impl JwtVerifier {
             return Err("the JWT is not valid yet");
         }
         match claims.aud {
-            // RFC 8725, 3.9: a token that says for whom it is must not pass for another's.
+            // RFC 8725, 3.9: a token for another audience must not be accepted.
             None if !self.audiences.is_empty() => {
                 return Err("the JWT has no aud claim, and this server has audiences");
             }
-            Some(audience) if !self.is_meant(&audience) => {
+            Some(audience) if !self.accepts_audience(&audience) => {
                 return Err("the JWT's aud claim names none of the server's audiences");
             }
             _ => {}
@@ -172,7 +180,7 @@ impl JwtVerifier {
         Ok(claims.sub)
     }
 
-    fn is_meant(&self, audience: &Audience) -> bool {
+    fn accepts_audience(&self, audience: &Audience) -> bool {
         match audience {
             Audience::One(one) => self.audiences.contains(one),
             Audience::Several(all) => all.iter().any(|one| self.audiences.contains(one)),

@@ -2,13 +2,13 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-/// The ids of the secrets that are one caller's: the one in use, and those between which a
-/// rotation goes. Whichever of them fits, it is the same caller.
+/// The ids of one caller's secrets: the one in use, and those it is rotated to. Each of them
+/// identifies the same caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SecretRotation(Vec<Arc<str>>);
 
 impl SecretRotation {
-    /// Reads `ID` or `ID|ID|…`. None where there is no id.
+    /// Parses `ID` or `ID|ID|…`. None if the text has no id.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let ids = text.split('|').map(str::trim).filter(|id| !id.is_empty());
         let ids: Vec<_> = ids.map(Arc::from).collect();
@@ -25,15 +25,19 @@ impl SecretRotation {
     }
 }
 
-/// Each id with the name of its caller.
-pub(super) fn named(all: &[SecretRotation]) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
-    all.iter()
+/// Each id, preceded by the name of its caller.
+pub(super) fn ids_with_names(
+    rotations: &[SecretRotation],
+) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+    rotations
+        .iter()
         .flat_map(|one| one.ids().iter().map(move |id| (one.name(), id)))
 }
 
-/// The first id that is there more than once.
-pub(super) fn named_twice(all: &[SecretRotation]) -> Option<&str> {
+/// The first id that is listed more than once.
+pub(super) fn duplicate_id(rotations: &[SecretRotation]) -> Option<&str> {
     let mut seen = HashSet::new();
-    let mut ids = all.iter().flat_map(SecretRotation::ids).map(|id| &**id);
+    let all = rotations.iter();
+    let mut ids = all.flat_map(SecretRotation::ids).map(|id| &**id);
     ids.find(|id| !seen.insert(*id))
 }

@@ -1,4 +1,4 @@
-//! Claiming a call before it runs, so that it runs once.
+//! Claims a call before it runs, so that it runs only once.
 
 use std::sync::Arc;
 
@@ -9,37 +9,37 @@ use crate::idempotency::{
 };
 
 impl PreparedCall {
-    /// Runs the tool, unless the same call has run before or runs elsewhere. Where a token that the
-    /// user had granted was refused, the user is asked anew.
+    /// Runs the tool, unless the same call has run before or is running elsewhere. If a token that
+    /// the user had granted was rejected, the user is challenged again.
     pub(super) async fn run_once(self) -> Result<Outcome, Rejection> {
         #[cfg(feature = "oauth")]
-        let regrant = self.regrant();
+        let reauthorization = self.reauthorization();
         let outcome = match self.identity() {
             Some(identity) => self.run_claimed(identity).await?,
             None => self.run().await.0,
         };
         #[cfg(feature = "oauth")]
-        if let Some(regrant) = regrant {
-            return regrant.instead_of(outcome).await;
+        if let Some(reauthorization) = reauthorization {
+            return reauthorization.challenge_instead_of(outcome).await;
         }
         Ok(outcome)
     }
 
-    /// A task of its own, from the claim on: whoever asks again wants the outcome, even if the first
-    /// one has stopped waiting.
+    /// Claims and runs the call in a separate task: a repeated call needs the outcome even if the
+    /// first caller has stopped waiting.
     async fn run_claimed(self, identity: CallIdentity) -> Result<Outcome, Rejection> {
         let call_id = self.execution.id.as_str().to_owned();
-        let running = self.execution.engine.deduplication.running();
+        let running = self.execution.engine.deduplication.count_running();
         let spans = self.execution.spans.clone();
         let task = Box::pin(async move {
             let _running = running;
-            self.claimed(identity).await
+            self.claim_and_run(identity).await
         });
-        let done = tokio::spawn(spans.around(task)).await;
-        done.unwrap_or_else(|_| Ok(Outcome::lost(call_id)))
+        let result = tokio::spawn(spans.enclose(task)).await;
+        result.unwrap_or_else(|_| Ok(Outcome::lost(call_id)))
     }
 
-    async fn claimed(self, identity: CallIdentity) -> Result<Outcome, Rejection> {
+    async fn claim_and_run(self, identity: CallIdentity) -> Result<Outcome, Rejection> {
         let execution = &self.execution;
         let deduplication = Arc::clone(&execution.engine.deduplication);
         let limits = || ClaimLimits {
@@ -48,26 +48,26 @@ impl PreparedCall {
         };
         let policy = execution.entry.tool.policy;
         match deduplication.claim(identity, policy, limits).await? {
-            ClaimResult::Run => Ok(self.run().await.0),
-            ClaimResult::Recorded(claim) => {
-                let (outcome, ending) = self.run().await;
+            ClaimResult::Unclaimed => Ok(self.run().await.0),
+            ClaimResult::Claimed(claim) => {
+                let (outcome, end) = self.run().await;
                 let (duration, result) = (outcome.duration, &outcome.result);
-                deduplication.settle(claim, duration, result, ending).await;
+                deduplication.settle(claim, duration, result, end).await;
                 Ok(outcome)
             }
-            ClaimResult::Known(known) => Ok(Outcome {
+            ClaimResult::Duplicate(recorded) => Ok(Outcome {
                 call_id: self.execution.id.into_string(),
-                duration: known.duration,
-                result: known.result,
+                duration: recorded.duration,
+                result: recorded.result,
                 has_run: false,
-                is_replay: known.is_replay,
+                is_replay: recorded.is_replay,
             }),
         }
     }
 
     fn identity(&self) -> Option<CallIdentity> {
         let execution = &self.execution;
-        let call_id = execution.id.given()?;
+        let call_id = execution.id.client_call_id()?;
         let fingerprint = self.fingerprint.clone()?;
         let tool = &execution.entry.id;
         Some(CallIdentity::new(

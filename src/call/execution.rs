@@ -1,4 +1,4 @@
-//! One call while it is carried out: who calls which tool, under which id, and how much time is left.
+//! The execution of one call: its caller, tool, id and time limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,45 +7,49 @@ use crate::{
     Caller, arrival::Arrival, clock::Clock, observe::spans::Spans, tool::toolkit::SelectedTool,
 };
 
-/// Longer than anything lets a call run; more would not be a point in time.
+/// Longer than any platform lets a call run. Adding a much longer time to an `Instant` would
+/// overflow.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(24);
 
-/// What every stage of a call knows.
+/// The facts that every stage of a call needs.
 pub(super) struct Execution {
     pub(super) engine: Arc<Engine>,
     pub(super) entry: SelectedTool,
     pub(super) id: CallId,
     pub(super) arrival: Arrival,
     pub(super) caller: Caller,
-    /// What the call leads to is in them.
+    /// The spans that enclose the call.
     pub(super) spans: Spans,
 }
 
 impl Execution {
-    /// How long the call may still take: its tool's limit, counted from its arrival, and no longer
+    /// The time left for the call: its tool's limit, counted from the call's arrival, and no longer
     /// than the platform waits.
     pub(super) fn time_left(&self) -> Duration {
         let clock = &self.engine.clock;
         let limit = self.entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let since = clock.instant().saturating_duration_since(self.arrival.at);
-        let limit = limit.min(LONGEST_TIMEOUT).saturating_sub(since);
+        let elapsed = clock.instant().saturating_duration_since(self.arrival.at);
+        let limit = limit.min(LONGEST_TIMEOUT).saturating_sub(elapsed);
         let left = self.arrival.invocation.time_left(clock.now());
         left.map_or(limit, |left| left.min(limit))
     }
 }
 
-/// The id of a call: the client's, or one that is made for it.
+/// The id of a call: the client's, or a generated one.
 pub(super) struct CallId {
     text: String,
-    /// Whether the client chose it: only then can the same call come again.
-    is_given: bool,
+    /// Only a call whose id is the client's can be repeated.
+    is_from_client: bool,
 }
 
 impl CallId {
-    pub(super) fn of(given: Option<String>, clock: &Clock) -> Self {
-        let is_given = given.is_some();
-        let text = given.unwrap_or_else(|| clock.id().to_string());
-        Self { text, is_given }
+    pub(super) fn of(client_call_id: Option<String>, clock: &Clock) -> Self {
+        let is_from_client = client_call_id.is_some();
+        let text = client_call_id.unwrap_or_else(|| clock.id().to_string());
+        Self {
+            text,
+            is_from_client,
+        }
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -56,8 +60,8 @@ impl CallId {
         self.text
     }
 
-    /// The id, if the client chose it.
-    pub(super) fn given(&self) -> Option<&str> {
-        self.is_given.then_some(&*self.text)
+    /// The id, if it is the client's.
+    pub(super) fn client_call_id(&self) -> Option<&str> {
+        self.is_from_client.then_some(&*self.text)
     }
 }

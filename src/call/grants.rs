@@ -1,5 +1,5 @@
-//! What users have allowed: their tokens, challenges for those that are missing, and new ones in the
-//! place of a failure that says that a token was refused.
+//! Users' grants: tokens, challenges for missing ones, and a new challenge instead of a failure
+//! that reports a rejected token.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,72 +16,72 @@ use crate::{
     tool::toolkit::SelectedTool,
 };
 
-/// How long each of the two steps may take, after the tool has had its time.
-const LEFT: Duration = Duration::from_millis(800);
+/// The limit of each of the two steps that follow the tool, which may have used up its time.
+const STEP_LIMIT: Duration = Duration::from_millis(800);
 
-/// What it takes to challenge the user anew, after a token of theirs was refused.
-pub(super) struct RefusedGrant {
+/// Everything needed to challenge the user again, should a provider reject their token.
+pub(super) struct Reauthorization {
     engine: Arc<Engine>,
     broker: Arc<Broker>,
     entry: SelectedTool,
     arrival: Arrival,
     caller: String,
     user: String,
-    /// The tokens that come from what the user has allowed.
+    /// The tokens that come from the user's grants.
     tokens: Vec<(AuthorizationRequirement, Secret)>,
 }
 
 impl Execution {
-    /// The tokens that users have allowed, and challenges for the others.
-    pub(super) async fn ask_for_grants(
+    /// Gathers the tokens that the user has granted, and challenges for the missing ones.
+    pub(super) async fn gather_grants(
         &self,
         user: Option<&str>,
-        found: &mut RequirementValues,
+        values: &mut RequirementValues,
     ) -> Result<(), Rejection> {
         let Some(broker) = &self.engine.broker else {
             return Ok(());
         };
-        let needed = self.entry.tool.requirements.authorization.iter();
-        for need in needed.filter(|needed| broker.knows(&needed.id)) {
-            if found.tokens.contains_key(&need.id) {
+        let needs = self.entry.tool.requirements.authorization.iter();
+        for need in needs.filter(|need| broker.has_provider(&need.id)) {
+            if values.tokens.contains_key(&need.id) {
                 continue;
             }
             let Some(user) = user.filter(|user| !user.is_empty()) else {
-                found.needs_user = true;
+                values.needs_user = true;
                 continue;
             };
             let caller = self.caller.namespace();
-            let asking = GrantRequest {
+            let request = GrantRequest {
                 caller: &caller,
                 user,
                 need,
                 base: self.arrival.invocation.base_url.as_deref(),
                 left: self.time_left(),
             };
-            let token = bounded(asking.left * 2 / 3, broker.token(asking)).await?;
+            let token = with_limit(request.left * 2 / 3, broker.token(request)).await?;
             if let Some(token) = token {
-                found.granted.insert(need.id.clone());
-                found.tokens.insert(need.id.clone(), token);
+                values.granted_providers.insert(need.id.clone());
+                values.tokens.insert(need.id.clone(), token);
                 continue;
             }
-            let challenge = bounded(asking.left / 4, broker.challenge(asking)).await?;
-            found.challenges.push(challenge);
+            let challenge = with_limit(request.left / 4, broker.challenge(request)).await?;
+            values.challenges.push(challenge);
         }
         Ok(())
     }
 }
 
 impl PreparedCall {
-    pub(super) fn regrant(&self) -> Option<RefusedGrant> {
-        let (execution, gathered) = (&self.execution, &self.gathered);
+    pub(super) fn reauthorization(&self) -> Option<Reauthorization> {
+        let (execution, values) = (&self.execution, &self.values);
         let broker = execution.engine.broker.as_ref()?;
         let needs = execution.entry.tool.requirements.authorization.iter();
-        let granted = needs.filter(|need| gathered.granted.contains(&need.id));
+        let granted = needs.filter(|need| values.granted_providers.contains(&need.id));
         let token = |need: &AuthorizationRequirement| {
-            Some((need.clone(), gathered.tokens.get(&need.id)?.clone()))
+            Some((need.clone(), values.tokens.get(&need.id)?.clone()))
         };
         let tokens: Vec<_> = granted.filter_map(token).collect();
-        (!tokens.is_empty()).then(|| RefusedGrant {
+        (!tokens.is_empty()).then(|| Reauthorization {
             engine: Arc::clone(&execution.engine),
             broker: Arc::clone(broker),
             entry: execution.entry.clone(),
@@ -93,35 +93,35 @@ impl PreparedCall {
     }
 }
 
-impl RefusedGrant {
-    /// The outcome, unless it says that a token of the user's was refused.
-    pub(super) async fn instead_of(self, outcome: Outcome) -> Result<Outcome, Rejection> {
-        let refused = outcome.result.as_ref().err();
-        let refused = refused.and_then(|failure| failure.parts().refused.as_deref());
-        let of_refused = |id| self.tokens.iter().find(|(need, _)| need.id == id);
-        let Some((need, token)) = refused.and_then(of_refused) else {
+impl Reauthorization {
+    /// The outcome, or a challenge if the outcome reports that a token of the user was rejected.
+    pub(super) async fn challenge_instead_of(self, outcome: Outcome) -> Result<Outcome, Rejection> {
+        let failure = outcome.result.as_ref().err();
+        let provider = failure.and_then(|failure| failure.parts().rejected_provider.as_deref());
+        let token_of = |id| self.tokens.iter().find(|(need, _)| need.id == id);
+        let Some((need, token)) = provider.and_then(token_of) else {
             return Ok(outcome);
         };
         let invocation = &self.arrival.invocation;
         let left = invocation.time_left(self.engine.clock.now());
-        let each = left.map_or(LEFT, |left| LEFT.min(left / 2));
-        let refused = self
+        let limit = left.map_or(STEP_LIMIT, |left| STEP_LIMIT.min(left / 2));
+        let removal = self
             .broker
-            .refused(&self.caller, &self.user, &need.id, token);
-        let forgotten = bounded(each, refused).await;
-        if !forgotten.unwrap_or(false) {
-            // There is a newer token, with which the same call may succeed; or the failure has to
-            // do, which says that the token is refused.
+            .delete_rejected_grant(&self.caller, &self.user, &need.id, token);
+        let is_removed = with_limit(limit, removal).await;
+        if !is_removed.unwrap_or(false) {
+            // Either there is a newer token, with which the same call may succeed, or the grant
+            // could not be removed; then the failure is enough, as it reports the rejected token.
             return Ok(outcome);
         }
-        let asking = GrantRequest {
+        let request = GrantRequest {
             caller: &self.caller,
             user: &self.user,
             need,
             base: invocation.base_url.as_deref(),
-            left: each,
+            left: limit,
         };
-        let challenge = bounded(each, self.broker.challenge(asking)).await?;
+        let challenge = with_limit(limit, self.broker.challenge(request)).await?;
         let mut requirements = Requirements::default();
         requirements.authorization.push(need.clone());
         Err(Rejection::Missing(Box::new(UnmetRequirements {
@@ -135,12 +135,12 @@ impl RefusedGrant {
     }
 }
 
-/// An answer has to leave, whatever is slow.
-async fn bounded<T>(
+/// Limits a step, so that the response leaves in time.
+async fn with_limit<T>(
     limit: Duration,
-    doing: impl Future<Output = Result<T, StoreError>>,
+    step: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, Rejection> {
-    let done = tokio::time::timeout(limit, doing).await;
-    let done = done.unwrap_or_else(|_| Err(StoreError::no_answer(limit)));
-    done.map_err(Rejection::Unauthorizable)
+    let result = tokio::time::timeout(limit, step).await;
+    let result = result.unwrap_or_else(|_| Err(StoreError::timed_out(limit)));
+    result.map_err(Rejection::Unauthorizable)
 }

@@ -1,9 +1,9 @@
-//! Work on large requests: beside the workers, one at a time.
+//! Work on large requests: off the worker threads, one request at a time.
 //!
-//! Decoding and checking a megabyte takes milliseconds to seconds, in which a worker would serve
-//! nobody else, and many times its size in memory, which each thread that allocates keeps for itself
-//! once it is freed. So a large request has its turn from its decoding to the end of its check, and
-//! the others wait.
+//! Decoding and checking a megabyte takes milliseconds to seconds, during which a worker could
+//! serve no other request. It also takes many times its size in memory, which each allocating
+//! thread keeps for itself once it is freed. So a large request has a turn, from its decoding to
+//! the end of its check, and the others wait.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,14 +11,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::rejection::Rejection;
 
-/// From how many bytes on a request is large.
+/// A request of more bytes is large.
 pub(crate) const LARGE: usize = 32 * 1024;
 
-/// Where large requests wait for their turn.
+/// The queue of large requests.
 #[derive(Clone)]
 pub(crate) struct LargeRequests(Arc<Semaphore>);
 
-/// The turn of one large request, until it is dropped.
+/// The turn of one large request, which ends when this is dropped.
 pub(crate) struct LargeRequestPermit {
     _permit: OwnedSemaphorePermit,
 }
@@ -30,8 +30,8 @@ impl Default for LargeRequests {
 }
 
 impl LargeRequests {
-    /// Waits for a turn, for no longer than this.
-    pub(crate) async fn turn(&self, limit: Duration) -> Result<LargeRequestPermit, Rejection> {
+    /// Waits for a turn, up to a limit.
+    pub(crate) async fn acquire(&self, limit: Duration) -> Result<LargeRequestPermit, Rejection> {
         let permit = Arc::clone(&self.0).acquire_owned();
         match tokio::time::timeout(limit, permit).await {
             Ok(Ok(permit)) => Ok(LargeRequestPermit { _permit: permit }),
@@ -41,8 +41,8 @@ impl LargeRequests {
 }
 
 impl LargeRequestPermit {
-    /// Does work of this turn, within this time. Work that is late goes on until it is done, and its
-    /// turn with it.
+    /// Does work in this turn, and waits for it up to a limit. Late work still runs to its end, and
+    /// its turn lasts until then.
     pub(crate) async fn work<T: Send + 'static>(
         self,
         limit: Duration,
@@ -51,8 +51,8 @@ impl LargeRequestPermit {
         let span = tracing::Span::current();
         let work = move || (span.in_scope(work), self);
         match tokio::time::timeout(limit, tokio::task::spawn_blocking(work)).await {
-            Ok(Ok(done)) => Ok(done),
-            // The runtime stops: panics of tools are caught in the work itself.
+            Ok(Ok(result)) => Ok(result),
+            // The runtime is stopping; panics of tools are caught in the work itself.
             Ok(Err(_)) => Err(Rejection::Unavailable),
             Err(_) => Err(Rejection::CheckTimedOut { limit }),
         }
@@ -64,21 +64,25 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn waiting_for_a_turn_is_told_from_working_for_too_long() {
-        let heavy = LargeRequests::default();
+    async fn waiting_too_long_is_distinguished_from_working_too_long() {
+        let requests = LargeRequests::default();
         let (short, long) = (Duration::from_millis(50), Duration::from_secs(5));
         let slow = || std::thread::sleep(Duration::from_millis(300));
-        let turn = heavy.turn(short).await.unwrap();
+        let turn = requests.acquire(short).await.unwrap();
         let late = turn.work(short, slow).await;
         assert!(matches!(late, Err(Rejection::CheckTimedOut { .. })));
-        // The work goes on, and others wait for it.
-        let busy = heavy.turn(short).await.err().expect("another has its turn");
+        // The work continues, and others wait for it.
+        let busy = requests.acquire(short).await.err();
+        let busy = busy.expect("another request has the turn");
         assert!(matches!(busy, Rejection::Busy) && busy.is_temporary());
-        let turn = heavy.turn(long).await.unwrap();
+        let turn = requests.acquire(long).await.unwrap();
         let (two, turn) = turn.work(long, || 2).await.ok().unwrap();
         assert_eq!(two, 2);
-        assert!(heavy.turn(short).await.is_err(), "until it is dropped");
+        assert!(
+            requests.acquire(short).await.is_err(),
+            "until it is dropped"
+        );
         drop(turn);
-        assert!(heavy.turn(short).await.is_ok());
+        assert!(requests.acquire(short).await.is_ok());
     }
 }

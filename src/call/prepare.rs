@@ -1,4 +1,4 @@
-//! Gathering what a tool requires: from the call, and from the server's own store.
+//! Gathers a tool's requirements: from the call, and from the server's own store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use crate::{
     tool::{PreparedRun as Run, context, requirement::Challenge},
 };
 
-/// What a tool declared, as far as it was found.
+/// The values of a tool's requirements, as far as they are available.
 #[derive(Default)]
 pub(super) struct RequirementValues {
     pub(super) tokens: BTreeMap<String, Secret>,
@@ -24,43 +24,43 @@ pub(super) struct RequirementValues {
     stored: BTreeSet<String>,
     unreadable: Vec<(String, StoreError)>,
     /// The providers whose tokens the user has granted to this server.
-    pub(super) granted: BTreeSet<String>,
-    /// One for each provider whose token is missing, where users can be asked.
+    pub(super) granted_providers: BTreeSet<String>,
+    /// One for each provider whose token is missing, if users can be challenged.
     pub(super) challenges: Vec<Challenge>,
     pub(super) needs_user: bool,
     cache: CacheUse,
 }
 
-/// A call that has all its tool needs.
+/// A call that has everything its tool needs.
 pub(super) struct PreparedCall {
     pub(super) execution: Box<Execution>,
     pub(super) user_id: Option<String>,
     pub(super) trace_id: Option<String>,
     pub(super) run: Run,
     pub(super) fingerprint: Option<String>,
-    pub(super) gathered: RequirementValues,
+    pub(super) values: RequirementValues,
 }
 
 impl ValidatedCall {
-    /// Gathers what the tool requires, and only that: all that is missing is said in one answer.
+    /// Gathers the tool's requirements, and only those. One response reports everything missing.
     pub(super) async fn prepare(self) -> (Result<PreparedCall, Rejection>, CacheUse) {
         let Self {
             execution,
-            mut given,
+            mut client_context,
             trace_id,
             run,
             fingerprint,
         } = self;
-        let mut gathered = RequirementValues::default();
-        let found = execution.gather(&mut given, &mut gathered).await;
-        let cache = gathered.cache;
-        let prepared = found.map(|()| PreparedCall {
+        let mut values = RequirementValues::default();
+        let result = execution.gather(&mut client_context, &mut values).await;
+        let cache = values.cache;
+        let prepared = result.map(|()| PreparedCall {
             execution,
-            user_id: given.user_id,
+            user_id: client_context.user_id,
             trace_id,
             run,
             fingerprint,
-            gathered,
+            values,
         });
         (prepared, cache)
     }
@@ -69,21 +69,22 @@ impl ValidatedCall {
 impl Execution {
     async fn gather(
         &self,
-        given: &mut ClientContext,
-        found: &mut RequirementValues,
+        context: &mut ClientContext,
+        values: &mut RequirementValues,
     ) -> Result<(), Rejection> {
         let requirements = &self.entry.tool.requirements;
-        for needed in &requirements.authorization {
-            found.tokens.extend(given.tokens.remove_entry(&needed.id));
+        for need in &requirements.authorization {
+            values.tokens.extend(context.tokens.remove_entry(&need.id));
         }
         #[cfg(feature = "oauth")]
-        self.ask_for_grants(given.user_id.as_deref(), found).await?;
+        self.gather_grants(context.user_id.as_deref(), values)
+            .await?;
         if !requirements.secrets.is_empty() {
-            self.gather_secrets(given, found).await;
+            self.gather_secrets(context, values).await;
         }
-        let user_id = found.needs_user || requirements.user_id && given.user_id.is_none();
-        let missing = found.missing_of(requirements, user_id);
-        if missing.is_empty() && found.unreadable.is_empty() {
+        let user_id = values.needs_user || requirements.user_id && context.user_id.is_none();
+        let missing = values.missing(requirements, user_id);
+        if missing.is_empty() && values.unreadable.is_empty() {
             return Ok(());
         }
         let secrets = &self.engine.secrets;
@@ -92,43 +93,45 @@ impl Execution {
             tool: self.entry.id.to_string(),
             locations: missing.secrets.iter().map(location).collect(),
             requirements: missing,
-            challenges: std::mem::take(&mut found.challenges),
+            challenges: std::mem::take(&mut values.challenges),
             from_calls: secrets.may_come_from_calls(),
-            unreadable: std::mem::take(&mut found.unreadable),
+            unreadable: std::mem::take(&mut values.unreadable),
         })))
     }
 
-    async fn gather_secrets(&self, given: &mut ClientContext, found: &mut RequirementValues) {
+    async fn gather_secrets(&self, context: &mut ClientContext, values: &mut RequirementValues) {
         let store = &self.engine.secrets;
         let from_calls = store.may_come_from_calls();
-        let mut wanted = Vec::new();
-        for needed in &self.entry.tool.requirements.secrets {
-            let id = &*needed.id;
-            match given.secrets.remove_entry(id).filter(|_| from_calls) {
-                Some((id, secret)) => drop(found.secrets.insert(id, secret)),
-                None => wanted.push(id),
+        let mut stored_ids = Vec::new();
+        for need in &self.entry.tool.requirements.secrets {
+            let id = &*need.id;
+            match context.secrets.remove_entry(id).filter(|_| from_calls) {
+                Some((id, secret)) => drop(values.secrets.insert(id, secret)),
+                None => stored_ids.push(id),
             }
         }
-        if wanted.is_empty() {
+        if stored_ids.is_empty() {
             return;
         }
         let left = Some(self.time_left());
-        let reads = store.counted(&wanted, left, &mut found.cache).await;
-        for (id, read) in wanted.into_iter().zip(reads) {
+        let reads = store
+            .read_counted(&stored_ids, left, &mut values.cache)
+            .await;
+        for (id, read) in stored_ids.into_iter().zip(reads) {
             match read {
                 Ok(Some(secret)) => {
-                    found.secrets.insert(id.to_owned(), secret);
-                    found.stored.insert(id.to_owned());
+                    values.secrets.insert(id.to_owned(), secret);
+                    values.stored.insert(id.to_owned());
                 }
                 Ok(None) => {}
-                Err(error) => found.unreadable.push((id.to_owned(), error)),
+                Err(error) => values.unreadable.push((id.to_owned(), error)),
             }
         }
     }
 }
 
 impl RequirementValues {
-    /// What the tool gets to see of its call.
+    /// The tool's view of its call.
     pub(super) fn context(
         self,
         execution: &Execution,
@@ -143,7 +146,7 @@ impl RequirementValues {
             caller: execution.caller.clone(),
             user_id,
             tokens: self.tokens,
-            granted: self.granted,
+            granted_providers: self.granted_providers,
             secrets: self.secrets,
             store: context::SecretSource::new(&execution.engine.secrets, self.stored),
             redaction: OnceLock::new(),
@@ -153,20 +156,18 @@ impl RequirementValues {
         })
     }
 
-    /// Copies only what is missing: nothing, for most calls.
-    fn missing_of(&self, requirements: &Requirements, user_id: bool) -> Requirements {
+    /// Clones only the missing requirements: none, for most calls.
+    fn missing(&self, requirements: &Requirements, user_id: bool) -> Requirements {
         let is_unreadable = |id: &str| self.unreadable.iter().any(|(it, _)| it == id);
         let authorization = requirements.authorization.iter();
         let secrets = requirements.secrets.iter();
         Requirements {
             authorization: authorization
-                .filter(|needed| !self.tokens.contains_key(&needed.id))
+                .filter(|need| !self.tokens.contains_key(&need.id))
                 .cloned()
                 .collect(),
             secrets: secrets
-                .filter(|needed| {
-                    !self.secrets.contains_key(&needed.id) && !is_unreadable(&needed.id)
-                })
+                .filter(|need| !self.secrets.contains_key(&need.id) && !is_unreadable(&need.id))
                 .cloned()
                 .collect(),
             user_id,

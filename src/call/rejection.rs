@@ -1,8 +1,7 @@
-//! Rejections: why a call never reached its tool.
+//! Rejections: the reasons why a call never reached its tool.
 //!
-//! One enum for the whole way from the request to the tool; only [protocols](crate::protocol) know what
-//! each looks like. What a tool itself says went wrong is a
-//! [`Failure`](crate::Failure).
+//! One enum for the whole way from the request to the tool; only [protocols](crate::protocol) know
+//! how each is represented. An error reported by the tool itself is a [`Failure`](crate::Failure).
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,13 +16,13 @@ use crate::{
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
 #[derive(Debug)]
 pub(crate) enum Rejection {
-    /// The caller is nobody who may call; why is for the log only.
+    /// The caller may not call; the reason is for the log only.
     Unauthenticated(&'static str),
-    /// Whether the caller may call cannot be told: what it takes to tell cannot be read.
+    /// The credentials cannot be checked, because the secrets to compare them with are unreadable.
     Undecided,
-    /// The body is not what the protocol asks for.
+    /// The body is not what the protocol requires.
     Malformed { message: String, detail: String },
-    /// The client speaks a version of the protocol that is not served.
+    /// The client uses a version of the protocol that is not supported.
     UnsupportedVersion,
     /// The text in `tool_id` is not a tool id.
     InvalidToolId(IdError),
@@ -42,44 +41,44 @@ pub(crate) enum Rejection {
     InvalidInput(ParameterErrors),
     /// Checking the input took longer than the call may take.
     CheckTimedOut { limit: Duration },
-    /// Other large requests are worked on.
+    /// Other large requests are being processed.
     Busy,
-    /// The tool needs what the call does not bring.
+    /// Some of the tool's requirements are not met.
     Missing(Box<UnmetRequirements>),
     /// The tool's own definition is wrong; calling it again will not help.
     Misdefined { tool: String, detail: String },
-    /// The same `call_id` belongs to a call that asks for something else.
+    /// The `call_id` belongs to a different call.
     CallIdReused,
-    /// It cannot be told what the user has allowed, or the user not be asked.
+    /// The user's grants cannot be read, or no challenge can be issued.
     #[cfg_attr(
         not(feature = "oauth"),
-        expect(dead_code, reason = "without the feature nobody is asked")
+        expect(dead_code, reason = "only the feature reads grants")
     )]
     Unauthorizable(StoreError),
-    /// It cannot be told whether the call has run before.
+    /// It is unknown whether the call has run before.
     Unprotected(StoreError),
-    /// The server takes no calls now.
+    /// The server accepts no calls at the moment.
     Unavailable,
 }
 
-/// What a tool needs and neither the call nor the server has.
+/// The requirements of a tool that neither the call nor the server meets.
 #[derive(Debug)]
 pub(crate) struct UnmetRequirements {
     pub(crate) tool: String,
     pub(crate) requirements: Requirements,
-    /// One for each provider whose token is missing, where users can be asked.
+    /// One for each provider whose token is missing, if users can be challenged.
     pub(crate) challenges: Vec<Challenge>,
-    /// Whether calls may bring secrets.
+    /// True if calls may bring secrets.
     pub(crate) from_calls: bool,
-    /// For each missing secret, where the server has looked for it.
+    /// For each missing secret, the place in which the server looked for it.
     pub(crate) locations: Vec<Option<String>>,
-    /// The secrets of which the server cannot tell whether it has them.
+    /// The secrets that the store failed to read, so that they may or may not exist.
     pub(crate) unreadable: Vec<(String, StoreError)>,
 }
 
 impl From<AuthError> for Rejection {
-    fn from(refused: AuthError) -> Self {
-        match refused {
+    fn from(error: AuthError) -> Self {
+        match error {
             AuthError::Unauthenticated(why) => Self::Unauthenticated(why),
             AuthError::Undecided => Self::Undecided,
         }
@@ -94,7 +93,7 @@ impl Rejection {
         }
     }
 
-    /// A word for logs.
+    /// The rejection's word in logs and metrics.
     pub(crate) fn reason(&self) -> Reason {
         match self {
             Self::Unauthenticated(_) => Reason::Unauthenticated,
@@ -117,7 +116,7 @@ impl Rejection {
         }
     }
 
-    /// Whether the same call may be taken in a moment.
+    /// True if the same call may be accepted in a moment.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Busy | Self::Undecided | Self::Unavailable => true,

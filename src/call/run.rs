@@ -1,4 +1,5 @@
-//! Running a tool: inside its time limit, behind a barrier for panics, held to its definition.
+//! Runs a tool: within its time limit, isolated from its panics, and with its output checked
+//! against its definition.
 
 use crate::tool::reason::Reason;
 use std::time::Duration;
@@ -15,20 +16,20 @@ use crate::{
     tool::{output::Output, repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
-/// What came of a call whose tool ran.
+/// The outcome of a call whose tool ran.
 pub(crate) struct Outcome {
     pub(crate) call_id: String,
     pub(crate) duration: Duration,
     pub(crate) result: Result<Output, Failure>,
-    /// Whether the tool ran for this call.
+    /// True if the tool ran for this call.
     pub(crate) has_run: bool,
-    /// Whether this is what an earlier call with the same id was answered.
+    /// True if this is the outcome of an earlier call with the same id.
     pub(crate) is_replay: bool,
 }
 
 impl Outcome {
     /// The task that ran the call ended without an outcome, because of an error in this library or
-    /// because the runtime stops. Nobody knows how far the tool got.
+    /// because the runtime is stopping. It is unknown how far the tool got.
     pub(super) fn lost(call_id: String) -> Self {
         Self {
             call_id,
@@ -45,14 +46,14 @@ impl Outcome {
 }
 
 impl PreparedCall {
-    /// Runs the tool inside its time limit and behind a barrier for panics.
+    /// Runs the tool within its time limit, isolated from its panics.
     pub(super) async fn run(self) -> (Outcome, RunEnd) {
         let limit = self.execution.time_left();
         let clock = self.execution.engine.clock.clone();
         let started = clock.instant();
-        let (call_id, result, ending) = if limit.is_zero() {
-            // It would be stopped before it has begun, or after.
-            let failure = out_of_time(Reason::NoTime, limit).retry();
+        let (call_id, result, end) = if limit.is_zero() {
+            // The tool would be stopped before it starts, or just after.
+            let failure = no_time().retry();
             let call_id = self.execution.id.into_string();
             (call_id, Err(failure), RunEnd::NotStarted)
         } else {
@@ -62,10 +63,10 @@ impl PreparedCall {
             call_id,
             duration: clock.instant().saturating_duration_since(started),
             result: result.map(Output::Value),
-            has_run: ending != RunEnd::NotStarted,
+            has_run: end != RunEnd::NotStarted,
             is_replay: false,
         };
-        (outcome, ending)
+        (outcome, end)
     }
 
     async fn run_within(self, limit: Duration) -> (String, Result<Value, Failure>, RunEnd) {
@@ -74,28 +75,27 @@ impl PreparedCall {
             user_id,
             trace_id,
             run,
-            gathered,
+            values,
             ..
         } = self;
         let entry = &execution.entry;
-        let context = gathered.context(&execution, user_id, trace_id, limit);
-        let running = confidential::scope(context.clone(), run(context.clone()));
+        let context = values.context(&execution, user_id, trace_id, limit);
+        let run = confidential::scope(context.clone(), run(context.clone()));
         let span = spans::tool(&entry.id, execution.id.as_str());
-        let running = execution.spans.around(running.instrument(span.clone()));
-        let task = AbortOnDrop(tokio::spawn(running));
-        let (result, ending) = bounded(task, limit, entry.tool.policy).await;
+        let run = execution.spans.enclose(run.instrument(span.clone()));
+        let task = AbortOnDrop(tokio::spawn(run));
+        let (result, end) = await_or_abort(task, limit, entry.tool.policy).await;
         let result = result.map_err(|failure| failure.redacted(|text| context.redacted(text)));
-        let result = result.and_then(|value| conforming(entry, value));
+        let result = result.and_then(|value| check_output(entry, value));
         if let Err(failure) = &result {
-            spans::failed(&span, failure.parts().reason.as_str());
+            spans::mark_failed(&span, failure.parts().reason.as_str());
         }
         spans::end(&span);
-        (execution.id.into_string(), result, ending)
+        (execution.id.into_string(), result, end)
     }
 }
 
-/// A task that ends when nobody waits for it any longer: a call that was cut off leaves nothing
-/// running behind it.
+/// A task that is aborted when this is dropped: a call that was cut off leaves nothing running.
 struct AbortOnDrop(JoinHandle<Result<Value, Failure>>);
 
 impl Drop for AbortOnDrop {
@@ -104,9 +104,10 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// A task of its own, because a panic then ends only the task, and a tool that blocks its thread
-/// does not keep the answer from leaving on another.
-async fn bounded(
+/// Waits for the tool's task, and aborts it at the limit. It is a separate task so that a panic
+/// ends only that task, and a tool that blocks its thread does not keep the response from leaving
+/// on another.
+async fn await_or_abort(
     mut task: AbortOnDrop,
     limit: Duration,
     policy: RepeatPolicy,
@@ -114,40 +115,46 @@ async fn bounded(
     match tokio::time::timeout(limit, &mut task.0).await {
         Ok(Ok(result)) => (result, RunEnd::Returned),
         Ok(Err(_)) => {
-            let message = "The tool stopped because of an error in it";
+            let message = "The tool stopped because of an internal error";
             let failure = Failure::internal(Reason::Panicked, message)
                 .developer_message("The tool panicked; the log says where.");
-            (Err(stopped(failure, policy)), RunEnd::Stopped)
+            (Err(with_warning(failure, policy)), RunEnd::Stopped)
         }
         Err(_) => {
             task.0.abort();
-            // A tool that blocks its thread goes on, whatever is asked of it.
-            let ended = tokio::time::timeout(TO_STOP, &mut task.0).await.is_ok();
-            let failure = out_of_time(Reason::TimedOut, limit);
+            // A tool that blocks its thread cannot be aborted.
+            let has_ended = tokio::time::timeout(STOP_LIMIT, &mut task.0).await.is_ok();
+            let failure = timed_out(limit);
             let failure = match policy {
                 RepeatPolicy::AtMostOnce => failure,
                 _ => failure.retry(),
             };
-            let ending = if ended {
+            let end = if has_ended {
                 RunEnd::Stopped
             } else {
                 RunEnd::Unstoppable
             };
-            (Err(stopped(failure, policy)), ending)
+            (Err(with_warning(failure, policy)), end)
         }
     }
 }
 
-/// How long a tool may take to notice that it is stopped.
-const TO_STOP: Duration = Duration::from_millis(50);
+/// The time that an aborted tool has to stop.
+const STOP_LIMIT: Duration = Duration::from_millis(50);
 
-fn out_of_time(reason: Reason, limit: Duration) -> Failure {
+fn no_time() -> Failure {
+    Failure::internal(Reason::NoTime, "There was no time left to run the tool")
+        .developer_message("The deadline passed before the tool started. Nothing was run.")
+}
+
+fn timed_out(limit: Duration) -> Failure {
     let ms = limit.as_millis();
-    Failure::internal(reason, "The tool did not finish in time")
+    Failure::internal(Reason::TimedOut, "The tool did not finish in time")
         .developer_message(format!("The tool was stopped after {ms} ms."))
 }
 
-fn stopped(failure: Failure, policy: RepeatPolicy) -> Failure {
+/// Adds a warning against repeating the call, if it must not run twice.
+fn with_warning(failure: Failure, policy: RepeatPolicy) -> Failure {
     match policy {
         RepeatPolicy::AtMostOnce => failure.prompt(
             "The tool may have had its effect; do not call it again without asking the user.",
@@ -156,25 +163,27 @@ fn stopped(failure: Failure, policy: RepeatPolicy) -> Failure {
     }
 }
 
-/// A result must be what the tool's definition promises.
-fn conforming(entry: &ToolEntry, value: Value) -> Result<Value, Failure> {
+/// Checks a result against the tool's definition.
+fn check_output(entry: &ToolEntry, value: Value) -> Result<Value, Failure> {
     let schema = &entry.tool.output;
-    let mistake = if schema.value().is_null() {
+    let violation = if schema.value().is_null() {
         (!value.is_null()).then(|| "it must be null".to_owned())
     } else {
-        // Where the definition is broken, and not by what: the names of fields may be secret too.
-        match schema.refused_by(&value) {
+        // Names the violated parts of the schema, not of the output: its field names may be secret.
+        match schema.rejecting_keywords(&value) {
             Ok(None) => None,
-            Ok(Some(places)) => Some(format!("it is refused by {}", places.join(", "))),
+            Ok(Some(places)) => Some(format!("it is rejected by {}", places.join(", "))),
             Err(detail) => Some(detail.to_owned()),
         }
     };
-    match mistake {
+    match violation {
         None => Ok(value),
-        Some(mistake) => Err(Failure::internal(
+        Some(violation) => Err(Failure::internal(
             Reason::InvalidOutput,
-            "The tool gave a result that does not fit its definition",
+            "The tool returned a result that does not match its definition",
         )
-        .developer_message(format!("The output does not fit output_schema: {mistake}."))),
+        .developer_message(format!(
+            "The output does not match output_schema: {violation}."
+        ))),
     }
 }

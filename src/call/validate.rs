@@ -1,4 +1,4 @@
-//! Checking a call's input against its tool's schema, and decoding it.
+//! Checks a call's input against its tool's schema, and decodes it.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -17,66 +17,67 @@ pub(super) struct ResolvedCall {
     pub(super) execution: Box<Execution>,
 }
 
-/// A call whose input is right.
+/// A call whose input is valid.
 pub(super) struct ValidatedCall {
     pub(super) execution: Box<Execution>,
-    pub(super) given: ClientContext,
+    pub(super) client_context: ClientContext,
     pub(super) trace_id: Option<String>,
-    /// The tool's run, its input decoded.
+    /// The tool's run, with its input decoded.
     pub(super) run: Run,
-    /// A hash of what is asked for, where that matters.
+    /// A hash of the call, if the call is deduplicated.
     pub(super) fingerprint: Option<String>,
 }
 
 impl ResolvedCall {
     /// Checks the input against the tool's schema and decodes it.
     ///
-    /// A large input is checked beside the workers, which go on serving others, and for no longer
-    /// than the call may take.
+    /// A large input is checked off the workers, which continue to serve other requests, and for no
+    /// longer than the call may take.
     pub(super) async fn validate(mut self) -> Result<ValidatedCall, Rejection> {
-        let Some(turn) = self.call.turn.take() else {
-            return self.checked();
+        let Some(turn) = self.call.permit.take() else {
+            return self.validate_catching_panics();
         };
         let limit = self.execution.time_left();
-        let (checked, _turn) = turn.work(limit, move || self.checked()).await?;
-        checked
+        let validate = move || self.validate_catching_panics();
+        let (result, _turn) = turn.work(limit, validate).await?;
+        result
     }
 
-    /// The types that check are the tool's, and may panic like the tool itself.
-    fn checked(self) -> Result<ValidatedCall, Rejection> {
+    /// The tool's input types may panic like the tool itself.
+    fn validate_catching_panics(self) -> Result<ValidatedCall, Rejection> {
         let entry = self.execution.entry.clone();
-        let checked = panic::catch_unwind(AssertUnwindSafe(|| self.validated()));
-        checked.unwrap_or_else(|_| {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| self.validate_input()));
+        result.unwrap_or_else(|_| {
             Err(Rejection::Misdefined {
                 tool: entry.id.to_string(),
-                detail: "Its input type panicked; the log says where.".to_owned(),
+                detail: "The type of its input panicked; see the log.".to_owned(),
             })
         })
     }
 
-    fn validated(self) -> Result<ValidatedCall, Rejection> {
+    fn validate_input(self) -> Result<ValidatedCall, Rejection> {
         let Self { call, execution } = self;
         let call = *call;
         let (entry, mut input) = (&execution.entry, call.input);
         let schema = &entry.tool.input;
-        let checked = schema.check(&input, "input");
-        let checked = checked.map_err(|detail| Rejection::Misdefined {
+        let result = schema.check(&input, "input");
+        let result = result.map_err(|detail| Rejection::Misdefined {
             tool: entry.id.to_string(),
             detail: detail.to_owned(),
         });
-        checked?.map_err(Rejection::InvalidInput)?;
-        if !call.unkept_integers.is_empty() {
-            let errors = schema::unkept(&call.unkept_integers);
+        result?.map_err(Rejection::InvalidInput)?;
+        if !call.lossy_integers.is_empty() {
+            let errors = schema::lossy_integers(&call.lossy_integers);
             return Err(Rejection::InvalidInput(errors));
         }
         schema.normalize(&mut input);
-        // Of the input as it came: decoding uses it up.
-        let fingerprint = execution.fingerprint(&input, &call.given);
+        // Before decoding, which consumes the input.
+        let fingerprint = execution.fingerprint(&input, &call.client_context);
         let run = entry.tool.prepare(input);
         let run = run.map_err(Rejection::InvalidInput)?;
         Ok(ValidatedCall {
             execution,
-            given: call.given,
+            client_context: call.client_context,
             trace_id: call.trace_id,
             run,
             fingerprint,
@@ -85,12 +86,12 @@ impl ResolvedCall {
 }
 
 impl Execution {
-    /// A hash of what is asked for, where the call is remembered.
-    fn fingerprint(&self, input: &Value, given: &ClientContext) -> Option<String> {
-        let is_remembered =
+    /// A hash of the call, if the call is deduplicated.
+    fn fingerprint(&self, input: &Value, context: &ClientContext) -> Option<String> {
+        let is_deduplicated =
             self.entry.tool.policy != RepeatPolicy::Idempotent && self.engine.deduplication.is_on();
-        let call_id = self.id.given().filter(|_| is_remembered)?;
-        let (user, credentials) = (given.user_id.as_deref(), self.credentials(given));
+        let call_id = self.id.client_call_id().filter(|_| is_deduplicated)?;
+        let (user, credentials) = (context.user_id.as_deref(), self.credentials(context));
         Some(fingerprint_of(
             &self.entry.id,
             user,
@@ -100,21 +101,22 @@ impl Execution {
         ))
     }
 
-    /// The tokens and secrets that the call brings for its tool, by which it is recognized: who
-    /// sends others must not get what these have led to. Where a known caller names the user,
-    /// the user is what counts, and a token that was refreshed between two tries is the same call.
-    fn credentials<'a>(&'a self, given: &'a ClientContext) -> Vec<(&'a str, &'a Secret)> {
-        let is_named = given.user_id.as_ref().is_some_and(|user| !user.is_empty());
-        if is_named && self.caller != Caller::Anyone {
+    /// The tokens and secrets that the call brings for its tool. They identify the call: a caller
+    /// with other credentials must not get this call's outcome. If an authenticated caller names
+    /// the user, the user counts instead, so that a token may be refreshed between two attempts.
+    fn credentials<'a>(&'a self, context: &'a ClientContext) -> Vec<(&'a str, &'a Secret)> {
+        let user = context.user_id.as_ref();
+        let names_user = user.is_some_and(|user| !user.is_empty());
+        if names_user && self.caller != Caller::Anyone {
             return Vec::new();
         }
         let requirements = &self.entry.tool.requirements;
         let tokens = requirements.authorization.iter().map(|it| &*it.id);
-        let tokens = tokens.filter_map(|id| Some((id, given.tokens.get(id)?)));
+        let tokens = tokens.filter_map(|id| Some((id, context.tokens.get(id)?)));
         let takes_secrets = self.engine.secrets.may_come_from_calls();
         let secrets = requirements.secrets.iter().map(|it| &*it.id);
         let secrets = secrets.filter(|_| takes_secrets);
-        let secrets = secrets.filter_map(|id| Some((id, given.secrets.get(id)?)));
+        let secrets = secrets.filter_map(|id| Some((id, context.secrets.get(id)?)));
         tokens.chain(secrets).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What a client shows of itself.
+//! A client's credentials.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,13 +9,12 @@ use serde::Serialize;
 use super::ClientError;
 use crate::Secret;
 
-/// OXP 1.0, Server Authentication, advises at most this for a token's life.
+/// The maximum token lifetime that OXP 1.0, Server Authentication, recommends.
 const LONGEST_LIFE: Duration = Duration::from_mins(15);
-/// RFC 7518, 3.2: as long as the hash at least.
+/// RFC 7518, 3.2: at least as long as the hash.
 const SHORTEST_SECRET: usize = 32;
 
-/// Tokens that a client makes for itself: signed with HS256, new for every request, valid for
-/// minutes.
+/// Signs a client's JWTs: with HS256, a new one for every request, each valid for minutes.
 ///
 /// ```
 /// use lambda_tools::client::JwtSigner;
@@ -42,9 +41,9 @@ struct SignedClaims<'a> {
 }
 
 impl JwtSigner {
-    /// Tokens signed with this secret, which has at least 32 bytes, and valid for 5 minutes.
+    /// Signs tokens with this secret of at least 32 bytes; they are valid for 5 minutes.
     pub fn signed_with(secret: impl Into<Secret>) -> Self {
-        // Where the program has chosen a provider, its choice stands.
+        // This does nothing if the program has already installed a provider.
         let _ = aws_lc::DEFAULT_PROVIDER.install_default();
         Self {
             secret: secret.into(),
@@ -54,30 +53,30 @@ impl JwtSigner {
         }
     }
 
-    /// Sets the `sub` claim: who calls.
+    /// Sets the `sub` claim: the caller.
     pub fn subject(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());
         self
     }
 
-    /// Sets the `aud` claim: which server the token is for.
+    /// Sets the `aud` claim: the server that the token is for.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audience = Some(audience.into());
         self
     }
 
-    /// Sets how long a token is valid: a second to 15 minutes.
+    /// Sets the lifetime of a token: 1 second to 15 minutes.
     pub fn valid_for(mut self, life: Duration) -> Self {
         self.life = life.clamp(Duration::from_secs(1), LONGEST_LIFE);
         self
     }
 
     fn token(&self) -> Result<String, ClientError> {
-        // What is pasted into a store often ends with a line feed; servers ignore it as well.
+        // Values pasted into a store often end with a line feed; servers ignore it as well.
         let secret = self.secret.expose().trim_end_matches(['\r', '\n']);
         let secret = secret.as_bytes();
         if secret.len() < SHORTEST_SECRET {
-            let text = "the secret that signs JWTs has less than 32 bytes";
+            let text = "the secret that signs JWTs has fewer than 32 bytes";
             return Err(ClientError::Setup(text.to_owned()));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -98,13 +97,13 @@ impl JwtSigner {
 pub(super) enum ClientCredentials {
     #[default]
     None,
-    /// In this header, or as a bearer token.
+    /// Sent in this header, or as a bearer token.
     ApiKey(Secret, Option<HeaderName>),
     Jwt(JwtSigner),
 }
 
 impl ClientCredentials {
-    /// The header that shows them.
+    /// The header that carries the credentials.
     pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, ClientError> {
         let bearer = |token: &str| (AUTHORIZATION, format!("Bearer {token}"));
         let (name, value) = match self {
@@ -113,9 +112,8 @@ impl ClientCredentials {
             Self::ApiKey(key, None) => bearer(key.expose().trim()),
             Self::Jwt(jwt) => bearer(&jwt.token()?),
         };
-        let wrong =
-            |_| ClientError::Setup("the API key has characters that no header can carry".into());
-        let mut value = HeaderValue::try_from(value).map_err(wrong)?;
+        let invalid_key = |_| ClientError::Setup("the API key is not a valid header value".into());
+        let mut value = HeaderValue::try_from(value).map_err(invalid_key)?;
         value.set_sensitive(true);
         Ok(Some((name, value)))
     }
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_live_for_minutes_and_say_no_more_than_they_were_told() {
+    fn tokens_expire_within_minutes_and_carry_no_extra_claims() {
         let jwt = || JwtSigner::signed_with("a-secret-of-32-bytes-or-more-0123\n");
         let life =
             |claims: &Value| claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap();

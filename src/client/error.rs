@@ -1,58 +1,60 @@
-//! Why a client has no answer.
+//! Client errors.
 
 use std::fmt;
 
 use super::oxp::CallOutcome;
 
-/// Why a client has no answer, or not the one that was asked for.
+/// A request without a usable response.
 ///
-/// What a server says about a call, good or bad, is an answer: see
+/// A failure or rejection that the server reports is not an error but a
 /// [`CallOutcome`](super::oxp::CallOutcome).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The client cannot ask like this: a URL that is none, a key that no header can carry.
+    /// The client is misconfigured: the URL is invalid, or the key is not a valid header value.
     Setup(String),
     /// The credentials are missing or not valid (401).
     Unauthorized {
-        /// What the server says about it.
+        /// The server's message.
         message: String,
     },
-    /// The server cannot be reached, or does not answer in time.
+    /// The server cannot be reached, or does not respond in time.
     Unreachable(String),
-    /// The server answered with a status that says nothing about the call.
+    /// The response has a status that says nothing about the call.
     Status {
         /// The HTTP status.
         status: u16,
-        /// What the server says about it, or what the status means.
+        /// The server's message, or the meaning of the status.
         message: String,
     },
-    /// The answer is not what the protocol asks for.
+    /// The response does not follow the protocol.
     Unreadable(String),
-    /// The answer is larger than the client reads.
+    /// The response exceeds the client's limit.
     TooLarge {
-        /// How many bytes the client reads.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The call has no value: what came of it instead. Only of calls that ask for a value.
+    /// The call had another outcome than a value. Only from methods that return the value.
     NoValue(Box<CallOutcome>),
-    /// The user has not answered a challenge in time.
+    /// The user did not answer the challenge in time.
     StillPending,
 }
 
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Setup(text) => write!(f, "the client cannot ask: {text}"),
+            Self::Setup(text) => write!(f, "the client is misconfigured: {text}"),
             Self::Unauthorized { message } => write!(f, "not authorized: {message}"),
             Self::Unreachable(text) => write!(f, "the server cannot be reached: {text}"),
             Self::Status { status, message } => {
-                write!(f, "the server answered {status}: {message}")
+                write!(f, "the server responded with {status}: {message}")
             }
-            Self::Unreadable(text) => write!(f, "the answer cannot be read: {text}"),
-            Self::TooLarge { limit } => write!(f, "the answer has more than {limit} bytes"),
-            Self::NoValue(outcome) => write!(f, "the call has no value: {}", outcome.message()),
-            Self::StillPending => f.write_str("the user has not answered the challenge in time"),
+            Self::Unreadable(text) => write!(f, "the response cannot be read: {text}"),
+            Self::TooLarge { limit } => write!(f, "the response has more than {limit} bytes"),
+            Self::NoValue(outcome) => {
+                write!(f, "the call returned no value: {}", outcome.message())
+            }
+            Self::StillPending => f.write_str("the user did not answer the challenge in time"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Requests, with a limit to everything: time, bytes, redirects.
+//! HTTP requests with limits on time, size and redirects.
 
 use std::{error::Error as _, fmt, time::Duration};
 
@@ -11,22 +11,22 @@ use serde_json::Value;
 use super::{ClientError, credentials::ClientCredentials};
 use crate::text::clipped;
 
-/// What a client reads of one answer at most, unless told otherwise: more than Lambda can send.
-const LARGEST: usize = 16 * 1024 * 1024;
+/// The default maximum size of a response: more than Lambda can send.
+const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
 
-/// As much of a text of the server's as an error repeats, in bytes.
-const LONGEST: usize = 500;
+/// The maximum length of a server's text in an error, in bytes.
+const LONGEST_MESSAGE: usize = 500;
 
-/// A server, and how to speak to it.
+/// An HTTP client for one server.
 #[derive(Clone)]
 pub(super) struct HttpClient {
     client: reqwest::Client,
     base: Url,
     pub(super) credentials: ClientCredentials,
-    pub(super) largest: usize,
+    pub(super) max_response_size: usize,
 }
 
-/// An answer, whole.
+/// A response with its whole body.
 pub(super) struct ReceivedResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -38,18 +38,18 @@ impl HttpClient {
         let setup = |text: String| ClientError::Setup(text);
         let base: Url = base
             .parse()
-            .map_err(|error| setup(format!("the base URL is none: {error}")))?;
+            .map_err(|error| setup(format!("the base URL is invalid: {error}")))?;
         let is_http = matches!(base.scheme(), "http" | "https") && base.has_host();
         if !is_http || base.query().is_some() || base.fragment().is_some() {
-            let text = "the base URL has to be http:// or https://, without query and fragment";
+            let text = "the base URL must be http:// or https://, without query and fragment";
             return Err(setup(text.into()));
         }
         if !base.username().is_empty() || base.password().is_some() {
-            let text = "the base URL has credentials in it; give them with api_key or jwt";
+            let text = "the base URL contains credentials; pass them with api_key or jwt";
             return Err(setup(text.into()));
         }
         let client = reqwest::Client::builder()
-            // A POST would become a GET, and credentials would go to whoever is named.
+            // A redirect would turn a POST into a GET and send credentials to another server.
             .redirect(Policy::none())
             .connect_timeout(Duration::from_secs(10))
             .build()
@@ -58,12 +58,12 @@ impl HttpClient {
             client,
             base,
             credentials: ClientCredentials::None,
-            largest: LARGEST,
+            max_response_size: MAX_RESPONSE_SIZE,
         })
     }
 
-    /// The same below a path, unless the base URL has it already.
-    pub(super) fn below(mut self, segment: &str) -> Self {
+    /// Appends a path segment to the base URL, unless it already ends with it.
+    pub(super) fn with_suffix(mut self, segment: &str) -> Self {
         let path = self.base.path().trim_end_matches('/');
         if path.rsplit('/').next() != Some(segment) {
             let path = format!("{path}/{segment}");
@@ -72,7 +72,7 @@ impl HttpClient {
         self
     }
 
-    /// The base URL with this path behind it.
+    /// The base URL followed by this path.
     pub(super) fn url(&self, path: &str) -> Url {
         let mut url = self.base.clone();
         let path = format!("{}/{path}", self.base.path().trim_end_matches('/'));
@@ -112,8 +112,8 @@ impl HttpClient {
         body: Bytes,
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
-        // Credentials are for this server, whatever URL it names.
-        let is_own = url.origin() == self.base.origin();
+        // Credentials go only to this server, whatever URL it names.
+        let is_same_origin = url.origin() == self.base.origin();
         let has_body = method == Method::POST;
         let mut request = self
             .client
@@ -124,14 +124,14 @@ impl HttpClient {
         if has_body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        if let (true, Some((name, value))) = (is_own, self.credentials.header()?) {
+        if let (true, Some((name, value))) = (is_same_origin, self.credentials.header()?) {
             request = request.header(name, value);
         }
         let unreachable = |error| ClientError::Unreachable(text_of(error));
         let mut response = request.send().await.map_err(unreachable)?;
-        let limit = self.largest;
-        let said = response.content_length().unwrap_or_default();
-        if usize::try_from(said).map_or(true, |said| said > limit) {
+        let limit = self.max_response_size;
+        let length = response.content_length().unwrap_or_default();
+        if usize::try_from(length).map_or(true, |length| length > limit) {
             return Err(ClientError::TooLarge { limit });
         }
         let mut body = Vec::new();
@@ -167,7 +167,7 @@ impl ReceivedResponse {
             let essence = kind.split(';').next().unwrap_or_default().trim();
             if !essence.ends_with("/json") && !essence.ends_with("+json") {
                 return Err(ClientError::Unreadable(format!(
-                    "it is '{essence}', not JSON"
+                    "its type is '{essence}', not JSON"
                 )));
             }
         }
@@ -176,23 +176,23 @@ impl ReceivedResponse {
     }
 
     /// The body as this type.
-    pub(super) fn decoded<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
-        decoded(self.json()?)
+    pub(super) fn decode<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
+        decode(self.json()?)
     }
 
-    /// Whether there is nothing in it, or `null`.
+    /// True if the body is empty or `null`.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self.body.trim_ascii(), b"" | b"null")
     }
 
-    /// What a body says in `message`, else what its status means.
+    /// The `message` of the body, else the meaning of the status.
     pub(super) fn message(&self) -> String {
         let body = self.json().unwrap_or_default();
         if let Some(message) = body["message"].as_str() {
-            return clipped(message, LONGEST).into_owned();
+            return clipped(message, LONGEST_MESSAGE).into_owned();
         }
         if self.status.is_redirection() {
-            return "it redirects, which is not followed".to_owned();
+            return "redirects are not followed".to_owned();
         }
         let reason = self.status.canonical_reason();
         reason.unwrap_or("no message").to_owned()
@@ -200,18 +200,18 @@ impl ReceivedResponse {
 }
 
 /// A value as this type.
-pub(super) fn decoded<T: DeserializeOwned>(value: Value) -> Result<T, ClientError> {
+pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, ClientError> {
     serde_json::from_value(value).map_err(|error| {
-        let text = format!("it is not what it should be: {error}");
-        ClientError::Unreadable(clipped(&text, LONGEST).into_owned())
+        let text = format!("it does not have the expected form: {error}");
+        ClientError::Unreadable(clipped(&text, LONGEST_MESSAGE).into_owned())
     })
 }
 
-/// An error with its causes, without the URL, which may be confidential.
+/// The text of an error and its causes, without the URL, which may be confidential.
 fn text_of(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = if error.is_timeout() {
-        "no answer in time".to_owned()
+        "no response in time".to_owned()
     } else {
         error.to_string()
     };

@@ -1,7 +1,7 @@
-//! A client for OpenTool 1.0.0, as part 4 of its text describes one.
+//! A client for OpenTool 1.0.0, as described in part 4 of the specification.
 //!
-//! Its answers are the text's types, its errors the five of part 6. It asks once: the protocol does
-//! not say which servers recognize a repeated call.
+//! It returns the specification's types, and the five errors of part 6. It never retries: the
+//! protocol does not say which servers recognize a repeated call.
 
 mod document;
 mod error;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{
     JwtSigner,
     credentials::ClientCredentials,
-    http::{HttpClient, ReceivedResponse, decoded},
+    http::{HttpClient, ReceivedResponse, decode},
 };
 use crate::Secret;
 
@@ -25,14 +25,14 @@ pub use document::{
 };
 pub use error::OpenToolError;
 
-/// A client of one server.
+/// A client for one server.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), lambda_tools::client::opentool::OpenToolError> {
 /// use lambda_tools::client::opentool::{OpenToolClient, FunctionCall};
 /// use serde_json::json;
 ///
-/// let client = OpenToolClient::new("https://tools.example")?.api_key("key-of-mine");
+/// let client = OpenToolClient::new("https://tools.example")?.api_key("my-api-key");
 /// let arguments = json!({"a": 10, "b": 5});
 /// let call = FunctionCall::new("call-1", "Calculator_Add", arguments.as_object().unwrap().clone());
 /// println!("{:?}", client.call(&call).await?.result);
@@ -53,11 +53,11 @@ pub struct ServerVersion {
     pub version: String,
 }
 
-/// A call of a function.
+/// A function call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FunctionCall {
-    /// The unique id of the call, which its answer has as well.
+    /// The unique id of the call, repeated in the response.
     pub id: String,
     /// The function's name, such as `Calculator_Add`.
     pub name: String,
@@ -67,7 +67,7 @@ pub struct FunctionCall {
 }
 
 impl FunctionCall {
-    /// A call with this id. Servers may take the same id for the same call.
+    /// A call with this id. Servers may treat calls with the same id as the same call.
     #[must_use]
     pub fn new(
         id: impl Into<String>,
@@ -82,7 +82,7 @@ impl FunctionCall {
     }
 }
 
-/// What a function gave.
+/// The result of a function call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolReturn {
@@ -94,64 +94,64 @@ pub struct ToolReturn {
 
 impl OpenToolClient {
     /// A client for the server at this URL, such as `https://tools.example`; `/opentool` is added
-    /// unless it is there.
+    /// unless the URL ends with it.
     ///
     /// # Errors
-    /// A URL that is none, or that has credentials in it.
+    /// The URL is invalid or contains credentials.
     pub fn new(base_url: &str) -> Result<Self, OpenToolError> {
         Ok(Self {
             http: HttpClient::new(base_url)
                 .map_err(OpenToolError::of)?
-                .below("opentool"),
+                .with_suffix("opentool"),
             timeout: Duration::from_secs(30),
         })
     }
 
-    /// Shows an API key, as `Authorization: Bearer`.
+    /// Sends an API key, as `Authorization: Bearer`.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
         self.http.credentials = ClientCredentials::ApiKey(key.into(), None);
         self
     }
 
-    /// Shows tokens that it signs itself.
+    /// Sends JWTs that the client signs itself.
     #[must_use]
     pub fn jwt(mut self, jwt: JwtSigner) -> Self {
         self.http.credentials = ClientCredentials::Jwt(jwt);
         self
     }
 
-    /// Sets how long an answer may take: 30 seconds unless this says otherwise.
+    /// Sets the timeout of a request; the default is 30 seconds.
     #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = time;
         self
     }
 
-    /// Sets how many bytes of an answer are read at most, 16 MiB otherwise.
+    /// Sets the maximum size of a response in bytes; the default is 16 MiB.
     #[must_use]
-    pub fn largest_answer(mut self, bytes: usize) -> Self {
-        self.http.largest = bytes;
+    pub fn max_response_size(mut self, bytes: usize) -> Self {
+        self.http.max_response_size = bytes;
         self
     }
 
     /// `GET /version`: the server's version.
     ///
     /// # Errors
-    /// One of the five.
+    /// Any of the five.
     pub async fn version(&self) -> Result<ServerVersion, OpenToolError> {
-        let received = self.get("version").await?;
-        let code = i64::from(received.status.as_u16());
-        if received.is_empty() {
+        let response = self.get("version").await?;
+        let code = i64::from(response.status.as_u16());
+        if response.is_empty() {
             return Err(OpenToolError::ResponseNull { code });
         }
-        received.decoded().map_err(OpenToolError::of)
+        response.decode().map_err(OpenToolError::of)
     }
 
     /// `POST /call`: calls a function.
     ///
     /// # Errors
-    /// One of the five; what the server says went wrong is [`OpenToolError::Call`].
+    /// Any of the five; an error that the server reports is [`OpenToolError::Call`].
     pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, OpenToolError> {
         let body = json!({
             "jsonrpc": "2.0",
@@ -161,34 +161,34 @@ impl OpenToolClient {
         });
         let body = Bytes::from(body.to_string());
         let url = self.http.url("call");
-        let sent = self.http.post(url, HeaderMap::new(), body, self.timeout);
-        let received = sent.await.map_err(OpenToolError::of)?;
-        returned(&received, &call.id)
+        let request = self.http.post(url, HeaderMap::new(), body, self.timeout);
+        let response = request.await.map_err(OpenToolError::of)?;
+        tool_return(&response, &call.id)
     }
 
-    /// `GET /load`: what there is to call; `None` where the server does not say.
+    /// `GET /load`: the server's functions; `None` if it does not list them.
     ///
     /// # Errors
-    /// One of the five.
+    /// Any of the five.
     pub async fn load(&self) -> Result<Option<OpenToolDocument>, OpenToolError> {
-        let received = self.get("load").await?;
-        if received.is_empty() {
+        let response = self.get("load").await?;
+        if response.is_empty() {
             return Ok(None);
         }
-        let document = received.json().map_err(OpenToolError::of)?;
+        let document = response.json().map_err(OpenToolError::of)?;
         if document == json!({}) {
             return Ok(None);
         }
-        decoded(document).map(Some).map_err(OpenToolError::of)
+        decode(document).map(Some).map_err(OpenToolError::of)
     }
 
     async fn get(&self, path: &str) -> Result<ReceivedResponse, OpenToolError> {
         let url = self.http.url(path);
-        let sent = self.http.get(url, HeaderMap::new(), self.timeout);
-        let received = sent.await.map_err(OpenToolError::of)?;
-        match received.status {
-            StatusCode::OK => Ok(received),
-            _ => Err(refused(&received)),
+        let request = self.http.get(url, HeaderMap::new(), self.timeout);
+        let response = request.await.map_err(OpenToolError::of)?;
+        match response.status {
+            StatusCode::OK => Ok(response),
+            _ => Err(status_error(&response)),
         }
     }
 }
@@ -208,48 +208,51 @@ struct RpcReplyError {
 }
 
 impl RpcReplyError {
-    fn said(self) -> OpenToolError {
+    fn into_error(self) -> OpenToolError {
         let message = self.message.unwrap_or_else(|| "The call failed".to_owned());
         OpenToolError::call(self.code, message)
     }
 }
 
-fn returned(received: &ReceivedResponse, id: &str) -> Result<ToolReturn, OpenToolError> {
-    if received.status != StatusCode::OK {
-        return Err(refused(received));
+fn tool_return(response: &ReceivedResponse, id: &str) -> Result<ToolReturn, OpenToolError> {
+    if response.status != StatusCode::OK {
+        return Err(status_error(response));
     }
-    let code = i64::from(received.status.as_u16());
-    if received.is_empty() {
+    let code = i64::from(response.status.as_u16());
+    if response.is_empty() {
         return Err(OpenToolError::ResponseNull { code });
     }
-    let answer: RpcReply = received.decoded().map_err(OpenToolError::of)?;
-    match (answer.error, answer.result) {
-        (Some(error), _) => Err(error.said()),
+    let reply: RpcReply = response.decode().map_err(OpenToolError::of)?;
+    match (reply.error, reply.result) {
+        (Some(error), _) => Err(error.into_error()),
         (None, None) => Err(OpenToolError::ResponseNull { code }),
-        (None, Some(Value::Object(result))) if answer.id == id => Ok(ToolReturn {
+        (None, Some(Value::Object(result))) if reply.id == id => Ok(ToolReturn {
             id: id.to_owned(),
             result,
         }),
         (None, Some(Value::Object(_))) => {
-            let text = "The answer has the id of another call.";
+            let text = "The response has the id of another call.";
             Err(OpenToolError::call(None, text))
         }
-        (None, Some(_)) => Err(OpenToolError::call(None, "The result is no JSON object.")),
+        (None, Some(_)) => {
+            let text = "The result is not a JSON object.";
+            Err(OpenToolError::call(None, text))
+        }
     }
 }
 
-/// An answer that is not a 200.
-fn refused(received: &ReceivedResponse) -> OpenToolError {
-    let code = i64::from(received.status.as_u16());
-    match received.status {
+/// The error for any status but 200.
+fn status_error(response: &ReceivedResponse) -> OpenToolError {
+    let code = i64::from(response.status.as_u16());
+    match response.status {
         StatusCode::UNAUTHORIZED => return OpenToolError::Unauthorized,
         StatusCode::NOT_FOUND => return OpenToolError::NoAccess { cause: None },
         _ => {}
     }
-    let body = received.json().unwrap_or_default();
+    let body = response.json().unwrap_or_default();
     match serde_json::from_value::<RpcReplyError>(body["error"].clone()) {
-        Ok(error) => error.said(),
-        Err(_) if received.is_empty() => OpenToolError::ResponseNull { code },
+        Ok(error) => error.into_error(),
+        Err(_) if response.is_empty() => OpenToolError::ResponseNull { code },
         Err(_) => OpenToolError::ErrorNull { code },
     }
 }

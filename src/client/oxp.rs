@@ -1,7 +1,7 @@
 //! A client for OXP 1.0 in both of its forms and for Open Tool Calling 1.0.
 //!
-//! It does what the specifications ask of clients: one `call_id` for all attempts at a call,
-//! retries where the server says that they may help, and every kind of answer as data.
+//! As the specifications require of clients, it uses one `call_id` for all attempts at a call,
+//! retries where the server says that this may help, and returns every kind of response as data.
 
 mod call;
 mod challenge;
@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use super::{
     ClientError, JwtSigner,
     credentials::ClientCredentials,
-    http::{HttpClient, ReceivedResponse, decoded},
+    http::{HttpClient, ReceivedResponse, decode},
     retry::{Attempts, RetryAdvice, RetryLimits},
 };
 use crate::{Secret, ToolDefinition};
@@ -30,171 +30,170 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 const VERSION: HeaderName = HeaderName::from_static("oxp-version");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// A client of one server.
+/// A client for one server.
 ///
-/// An attempt takes 30 seconds at most, a call 90 with all its attempts and the waits between
-/// them, of which there are 4 at most; answers are read up to 16 MiB. Attempts are repeated after
-/// failures that may be retried (after the time that the server names), after errors of the
-/// network, and after the statuses 408, 429 and 5xx.
+/// By default, an attempt takes at most 30 seconds; a call has at most 4 attempts and takes at most
+/// 90 seconds, including the waits between them; a response has at most 16 MiB. The client retries
+/// after failures that may be retried (after the time that the server names), network errors, and
+/// the statuses 408, 429 and 5xx.
 #[derive(Clone, Debug)]
 pub struct OxpClient {
     http: HttpClient,
     dialect: CallFormat,
-    patience: RetryLimits,
-    challenge_for: Duration,
-    poll_every: Duration,
+    limits: RetryLimits,
+    challenge_timeout: Duration,
+    poll_interval: Duration,
 }
 
 impl OxpClient {
-    /// A client for the server at this URL, such as `https://tools.example`, that shows no
-    /// credentials.
+    /// A client for the server at this URL, such as `https://tools.example`, without credentials.
     ///
     /// # Errors
-    /// A URL that is none, or that has credentials in it.
+    /// The URL is invalid or contains credentials.
     pub fn new(base_url: &str) -> Result<Self, ClientError> {
         Ok(Self {
             http: HttpClient::new(base_url)?,
             dialect: CallFormat::default(),
-            patience: RetryLimits::default(),
-            challenge_for: Duration::from_mins(5),
-            poll_every: Duration::from_secs(2),
+            limits: RetryLimits::default(),
+            challenge_timeout: Duration::from_mins(5),
+            poll_interval: Duration::from_secs(2),
         })
     }
 
-    /// Shows an API key, in the header `OXP-API-Key`.
+    /// Sends an API key, in the header `OXP-API-Key`.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
         self.http.credentials = ClientCredentials::ApiKey(key.into(), Some(API_KEY));
         self
     }
 
-    /// Shows tokens that it signs itself, which the specification prefers to API keys.
+    /// Sends JWTs that the client signs itself, which the specification prefers to API keys.
     #[must_use]
     pub fn jwt(mut self, jwt: JwtSigner) -> Self {
         self.http.credentials = ClientCredentials::Jwt(jwt);
         self
     }
 
-    /// Sets the dialect in which calls are written; answers are understood in all of them.
+    /// Sets the dialect of calls; responses are understood in every dialect.
     #[must_use]
     pub fn dialect(mut self, dialect: CallFormat) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// Sets how long one attempt may take.
+    /// Sets the time limit of one attempt.
     #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
-        self.patience.timeout = time;
+        self.limits.timeout = time;
         self
     }
 
-    /// Sets how long a call may take, with all its attempts and the waits between them.
+    /// Sets the time limit of a call, including all its attempts and the waits between them.
     #[must_use]
     pub fn deadline(mut self, time: Duration) -> Self {
-        self.patience.deadline = time;
+        self.limits.deadline = time;
         self
     }
 
-    /// Sets how many attempts there are at most; 1 repeats none.
+    /// Sets the maximum number of attempts; 1 disables retries.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
-        self.patience.attempts = attempts.max(1);
+        self.limits.attempts = attempts.max(1);
         self
     }
 
-    /// Sets how many bytes of an answer are read at most.
+    /// Sets the maximum size of a response in bytes.
     #[must_use]
-    pub fn largest_answer(mut self, bytes: usize) -> Self {
-        self.http.largest = bytes;
+    pub fn max_response_size(mut self, bytes: usize) -> Self {
+        self.http.max_response_size = bytes;
         self
     }
 
-    /// Sets how long [`wait_for`](Self::wait_for) waits, 5 minutes otherwise, and how often it
-    /// asks, every 2 seconds otherwise.
+    /// Sets how long [`wait_for`](Self::wait_for) waits (5 minutes by default), and how often it
+    /// polls (every 2 seconds by default).
     #[must_use]
-    pub fn wait_at_most(mut self, time: Duration, every: Duration) -> Self {
-        self.challenge_for = time;
-        self.poll_every = every;
+    pub fn challenge_polling(mut self, time: Duration, every: Duration) -> Self {
+        self.challenge_timeout = time;
+        self.poll_interval = every;
         self
     }
 
-    /// `GET /health`: whether the server takes calls. Asked once.
+    /// `GET /health`: whether the server accepts calls. Never retried.
     ///
     /// # Errors
-    /// A server that cannot be reached, or that answers neither 200 nor 503.
+    /// The server cannot be reached, or responds with neither 200 nor 503.
     pub async fn health(&self) -> Result<bool, ClientError> {
         let url = self.http.url("health");
-        let timeout = self.patience.timeout;
-        let received = self.http.get(url, HeaderMap::new(), timeout).await?;
-        match received.status.as_u16() {
+        let timeout = self.limits.timeout;
+        let response = self.http.get(url, HeaderMap::new(), timeout).await?;
+        match response.status.as_u16() {
             200 => Ok(true),
             503 => Ok(false),
-            _ => Err(status_error(&received)),
+            _ => Err(status_error(&response)),
         }
     }
 
-    /// `GET /tools`: all tools, in whichever form the server lists them. Input schemas come
-    /// without the `parameters` around them.
+    /// `GET /tools`: all tools, in whichever form the server lists them. Input schemas are
+    /// returned without the `parameters` wrapper.
     ///
     /// # Errors
-    /// No list, after all attempts.
+    /// No attempt returned a list.
     pub async fn tools(&self) -> Result<Vec<ToolDefinition>, ClientError> {
-        let mut effort = Attempts::new(self.patience);
+        let mut attempts = Attempts::new(self.limits);
         loop {
-            let timeout = effort.begin();
+            let timeout = attempts.begin();
             let url = self.http.url("tools");
-            let received = self.http.get(url, self.version(), timeout).await;
-            let advice = advice_on(&received);
-            if effort.goes_on(advice).await {
+            let response = self.http.get(url, self.version(), timeout).await;
+            let advice = advice_on(&response);
+            if attempts.wait_for_next(advice).await {
                 continue;
             }
-            let received = received?;
-            return match received.status.as_u16() {
-                200 => list::tools_in(received.json()?),
-                _ => Err(status_error(&received)),
+            let response = response?;
+            return match response.status.as_u16() {
+                200 => list::tools_in(response.json()?),
+                _ => Err(status_error(&response)),
             };
         }
     }
 
     /// `POST /tools/call`: runs one tool. All attempts have the same `call_id`, so that a server
-    /// that keeps to the specification runs it once.
+    /// that follows the specification runs it once.
     ///
     /// # Errors
-    /// No answer about the call, after all attempts. What the server says about it, also that it
-    /// was refused, is a [`CallReply`].
+    /// No attempt returned anything about the call. Whatever the server says about it, even that
+    /// it was rejected, is a [`CallReply`].
     pub async fn call(&self, call: &CallRequest) -> Result<CallReply, ClientError> {
         let call_id = call.id();
-        let body = Bytes::from(call.written(&call_id, self.dialect));
-        let mut effort = Attempts::new(self.patience);
+        let body = Bytes::from(call.encode(&call_id, self.dialect));
+        let mut attempts = Attempts::new(self.limits);
         loop {
-            let timeout = effort.begin();
+            let timeout = attempts.begin();
             let (url, body) = (self.http.url("tools/call"), body.clone());
-            let received = self.http.post(url, self.version(), body, timeout).await;
-            let advice = advice_on(&received);
-            let mut reply = received.and_then(|it| CallReply::of(&it, &call_id));
+            let response = self.http.post(url, self.version(), body, timeout).await;
+            let advice = advice_on(&response);
+            let mut reply = response.and_then(|it| CallReply::of(&it, &call_id));
             let advice = match &reply {
                 Ok(reply) => reply.advice().unwrap_or(advice),
                 Err(_) => advice,
             };
-            if effort.goes_on(advice).await {
+            if attempts.wait_for_next(advice).await {
                 continue;
             }
             if let Ok(reply) = &mut reply {
-                reply.attempts = effort.attempts;
+                reply.attempts = attempts.count;
             }
             return reply;
         }
     }
 
-    /// Runs one tool for its value.
+    /// Runs one tool and returns its value.
     ///
     /// # Errors
-    /// As [`call`](Self::call), [`ClientError::NoValue`] for everything that is none, and
-    /// [`ClientError::Unreadable`] for a value that is no `V`.
+    /// Those of [`call`](Self::call), [`ClientError::NoValue`] for any other outcome, and
+    /// [`ClientError::Unreadable`] for a value that is not a `V`.
     pub async fn run<V: DeserializeOwned>(&self, call: &CallRequest) -> Result<V, ClientError> {
         match self.call(call).await?.outcome {
-            CallOutcome::Value(value) => decoded(value),
+            CallOutcome::Value(value) => decode(value),
             other => Err(ClientError::NoValue(Box::new(other))),
         }
     }
@@ -208,18 +207,18 @@ impl OxpClient {
     }
 }
 
-/// What the transport says about asking again.
-fn advice_on(received: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
-    let received = match received {
-        Ok(received) => received,
+/// The transport's advice on retrying.
+fn advice_on(response: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
+    let response = match response {
+        Ok(response) => response,
         Err(ClientError::Unreachable(_)) => return RetryAdvice::Again(None),
         Err(_) => return RetryAdvice::Done,
     };
-    let should_retry = received
+    let should_retry = response
         .headers
         .get(SHOULD_RETRY)
         .map(HeaderValue::as_bytes);
-    let status = received.status;
+    let status = response.status;
     let may_help = match should_retry {
         Some(b"true") => true,
         Some(b"false") => false,
@@ -228,23 +227,24 @@ fn advice_on(received: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
     if !may_help {
         return RetryAdvice::Done;
     }
-    let after = received.headers.get(RETRY_AFTER);
-    RetryAdvice::Again(after.and_then(|it| time_in(it.to_str().ok()?.trim(), SystemTime::now())))
+    let after = response.headers.get(RETRY_AFTER);
+    let parse = |it: &HeaderValue| parse_retry_after(it.to_str().ok()?.trim(), SystemTime::now());
+    RetryAdvice::Again(after.and_then(parse))
 }
 
 /// RFC 9110, 10.2.3: seconds, or a date.
-fn time_in(after: &str, now: SystemTime) -> Option<Duration> {
+fn parse_retry_after(after: &str, now: SystemTime) -> Option<Duration> {
     if !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More than there are: later than any deadline.
+        // A number too large for u64 is later than any deadline.
         return Some(after.parse().map_or(Duration::MAX, Duration::from_secs));
     }
     let date = httpdate::parse_http_date(after).ok()?;
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-fn status_error(received: &ReceivedResponse) -> ClientError {
-    let message = received.message();
-    match received.status.as_u16() {
+fn status_error(response: &ReceivedResponse) -> ClientError {
+    let message = response.message();
+    match response.status.as_u16() {
         401 => ClientError::Unauthorized { message },
         status => ClientError::Status { status, message },
     }
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_say_when_to_come_back() {
+    fn retry_after_has_seconds_or_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         for (text, expected) in [
             ("7", Some(Duration::from_secs(7))),
@@ -269,7 +269,7 @@ mod tests {
             ("", None),
             ("-1", None),
         ] {
-            assert_eq!(time_in(text, now), expected, "{text}");
+            assert_eq!(parse_retry_after(text, now), expected, "{text}");
         }
     }
 }

@@ -1,16 +1,16 @@
-//! How often a client asks, and how long it waits in between.
+//! Retries: their number, and the waits between them.
 
 use std::time::{Duration, Instant};
 
-/// The first wait between two attempts, when the server names none.
+/// The wait after the first attempt, unless the server names one.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryLimits {
-    /// For one attempt.
+    /// The limit of one attempt.
     pub(super) timeout: Duration,
-    /// For all of them, waits included.
+    /// The limit of all attempts, including the waits.
     pub(super) deadline: Duration,
     pub(super) attempts: u32,
 }
@@ -25,53 +25,54 @@ impl Default for RetryLimits {
     }
 }
 
-/// What is to be done after an attempt.
+/// Advice on retrying after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryAdvice {
     Done,
-    /// Again, not before this long.
+    /// Retry, after at least this long.
     Again(Option<Duration>),
 }
 
-/// The attempts at one thing.
+/// The attempts at one request.
 pub(super) struct Attempts {
-    patience: RetryLimits,
-    begun: Instant,
-    pub(super) attempts: u32,
+    limits: RetryLimits,
+    started: Instant,
+    pub(super) count: u32,
 }
 
 impl Attempts {
-    pub(super) fn new(patience: RetryLimits) -> Self {
+    pub(super) fn new(limits: RetryLimits) -> Self {
         Self {
-            patience,
-            begun: Instant::now(),
-            attempts: 0,
+            limits,
+            started: Instant::now(),
+            count: 0,
         }
     }
 
-    /// How long the next attempt may take.
+    /// Starts an attempt and returns its time limit.
     pub(super) fn begin(&mut self) -> Duration {
-        self.attempts += 1;
-        self.left().min(self.patience.timeout)
+        self.count += 1;
+        self.remaining().min(self.limits.timeout)
     }
 
-    fn left(&self) -> Duration {
-        let since = self.begun.elapsed();
-        self.patience.deadline.saturating_sub(since)
+    fn remaining(&self) -> Duration {
+        let elapsed = self.started.elapsed();
+        self.limits.deadline.saturating_sub(elapsed)
     }
 
-    /// Waits until the next attempt, if there is to be one: not if the time would be up by then.
-    pub(super) async fn goes_on(&self, advice: RetryAdvice) -> bool {
+    /// Waits until the next attempt and returns true, or returns false at once if there is none:
+    /// one that would start after the deadline is not made.
+    pub(super) async fn wait_for_next(&self, advice: RetryAdvice) -> bool {
         let RetryAdvice::Again(after) = advice else {
             return false;
         };
-        let chance = fastrand::f64();
+        let jitter = fastrand::f64();
         let wait = match after {
-            // A little later than the server says: others were told the same.
-            Some(after) => after.saturating_add(FIRST_WAIT.mul_f64(chance).min(after / 10)),
-            None => backoff(self.attempts, chance),
+            // A little later than the server says: it names the same time to other clients.
+            Some(after) => after.saturating_add(FIRST_WAIT.mul_f64(jitter).min(after / 10)),
+            None => backoff(self.count, jitter),
         };
-        if self.attempts >= self.patience.attempts || wait >= self.left() {
+        if self.count >= self.limits.attempts || wait >= self.remaining() {
             return false;
         }
         tokio::time::sleep(wait).await;
@@ -79,11 +80,11 @@ impl Attempts {
     }
 }
 
-/// Twice as long each time, up to a limit; half of it by chance, so that clients that failed
-/// together do not come back together.
-fn backoff(attempts: u32, chance: f64) -> Duration {
+/// Doubles with each attempt, up to a limit; half of it is random, so that clients that failed
+/// together do not retry together.
+fn backoff(attempts: u32, jitter: f64) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(16));
-    doubled.min(LONGEST_WAIT).mul_f64(0.5 + chance / 2.0)
+    doubled.min(LONGEST_WAIT).mul_f64(0.5 + jitter / 2.0)
 }
 
 #[cfg(test)]
@@ -100,21 +101,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_is_an_end_to_attempts_and_to_time() {
-        let patience = RetryLimits {
+    async fn attempts_and_time_are_limited() {
+        let limits = RetryLimits {
             attempts: 2,
             ..RetryLimits::default()
         };
-        let mut effort = Attempts::new(patience);
+        let mut attempts = Attempts::new(limits);
         let soon = RetryAdvice::Again(Some(Duration::from_millis(1)));
-        effort.begin();
-        assert!(!effort.goes_on(RetryAdvice::Done).await);
-        assert!(effort.goes_on(soon).await);
-        effort.begin();
-        assert!(!effort.goes_on(soon).await, "two attempts");
-        let mut effort = Attempts::new(RetryLimits::default());
-        effort.begin();
+        attempts.begin();
+        assert!(!attempts.wait_for_next(RetryAdvice::Done).await);
+        assert!(attempts.wait_for_next(soon).await);
+        attempts.begin();
+        assert!(!attempts.wait_for_next(soon).await, "two attempts");
+        let mut attempts = Attempts::new(RetryLimits::default());
+        attempts.begin();
         let late = RetryAdvice::Again(Some(Duration::from_secs(90)));
-        assert!(!effort.goes_on(late).await, "too late by then");
+        assert!(!attempts.wait_for_next(late).await, "after the deadline");
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
     }
     let path = event.raw_path.unwrap_or_default();
     let context = event.request_context;
-    // Behind a custom domain the path begins with the mapping, and the stage is not in it.
+    // With a custom domain, the path begins with the mapping and does not contain the stage.
     let has_stage = has_stage(context.domain_name.as_deref());
     let stage = context.stage.as_deref().filter(|_| has_stage);
     let caller = principal::of_http(&context);
@@ -42,22 +42,22 @@ pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
         context: RequestContext::ApiGatewayV2(context),
     };
     Event {
-        origin: EventSource::Http,
+        source: EventSource::Http,
         request: raw.into_request(),
         caller,
     }
 }
 
-pub(super) fn answer(parts: Parts, body: Bytes) -> ApiGatewayV2httpResponse {
-    let mut answer = ApiGatewayV2httpResponse::default();
-    answer.status_code = parts.status.as_u16().into();
-    (answer.is_base64_encoded, answer.body) = encoding::of(&parts.headers, body);
+pub(super) fn response(parts: Parts, body: Bytes) -> ApiGatewayV2httpResponse {
+    let mut response = ApiGatewayV2httpResponse::default();
+    response.status_code = parts.status.as_u16().into();
+    (response.is_base64_encoded, response.body) = encoding::encode(&parts.headers, body);
     let mut headers = parts.headers;
     let cookies = headers.get_all(header::SET_COOKIE).iter();
-    answer.cookies = cookies
+    response.cookies = cookies
         .filter_map(|cookie| cookie.to_str().ok().map(str::to_owned))
         .collect();
     headers.remove(header::SET_COOKIE);
-    answer.headers = headers;
-    answer
+    response.headers = headers;
+    response
 }

@@ -1,7 +1,7 @@
-//! Which front door an event comes from, told by its first fields.
+//! Determines the kind of an event from its first fields.
 //!
-//! An event is parsed once, as what it is; trying one type after the other would parse a large one
-//! several times and lose the reason why none fits.
+//! An event is then parsed once, as the right type; trying one type after the other would parse a
+//! large event several times and lose the reason why none matches.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
 
-/// The front doors of a Lambda function.
+/// The supported kinds of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventKind {
     /// API Gateway REST API, and HTTP API with payload format 1.0.
@@ -23,16 +23,16 @@ pub(crate) enum EventKind {
 
 /// The kind of an event.
 pub(crate) fn kind_of(json: &str) -> Result<EventKind, EventError> {
-    let mut peek = EventKindVisitor::default();
-    let outcome = serde_json::Deserializer::from_str(json).deserialize_map(&mut peek);
-    match (peek.kind, outcome) {
+    let mut visitor = EventKindVisitor::default();
+    let result = serde_json::Deserializer::from_str(json).deserialize_map(&mut visitor);
+    match (visitor.kind, result) {
         (Some(kind), _) => Ok(kind),
-        (None, Ok(())) => Err(EventError::NoRequest(peek.fields)),
+        (None, Ok(())) => Err(EventError::NotHttp(visitor.fields)),
         (None, Err(error)) => Err(EventError::invalid(&error)),
     }
 }
 
-/// Reads an event's first fields until they tell its kind, then stops.
+/// Reads an event's first fields until they determine its kind, then stops.
 #[derive(Default)]
 struct EventKindVisitor {
     kind: Option<EventKind>,
@@ -56,8 +56,8 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
         while let Some(key) = map.next_key::<String>()? {
             self.kind = match key.as_str() {
                 "rawPath" | "rawQueryString" | "routeKey" => Some(EventKind::Http),
-                // Both of API Gateway's formats have a version, and emulators write fields of one
-                // into events of the other, as null.
+                // Both of API Gateway's formats have a version, and emulators add null fields of
+                // one format to events of the other.
                 "version" => match map.next_value::<Option<String>>()?.as_deref() {
                     Some("2.0") => Some(EventKind::Http),
                     Some("1.0") => Some(EventKind::Rest),
@@ -77,7 +77,7 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
                 }
             };
             if self.kind.is_some() {
-                return Err(A::Error::custom("known"));
+                return Err(A::Error::custom("kind determined"));
             }
             if self.fields.len() < 8 {
                 self.fields.push(key.chars().take(40).collect());
@@ -87,18 +87,18 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
     }
 }
 
-/// Why an event cannot be answered as an HTTP request.
+/// The reason why an event is not an HTTP request.
 #[derive(Debug)]
 pub(crate) enum EventError {
-    /// An event of another service.
-    NoRequest(Vec<String>),
-    /// The event of a front door, damaged.
+    /// An event of another service, with the names of its first fields.
+    NotHttp(Vec<String>),
+    /// An invalid event of a supported kind.
     Invalid(String),
 }
 
 impl EventError {
-    /// serde quotes values in its messages, and an event's are not for logs; which field is
-    /// missing is no value.
+    /// serde's messages quote values, and an event's values must not be logged; the name of a
+    /// missing field is not a value.
     pub(crate) fn invalid(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         if text.starts_with("missing field") {
@@ -114,10 +114,10 @@ impl fmt::Display for EventError {
         const EXPECTED: &str = "This function answers HTTP requests from API Gateway, Function \
                                 URLs and Application Load Balancers";
         match self {
-            Self::NoRequest(fields) if fields.is_empty() => {
+            Self::NotHttp(fields) if fields.is_empty() => {
                 write!(f, "{EXPECTED}; the event is an empty object")
             }
-            Self::NoRequest(fields) => {
+            Self::NotHttp(fields) => {
                 write!(
                     f,
                     "{EXPECTED}; the event has the fields {}",

@@ -9,16 +9,16 @@ use lambda_http::{
 
 use super::{
     Event, EventSource, encoding,
-    request::{RawEvent, as_it_came, merged},
+    request::{RawEvent, merged, verbatim},
 };
 
 pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
     let multi_value_headers = !event.multi_value_headers.is_empty();
     let multi = event.multi_value_query_string_parameters;
     let query = if multi.is_empty() {
-        as_it_came(&event.query_string_parameters)
+        verbatim(&event.query_string_parameters)
     } else {
-        as_it_came(&multi)
+        verbatim(&multi)
     };
     let raw = RawEvent {
         method: event.http_method,
@@ -30,28 +30,28 @@ pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
         context: RequestContext::Alb(event.request_context),
     };
     Event {
-        origin: EventSource::Alb {
+        source: EventSource::Alb {
             multi_value_headers,
         },
         request: raw.into_request(),
-        // It passes on whom it has let through in headers, which others can send as well.
+        // Load balancers name authenticated callers in headers only, which anyone can set.
         caller: None,
     }
 }
 
-pub(super) fn answer(
+pub(super) fn response(
     parts: Parts,
     body: Bytes,
     has_multi_value_headers: bool,
 ) -> AlbTargetGroupResponse {
-    let mut answer = AlbTargetGroupResponse::default();
-    answer.status_code = parts.status.as_u16().into();
-    answer.status_description = Some(parts.status.to_string());
-    (answer.is_base64_encoded, answer.body) = encoding::of(&parts.headers, body);
+    let mut response = AlbTargetGroupResponse::default();
+    response.status_code = parts.status.as_u16().into();
+    response.status_description = Some(parts.status.to_string());
+    (response.is_base64_encoded, response.body) = encoding::encode(&parts.headers, body);
     if has_multi_value_headers {
-        answer.multi_value_headers = parts.headers;
+        response.multi_value_headers = parts.headers;
     } else {
-        answer.headers = parts.headers;
+        response.headers = parts.headers;
     }
-    answer
+    response
 }

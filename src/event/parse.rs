@@ -1,4 +1,4 @@
-//! Parsing an event as what it is, without the headers that are not valid HTTP.
+//! Parses an event as its type, without headers that are not valid HTTP.
 
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use super::kind::EventError;
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, EventError> {
     serde_json::from_str(json).or_else(|error| {
-        // A failed invocation raises the alarm, and one odd header of a stranger is no reason.
+        // A failed invocation raises an alarm; a stranger's invalid header must not.
         without_invalid_headers(json)
             .and_then(|event| serde_json::from_value(event).ok())
             .ok_or_else(|| EventError::invalid(&error))
@@ -23,7 +23,7 @@ fn without_invalid_headers(json: &str) -> Option<Value> {
         if let Some(headers) = event.get_mut(headers).and_then(Value::as_object_mut) {
             headers.retain(|name, value| {
                 let before = dropped;
-                dropped += invalid_in(value);
+                dropped += remove_invalid(value);
                 let is_header = !value.is_null() && HeaderName::try_from(name).is_ok();
                 dropped += usize::from(!is_header && dropped == before);
                 is_header
@@ -33,26 +33,26 @@ fn without_invalid_headers(json: &str) -> Option<Value> {
     if dropped == 0 {
         return None;
     }
-    tracing::warn!(dropped, "headers that are not valid HTTP are left out");
+    tracing::warn!(dropped, "dropped headers that are not valid HTTP");
     Some(event)
 }
 
-/// Takes the values that are not valid out, and says how many; null is left where all are gone.
-fn invalid_in(value: &mut Value) -> usize {
-    let is_value = |value: &Value| {
+/// Removes invalid header values and returns their number; null remains if none is valid.
+fn remove_invalid(value: &mut Value) -> usize {
+    let is_valid = |value: &Value| {
         value
             .as_str()
             .is_some_and(|it| HeaderValue::try_from(it).is_ok())
     };
-    let (invalid, is_gone) = if let Value::Array(values) = value {
+    let (invalid, is_empty) = if let Value::Array(values) = value {
         let before = values.len();
-        values.retain(is_value);
+        values.retain(is_valid);
         (before - values.len(), values.is_empty())
     } else {
-        let is_gone = !is_value(value);
-        (usize::from(is_gone), is_gone)
+        let is_invalid = !is_valid(value);
+        (usize::from(is_invalid), is_invalid)
     };
-    if is_gone {
+    if is_empty {
         *value = Value::Null;
     }
     invalid

@@ -1,11 +1,11 @@
-//! Stages of API Gateway in paths.
+//! API Gateway's stages in paths.
 
-/// Whether paths of this domain begin with a stage: those of API Gateway's own.
+/// True for API Gateway's own domains: their paths begin with a stage.
 pub(super) fn has_stage(domain: Option<&str>) -> bool {
     domain.is_none_or(|domain| domain.contains(".execute-api."))
 }
 
-/// API Gateway puts its stage's name before the path, except for `$default` and behind custom
+/// Strips the stage that API Gateway puts before the path, except for `$default` and with custom
 /// domains.
 pub(super) fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
     let stage = stage

@@ -1,7 +1,7 @@
-//! Whom the platform has let through: IAM, or an authorizer of API Gateway.
+//! The caller that the platform has authenticated: with IAM, or with an API Gateway authorizer.
 //!
-//! Read from what the platform says of the request, never from the request's headers, which
-//! anybody can send.
+//! Read from the platform's request context, never from the request's headers, which anyone can
+//! set.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,7 +30,7 @@ pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Caller
     of_iam(arn, cognito).or_else(|| of_authorizer(authorizer))
 }
 
-/// All users of a Cognito identity pool have the ARN of one role.
+/// All users of a Cognito identity pool share a role, so its ARN alone is not enough.
 fn of_iam(arn: Option<&str>, cognito: Option<&str>) -> Option<Caller> {
     let arn = arn.filter(|arn| !arn.is_empty())?;
     let principal = match cognito.filter(|id| !id.is_empty()) {
@@ -41,46 +41,48 @@ fn of_iam(arn: Option<&str>, cognito: Option<&str>) -> Option<Caller> {
 }
 
 fn of_authorizer(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Caller> {
-    let of_jwt = authorizer.jwt.as_ref().map(|jwt| {
+    let jwt_principal = authorizer.jwt.as_ref().map(|jwt| {
         let claims = jwt
             .claims
             .iter()
             .map(|(name, value)| (&**name, Value::from(&**value)));
         of_claims(&claims.collect())
     });
-    let principal = of_jwt.or_else(|| of_fields(&authorizer.fields))?.into();
+    let principal = jwt_principal
+        .or_else(|| of_fields(&authorizer.fields))?
+        .into();
     Some(Caller::Authorizer { principal })
 }
 
 type AuthorizerClaims<'a> = BTreeMap<&'a str, Value>;
 
-/// RFC 7519, 4.1.2: a subject is unique for its issuer.
+/// RFC 7519, 4.1.2: a subject is unique within its issuer.
 fn of_claims(claims: &AuthorizerClaims<'_>) -> String {
     let claim = |name: &str| claims.get(name)?.as_str();
     let issuer = claim("iss").unwrap_or_default();
     match (claim("sub"), claim("client_id")) {
         (Some(subject), _) => joined(["jwt", issuer, subject]),
-        // What tokens of programs have in its place.
+        // Machine-to-machine tokens have a client ID instead.
         (None, Some(client)) => joined(["client", issuer, client]),
         (None, None) => hash_of(claims),
     }
 }
 
-/// The parts with blanks between, in a way that no other parts are the same text.
+/// Joins the parts with spaces, escaped so that different parts never produce the same text.
 fn joined<const N: usize>(parts: [&str; N]) -> String {
     let parts = parts.map(|part| part.replace('%', "%25").replace(' ', "%20"));
     parts.join(" ")
 }
 
-/// What a Lambda authorizer gives, and in REST APIs a Cognito user pool.
+/// The principal from the fields of a Lambda authorizer or, in REST APIs, a Cognito user pool.
 fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
     let text = |name: &str| fields.get(name)?.as_str().filter(|it| !it.is_empty());
     if let Some(claims) = fields.get("claims").and_then(Value::as_object) {
         let claims = claims.iter().map(|(name, value)| (&**name, value.clone()));
         return Some(of_claims(&claims.collect()));
     }
-    if let Some(named) = text("principalId").or_else(|| text("sub")) {
-        return Some(joined(["lambda", named]));
+    if let Some(name) = text("principalId").or_else(|| text("sub")) {
+        return Some(joined(["lambda", name]));
     }
     let fields: AuthorizerClaims<'_> = fields
         .iter()
@@ -89,8 +91,8 @@ fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
     (!fields.is_empty()).then(|| hash_of(&fields))
 }
 
-/// Who gives no name is known by all that is said of them, but for what changes from token to token
-/// and from request to request. A hash: there may be tokens among it.
+/// Identifies a caller without a name by all its claims except those that change between tokens or
+/// requests. Hashed, because claims may contain tokens.
 fn hash_of(claims: &AuthorizerClaims<'_>) -> String {
     const CHANGING: [&str; 8] = [
         "auth_time",

@@ -1,4 +1,4 @@
-//! The request that all kinds of events carry.
+//! The HTTP request that every kind of event carries.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode
 
 use crate::protocol::problem;
 
-/// What all kinds of events have.
+/// The parts that all kinds of events have in common.
 pub(super) struct RawEvent<'a> {
     pub(super) method: Method,
     pub(super) path: &'a str,
@@ -30,7 +30,7 @@ impl RawEvent<'_> {
             (Some(text), false) => Bytes::from(text),
             (Some(text), true) => {
                 let undecodable = |_| {
-                    let detail = "The event says that the body is base64, and it is not.";
+                    let detail = "The event marks the body as base64, but it is not valid base64.";
                     Box::new(problem::undecodable_body(detail))
                 };
                 Bytes::from(BASE64_STANDARD.decode(text).map_err(undecodable)?)
@@ -40,13 +40,13 @@ impl RawEvent<'_> {
         *request.method_mut() = self.method;
         *request.uri_mut() = uri;
         *request.headers_mut() = self.headers;
-        // Where routes of one's own find it: lambda_http's RequestExt.
+        // Your own routes read it through lambda_http's `RequestExt`.
         request.extensions_mut().insert(self.context);
         Ok(request)
     }
 }
 
-/// REST APIs and load balancers hand over paths and queries in which anything may stand.
+/// REST APIs and load balancers pass paths and queries with arbitrary characters.
 fn uri_of(path: &str, query: &str) -> Uri {
     const NOT_IN_PATH: &AsciiSet = &CONTROLS
         .add(b' ')
@@ -82,11 +82,11 @@ fn uri_of(path: &str, query: &str) -> Uri {
         text.push('?');
         text.extend(utf8_percent_encode(query, NOT_IN_QUERY));
     }
-    // What is no URI even now (one that is too long) is no path of ours either.
+    // A text that is still not a URI, such as one that is too long, matches none of our paths.
     Uri::try_from(text).unwrap_or_else(|_| Uri::from_static("/-"))
 }
 
-/// REST APIs hand over names and values decoded.
+/// REST APIs pass decoded names and values.
 pub(super) fn encoded(query: &QueryMap) -> String {
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     joined(query, |name, value| {
@@ -94,8 +94,8 @@ pub(super) fn encoded(query: &QueryMap) -> String {
     })
 }
 
-/// Load balancers hand over names and values as they stand in the URL, still encoded.
-pub(super) fn as_it_came(query: &QueryMap) -> String {
+/// Load balancers pass names and values as in the URL, still encoded.
+pub(super) fn verbatim(query: &QueryMap) -> String {
     joined(query, |name, value| format!("{name}={value}"))
 }
 
@@ -103,7 +103,7 @@ fn joined(query: &QueryMap, pair: impl Fn(&str, &str) -> String) -> String {
     if query.is_empty() {
         return String::new();
     }
-    // Its own iterator panics at a name without values.
+    // `QueryMap`'s own iterator panics on a name without values.
     let map: BTreeMap<String, Vec<String>> = serde_json::to_value(query)
         .and_then(serde_json::from_value)
         .unwrap_or_default();
@@ -114,7 +114,7 @@ fn joined(query: &QueryMap, pair: impl Fn(&str, &str) -> String) -> String {
     pairs.join("&")
 }
 
-/// Some senders repeat every header in both maps; none may count twice.
+/// Some sources repeat every header in both maps; none may be duplicated.
 pub(super) fn merged(single: &HeaderMap, multi: HeaderMap) -> HeaderMap {
     let mut headers = multi;
     for (name, value) in single {

@@ -27,9 +27,9 @@ pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
     let raw = RawEvent {
         method: event.http_method,
         path: match &context.path {
-            // As it is with REST APIs: the stage stands in the context's path only.
-            Some(whole) if *whole != path => &path,
-            // Behind a custom domain it stands in neither.
+            // REST APIs: only the context's path contains the stage.
+            Some(full) if *full != path => &path,
+            // Custom domains: neither path contains the stage.
             _ if !has_stage(context.domain_name.as_deref()) => &path,
             _ => without_stage(&path, context.stage.as_deref()),
         },
@@ -40,17 +40,17 @@ pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
         context: RequestContext::ApiGatewayV1(context),
     };
     Event {
-        origin: EventSource::Rest,
+        source: EventSource::Rest,
         request: raw.into_request(),
         caller,
     }
 }
 
-pub(super) fn answer(parts: Parts, body: Bytes) -> ApiGatewayProxyResponse {
-    let mut answer = ApiGatewayProxyResponse::default();
-    answer.status_code = parts.status.as_u16().into();
-    (answer.is_base64_encoded, answer.body) = encoding::of(&parts.headers, body);
-    // The gateway would send what stands in both maps twice.
-    answer.multi_value_headers = parts.headers;
-    answer
+pub(super) fn response(parts: Parts, body: Bytes) -> ApiGatewayProxyResponse {
+    let mut response = ApiGatewayProxyResponse::default();
+    response.status_code = parts.status.as_u16().into();
+    (response.is_base64_encoded, response.body) = encoding::encode(&parts.headers, body);
+    // The gateway would send headers in both maps twice.
+    response.multi_value_headers = parts.headers;
+    response
 }

@@ -1,4 +1,4 @@
-//! Claiming calls, so that each runs once.
+//! Claims calls, so that each runs only once.
 
 mod attempt;
 mod replay;
@@ -23,15 +23,15 @@ use crate::{
 };
 use replay::still_running;
 
-/// The calls of a server.
+/// Recognizes a server's repeated calls.
 pub(crate) struct Deduplication {
     idempotency: Idempotency,
     clock: Clock,
-    /// How many calls run whose outcome is to be recorded.
+    /// The number of running calls whose outcome will be recorded.
     running: AtomicUsize,
 }
 
-/// A call that runs, for as long as this is there.
+/// Counts a call as running until it is dropped.
 pub(crate) struct RunningCall(Arc<Deduplication>);
 
 impl Drop for RunningCall {
@@ -40,23 +40,23 @@ impl Drop for RunningCall {
     }
 }
 
-/// Why a call cannot be claimed. Nothing runs.
+/// The reason why a call cannot be claimed. Nothing runs.
 #[derive(Debug)]
 pub(crate) enum ClaimError {
-    /// The same `call_id` belongs to a call that asks for something else.
+    /// The `call_id` belongs to a different call.
     IdReused,
-    /// It cannot be told whether the call has run before.
+    /// It is unknown whether the call has run before.
     Unprotected(StoreError),
 }
 
-/// How far a call gets.
+/// The result of claiming a call.
 pub(crate) enum ClaimResult {
-    /// It runs.
-    Run,
-    /// It runs, and what comes of it is recorded.
-    Recorded(Claim),
-    /// It has run, or runs elsewhere.
-    Known(RecordedOutcome),
+    /// The call may run, but its outcome is not recorded.
+    Unclaimed,
+    /// The call may run, and its outcome is recorded.
+    Claimed(Claim),
+    /// The call has run already, or is running elsewhere.
+    Duplicate(RecordedOutcome),
 }
 
 /// The right to run a call.
@@ -67,33 +67,33 @@ pub(crate) struct Claim {
     deadline: Option<SystemTime>,
 }
 
-/// What is known of a call without running it.
+/// The outcome of a duplicate call, which does not run.
 pub(crate) struct RecordedOutcome {
     pub(crate) duration: Duration,
     pub(crate) result: Result<Output, Failure>,
-    /// Whether this is the outcome of an earlier call.
+    /// True for the outcome of an earlier call.
     pub(crate) is_replay: bool,
 }
 
-/// How a tool's run ended, as far as it matters for a second one.
+/// The end of a tool's run, as far as it matters for a repeated call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// It gave a value or a failure.
+    /// The tool returned a value or a failure.
     Returned,
-    /// It panicked or was stopped: how far it got is not known.
+    /// The tool panicked or was stopped: how far it got is unknown.
     Stopped,
-    /// It was to be stopped, and did not stop.
+    /// The tool was aborted, and did not stop.
     Unstoppable,
-    /// There was no time to begin.
+    /// There was no time to start.
     NotStarted,
 }
 
-/// What a call may take.
+/// The time limits of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct ClaimLimits {
-    /// How long the tool may run from now on.
+    /// The time the tool has left.
     pub(crate) tool: Duration,
-    /// When the platform stops the process, if it does.
+    /// The time at which the platform stops the process, if it does.
     pub(crate) deadline: Option<SystemTime>,
 }
 
@@ -106,36 +106,36 @@ impl Deduplication {
         }
     }
 
-    /// Notes that a call runs, until what is returned is dropped.
-    pub(crate) fn running(self: &Arc<Self>) -> RunningCall {
+    /// Counts a call as running, until the returned guard is dropped.
+    pub(crate) fn count_running(self: &Arc<Self>) -> RunningCall {
         self.running.fetch_add(1, Ordering::SeqCst);
         RunningCall(Arc::clone(self))
     }
 
-    /// Waits until no call runs whose outcome is to be recorded.
+    /// Waits until no call is running whose outcome will be recorded.
     pub(crate) async fn idle(&self) {
         while self.running.load(Ordering::SeqCst) > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Whether calls are remembered at all.
+    /// True if calls are remembered at all.
     pub(crate) fn is_on(&self) -> bool {
         self.idempotency.store.is_some()
     }
 
-    /// Gets the store ready, so that the first call does not wait for it.
-    pub(crate) async fn warm(&self) {
+    /// Warms up the store, so that the first call does not wait for it.
+    pub(crate) async fn warm_up(&self) {
         if let Some(store) = self.idempotency.store.as_deref()
             && let Err(error) = within(self.idempotency.timeout, store.warm_up())
                 .await
                 .flatten()
         {
-            tracing::warn!(%error, "the store of calls is not ready");
+            tracing::warn!(%error, "the store of calls could not be warmed up");
         }
     }
 
-    /// Claims a call, or finds out what came of it. Waits for one that runs elsewhere.
+    /// Claims a call, or finds its outcome. Waits for a call that is running elsewhere.
     pub(crate) async fn claim(
         &self,
         identity: CallIdentity,
@@ -143,59 +143,62 @@ impl Deduplication {
         limits: impl Fn() -> ClaimLimits,
     ) -> Result<ClaimResult, ClaimError> {
         let Some(shared) = &self.idempotency.store else {
-            return Ok(ClaimResult::Run);
+            return Ok(ClaimResult::Unclaimed);
         };
         let store = &**shared;
-        let begun = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         let patience = self.idempotency.wait_for.min(limits().tool / 2);
         let mut runs_elsewhere = false;
         let mut pause = Duration::from_millis(50);
         loop {
             let (current, now) = (limits(), self.clock.now());
-            let record = self.claim_of(&identity, policy, current, now);
+            let record = self.new_claim(&identity, policy, current, now);
             let deadline = current.deadline;
             let limit = self.idempotency.timeout.min(current.tool / 2);
-            let held = match self.held(store, &identity.key, &record, now, limit).await {
+            let claim = (&*identity.key, &record);
+            let existing = match self.write_claim(store, claim, now, limit).await {
                 Ok(None) => {
                     let key = identity.key;
-                    return Ok(ClaimResult::Recorded(Claim {
+                    return Ok(ClaimResult::Claimed(Claim {
                         key,
                         record,
                         policy,
                         deadline,
                     }));
                 }
-                Ok(Some(held)) => held,
-                // It is known to run elsewhere, whatever the store says now.
+                Ok(Some(existing)) => existing,
+                // An earlier attempt found that it runs elsewhere.
                 Err(_) if runs_elsewhere => {
-                    self.give_up(store, &identity.key, &record, deadline).await;
-                    return Ok(ClaimResult::Known(still_running(begun.elapsed())));
+                    self.withdraw_claim(store, &identity.key, &record, deadline)
+                        .await;
+                    return Ok(ClaimResult::Duplicate(still_running(started.elapsed())));
                 }
-                // A store that is full is there, and knows of calls that must not run twice.
+                // A full store is reachable, and knows calls that must not run twice.
                 Err(error)
                     if self.idempotency.runs_unprotected
                         && error.is_temporary()
                         && !error.is_full() =>
                 {
-                    self.release_beside(shared, identity.key, &record);
-                    tracing::error!(%error, "the call runs without protection from repetition");
-                    return Ok(ClaimResult::Run);
+                    self.withdraw_in_background(shared, identity.key, &record);
+                    tracing::error!(%error, "the call runs without deduplication");
+                    return Ok(ClaimResult::Unclaimed);
                 }
                 Err(error) => {
-                    self.give_up(store, &identity.key, &record, deadline).await;
+                    self.withdraw_claim(store, &identity.key, &record, deadline)
+                        .await;
                     return Err(ClaimError::Unprotected(error));
                 }
             };
-            if held.fingerprint != identity.fingerprint {
+            if existing.fingerprint != identity.fingerprint {
                 return Err(ClaimError::IdReused);
             }
-            if let Some(known) = self.known(&held) {
-                return Ok(ClaimResult::Known(known));
+            if let Some(outcome) = self.recorded_outcome(&existing) {
+                return Ok(ClaimResult::Duplicate(outcome));
             }
             runs_elsewhere = true;
-            let left = patience.saturating_sub(begun.elapsed());
+            let left = patience.saturating_sub(started.elapsed());
             if left.is_zero() {
-                return Ok(ClaimResult::Known(still_running(begun.elapsed())));
+                return Ok(ClaimResult::Duplicate(still_running(started.elapsed())));
             }
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(Duration::from_secs(1));

@@ -1,29 +1,30 @@
-//! Which call is the same call, and whether it asks for the same.
+//! The identity of a call: the key that a repeated call has too, and the fingerprint of its
+//! contents.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{Caller, Secret, ToolId};
 
-/// By what a call is recognized.
+/// The hashes that identify a call.
 #[derive(Clone, Debug)]
 pub(crate) struct CallIdentity {
-    /// A hash of who calls, the tool without its version, and `call_id`.
+    /// A hash of the caller, the tool without its version, and `call_id`.
     pub(crate) key: String,
-    /// A hash of what is asked for.
+    /// A hash of the call's contents; see [`fingerprint_of`].
     pub(crate) fingerprint: String,
-    /// Who calls.
+    /// The caller's namespace.
     pub(crate) owner: String,
 }
 
 impl CallIdentity {
     pub(crate) fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
         let mut key = Sha256::new();
-        of_caller(&mut key, caller);
-        part(&mut key, Some(tool.qualified()));
-        part(&mut key, Some(call_id));
+        hash_caller(&mut key, caller);
+        hash_text(&mut key, Some(tool.qualified()));
+        hash_text(&mut key, Some(call_id));
         let key = hex(key);
-        // Of all users of one signer of JWTs: who signs can make up users.
+        // All users of one signer of JWTs share an owner: a signer can make up users.
         let owner = caller.namespace();
         Self {
             key,
@@ -33,7 +34,7 @@ impl CallIdentity {
     }
 }
 
-fn of_caller(hash: &mut Sha256, caller: &Caller) {
+fn hash_caller(hash: &mut Sha256, caller: &Caller) {
     let (kind, name) = match caller {
         Caller::Anyone => ("anyone", None),
         Caller::ApiKey { id } => ("key", Some(&**id)),
@@ -41,10 +42,10 @@ fn of_caller(hash: &mut Sha256, caller: &Caller) {
         Caller::Iam { principal } => ("iam", Some(&**principal)),
         Caller::Authorizer { principal } => ("authorizer", Some(&**principal)),
     };
-    part(hash, Some(kind));
-    part(hash, name);
+    hash_text(hash, Some(kind));
+    hash_text(hash, name);
     if let Caller::Jwt { subject, .. } = caller {
-        part(hash, subject.as_deref());
+        hash_text(hash, subject.as_deref());
     }
 }
 
@@ -58,22 +59,22 @@ pub(crate) fn fingerprint_of(
     credentials: &[(&str, &Secret)],
 ) -> String {
     let mut hash = Sha256::new();
-    part(&mut hash, Some(&tool.to_string()));
-    part(&mut hash, user);
-    canonical(&mut hash, input);
+    hash_text(&mut hash, Some(&tool.to_string()));
+    hash_text(&mut hash, user);
+    hash_json(&mut hash, input);
     if !credentials.is_empty() {
-        // So that nobody who reads the store can try a list of secrets against all calls at once.
-        part(&mut hash, Some(call_id));
+        // A salt: a reader of the store cannot try a list of secrets against all calls at once.
+        hash_text(&mut hash, Some(call_id));
     }
     for (id, secret) in credentials {
-        part(&mut hash, Some(id));
-        part(&mut hash, Some(secret.expose()));
+        hash_text(&mut hash, Some(id));
+        hash_text(&mut hash, Some(secret.expose()));
     }
     hex(hash)
 }
 
-/// One text among several, which cannot run into the next.
-fn part(hash: &mut Sha256, text: Option<&str>) {
+/// Hashes a text with its length, so that consecutive texts cannot be confused.
+fn hash_text(hash: &mut Sha256, text: Option<&str>) {
     match text {
         None => hash.update([0]),
         Some(text) => {
@@ -84,19 +85,19 @@ fn part(hash: &mut Sha256, text: Option<&str>) {
     }
 }
 
-/// The value as JSON without spaces, the fields of objects in the order of their names.
+/// Hashes the value as JSON without spaces, with the fields of objects sorted by name.
 ///
-/// RFC 8785 would make doubles of all numbers, and two large integers the same.
-fn canonical(hash: &mut Sha256, value: &Value) {
+/// RFC 8785 would convert all numbers to doubles, which makes some large integers equal.
+fn hash_json(hash: &mut Sha256, value: &Value) {
     match value {
         Value::Object(fields) => {
             let mut sorted: Vec<_> = fields.iter().collect();
             sorted.sort_unstable_by_key(|(name, _)| *name);
             hash.update(b"{");
             for (name, value) in sorted {
-                scalar(hash, name);
+                hash_scalar(hash, name);
                 hash.update(b":");
-                canonical(hash, value);
+                hash_json(hash, value);
                 hash.update(b",");
             }
             hash.update(b"}");
@@ -104,16 +105,16 @@ fn canonical(hash: &mut Sha256, value: &Value) {
         Value::Array(items) => {
             hash.update(b"[");
             for item in items {
-                canonical(hash, item);
+                hash_json(hash, item);
                 hash.update(b",");
             }
             hash.update(b"]");
         }
-        other => scalar(hash, other),
+        other => hash_scalar(hash, other),
     }
 }
 
-fn scalar(hash: &mut Sha256, value: &impl serde::Serialize) {
+fn hash_scalar(hash: &mut Sha256, value: &impl serde::Serialize) {
     serde_json::to_writer(HashWriter(hash), value).expect("JSON can be written as JSON");
 }
 
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn print(text: &str) -> String {
+    fn fingerprint(text: &str) -> String {
         let input = serde_json::from_str(text).unwrap();
         fingerprint_of(&"A.B@1.0.0".parse().unwrap(), None, &input, "c", &[])
     }
@@ -152,14 +153,15 @@ mod tests {
     #[test]
     fn the_order_of_fields_and_spaces_do_not_matter() {
         assert_eq!(
-            print(r#"{"a": 1, "b": {"c": [1, 2], "d": "x"}}"#),
-            print(r#"{"b":{"d":"x","c":[1,2]},"a":1}"#)
+            fingerprint(r#"{"a": 1, "b": {"c": [1, 2], "d": "x"}}"#),
+            fingerprint(r#"{"b":{"d":"x","c":[1,2]},"a":1}"#)
         );
-        assert_eq!(print(r#"{"a": "é"}"#), print("{\"a\": \"\\u00e9\"}"));
+        let escaped = fingerprint("{\"a\": \"\\u00e9\"}");
+        assert_eq!(fingerprint(r#"{"a": "é"}"#), escaped);
     }
 
     #[test]
-    fn everything_else_does() {
+    fn all_other_differences_matter() {
         let texts = [
             "{}",
             r#"{"a": null}"#,
@@ -177,12 +179,13 @@ mod tests {
             r#"{"a\":1,\"b": 1}"#,
             r#"{"a": 1, "b": 1}"#,
         ];
-        let prints: std::collections::HashSet<_> = texts.iter().map(|text| print(text)).collect();
-        assert_eq!(prints.len(), texts.len());
+        let distinct: std::collections::HashSet<_> =
+            texts.iter().map(|text| fingerprint(text)).collect();
+        assert_eq!(distinct.len(), texts.len());
     }
 
     #[test]
-    fn version_and_user_belong_to_what_is_asked_for_and_caller_and_tool_to_the_key() {
+    fn the_fingerprint_has_version_and_user_and_the_key_has_caller_and_tool() {
         let (one, two): (ToolId, ToolId) =
             ("A.B@1.0.0".parse().unwrap(), "A.B@2.0.0".parse().unwrap());
         let input = json!({});
@@ -195,14 +198,14 @@ mod tests {
             fingerprint_of(&one, Some(""), &input, "c", &[])
         );
         let (token, other) = (Secret::from("token"), Secret::from("other"));
-        let prints = [
+        let fingerprints = [
             fingerprint_of(&one, None, &input, "c", &[]),
             fingerprint_of(&one, None, &input, "c", &[("google", &token)]),
             fingerprint_of(&one, None, &input, "c", &[("google", &other)]),
             fingerprint_of(&one, None, &input, "c", &[("github", &token)]),
         ];
-        let different: std::collections::HashSet<_> = prints.iter().collect();
-        assert_eq!(different.len(), prints.len());
+        let distinct: std::collections::HashSet<_> = fingerprints.iter().collect();
+        assert_eq!(distinct.len(), fingerprints.len());
         let key = |caller: &Caller, tool: &str, call_id: &str| {
             let tool = tool.parse().unwrap();
             CallIdentity::new(caller, &tool, call_id, String::new()).key
@@ -212,7 +215,7 @@ mod tests {
             subject: Some(subject.into()),
         };
         let jwt = |subject: &str| signed("S", subject);
-        let nobody = Caller::Jwt {
+        let without_subject = Caller::Jwt {
             id: "S".into(),
             subject: None,
         };
@@ -229,20 +232,20 @@ mod tests {
             key(&Caller::Anyone, "A.B@1.0.0", "d"),
             key(&jwt("a"), "A.B@1.0.0", "c"),
             key(&jwt("b"), "A.B@1.0.0", "c"),
-            key(&nobody, "A.B@1.0.0", "c"),
+            key(&without_subject, "A.B@1.0.0", "c"),
             key(&api_key, "A.B@1.0.0", "c"),
             key(&signed("T", "a"), "A.B@1.0.0", "c"),
             key(&iam, "A.B@1.0.0", "c"),
             key(&authorizer, "A.B@1.0.0", "c"),
         ];
-        let different: std::collections::HashSet<_> = keys.iter().collect();
-        assert_eq!(different.len(), keys.len());
+        let distinct: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len());
         assert_eq!(keys[0], key(&Caller::Anyone, "A.B@2.0.0", "c"));
         assert_eq!(keys[0].len(), 64);
     }
 
     #[test]
-    fn the_owner_is_the_caller_and_nothing_else() {
+    fn the_owner_depends_on_the_caller_only() {
         let owner = |caller: &Caller, tool: &str, call_id: &str| {
             let tool = tool.parse().unwrap();
             CallIdentity::new(caller, &tool, call_id, String::new()).owner
@@ -267,7 +270,7 @@ mod tests {
             })
             .collect();
         assert_eq!(owners.len(), callers.len());
-        // Who signs can make up users, and must not get more room for it.
+        // A signer can make up users, and must not get more room by doing so.
         assert!(owners.contains(&owner(&jwt("a", Some("b")), "A.B@1.0.0", "c")));
     }
 }

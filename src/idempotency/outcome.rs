@@ -1,7 +1,7 @@
 //! An outcome as bytes, to be replayed byte for byte.
 //!
-//! The value is kept as the text that it was sent as: parsing it and writing it again could change
-//! the last digit of a float.
+//! The value is stored as the text that was sent: parsing it and writing it again could change the
+//! last digit of a float.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{Failure, tool::output::Output};
 
-/// The first byte, which says that the rest is JSON. The version before wrote 1 before what it had
-/// compressed.
+/// The first byte, which marks the rest as JSON. An earlier version wrote 1 before compressed
+/// outcomes.
 const PLAIN: u8 = 0;
 
 #[derive(Deserialize, Serialize)]
 struct StoredOutcome {
-    /// How long the tool took, in microseconds, as finely as it is told.
+    /// The tool's duration in microseconds, the precision that responses have.
     us: u64,
     result: StoredResult,
 }
@@ -38,16 +38,16 @@ struct StoredFailure {
     prompt: Option<String>,
 }
 
-/// How long a tool took, and what came of it.
+/// A tool's duration and its result.
 pub(super) type TimedResult = (Duration, Result<Output, Failure>);
 
-pub(super) fn encoded(duration: Duration, result: &Result<Output, Failure>) -> Vec<u8> {
+pub(super) fn encode(duration: Duration, result: &Result<Output, Failure>) -> Vec<u8> {
     let result = match result {
         Ok(Output::Value(value)) => {
             StoredResult::Value(to_raw_value(value).expect("JSON can be written as JSON"))
         }
         Ok(Output::Json(text)) => StoredResult::Value(text.clone()),
-        Err(failure) => StoredResult::Failure(kept(failure)),
+        Err(failure) => StoredResult::Failure(to_stored(failure)),
     };
     let us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let mut bytes = vec![PLAIN];
@@ -56,18 +56,18 @@ pub(super) fn encoded(duration: Duration, result: &Result<Output, Failure>) -> V
     bytes
 }
 
-/// None for what is damaged, or was written by a version with another form.
-pub(super) fn decoded(bytes: &[u8]) -> Option<TimedResult> {
+/// `None` if the bytes are damaged, or written by a version with another format.
+pub(super) fn decode(bytes: &[u8]) -> Option<TimedResult> {
     let text = bytes.strip_prefix(&[PLAIN])?;
-    let kept: StoredOutcome = serde_json::from_slice(text).ok()?;
-    let result = match kept.result {
+    let stored: StoredOutcome = serde_json::from_slice(text).ok()?;
+    let result = match stored.result {
         StoredResult::Value(text) => Ok(Output::Json(text)),
-        StoredResult::Failure(kept) => Err(failure(kept)),
+        StoredResult::Failure(failure) => Err(from_stored(failure)),
     };
-    Some((Duration::from_micros(kept.us), result))
+    Some((Duration::from_micros(stored.us), result))
 }
 
-fn kept(failure: &Failure) -> StoredFailure {
+fn to_stored(failure: &Failure) -> StoredFailure {
     let parts = failure.parts();
     StoredFailure {
         message: parts.message.clone(),
@@ -76,12 +76,12 @@ fn kept(failure: &Failure) -> StoredFailure {
     }
 }
 
-fn failure(kept: StoredFailure) -> Failure {
-    let mut failure = Failure::new(kept.message);
-    if let Some(text) = kept.developer_message {
+fn from_stored(stored: StoredFailure) -> Failure {
+    let mut failure = Failure::new(stored.message);
+    if let Some(text) = stored.developer_message {
         failure = failure.developer_message(text);
     }
-    if let Some(text) = kept.prompt {
+    if let Some(text) = stored.prompt {
         failure = failure.prompt(text);
     }
     failure
@@ -94,7 +94,7 @@ mod tests {
 
     fn replayed(value: &Value) -> String {
         let result = Ok(Output::Value(value.clone()));
-        let (duration, result) = decoded(&encoded(Duration::from_micros(1500), &result)).unwrap();
+        let (duration, result) = decode(&encode(Duration::from_micros(1500), &result)).unwrap();
         assert_eq!(duration, Duration::from_micros(1500));
         match result.unwrap() {
             Output::Json(text) => text.get().to_owned(),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_comes_back_as_the_same_text() {
+    fn every_value_is_replayed_as_the_same_text() {
         for value in [
             json!(null),
             json!(0),
@@ -122,17 +122,17 @@ mod tests {
     }
 
     #[test]
-    fn failures_come_back_whole() {
+    fn failures_are_replayed_in_full() {
         let failure = Failure::new("m").developer_message("d").prompt("p");
-        let bytes = encoded(Duration::ZERO, &Err(failure));
-        let (_, result) = decoded(&bytes).unwrap();
+        let bytes = encode(Duration::ZERO, &Err(failure));
+        let (_, result) = decode(&bytes).unwrap();
         let failure = format!("{:?}", result.err().unwrap());
         let same = format!("{:?}", Failure::new("m").developer_message("d").prompt("p"));
         assert_eq!(failure, same);
     }
 
     #[test]
-    fn what_is_damaged_is_no_outcome() {
+    fn damaged_bytes_are_not_decoded() {
         for bytes in [
             &b""[..],
             b"\0",
@@ -141,7 +141,7 @@ mod tests {
             b"\x07{}",
             b"\0{\"us\":1}",
         ] {
-            assert!(decoded(bytes).is_none(), "{bytes:?}");
+            assert!(decode(bytes).is_none(), "{bytes:?}");
         }
     }
 }

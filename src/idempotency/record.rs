@@ -1,4 +1,4 @@
-//! What is remembered of a call, and how it is written in a store.
+//! The record of a call, and its form in a store.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,55 +7,56 @@ use crate::{
     store::{self, Eviction, Field, memory::MemoryLimits},
 };
 
-/// What the memory of one process remembers.
+/// The limits of calls that are remembered in the memory of one process.
 pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "calls",
-    of_one: 10_000,
-    of_all: 50_000,
+    per_owner: 10_000,
+    total: 50_000,
     bytes: 16 << 20,
-    forgotten: "too many calls are remembered; the oldest are forgotten, and run again when they are repeated",
-    dropped: "the outcomes of calls take too much memory; the oldest are dropped, and cannot be told when the calls are repeated",
+    forgotten: "too many calls are remembered; the oldest are forgotten, and run again if repeated",
+    dropped: "the outcomes of calls take too much memory; the oldest are dropped, and their calls fail if repeated",
 };
 
-/// The field whose bytes may go while it is still known that the call ran.
+/// The field that may be dropped, leaving a record that the call ran.
 pub(super) const OUTCOME: &str = "outcome";
 
-/// What a store holds of a call.
+/// The record of a call in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallRecord {
-    /// Which call wrote it: the version of both its writes. Only that call may change it.
+    /// The call that wrote the record: the version of both its writes. Only that call may change
+    /// it.
     pub(super) claim: u64,
-    /// What was called: a hash of the tool with its version, the input, the user and the credentials
-    /// that the call brought.
+    /// A hash of the tool with its version, the input, the user and the credentials that the call
+    /// brought.
     pub(super) fingerprint: String,
-    /// Who calls, such as `key PARTNER_KEY`; empty where nobody is known.
+    /// The caller, such as `key PARTNER_KEY`; empty if unknown.
     pub(super) owner: String,
-    /// Whether the tool must rather not run at all than twice, as
-    /// [`run_at_most_once`](crate::Tool::run_at_most_once) says: such a record is never given up
-    /// before it expires.
+    /// True if the tool must not run twice, see
+    /// [`run_at_most_once`](crate::Tool::run_at_most_once): such a record is never dropped before
+    /// it expires.
     pub(super) at_most_once: bool,
     pub(super) state: CallState,
-    /// From then on another call may take its place.
+    /// The time from which another call may replace the record.
     pub(super) free_at: SystemTime,
     pub(super) expires_at: SystemTime,
 }
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallState {
-    /// Its tool runs, or its process died.
+    /// The tool is running, or its process died.
     Running {
-        /// The deadline of the call that claimed it, after which it is over.
+        /// The deadline of the call that wrote the claim, after which the call is over.
         until: SystemTime,
     },
-    /// Its tool ran; this is the [outcome](super::outcome).
+    /// The tool ran; this is the [outcome](super::outcome).
     Finished(Vec<u8>),
-    /// Its tool ran; the outcome was too large to keep, or had to make room for others.
+    /// The tool ran; the outcome was too large to keep, or had to make room for others.
     OutcomeDropped,
 }
 
 impl CallRecord {
-    pub(super) fn stored(self) -> store::Record {
+    pub(super) fn into_stored(self) -> store::Record {
         let is_running = matches!(self.state, CallState::Running { .. });
         let mut fields = vec![
             ("fingerprint".into(), Field::Text(self.fingerprint)),
@@ -73,8 +74,8 @@ impl CallRecord {
             fields,
             eviction: Some(Eviction {
                 owner: self.owner,
-                // Forgetting a call lets it run again: never one that runs, nor one that must not
-                // run twice.
+                // A forgotten call can run again, so never forget one that is running or that must
+                // not run twice.
                 is_forgettable: !self.at_most_once && !is_running,
                 droppable: Some(OUTCOME),
             }),
@@ -83,12 +84,12 @@ impl CallRecord {
         }
     }
 
-    pub(super) fn read(stored: store::Record) -> Result<Self, StoreError> {
-        let unreadable = "the store holds something else under the key of a call";
-        Self::of(stored).ok_or_else(|| StoreError::undecodable(unreadable))
+    pub(super) fn from_stored(stored: store::Record) -> Result<Self, StoreError> {
+        let detail = "the store holds another kind of record under the key of a call";
+        Self::decode(stored).ok_or_else(|| StoreError::undecodable(detail))
     }
 
-    fn of(mut stored: store::Record) -> Option<Self> {
+    fn decode(mut stored: store::Record) -> Option<Self> {
         let free_at = stored.free_at?;
         let until = match stored.take("until") {
             Some(Field::Number(ms)) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
@@ -96,7 +97,8 @@ impl CallRecord {
         };
         let at_most_once = match stored.take("at_most_once") {
             Some(Field::Flag(flag)) => flag,
-            // Older records do not say so; their other calls were free as soon as they were over.
+            // Older records lack the field. In them, all other calls were free as soon as they were
+            // over.
             _ => until.is_some_and(|until| until < free_at),
         };
         Some(Self {
@@ -120,8 +122,8 @@ impl CallRecord {
 }
 
 fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back() {
+    fn records_survive_storing() {
         let running = || CallState::Running { until: at(1001) };
         for state in [
             running(),
@@ -154,7 +156,8 @@ mod tests {
         ] {
             for at_most_once in [false, true] {
                 let record = record(state.clone(), 3001, at_most_once);
-                assert_eq!(CallRecord::read(record.clone().stored()), Ok(record));
+                let stored = record.clone().into_stored();
+                assert_eq!(CallRecord::from_stored(stored), Ok(record));
             }
         }
     }
@@ -169,16 +172,16 @@ mod tests {
             (CallState::OutcomeDropped, 9000, false),
         ] {
             let record = record(state, free_at, at_most_once);
-            let mut stored = record.clone().stored();
+            let mut stored = record.clone().into_stored();
             stored.take("at_most_once").unwrap();
-            assert_eq!(CallRecord::read(stored), Ok(record));
+            assert_eq!(CallRecord::from_stored(stored), Ok(record));
         }
     }
 
     #[test]
-    fn what_is_no_call_is_not_readable() {
-        let mut stored = record(CallState::OutcomeDropped, 9000, false).stored();
+    fn a_record_that_is_not_a_call_is_an_error() {
+        let mut stored = record(CallState::OutcomeDropped, 9000, false).into_stored();
         stored.take("fingerprint").unwrap();
-        assert!(CallRecord::read(stored).is_err());
+        assert!(CallRecord::from_stored(stored).is_err());
     }
 }

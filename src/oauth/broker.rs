@@ -1,23 +1,23 @@
-//! What calls ask of authorization: tokens, and challenges where there are none.
+//! Users' tokens for calls, and challenges for tokens that are missing.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
     GrantRequest, OAuth, Provider,
-    challenge::{ChallengeStatus, StoredChallenge, parse_id, record_id_of},
-    grant::{Grants, KEPT_FOR},
+    challenge::{ChallengeStatus, StoredChallenge, parse_id, record_hash},
+    grant::{GRANT_LIFE, Grants},
     keys::EncryptionKeys,
-    records::{Change, EncryptedRecords, Versioned},
+    records::{EncryptedRecords, Versioned},
 };
 use crate::{
-    Secret, StoreError, clock::Clock, secrets::SecretCache, text::LONGEST_ID,
+    Secret, StoreError, clock::Clock, secrets::SecretCache, store::Change, text::LONGEST_ID,
     tool::requirement::Challenge,
 };
 
-/// How close to its end a token is not worth handing out.
-pub(super) const TOO_SHORT: Duration = Duration::from_mins(1);
-/// A token that lives this long still serves a call that begins now.
-const LAST_RESORT: Duration = Duration::from_secs(5);
+/// A token that expires sooner than this is refreshed.
+pub(super) const REFRESH_MARGIN: Duration = Duration::from_mins(1);
+/// After a failed refresh, a token that expires later than this is still used.
+const FALLBACK_MARGIN: Duration = Duration::from_secs(5);
 
 /// OAuth with everything it needs.
 pub(crate) struct Broker {
@@ -25,9 +25,9 @@ pub(crate) struct Broker {
     pub(super) records: EncryptedRecords,
     secrets: Arc<SecretCache>,
     pub(super) clock: Clock,
-    /// What stands before its own paths, where the event alone says where the server is.
+    /// The prefix of the server's paths, without slashes; appended to a base URL from the event.
     base_path: String,
-    /// What the tools need, provider by provider.
+    /// The providers and scopes that the tools require.
     pub(super) declared: Vec<(String, String)>,
 }
 
@@ -64,8 +64,8 @@ impl Broker {
         }
     }
 
-    /// Whether users can allow something at this provider.
-    pub(crate) fn knows(&self, provider: &str) -> bool {
+    /// Returns true if this provider is configured.
+    pub(crate) fn has_provider(&self, provider: &str) -> bool {
         self.provider(provider).is_some()
     }
 
@@ -77,7 +77,7 @@ impl Broker {
         self.settings.providers.iter().find(|it| it.id == id)
     }
 
-    /// The user's token, if they have allowed all that is needed.
+    /// The user's token, if the user has granted all required scopes.
     pub(crate) async fn token(
         self: &Arc<Self>,
         request: GrantRequest<'_>,
@@ -86,7 +86,7 @@ impl Broker {
         let Some(provider) = self.provider(&request.need.id) else {
             return Ok(None);
         };
-        let record_id = grant_of(request.caller, request.user, &provider.id);
+        let record_id = grant_record_id(request.caller, request.user, &provider.id);
         let keys = self.keys(Some(request.left)).await?;
         let versioned: Versioned<Grants> = self.records.load(&keys, &record_id).await?;
         let (scopes, now) = (&request.need.oauth2.scopes, self.clock.now());
@@ -96,39 +96,40 @@ impl Broker {
         let Some(grant) = grants.best(scopes, now).cloned() else {
             return Ok(None);
         };
-        if versioned.is_to_renew || versioned.left < KEPT_FOR / 2 {
-            // With the newest key, and for as long again. Who was faster has done the same.
+        if versioned.has_old_key || versioned.left < GRANT_LIFE / 2 {
+            // Encrypts with the newest key and extends the life. If another instance won the race,
+            // it wrote the same.
             self.records
-                .save(&keys, &record_id, grants, KEPT_FOR, versioned.version)
+                .save(&keys, &record_id, grants, GRANT_LIFE, versioned.version)
                 .await?;
         }
-        if grant.left(now) > TOO_SHORT {
+        if grant.left(now) > REFRESH_MARGIN {
             return Ok(Some(Secret::from(grant.access)));
         }
-        let refreshed = self.refreshed(Arc::clone(provider), record_id, scopes, request.left);
+        let refreshed = self.refreshed_token(Arc::clone(provider), record_id, scopes, request.left);
         match refreshed.await {
-            Err(error) if grant.left(self.clock.now()) > LAST_RESORT => {
-                tracing::warn!(%error, "a token is not refreshed; the old one is still good");
+            Err(error) if grant.left(self.clock.now()) > FALLBACK_MARGIN => {
+                tracing::warn!(%error, "a token is not refreshed; the old one is still valid");
                 Ok(Some(Secret::from(grant.access)))
             }
-            refreshed => refreshed,
+            result => result,
         }
     }
 
-    /// What the user has to follow: the same as long as it is pending.
+    /// The challenge for the user: the pending one, or else a new one.
     pub(crate) async fn challenge(
         &self,
         request: GrantRequest<'_>,
     ) -> Result<Challenge, StoreError> {
         let request = request.checked()?;
         let need = request.need;
-        let base = self.base(request.base).ok_or_else(|| {
+        let base = self.base_url(request.base).ok_or_else(|| {
             StoreError::denied(
-                "set TOOLS_PUBLIC_URL: nothing says under which URL users reach this server",
+                "set TOOLS_PUBLIC_URL: the URL under which users reach this server is unknown",
             )
         })?;
         let (caller, scopes) = (request.caller, &need.oauth2.scopes);
-        let hash = record_id_of("challenge", caller, request.user, &need.id, scopes);
+        let hash = record_hash("challenge", caller, request.user, &need.id, scopes);
         let record_id = format!("challenge#{hash}");
         let keys = self.keys(Some(request.left)).await?;
         let life = self.settings.challenge_life;
@@ -151,25 +152,25 @@ impl Broker {
                         user: request.user.to_owned(),
                         provider: need.id.clone(),
                         scopes: scopes.clone(),
-                        asked_for: Vec::new(),
+                        requested: Vec::new(),
                         status: ChallengeStatus::Pending,
                     };
                     return Change::Write(pending, nonce);
                 };
                 let nonce = pending.nonce.clone();
                 if pending.status == ChallengeStatus::Pending && versioned.left < life / 2 {
-                    // The same for longer: somebody may be on the way with it.
+                    // Extends the challenge: the user may be following its URL.
                     Change::Write(pending, nonce)
                 } else {
                     Change::Leave(nonce)
                 }
             },
         );
-        Ok(said(&base, &hash, &nonce.await?))
+        Ok(challenge_at(&base, &hash, &nonce.await?))
     }
 
-    /// Forgets a grant whose token was refused where it belongs. Returns whether it was there.
-    pub(crate) async fn refused(
+    /// Deletes a grant whose token the provider's API has rejected. Returns whether there was one.
+    pub(crate) async fn delete_rejected_grant(
         &self,
         caller: &str,
         user: &str,
@@ -177,15 +178,15 @@ impl Broker {
         token: &Secret,
     ) -> Result<bool, StoreError> {
         let keys = self.keys(None).await?;
-        let record_id = grant_of(caller, user, provider);
-        let forgotten = self.forget(&keys, &record_id, token.expose()).await?;
-        if forgotten {
-            tracing::info!(provider, "a token was refused; its grant is forgotten");
+        let record_id = grant_record_id(caller, user, provider);
+        let was_present = self.forget(&keys, &record_id, token.expose()).await?;
+        if was_present {
+            tracing::info!(provider, "a token was rejected; its grant has been deleted");
         }
-        Ok(forgotten)
+        Ok(was_present)
     }
 
-    /// Removes the grant with this token. Returns whether it was there.
+    /// Deletes the grant with this access token. Returns whether there was one.
     pub(super) async fn forget(
         &self,
         keys: &EncryptionKeys,
@@ -200,10 +201,12 @@ impl Broker {
                 Change::Leave(false)
             }
         };
-        self.records.update(keys, record_id, KEPT_FOR, change).await
+        self.records
+            .update(keys, record_id, GRANT_LIFE, change)
+            .await
     }
 
-    /// `GET check_url`: how a challenge stands. What there is not has failed.
+    /// `GET check_url`: the status of a challenge. A missing challenge has failed.
     pub(crate) async fn status(&self, id: &str) -> Result<&'static str, StoreError> {
         let Some((hash, nonce)) = parse_id(id) else {
             return Ok("failed");
@@ -211,7 +214,7 @@ impl Broker {
         let keys = self.keys(None).await?;
         let record_id = format!("challenge#{hash}");
         let versioned: Versioned<StoredChallenge> = self.records.load(&keys, &record_id).await?;
-        let challenge = versioned.value.filter(|it| it.is_named_by(nonce));
+        let challenge = versioned.value.filter(|it| it.has_nonce(nonce));
         Ok(match challenge.map(|it| it.status) {
             Some(ChallengeStatus::Pending | ChallengeStatus::Exchanging) => "pending",
             Some(ChallengeStatus::Completed) => "completed",
@@ -219,14 +222,15 @@ impl Broker {
         })
     }
 
-    pub(super) fn base(&self, said: Option<&str>) -> Option<String> {
+    /// The server's public URL, or else the event's base URL with the base path.
+    pub(super) fn base_url(&self, event_base: Option<&str>) -> Option<String> {
         if let Some(url) = &self.settings.public_url {
             return Some(url.trim_end_matches('/').to_owned());
         }
-        let said = said?.trim_end_matches('/');
+        let event_base = event_base?.trim_end_matches('/');
         Some(match self.base_path.as_str() {
-            "" => said.to_owned(),
-            path => format!("{said}/{path}"),
+            "" => event_base.to_owned(),
+            path => format!("{event_base}/{path}"),
         })
     }
 
@@ -246,7 +250,7 @@ impl Broker {
     }
 }
 
-fn said(base: &str, hash: &str, nonce: &str) -> Challenge {
+fn challenge_at(base: &str, hash: &str, nonce: &str) -> Challenge {
     let id = format!("{hash}{nonce}");
     let check_url = format!("{base}/authorization/challenges/{id}");
     Challenge {
@@ -256,9 +260,7 @@ fn said(base: &str, hash: &str, nonce: &str) -> Challenge {
     }
 }
 
-pub(super) fn grant_of(caller: &str, user: &str, provider: &str) -> String {
-    format!(
-        "grant#{}",
-        record_id_of("grant", caller, user, provider, &[])
-    )
+pub(super) fn grant_record_id(caller: &str, user: &str, provider: &str) -> String {
+    let hash = record_hash("grant", caller, user, provider, &[]);
+    format!("grant#{hash}")
 }

@@ -1,4 +1,4 @@
-//! The way back from the provider.
+//! The provider's redirect back to the server.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use super::{
     challenge::parse_id,
     page::{CallbackPage, CallbackQuery},
     redemption::Redemption,
-    state::{OAuthState, StateBinding, cookie_in, cookie_name, parts_of},
+    state::{OAuthState, StateBinding, cookie_in, cookie_name, split_state},
 };
 use crate::StoreError;
 
 impl Broker {
-    /// The provider's redirect: the end of a challenge.
+    /// Handles the provider's redirect, and completes the challenge.
     pub(crate) async fn callback(
         self: &Arc<Self>,
         provider: &str,
-        back: CallbackQuery,
+        query: CallbackQuery,
         base: Option<&str>,
         headers: &HeaderMap,
     ) -> Result<CallbackPage, StoreError> {
-        let (Some(provider), Some(base)) = (self.provider(provider), self.base(base)) else {
+        let (Some(provider), Some(base)) = (self.provider(provider), self.base_url(base)) else {
             return Ok(CallbackPage::Expired);
         };
-        let Some((id, until, tag)) = back.state.as_deref().and_then(parts_of) else {
+        let Some((id, expiry, tag)) = query.state.as_deref().and_then(split_state) else {
             return Ok(CallbackPage::OtherBrowser);
         };
         let name = cookie_name(id, base.starts_with("https://"));
@@ -39,7 +39,7 @@ impl Broker {
             browser,
         };
         let now = self.clock.now();
-        let Some(verifier) = OAuthState::verifier_of(&keys, &binding, until, tag, now) else {
+        let Some(verifier) = OAuthState::verifier_of(&keys, &binding, expiry, tag, now) else {
             return Ok(CallbackPage::OtherBrowser);
         };
         let redemption = Redemption {
@@ -51,8 +51,8 @@ impl Broker {
             record_id: format!("challenge#{hash}"),
             nonce: nonce.to_owned(),
         };
-        // A task of its own: a code works once, and the browser may leave.
-        let done = tokio::spawn(redemption.run(back)).await;
-        done.unwrap_or(Ok(CallbackPage::Unavailable))
+        // In a task, because the browser may disconnect and a code works only once.
+        let page = tokio::spawn(redemption.run(query)).await;
+        page.unwrap_or(Ok(CallbackPage::Unavailable))
     }
 }

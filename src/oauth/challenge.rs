@@ -1,30 +1,32 @@
-//! Challenges, as they are kept.
+//! Challenges, as they are stored.
 //!
-//! There is one for a caller, a user, a provider and a set of scopes: asking again while it is pending gives
-//! the same one. Its id is where it is kept, and something that cannot be guessed.
+//! Each caller, user, provider and set of scopes has one challenge: a repeated request returns the
+//! pending one. A challenge's id consists of the hash in its record id and a nonce that cannot be
+//! guessed.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::records::Stored;
+use super::records::StoredValue;
 
-/// How many characters of a challenge's id say where it is kept.
-const RECORD_ID_LENGTH: usize = 32;
+/// The length of the hash in a challenge's id, and of the nonce, in hexadecimal digits.
+const HASH_LENGTH: usize = 32;
 
 #[derive(Clone, Deserialize, Serialize)]
 pub(super) struct StoredChallenge {
-    /// What cannot be guessed.
+    /// The part of the id that cannot be guessed.
     pub(super) nonce: String,
-    /// The namespace of the caller who asks. Items of earlier versions have none.
+    /// The caller's namespace. Records of earlier versions have none.
     #[serde(default)]
     pub(super) caller: String,
     pub(super) user: String,
     pub(super) provider: String,
-    /// What the tool needs.
+    /// The scopes that the tool needs.
     pub(super) scopes: Vec<String>,
-    /// All that the provider is asked for, once the user is on the way there.
-    pub(super) asked_for: Vec<String>,
+    /// All scopes requested from the provider, once the user has been redirected there.
+    #[serde(rename = "asked_for")]
+    pub(super) requested: Vec<String>,
     pub(super) status: ChallengeStatus,
 }
 
@@ -38,24 +40,25 @@ pub(super) enum ChallengeStatus {
     Failed,
 }
 
-impl Stored for StoredChallenge {
-    /// Callers may ask for any number, for users whom they have invented.
+impl StoredValue for StoredChallenge {
+    /// Callers may request any number of challenges, for invented users.
     fn owner(&self) -> Option<&str> {
         Some(&self.caller)
     }
 }
 
 impl StoredChallenge {
-    pub(super) fn is_named_by(&self, nonce: &str) -> bool {
+    pub(super) fn has_nonce(&self, nonce: &str) -> bool {
         bool::from(self.nonce.as_bytes().ct_eq(nonce.as_bytes()))
     }
 }
 
-/// Where something is kept: a hash, because table ids stand in logs and metrics. Who has the table
-/// can still find out whether a user that they know is in it.
+/// The hash in a record's id: record ids appear in logs and metrics, so they contain no user ids.
+/// Read access to the table still reveals whether a given user is in it.
 ///
-/// Without a caller's namespace it is what it was before there were any.
-pub(super) fn record_id_of(
+/// An empty namespace is not hashed, so that records of earlier versions, which had none, are
+/// found.
+pub(super) fn record_hash(
     kind: &str,
     caller: &str,
     user: &str,
@@ -65,7 +68,7 @@ pub(super) fn record_id_of(
     let mut scopes: Vec<_> = scopes.iter().map(String::as_str).collect();
     scopes.sort_unstable();
     scopes.dedup();
-    // No kind is called that: what has a caller is in nobody else's place.
+    // No kind is named "caller", so a hash with a namespace differs from every hash without one.
     let caller = (!caller.is_empty()).then_some(["caller", caller]);
     let caller = caller.into_iter().flatten();
     let mut hash = Sha256::new();
@@ -75,15 +78,13 @@ pub(super) fn record_id_of(
     }
     let hash = hash.finalize();
     let half = hash.first_chunk().expect("a SHA-256 has 32 bytes");
-    // As hexadecimal digits.
     format!("{:032x}", u128::from_be_bytes(*half))
 }
 
-/// The two halves of a challenge's id.
+/// The hash and the nonce in a challenge's id.
 pub(super) fn parse_id(id: &str) -> Option<(&str, &str)> {
-    let is_hex =
-        id.len() == 2 * RECORD_ID_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hex.then(|| id.split_at(RECORD_ID_LENGTH))
+    let is_valid = id.len() == 2 * HASH_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_valid.then(|| id.split_at(HASH_LENGTH))
 }
 
 #[cfg(test)]
@@ -91,25 +92,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn callers_have_places_of_their_own() {
+    fn each_caller_has_separate_records() {
         let scopes = ["https://www.googleapis.com/auth/gmail.readonly".to_owned()];
-        let of = |kind: &str, caller: &str, user: &str| {
-            record_id_of(kind, caller, user, "google", &scopes)
+        let hash = |kind: &str, caller: &str, user: &str| {
+            record_hash(kind, caller, user, "google", &scopes)
         };
-        // Items from before there were namespaces are still found.
+        // Records from before namespaces existed are still found.
         assert_eq!(
-            of("challenge", "", "user-1"),
+            hash("challenge", "", "user-1"),
             "b9e837c157b2a0d1dc0bba8f09a5087e"
         );
         let mut all = vec![
-            of("challenge", "", "user-1"),
-            of("challenge", "key A", "user-1"),
-            of("challenge", "key B", "user-1"),
-            of("challenge", "key A", "user-2"),
-            of("grant", "key A", "user-1"),
-            // The parts together are the same text.
-            of("challenge", "key Au", "ser-1"),
-            record_id_of("caller", "", "key A", "challenge", &scopes),
+            hash("challenge", "", "user-1"),
+            hash("challenge", "key A", "user-1"),
+            hash("challenge", "key B", "user-1"),
+            hash("challenge", "key A", "user-2"),
+            hash("grant", "key A", "user-1"),
+            // The same text if the parts were concatenated.
+            hash("challenge", "key Au", "ser-1"),
+            record_hash("caller", "", "key A", "challenge", &scopes),
         ];
         let count = all.len();
         all.sort_unstable();

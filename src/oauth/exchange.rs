@@ -1,4 +1,4 @@
-//! Speaking to providers: discovery, codes and refresh tokens for tokens.
+//! Requests to providers: discovery, and the exchange of codes and refresh tokens for tokens.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -14,46 +14,46 @@ use serde::Deserialize;
 use super::provider::{EndpointUrls, Endpoints, Provider, is_safe};
 use crate::{Secret, StoreError};
 
-/// How long one request to a provider may take.
+/// The time limit of one request to a provider.
 const TIMEOUT: Duration = Duration::from_secs(8);
-/// Token responses are short.
-const LARGEST: usize = 256 * 1024;
+/// In bytes. Token responses are short.
+const LARGEST_RESPONSE: usize = 256 * 1024;
 
-/// What a provider gave.
+/// The tokens in a provider's response.
 pub(super) struct ProviderTokens {
     pub(super) access: String,
     pub(super) refresh: Option<String>,
-    pub(super) lives_for: Option<Duration>,
-    /// What was granted, where the provider says so.
+    pub(super) expires_in: Option<Duration>,
+    /// The granted scopes, if the response has them.
     pub(super) scopes: Option<Vec<String>>,
 }
 
-/// Why a provider gave nothing.
+/// The reason why a provider issued no token.
 #[derive(Debug)]
 pub(super) enum ProviderError {
-    /// The code or the refresh token is not valid, or no longer: RFC 6749, 5.2, `invalid_grant`.
+    /// The code or refresh token is invalid or has expired: RFC 6749, 5.2, `invalid_grant`.
     InvalidGrant,
-    /// The provider cannot be reached, or has no time.
+    /// The provider cannot be reached, or is overloaded.
     Unavailable(&'static str),
-    /// Something is set up wrong. A word of RFC 6749, 5.2, or what cannot be read.
-    Wrong(String),
+    /// A setup error: an error code of RFC 6749, 5.2, or the reason why a response is unusable.
+    Misconfigured(String),
 }
 
 impl ProviderError {
-    pub(super) fn into_error(self, provider: &str) -> StoreError {
+    pub(super) fn into_store_error(self, provider: &str) -> StoreError {
         match self {
             Self::Unavailable(why) => StoreError::unavailable(format!("'{provider}' {why}")),
             Self::InvalidGrant => StoreError::denied(format!("'{provider}' says invalid_grant")),
-            Self::Wrong(why) => StoreError::denied(format!("'{provider}' says: {why}")),
+            Self::Misconfigured(why) => StoreError::denied(format!("'{provider}' says: {why}")),
         }
     }
 }
 
-/// One client for all providers, made by the first request.
-fn http() -> Option<&'static reqwest::Client> {
+/// One client for all providers, created by the first request.
+fn http_client() -> Option<&'static reqwest::Client> {
     static CLIENT: LazyLock<Option<reqwest::Client>> = LazyLock::new(|| {
         let client = reqwest::Client::builder()
-            // A token request that is redirected would hand its secret to somebody else.
+            // A redirected token request would send the client secret to another server.
             .redirect(reqwest::redirect::Policy::none())
             .timeout(TIMEOUT)
             .build();
@@ -73,45 +73,46 @@ impl std::fmt::Display for TransportError {
 
 impl std::error::Error for TransportError {}
 
-fn why(error: &reqwest::Error) -> TransportError {
+fn transport_error(error: &reqwest::Error) -> TransportError {
     TransportError(if error.is_timeout() {
         "did not answer in time"
     } else if error.is_connect() {
         "cannot be reached"
     } else {
-        "broke off its answer"
+        "closed the connection during its response"
     })
 }
 
 async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
     let (parts, body) = request.into_parts();
-    let client = http().ok_or(TransportError(
-        "cannot be asked: there is no TLS on this machine",
+    let client = http_client().ok_or(TransportError(
+        "cannot be reached: TLS is not available on this machine",
     ))?;
-    let sent = client
+    let request = client
         .request(parts.method, parts.uri.to_string())
         .headers(parts.headers)
         .body(body);
-    let mut answer = sent.send().await.map_err(|error| why(&error))?;
-    if answer.status().is_server_error() || answer.status().as_u16() == 429 {
+    let mut received = request.send().await.map_err(|it| transport_error(&it))?;
+    if received.status().is_server_error() || received.status().as_u16() == 429 {
         return Err(TransportError("is not available at the moment"));
     }
     let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| why(&error))? {
-        if body.len() + chunk.len() > LARGEST {
-            return Err(TransportError("answered with more than is ever needed"));
+    while let Some(chunk) = received.chunk().await.map_err(|it| transport_error(&it))? {
+        if body.len() + chunk.len() > LARGEST_RESPONSE {
+            return Err(TransportError("sent a response that is too large"));
         }
         body.extend_from_slice(&chunk);
     }
-    let mut status = answer.status();
-    // GitHub and Slack answer errors with a 200.
+    let mut status = received.status();
+    // GitHub and Slack send errors with status 200.
     if status.is_success() && serde_json::from_slice::<TokenErrorBody>(&body).is_ok() {
         status = http::StatusCode::BAD_REQUEST;
     }
     let mut response = HttpResponse::new(body);
     *response.status_mut() = status;
-    if let Some(kind) = answer.headers().get(CONTENT_TYPE) {
-        response.headers_mut().insert(CONTENT_TYPE, kind.clone());
+    if let Some(content_type) = received.headers().get(CONTENT_TYPE) {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, content_type.clone());
     }
     Ok(response)
 }
@@ -133,17 +134,17 @@ struct DiscoveryDocument {
 }
 
 impl Provider {
-    /// Its URLs, discovered by the first who needs them.
+    /// The provider's URLs, discovered by the first request that needs them.
     pub(super) async fn urls(&self) -> Result<&EndpointUrls, ProviderError> {
         match &self.endpoints {
-            Endpoints::Known(urls) => Ok(urls),
+            Endpoints::Configured(urls) => Ok(urls),
             Endpoints::Discovered { issuer, urls } => {
-                urls.get_or_try_init(|| discovered(issuer)).await
+                urls.get_or_try_init(|| discover(issuer)).await
             }
         }
     }
 
-    /// The URL that the user follows.
+    /// The URL of the provider's consent page for the user.
     pub(super) fn authorize_url(
         &self,
         urls: &EndpointUrls,
@@ -152,8 +153,8 @@ impl Provider {
         state: String,
         verifier: String,
     ) -> Result<String, ProviderError> {
-        let authorize = AuthUrl::new(urls.authorize.clone()).map_err(|it| wrong(&it))?;
-        let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| wrong(&it))?;
+        let authorize = AuthUrl::new(urls.authorize.clone()).map_err(|it| misconfigured(&it))?;
+        let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| misconfigured(&it))?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()))
             .set_auth_uri(authorize)
             .set_redirect_uri(redirect);
@@ -168,7 +169,7 @@ impl Provider {
         Ok(request.url().0.to_string())
     }
 
-    /// A code for tokens.
+    /// Exchanges a code for tokens.
     pub(super) async fn exchange(
         &self,
         secret: &Secret,
@@ -177,8 +178,8 @@ impl Provider {
         verifier: String,
     ) -> Result<ProviderTokens, ProviderError> {
         let urls = self.urls().await?;
-        let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| wrong(&it))?;
-        let token = TokenUrl::new(urls.token.clone()).map_err(|it| wrong(&it))?;
+        let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| misconfigured(&it))?;
+        let token = TokenUrl::new(urls.token.clone()).map_err(|it| misconfigured(&it))?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()))
             .set_client_secret(ClientSecret::new(secret.expose().trim().to_owned()))
             .set_auth_type(self.auth.clone())
@@ -187,78 +188,77 @@ impl Provider {
         let request = client
             .exchange_code(AuthorizationCode::new(code))
             .set_pkce_verifier(PkceCodeVerifier::new(verifier));
-        let given = request.request_async(&send).await;
-        given.map(|it| tokens_of(&it)).map_err(refusal_of)
+        let response = request.request_async(&send).await;
+        response.map(|it| tokens_in(&it)).map_err(provider_error)
     }
 
-    /// A refresh token for tokens.
+    /// Exchanges a refresh token for tokens.
     pub(super) async fn refresh(
         &self,
         secret: &Secret,
         token: &str,
     ) -> Result<ProviderTokens, ProviderError> {
         let urls = self.urls().await?;
-        let url = TokenUrl::new(urls.token.clone()).map_err(|it| wrong(&it))?;
+        let url = TokenUrl::new(urls.token.clone()).map_err(|it| misconfigured(&it))?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()))
             .set_client_secret(ClientSecret::new(secret.expose().trim().to_owned()))
             .set_auth_type(self.auth.clone())
             .set_token_uri(url);
         let token = RefreshToken::new(token.to_owned());
         let request = client.exchange_refresh_token(&token);
-        let given = request.request_async(&send).await;
-        given.map(|it| tokens_of(&it)).map_err(refusal_of)
+        let response = request.request_async(&send).await;
+        response.map(|it| tokens_in(&it)).map_err(provider_error)
     }
 }
 
-async fn discovered(issuer: &str) -> Result<EndpointUrls, ProviderError> {
+async fn discover(issuer: &str) -> Result<EndpointUrls, ProviderError> {
     let base = issuer.trim_end_matches('/');
     let url = format!("{base}/.well-known/openid-configuration");
     let request = http::Request::get(url).body(Vec::new());
-    let request = request.map_err(|error| ProviderError::Wrong(error.to_string()))?;
-    let answer = send(request)
+    let request = request.map_err(|it| misconfigured(&it))?;
+    let response = send(request)
         .await
         .map_err(|it| ProviderError::Unavailable(it.0))?;
-    let document: DiscoveryDocument = serde_json::from_slice(answer.body())
-        .map_err(|_| ProviderError::Wrong("no OpenID configuration".into()))?;
+    let document: DiscoveryDocument = serde_json::from_slice(response.body())
+        .map_err(|_| misconfigured(&"the response is not an OpenID configuration"))?;
     // OpenID Connect Discovery 1.0, 4.3.
     if document.issuer.trim_end_matches('/') != base {
-        return Err(ProviderError::Wrong(
-            "a configuration of another issuer".into(),
-        ));
+        return Err(misconfigured(&"the configuration is from another issuer"));
     }
     let urls = EndpointUrls {
         authorize: document.authorization_endpoint,
         token: document.token_endpoint,
-        names_itself: document.authorization_response_iss_parameter_supported,
+        always_sends_issuer: document.authorization_response_iss_parameter_supported,
         issuer: Some(document.issuer),
     };
     if !is_safe(&urls.authorize) || !is_safe(&urls.token) {
-        return Err(ProviderError::Wrong("endpoints without TLS".into()));
+        return Err(misconfigured(&"the endpoints do not use TLS"));
     }
     Ok(urls)
 }
 
-fn wrong(error: &impl std::fmt::Display) -> ProviderError {
-    ProviderError::Wrong(error.to_string())
+fn misconfigured(reason: &impl std::fmt::Display) -> ProviderError {
+    ProviderError::Misconfigured(reason.to_string())
 }
 
-fn tokens_of(given: &BasicTokenResponse) -> ProviderTokens {
-    // RFC 6749, 3.3 separates with spaces; GitHub and Slack with commas.
+fn tokens_in(response: &BasicTokenResponse) -> ProviderTokens {
+    // RFC 6749, 3.3 separates scopes with spaces; GitHub and Slack use commas.
     let split = |scopes: &Vec<Scope>| {
         let all = scopes.iter().flat_map(|scope| scope.split([' ', ',']));
         let all = all.filter(|scope| !scope.is_empty());
         all.map(str::to_owned).collect()
     };
     ProviderTokens {
-        access: given.access_token().secret().clone(),
-        refresh: given.refresh_token().map(|it| it.secret().clone()),
-        lives_for: given.expires_in(),
-        scopes: given.scopes().map(split),
+        access: response.access_token().secret().clone(),
+        refresh: response.refresh_token().map(|it| it.secret().clone()),
+        expires_in: response.expires_in(),
+        scopes: response.scopes().map(split),
     }
 }
 
-/// Words of GitHub, Microsoft and Slack for a grant that has ended, or that the user has to confirm.
-const IS_OVER: [&str; 6] = [
+/// GitHub's, Microsoft's and Slack's error codes for a grant that has ended or that the user must
+/// confirm.
+const INVALID_GRANT_CODES: [&str; 6] = [
     "bad_refresh_token",
     "consent_required",
     "interaction_required",
@@ -269,24 +269,26 @@ const IS_OVER: [&str; 6] = [
 
 type TokenRequestError = RequestTokenError<TransportError, oauth2::basic::BasicErrorResponse>;
 
-/// Only the error's code: its description may quote anything.
-fn refusal_of(error: TokenRequestError) -> ProviderError {
+/// Keeps only the error code: the description may quote anything.
+fn provider_error(error: TokenRequestError) -> ProviderError {
     match error {
-        RequestTokenError::ServerResponse(answer) => match answer.error() {
+        RequestTokenError::ServerResponse(response) => match response.error() {
             BasicErrorResponseType::InvalidGrant => ProviderError::InvalidGrant,
-            BasicErrorResponseType::Extension(word) if IS_OVER.contains(&word.as_str()) => {
+            BasicErrorResponseType::Extension(code)
+                if INVALID_GRANT_CODES.contains(&code.as_str()) =>
+            {
                 ProviderError::InvalidGrant
             }
-            other => ProviderError::Wrong(word_of(other.as_ref())),
+            other => ProviderError::Misconfigured(printable_code(other.as_ref())),
         },
-        RequestTokenError::Request(unanswered) => ProviderError::Unavailable(unanswered.0),
+        RequestTokenError::Request(error) => ProviderError::Unavailable(error.0),
         RequestTokenError::Parse(..) | RequestTokenError::Other(_) => {
-            ProviderError::Wrong("something that is no token".into())
+            misconfigured(&"the response is not a token")
         }
     }
 }
 
-fn word_of(text: &str) -> String {
-    let is_word = |it: &char| it.is_ascii_alphanumeric() || "_-".contains(*it);
-    text.chars().filter(is_word).take(40).collect()
+fn printable_code(text: &str) -> String {
+    let is_allowed = |it: &char| it.is_ascii_alphanumeric() || "_-".contains(*it);
+    text.chars().filter(is_allowed).take(40).collect()
 }

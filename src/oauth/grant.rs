@@ -1,47 +1,47 @@
-//! Grants: what a user has allowed, as it is kept.
+//! Users' grants, as they are stored.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::{exchange::ProviderTokens, records::Stored};
+use super::{exchange::ProviderTokens, records::StoredValue};
 
-/// Providers leave these out of what they say was granted, or write them in other words.
-const UNSAID: [&str; 4] = ["email", "offline_access", "openid", "profile"];
+/// Scopes that providers omit from the granted scopes, or spell differently there.
+const OFTEN_OMITTED: [&str; 4] = ["email", "offline_access", "openid", "profile"];
 
-/// Longer than anybody goes without using a tool; refreshing begins it anew.
-pub(super) const KEPT_FOR: Duration = Duration::from_hours(400 * 24);
+/// Longer than a user in practice goes without using a tool; a refresh starts it again.
+pub(super) const GRANT_LIFE: Duration = Duration::from_hours(400 * 24);
 
-/// All that a user has allowed at one provider: tools that need different things may have been
-/// allowed one after the other, and a token is for what it was given for.
+/// All grants of a user at one provider: the user may have allowed tools with different scopes one
+/// after the other, and a token covers only the scopes it was issued for.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub(super) struct Grants(pub(super) Vec<Grant>);
 
-impl Stored for Grants {
-    /// What users have allowed stays.
+impl StoredValue for Grants {
+    /// Grants are never evicted.
     fn owner(&self) -> Option<&str> {
         None
     }
 }
 
 impl Grants {
-    /// The grant that has all scopes, and of several the one that is good for longest.
+    /// The grant that has all scopes; of several, the one that expires last.
     pub(super) fn best(&self, scopes: &[String], now: SystemTime) -> Option<&Grant> {
-        let fitting = self.0.iter().filter(|grant| grant.has_all(scopes));
-        fitting.max_by_key(|grant| grant.left(now))
+        let sufficient = self.0.iter().filter(|grant| grant.has_all(scopes));
+        sufficient.max_by_key(|grant| grant.left(now))
     }
 
-    /// Adds a grant; those that it makes superfluous go.
+    /// Adds a grant, and removes those whose scopes it covers.
     pub(super) fn add(&mut self, new: Grant) {
         self.0.retain(|old| !new.has_all(&old.scopes));
         self.0.push(new);
     }
 
-    /// Removes the grant with this token; returns whether it was there.
+    /// Removes the grant with this access token; returns whether there was one.
     pub(super) fn remove(&mut self, access: &str) -> bool {
-        let before = self.0.len();
+        let count = self.0.len();
         self.0.retain(|grant| grant.access != access);
-        self.0.len() < before
+        self.0.len() < count
     }
 
     pub(super) fn scopes(&self) -> impl Iterator<Item = &String> {
@@ -59,11 +59,13 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    pub(super) fn of(tokens: ProviderTokens, asked_for: &[String], now: SystemTime) -> Self {
-        // RFC 6749, 5.1: not said if it is what was asked for.
-        let mut scopes = tokens.scopes.unwrap_or_else(|| asked_for.to_vec());
-        let unsaid = asked_for.iter().filter(|it| UNSAID.contains(&it.as_str()));
-        for scope in unsaid {
+    pub(super) fn new(tokens: ProviderTokens, requested: &[String], now: SystemTime) -> Self {
+        // RFC 6749, 5.1: optional in the response if identical to the requested scopes.
+        let mut scopes = tokens.scopes.unwrap_or_else(|| requested.to_vec());
+        let omitted = requested
+            .iter()
+            .filter(|it| OFTEN_OMITTED.contains(&it.as_str()));
+        for scope in omitted {
             if !scopes.contains(scope) {
                 scopes.push(scope.clone());
             }
@@ -71,18 +73,18 @@ impl Grant {
         Self {
             access: tokens.access,
             refresh: tokens.refresh,
-            expires_at: expiry(tokens.lives_for, now),
+            expires_at: expiry(tokens.expires_in, now),
             scopes,
         }
     }
 
-    /// The same after a refresh. What the answer leaves out stays.
+    /// The grant after a refresh. A refresh token missing from the response keeps its old value.
     pub(super) fn refreshed(&self, tokens: ProviderTokens, now: SystemTime) -> Self {
         Self {
             access: tokens.access,
             refresh: tokens.refresh.or_else(|| self.refresh.clone()),
-            expires_at: expiry(tokens.lives_for, now),
-            // What a refresh says of them is no more than was granted.
+            expires_at: expiry(tokens.expires_in, now),
+            // RFC 6749, 6: a refresh adds no scopes.
             scopes: self.scopes.clone(),
         }
     }
@@ -92,7 +94,7 @@ impl Grant {
         scopes.iter().all(has)
     }
 
-    /// How long the access token is still good.
+    /// The time until the access token expires.
     pub(super) fn left(&self, now: SystemTime) -> Duration {
         let Some(expires_at) = self.expires_at else {
             return Duration::MAX;
@@ -102,13 +104,13 @@ impl Grant {
     }
 }
 
-fn expiry(lives_for: Option<Duration>, now: SystemTime) -> Option<u64> {
+fn expiry(expires_in: Option<Duration>, now: SystemTime) -> Option<u64> {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Some(now.saturating_add(lives_for?).as_secs())
+    Some(now.saturating_add(expires_in?).as_secs())
 }
 
-/// Whether who has the one scope has the other. Microsoft writes its own host before scopes and
-/// knows no case; GitHub leaves out scopes that another one includes.
+/// Returns true if a granted scope includes a needed one. Microsoft prefixes scopes with its host
+/// and ignores case; GitHub omits scopes that another one includes.
 fn implies(granted: &str, needed: &str) -> bool {
     const INCLUDED: [(&str, &[&str]); 2] = [
         (
@@ -130,11 +132,11 @@ fn implies(granted: &str, needed: &str) -> bool {
     };
     let (granted, needed) = (bare(granted), bare(needed));
     let lower = |level: &str, levels: &[&str]| {
-        let what = granted.strip_prefix(level);
-        what.is_some_and(|what| levels.iter().any(|it| needed == format!("{it}{what}")))
+        let resource = granted.strip_prefix(level);
+        resource.is_some_and(|resource| levels.iter().any(|it| needed == format!("{it}{resource}")))
     };
     let includes =
-        |(one, others): &(&str, &[&str])| granted == *one && others.contains(&needed.as_str());
+        |(scope, others): &(&str, &[&str])| granted == *scope && others.contains(&needed.as_str());
     granted == needed
         || INCLUDED.iter().any(includes)
         || lower("admin:", &["write:", "read:"])
@@ -145,11 +147,11 @@ fn implies(granted: &str, needed: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn given(scopes: Option<&[&str]>) -> ProviderTokens {
+    fn tokens(scopes: Option<&[&str]>) -> ProviderTokens {
         ProviderTokens {
             access: "a".into(),
             refresh: None,
-            lives_for: None,
+            expires_in: None,
             scopes: scopes.map(|all| all.iter().map(|&it| it.to_owned()).collect()),
         }
     }
@@ -159,25 +161,25 @@ mod tests {
     }
 
     #[test]
-    fn grants_stand_beside_each_other_until_one_has_all() {
+    fn grants_are_kept_until_one_covers_their_scopes() {
         let now = SystemTime::now();
-        let of = |scopes: &[&str]| Grant::of(given(Some(scopes)), &[], now);
+        let grant = |scopes: &[&str]| Grant::new(tokens(Some(scopes)), &[], now);
         let mut grants = Grants::default();
-        grants.add(of(&["a"]));
-        grants.add(of(&["b"]));
+        grants.add(grant(&["a"]));
+        grants.add(grant(&["b"]));
         for scope in ["a", "b"] {
             assert!(grants.best(&list(&[scope]), now).is_some(), "{scope}");
         }
         assert!(grants.best(&list(&["a", "b"]), now).is_none());
-        grants.add(of(&["a", "b"]));
+        grants.add(grant(&["a", "b"]));
         assert_eq!(grants.0.len(), 1);
         assert!(grants.remove("a") && !grants.remove("a"));
     }
 
     #[test]
-    fn scopes_are_compared_as_providers_mean_them() {
+    fn scopes_are_compared_by_each_providers_rules() {
         let now = SystemTime::now();
-        for (asked, said, needed, has) in [
+        for (requested, returned, needed, has) in [
             (&["mail"][..], None, &["mail"][..], true),
             (&["mail", "before"], None, &["before"], true),
             (&["mail", "files"], Some(&["mail"][..]), &["files"], false),
@@ -187,7 +189,7 @@ mod tests {
                 &["openid", "mail"],
                 true,
             ),
-            // Never asked for, and so not granted.
+            // Not requested, and therefore not granted.
             (&["mail"], Some(&["mail"]), &["openid"], false),
             (
                 &["Mail.Read"],
@@ -210,11 +212,11 @@ mod tests {
                 false,
             ),
         ] {
-            let grant = Grant::of(given(said), &list(asked), now);
+            let grant = Grant::new(tokens(returned), &list(requested), now);
             assert_eq!(
                 grant.has_all(&list(needed)),
                 has,
-                "{asked:?} {said:?} {needed:?}"
+                "{requested:?} {returned:?} {needed:?}"
             );
         }
     }

@@ -7,12 +7,12 @@ use crate::AuthorizationRequirement;
 /// A request for the token of one provider.
 #[derive(Clone, Copy)]
 pub(crate) struct GrantRequest<'a> {
-    /// The namespace of the caller: users of two callers are two people, whatever their ids. Empty
-    /// for callers who are not told apart.
+    /// The caller's namespace: users of two callers are two people, even if their ids are equal.
+    /// Empty for anonymous callers.
     pub(crate) caller: &'a str,
     pub(crate) user: &'a str,
     pub(crate) need: &'a AuthorizationRequirement,
-    /// Where the server is, as the event says.
+    /// The server's base URL, from the event.
     pub(crate) base: Option<&'a str>,
     pub(crate) left: Duration,
 }

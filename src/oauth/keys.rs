@@ -1,7 +1,7 @@
 //! Encryption and signatures, with keys from the secret store.
 //!
-//! Each use has a key of its own, derived from the secret: what was signed for one purpose means
-//! nothing for another.
+//! Each purpose has its own key, derived from the secret: a signature for one purpose is not valid
+//! for another.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 
 use crate::{Secret, StoreError, secrets::SecretCache};
 
-/// As long as the keys that are derived from it.
+/// In bytes: the length of the keys derived from a secret.
 const SHORTEST: usize = 32;
 
 /// The keys of one request, each with its fingerprint, the newest first.
@@ -29,7 +29,7 @@ impl EncryptionKeys {
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
         let reads = secrets.read(&ids, left).await;
         let mut keys = Vec::new();
-        for (record_id, (id, read)) in ids.iter().zip(reads).enumerate() {
+        for (index, (id, read)) in ids.iter().zip(reads).enumerate() {
             match read {
                 Ok(Some(secret)) if secret.expose().trim().len() >= SHORTEST => {
                     keys.push((fingerprint(&secret), secret));
@@ -38,9 +38,9 @@ impl EncryptionKeys {
                     let text = format!("the secret '{id}' has less than {SHORTEST} bytes");
                     return Err(StoreError::undecodable(text));
                 }
-                // An old key that is no longer there is no longer needed.
-                Ok(None) if record_id > 0 => {}
-                Err(error) if record_id > 0 => {
+                // A deleted old key is no longer needed.
+                Ok(None) if index > 0 => {}
+                Err(error) if index > 0 => {
                     tracing::warn!(secret = id, %error, "an old key cannot be read");
                 }
                 Ok(None) => {
@@ -57,14 +57,15 @@ impl EncryptionKeys {
         Ok(Self(keys))
     }
 
-    /// Encrypts, with `record_id` as what the text belongs to. Returns the id of the key.
+    /// Encrypts a text, bound to its record (`record_id` is the associated data). Returns the key's
+    /// id and the ciphertext.
     pub(super) fn seal(&self, record_id: &str, text: &[u8]) -> (String, Vec<u8>) {
         let (id, secret) = &self.0[0];
         let mut sealed = text.to_vec();
         let key = aead_key(secret);
         let nonce = key
             .seal_in_place_append_tag(Aad::from(record_id), &mut sealed)
-            .expect("texts are far shorter than AES-GCM can encrypt");
+            .expect("texts are far shorter than the limit of AES-GCM");
         let mut all = nonce.as_ref().to_vec();
         all.append(&mut sealed);
         (id.clone(), all)
@@ -100,7 +101,7 @@ impl EncryptionKeys {
     }
 
     /// The signatures with all keys.
-    fn all<'a>(
+    fn signatures<'a>(
         &'a self,
         purpose: &'a str,
         parts: &'a [&'a str],
@@ -109,10 +110,10 @@ impl EncryptionKeys {
         keys.map(move |(_, secret)| signature(secret, purpose, parts))
     }
 
-    /// The index of the key that made a signature.
-    pub(super) fn signer(&self, purpose: &str, parts: &[&str], given: &str) -> Option<usize> {
-        let is_it = |it: String| bool::from(it.as_bytes().ct_eq(given.as_bytes()));
-        self.all(purpose, parts).position(is_it)
+    /// The index of the key that made this signature. None if it is invalid.
+    pub(super) fn signer(&self, purpose: &str, parts: &[&str], signature: &str) -> Option<usize> {
+        let is_equal = |it: String| bool::from(it.as_bytes().ct_eq(signature.as_bytes()));
+        self.signatures(purpose, parts).position(is_equal)
     }
 
     /// A signature with the key at an index.
@@ -121,28 +122,29 @@ impl EncryptionKeys {
     }
 }
 
-/// By which it is known what was encrypted with a key, also after its secret's value has changed.
+/// The key id that is stored with a ciphertext. Unlike the secret's id, it identifies the key even
+/// after the secret's value has changed.
 fn fingerprint(secret: &Secret) -> String {
     signature(secret, "fingerprint", &[])[..16].to_owned()
 }
 
-fn derived(secret: &Secret, purpose: &str) -> hmac::Tag {
-    // What is pasted into a store often ends with a line feed.
+fn derived_key(secret: &Secret, purpose: &str) -> hmac::Tag {
+    // Secrets pasted into a store often end with a line feed.
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().trim().as_bytes());
     hmac::sign(&key, format!("lambda_tools {purpose}").as_bytes())
 }
 
 fn aead_key(secret: &Secret) -> RandomizedNonceKey {
-    let key = derived(secret, "encryption");
+    let key = derived_key(secret, "encryption");
     RandomizedNonceKey::new(&AES_256_GCM, key.as_ref()).expect("a SHA-256 has 32 bytes")
 }
 
 fn signature(secret: &Secret, purpose: &str, parts: &[&str]) -> String {
-    let key = derived(secret, purpose);
+    let key = derived_key(secret, purpose);
     let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_ref());
     let mut context = hmac::Context::with_key(&key);
     for part in parts {
-        // Where a part ends has to be said, or two lists could be one text.
+        // The lengths keep two different lists from having the same bytes.
         context.update(&(part.len() as u64).to_be_bytes());
         context.update(part.as_bytes());
     }

@@ -1,13 +1,13 @@
-//! Answers to browsers, and the parameters that providers send back through them.
+//! Responses to browsers, and the parameters that providers send back through them.
 
-/// The answer to a browser.
+/// A response to a browser.
 pub(crate) enum BrowserResponse {
-    /// Whether they want it, with a cookie.
+    /// The consent page, with a cookie.
     Consent {
         page: Box<ConsentPage>,
         cookie: String,
     },
-    /// On to the provider, with a cookie.
+    /// A redirect to the provider, with a cookie.
     Redirect {
         url: String,
         cookie: String,
@@ -15,25 +15,25 @@ pub(crate) enum BrowserResponse {
     Page(CallbackPage),
 }
 
-/// The question to a user before they are sent to the provider.
+/// The page on which the user agrees before the redirect to the provider.
 pub(crate) struct ConsentPage {
-    /// The name of the caller that users are shown; empty if it is unknown.
+    /// The caller's name as shown to the user; empty if unknown.
     pub(crate) caller: String,
     pub(crate) user: String,
     pub(crate) provider: String,
     pub(crate) scopes: Vec<String>,
-    /// The value that the form sends back.
+    /// The token that the form sends back.
     pub(crate) form: String,
-    /// Whether browsers reach this server over TLS.
+    /// True if browsers reach this server over TLS.
     pub(crate) is_https: bool,
 }
 
-/// What a page says.
+/// The outcome that a page shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallbackPage {
     Completed,
     NotAllowed,
-    TooLittle,
+    InsufficientScopes,
     Expired,
     OtherBrowser,
     InUse,
@@ -41,7 +41,7 @@ pub(crate) enum CallbackPage {
     Unavailable,
 }
 
-/// What the provider sends back, read from a query.
+/// The query parameters of the provider's redirect.
 #[derive(Default)]
 pub(crate) struct CallbackQuery {
     pub(crate) state: Option<String>,

@@ -1,4 +1,4 @@
-//! Who gives out tokens: Google, GitHub and others.
+//! OAuth 2.0 providers: Google, GitHub and others.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use tokio::sync::OnceCell;
 
 /// A provider of OAuth 2.0 tokens, and this server's registration there.
 ///
-/// The redirect URI to register is the server's public URL with
-/// `/authorization/{id}/callback` behind it.
+/// The redirect URI to register is the server's public URL followed by
+/// `/authorization/{id}/callback`.
 pub struct Provider {
     pub(super) id: String,
     pub(super) client_id: String,
-    /// The id of the secret that is the client secret.
+    /// The id of the client secret.
     pub(super) secret: String,
     pub(super) endpoints: Endpoints,
     pub(super) auth: AuthType,
-    /// What every authorization asks for besides the tool's scopes.
+    /// The scopes requested in addition to the tool's.
     pub(super) scopes: Vec<String>,
-    /// Each name once.
+    /// With unique names.
     pub(super) parameters: Vec<(String, String)>,
 }
 
 pub(super) enum Endpoints {
-    Known(EndpointUrls),
-    /// `OpenID` discovery below this issuer, once it was read.
+    Configured(EndpointUrls),
+    /// `OpenID` discovery below this issuer; the URLs once it has been read.
     Discovered {
         issuer: String,
         urls: OnceCell<EndpointUrls>,
@@ -35,14 +35,14 @@ pub(super) enum Endpoints {
 pub(super) struct EndpointUrls {
     pub(super) authorize: String,
     pub(super) token: String,
-    /// RFC 9207: who answers has to be who was asked.
+    /// RFC 9207: the expected issuer of the authorization response.
     pub(super) issuer: Option<String>,
-    /// Whether its answers always say so.
-    pub(super) names_itself: bool,
+    /// True if every authorization response names its issuer.
+    pub(super) always_sends_issuer: bool,
 }
 
 impl Provider {
-    /// A provider by its URLs. The id is the one that tools require, such as `google`;
+    /// A provider with these URLs. Tools require it by its id, such as `google`;
     /// `client_secret_id` is the id of a secret, never the secret itself.
     #[must_use]
     pub fn new(
@@ -56,12 +56,12 @@ impl Provider {
             authorize: authorize_url.into(),
             token: token_url.into(),
             issuer: None,
-            names_itself: false,
+            always_sends_issuer: false,
         };
-        Self::at(id, client_id, client_secret_id, Endpoints::Known(urls))
+        Self::with_endpoints(id, client_id, client_secret_id, Endpoints::Configured(urls))
     }
 
-    /// A provider that says its URLs itself: `OpenID` Connect Discovery 1.0, below this issuer.
+    /// A provider whose URLs are discovered below this issuer: `OpenID` Connect Discovery 1.0.
     #[must_use]
     pub fn openid(
         id: impl Into<String>,
@@ -70,10 +70,10 @@ impl Provider {
         issuer: impl Into<String>,
     ) -> Self {
         let endpoints = Endpoints::discovered(issuer.into());
-        Self::at(id, client_id, client_secret_id, endpoints)
+        Self::with_endpoints(id, client_id, client_secret_id, endpoints)
     }
 
-    fn at(
+    fn with_endpoints(
         id: impl Into<String>,
         client_id: impl Into<String>,
         client_secret_id: impl Into<String>,
@@ -88,7 +88,7 @@ impl Provider {
             scopes: Vec::new(),
             parameters: Vec::new(),
         }
-        // Providers that remember a consent ask nobody again unless they are told to.
+        // Providers that remember a consent do not ask the user again without it.
         .parameter("prompt", "consent")
     }
 
@@ -100,7 +100,7 @@ impl Provider {
             "https://oauth2.googleapis.com/token",
         );
         Self::new("google", client_id, client_secret_id, authorize, token)
-            // Without it, and the prompt for consent, there is no refresh token.
+            // Google issues a refresh token only with this and the prompt for consent.
             .parameter("access_type", "offline")
     }
 
@@ -112,12 +112,12 @@ impl Provider {
             "https://github.com/login/oauth/access_token",
         );
         Self::new("github", client_id, client_secret_id, authorize, token)
-            // Nothing is allowed again without the user's doing.
+            // A new grant requires an action of the user.
             .parameter("prompt", "select_account")
             .secret_in_body()
     }
 
-    /// `microsoft`, for accounts of organizations and persons.
+    /// `microsoft`, for work, school and personal accounts.
     #[must_use]
     pub fn microsoft(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -130,7 +130,7 @@ impl Provider {
             .secret_in_body()
     }
 
-    /// `slack`, for tokens with which tools act as the user.
+    /// `slack`, for user tokens: tools act as the user.
     #[must_use]
     pub fn slack(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -140,31 +140,31 @@ impl Provider {
         Self::new("slack", client_id, client_secret_id, authorize, token)
     }
 
-    /// Where the provider sends browsers back to.
+    /// The URI that the provider redirects browsers to.
     pub(super) fn redirect_uri(&self, base: &str) -> String {
         format!("{base}/authorization/{}/callback", self.id)
     }
 
-    /// Has the URLs discovered below another issuer: a server of one's own in the provider's
-    /// place.
+    /// Discovers the URLs below another issuer, such as your own server in place of the provider.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.endpoints = Endpoints::discovered(issuer.into());
         self
     }
 
-    /// Asks for a scope that no tool names, such as `offline_access` for refresh tokens.
+    /// Requests an additional scope that no tool requires, such as `offline_access` for refresh
+    /// tokens.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.push(scope.into());
         self
     }
 
-    /// Sets a parameter of the URL that the user follows, in place of an earlier one with this name;
-    /// with an empty value the parameter is left out.
+    /// Sets a parameter of the authorization URL, replacing an earlier one of this name; an empty
+    /// value removes it.
     ///
-    /// `prompt` is `consent` from the beginning, for GitHub and Microsoft `select_account`: a provider
-    /// that has the user's consent already would send them back without having asked anything.
+    /// `prompt` is `consent` by default, `select_account` for GitHub and Microsoft: a provider that
+    /// already has the user's consent would otherwise redirect them back without asking.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let (name, value) = (name.into(), value.into());
@@ -175,7 +175,7 @@ impl Provider {
         self
     }
 
-    /// Sends the client secret in the body instead of a header, for providers that want it there
+    /// Sends the client secret in the body instead of a header, for providers that require it
     /// (`client_secret_post`).
     #[must_use]
     pub fn secret_in_body(mut self) -> Self {
@@ -187,21 +187,22 @@ impl Provider {
         &self.id
     }
 
-    /// What is wrong with it.
-    pub(crate) fn mistake(&self) -> Option<String> {
-        let is_id = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-        let is_named = !self.id.is_empty() && self.id.bytes().all(is_id);
-        // The routes of challenges begin with it.
-        if !is_named || self.id == "challenges" {
-            let text = "its id has to be letters, digits, underscores and dashes";
+    /// The error in its configuration, if any.
+    pub(crate) fn config_error(&self) -> Option<String> {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        let is_id = !self.id.is_empty() && self.id.bytes().all(is_allowed);
+        // The challenges' routes are `/authorization/challenges/…`.
+        if !is_id || self.id == "challenges" {
+            let text =
+                "its id must be letters, digits, underscores and dashes, and not 'challenges'";
             return Some(format!("the provider '{}': {text}", self.id));
         }
         let urls = match &self.endpoints {
-            Endpoints::Known(urls) => vec![&urls.authorize, &urls.token],
+            Endpoints::Configured(urls) => vec![&urls.authorize, &urls.token],
             Endpoints::Discovered { issuer, .. } => vec![issuer],
         };
-        let wrong = urls.into_iter().find(|url| !is_safe(url))?;
-        let text = format!("'{wrong}' has to be an https:// URL");
+        let unsafe_url = urls.into_iter().find(|url| !is_safe(url))?;
+        let text = format!("'{unsafe_url}' has to be an https:// URL");
         Some(format!("the provider '{}': {text}", self.id))
     }
 }
@@ -213,7 +214,7 @@ impl Endpoints {
     }
 }
 
-/// Tokens and secrets go over TLS, but on this machine.
+/// Returns true if a URL may carry tokens and secrets: it uses TLS, or its host is this machine.
 pub(super) fn is_safe(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else {
         return false;
@@ -223,15 +224,15 @@ pub(super) fn is_safe(url: &str) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_local)
 }
 
-/// A URL that others can be made of by appending to it.
-pub(crate) fn is_base(url: &str) -> bool {
-    let bare = |url: reqwest::Url| {
+/// Returns true if a path can be appended to a URL.
+pub(crate) fn is_base_url(url: &str) -> bool {
+    let is_bare = |url: reqwest::Url| {
         url.query().is_none()
             && url.fragment().is_none()
             && url.username().is_empty()
             && url.password().is_none()
     };
-    is_safe(url) && reqwest::Url::parse(url).is_ok_and(bare)
+    is_safe(url) && reqwest::Url::parse(url).is_ok_and(is_bare)
 }
 
 impl fmt::Debug for Provider {
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_asked_again_unless_the_owner_says_otherwise() {
+    fn providers_prompt_the_user_again_by_default() {
         let new = || Provider::new("p", "c", "S", "https://p.example/a", "https://p.example/t");
         for (provider, expected) in [
             (new(), &["consent"][..]),

@@ -12,51 +12,51 @@ use super::keys::EncryptionKeys;
 use crate::{
     StoreError,
     clock::Clock,
-    store::{self, Eviction, Field, PutOutcome, Record, Store, memory::MemoryLimits, within},
+    store::{
+        self, Change, Eviction, Field, PutOutcome, Record, Store, memory::MemoryLimits, within,
+    },
 };
 
-/// What the memory of one process keeps. Whoever may call may ask for challenges, for any users;
-/// what users have allowed takes nobody's share.
+/// The limits of the memory of one process. Callers may request challenges for any users; grants do
+/// not count towards a caller's share.
 pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "challenges",
-    of_one: 10_000,
-    of_all: 10_000,
+    per_owner: 10_000,
+    total: 10_000,
     bytes: usize::MAX,
-    forgotten: "more challenges than this process keeps: the oldest of the caller with most are dropped",
+    forgotten: "too many challenges in memory: the oldest of the caller with the most are dropped",
     dropped: "",
 };
 
-/// How long the store may take to answer.
+/// The time limit of one operation of the store.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What can be kept.
-pub(super) trait Stored: Serialize + DeserializeOwned {
-    /// The namespace of the caller in whose share of a full store it is; none for what nothing
-    /// may push out.
+/// A value that is stored encrypted.
+pub(super) trait StoredValue: Serialize + DeserializeOwned {
+    /// The namespace of the caller whose share of a limited store it counts towards. None for
+    /// values that are never evicted.
     fn owner(&self) -> Option<&str>;
 }
 
-/// The store, and the time by which what is in it expires.
+/// The store, and the clock for its records' expiry.
 pub(super) struct EncryptedRecords {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Clock,
 }
 
-/// What is kept in a place: nothing, something, or something that cannot be read any longer.
+/// The content of a record. Without a record there is neither a value nor a version; a record that
+/// cannot be decrypted has only a version.
 pub(super) struct Versioned<T> {
     pub(super) value: Option<T>,
     pub(super) version: Option<u64>,
-    /// How long it is still kept.
+    /// The time until the record expires.
     pub(super) left: Duration,
-    /// Whether it is encrypted with an old key.
-    pub(super) is_to_renew: bool,
+    /// True if the record is encrypted with an old key.
+    pub(super) has_old_key: bool,
 }
 
-/// What becomes of what is kept in a place, with what is to be returned.
-pub(super) type Change<T, R> = store::Change<T, R>;
-
 impl EncryptedRecords {
-    pub(super) async fn load<T: Stored>(
+    pub(super) async fn load<T: StoredValue>(
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
@@ -71,8 +71,8 @@ impl EncryptedRecords {
         ))
     }
 
-    /// Writes over the version that was read. Returns whether nobody else was faster.
-    pub(super) async fn save<T: Stored>(
+    /// Replaces the version that was read. Returns false if another request has replaced it first.
+    pub(super) async fn save<T: StoredValue>(
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
@@ -86,8 +86,9 @@ impl EncryptedRecords {
         Ok(put == PutOutcome::Written)
     }
 
-    /// Loads, decides, saves if unchanged, and again while others are faster.
-    pub(super) async fn update<T: Stored, R>(
+    /// Loads a record, decides, and saves it. Starts again if another request has replaced the
+    /// record in the meantime.
+    pub(super) async fn update<T: StoredValue, R>(
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
@@ -97,16 +98,16 @@ impl EncryptedRecords {
         let decide = |record| {
             let now = self.clock.now();
             match decide(opened(keys, record_id, record, now)) {
-                Change::Leave(done) => Change::Leave(done),
-                Change::Write(value, done) => {
-                    Change::Write(sealed(keys, record_id, &value, now + life), done)
+                Change::Leave(result) => Change::Leave(result),
+                Change::Write(value, result) => {
+                    Change::Write(sealed(keys, record_id, &value, now + life), result)
                 }
             }
         };
         store::update(&*self.store, TIMEOUT, record_id, &self.clock, decide).await
     }
 
-    /// Takes a lease, unless somebody has it. Returns its version.
+    /// Takes a lease and returns its version. None if it is taken.
     pub(super) async fn lease(
         &self,
         record_id: &str,
@@ -124,7 +125,7 @@ impl EncryptedRecords {
     }
 }
 
-fn sealed<T: Stored>(
+fn sealed<T: StoredValue>(
     keys: &EncryptionKeys,
     record_id: &str,
     value: &T,
@@ -158,7 +159,7 @@ fn record(
     }
 }
 
-fn opened<T: Stored>(
+fn opened<T: StoredValue>(
     keys: &EncryptionKeys,
     record_id: &str,
     record: Option<Record>,
@@ -169,7 +170,7 @@ fn opened<T: Stored>(
             value: None,
             version: None,
             left: Duration::ZERO,
-            is_to_renew: false,
+            has_old_key: false,
         };
     };
     let key_id = record.take_text("key_id").unwrap_or_default();
@@ -182,7 +183,7 @@ fn opened<T: Stored>(
     Versioned {
         value,
         version: Some(record.version),
-        is_to_renew: !keys.is_newest(&key_id),
+        has_old_key: !keys.is_newest(&key_id),
         left: record.expires_at.duration_since(now).unwrap_or_default(),
     }
 }

@@ -1,24 +1,24 @@
-//! A code for a grant: the end of a challenge.
+//! Exchanges an authorization code for a grant: the last step of a challenge.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
     Provider,
-    broker::{Broker, grant_of},
+    broker::{Broker, grant_record_id},
     challenge::{ChallengeStatus, StoredChallenge},
     exchange::{ProviderError, ProviderTokens},
-    grant::{Grant, Grants, KEPT_FOR},
+    grant::{GRANT_LIFE, Grant, Grants},
     keys::EncryptionKeys,
     page::{CallbackPage, CallbackQuery},
-    records::{Change, Versioned},
+    records::Versioned,
 };
-use crate::StoreError;
+use crate::{StoreError, store::Change};
 
-/// How long an exchange may take. Whoever is stopped in it leaves a challenge that fails then.
-const EXCHANGE: Duration = Duration::from_mins(1);
-const AGAIN: Duration = Duration::from_millis(300);
+/// The life of a challenge during the exchange: it fails after this time if the process stops.
+const EXCHANGE_LIFE: Duration = Duration::from_mins(1);
+const RETRY_DELAY: Duration = Duration::from_millis(300);
 
-/// A code that came back to where it belongs.
+/// A redirect whose `state` has been verified.
 pub(super) struct Redemption {
     pub(super) broker: Arc<Broker>,
     pub(super) keys: EncryptionKeys,
@@ -30,30 +30,34 @@ pub(super) struct Redemption {
 }
 
 impl Redemption {
-    pub(super) async fn run(self, back: CallbackQuery) -> Result<CallbackPage, StoreError> {
+    pub(super) async fn run(self, query: CallbackQuery) -> Result<CallbackPage, StoreError> {
         let provider = &self.provider.id;
         let pending = match self.begin().await? {
             Ok(pending) => pending,
             Err(page) => {
                 tracing::warn!(
                     provider,
-                    "a redirect came back again, or after its challenge"
+                    "a redirect is repeated, or its challenge has ended"
                 );
                 return Ok(page);
             }
         };
-        let (page, why) = match self.granted(&pending, back).await {
+        let (page, why) = match self.redeem(&pending, query).await {
             Ok(()) => (CallbackPage::Completed, String::new()),
-            Err(end) => end,
+            Err(failure) => failure,
         };
         let status = match page {
             CallbackPage::Completed => {
                 tracing::info!(provider, "a user has allowed tools to act for them");
                 ChallengeStatus::Completed
             }
-            // The code is still good for nothing else, but the link is.
+            // The code has not been used: the challenge's URL still works.
             CallbackPage::Unavailable => {
-                tracing::error!(provider, why, "a challenge cannot be finished now");
+                tracing::error!(
+                    provider,
+                    why,
+                    "a challenge cannot be completed at the moment"
+                );
                 ChallengeStatus::Pending
             }
             _ => {
@@ -61,21 +65,22 @@ impl Redemption {
                 ChallengeStatus::Failed
             }
         };
-        self.end(status).await;
+        self.record_status(status).await;
         Ok(page)
     }
 
-    /// Whoever writes this goes on; nobody else who has the same code and state.
+    /// Marks the challenge as being exchanged. Of several requests with the same code and state,
+    /// only the one that writes this continues.
     async fn begin(&self) -> Result<Result<StoredChallenge, CallbackPage>, StoreError> {
         let change = |versioned: Versioned<StoredChallenge>| {
-            let Some(pending) = versioned.value.filter(|it| it.is_named_by(&self.nonce)) else {
+            let Some(pending) = versioned.value.filter(|it| it.has_nonce(&self.nonce)) else {
                 return Change::Leave(Err(CallbackPage::Expired));
             };
             match pending.status {
                 ChallengeStatus::Pending => {
                     let status = ChallengeStatus::Exchanging;
-                    let begun = StoredChallenge { status, ..pending };
-                    Change::Write(begun.clone(), Ok(begun))
+                    let exchanging = StoredChallenge { status, ..pending };
+                    Change::Write(exchanging.clone(), Ok(exchanging))
                 }
                 ChallengeStatus::Exchanging => Change::Leave(Err(CallbackPage::InUse)),
                 ChallengeStatus::Completed => Change::Leave(Err(CallbackPage::Completed)),
@@ -84,21 +89,21 @@ impl Redemption {
         };
         let (records, keys) = (&self.broker.records, &self.keys);
         records
-            .update(keys, &self.record_id, EXCHANGE, change)
+            .update(keys, &self.record_id, EXCHANGE_LIFE, change)
             .await
     }
 
-    /// Says how it went. Until then the challenge is pending, and after a while failed.
-    async fn end(&self, status: ChallengeStatus) {
+    /// Records the final status. Without it the challenge is pending until it expires, then failed.
+    async fn record_status(&self, status: ChallengeStatus) {
         let life = self.broker.settings.challenge_life;
         for _ in 0..3 {
             let change = |versioned: Versioned<StoredChallenge>| {
-                let begun = versioned.value.filter(|it| it.is_named_by(&self.nonce));
-                match begun {
+                let challenge = versioned.value.filter(|it| it.has_nonce(&self.nonce));
+                match challenge {
                     Some(it) if it.status == ChallengeStatus::Exchanging => {
                         Change::Write(StoredChallenge { status, ..it }, true)
                     }
-                    // By a request whose answer was lost.
+                    // Already written, by a request whose response was lost.
                     it => Change::Leave(it.is_some_and(|it| it.status == status)),
                 }
             };
@@ -109,58 +114,58 @@ impl Redemption {
             {
                 Ok(true) => return,
                 Ok(false) => break,
-                Err(error) => tracing::warn!(%error, "the end of a challenge is not written"),
+                Err(error) => {
+                    tracing::warn!(%error, "the status of a finished challenge is not written");
+                }
             }
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RETRY_DELAY).await;
         }
-        tracing::error!("the end of a challenge is not known to who asks for it");
+        tracing::error!("a finished challenge could not be recorded");
     }
 
-    async fn granted(
+    async fn redeem(
         &self,
         pending: &StoredChallenge,
-        back: CallbackQuery,
+        query: CallbackQuery,
     ) -> Result<(), (CallbackPage, String)> {
         let failed = |why: &str| (CallbackPage::Failed, why.to_owned());
         let unavailable = |error: StoreError| (CallbackPage::Unavailable, error.to_string());
-        let said = |refusal: ProviderError| (CallbackPage::Failed, format!("{refusal:?}"));
-        let urls = self
-            .provider
-            .urls()
-            .await
-            .map_err(|refusal| match refusal {
-                ProviderError::Unavailable(why) => (CallbackPage::Unavailable, why.to_owned()),
-                other => said(other),
-            })?;
-        // RFC 9207: an answer of another provider, mixed up with this one's.
-        let is_theirs = match (&urls.issuer, &back.issuer) {
-            (Some(issuer), Some(given)) => issuer == given,
-            (Some(_), None) => !urls.names_itself,
+        let provider_failed = |error: ProviderError| (CallbackPage::Failed, format!("{error:?}"));
+        let urls = self.provider.urls().await.map_err(|error| match error {
+            ProviderError::Unavailable(why) => (CallbackPage::Unavailable, why.to_owned()),
+            other => provider_failed(other),
+        })?;
+        // RFC 9207: the response may come from another provider (mix-up attack).
+        let is_from_issuer = match (&urls.issuer, &query.issuer) {
+            (Some(expected), Some(issuer)) => expected == issuer,
+            (Some(_), None) => !urls.always_sends_issuer,
             (None, _) => true,
         };
-        if !is_theirs {
-            return Err(failed("the answer is another issuer's"));
+        if !is_from_issuer {
+            return Err(failed("the response comes from another issuer"));
         }
-        if let Some(error) = back.error {
+        if let Some(error) = query.error {
             // RFC 6749, 4.1.2.1.
             let page = if error == "access_denied" {
                 CallbackPage::NotAllowed
             } else {
                 CallbackPage::Failed
             };
-            let known = [
+            let loggable_codes = [
                 "access_denied",
                 "invalid_scope",
                 "server_error",
                 "temporarily_unavailable",
             ];
-            let why = known
+            let why = loggable_codes
                 .into_iter()
                 .find(|it| *it == error)
-                .unwrap_or("an error of the provider's");
+                .unwrap_or("another error code");
             return Err((page, why.to_owned()));
         }
-        let code = back.code.ok_or_else(|| failed("there is no code"))?;
+        let code = query
+            .code
+            .ok_or_else(|| failed("the response has no code"))?;
         let secret = self
             .broker
             .client_secret(&self.provider)
@@ -171,32 +176,32 @@ impl Redemption {
             .provider
             .exchange(&secret, redirect, code, verifier)
             .await;
-        let tokens = exchanged.map_err(said)?;
-        self.store(pending, tokens).await
+        let tokens = exchanged.map_err(provider_failed)?;
+        self.save_grant(pending, tokens).await
     }
 
-    async fn store(
+    async fn save_grant(
         &self,
         pending: &StoredChallenge,
         tokens: ProviderTokens,
     ) -> Result<(), (CallbackPage, String)> {
-        let grant = Grant::of(tokens, &pending.asked_for, self.broker.clock.now());
+        let grant = Grant::new(tokens, &pending.requested, self.broker.clock.now());
         if !grant.has_all(&pending.scopes) {
             return Err((
-                CallbackPage::TooLittle,
-                "not everything that was asked for was allowed".into(),
+                CallbackPage::InsufficientScopes,
+                "the user has not allowed all requested scopes".into(),
             ));
         }
-        let record_id = grant_of(&pending.caller, &pending.user, &self.provider.id);
+        let record_id = grant_record_id(&pending.caller, &pending.user, &self.provider.id);
         let change = |versioned: Versioned<Grants>| {
             let mut grants = versioned.value.unwrap_or_default();
             grants.add(grant.clone());
             Change::Write(grants, ())
         };
         let records = &self.broker.records;
-        let stored = records.update(&self.keys, &record_id, KEPT_FOR, change);
-        // The code is spent: whatever happens now, the user has to begin anew.
-        stored
+        let saved = records.update(&self.keys, &record_id, GRANT_LIFE, change);
+        // The code has been used: after an error the user must start again.
+        saved
             .await
             .map_err(|error| (CallbackPage::Failed, error.to_string()))
     }

@@ -1,7 +1,7 @@
-//! New access tokens for old ones, one refresh at a time.
+//! Refreshes access tokens, one refresh at a time.
 //!
-//! Providers that give a new refresh token each time take the old one's second use for theft and
-//! revoke everything: two instances must not refresh at once. Who may is whoever writes a lease.
+//! Providers that rotate refresh tokens treat the reuse of an old one as theft and revoke
+//! everything: two instances must not refresh at once. A lease in the store prevents that.
 
 use std::{
     sync::Arc,
@@ -10,58 +10,57 @@ use std::{
 
 use super::{
     Provider,
-    broker::{Broker, TOO_SHORT},
+    broker::{Broker, REFRESH_MARGIN},
     exchange::ProviderError,
-    grant::{Grant, Grants, KEPT_FOR},
+    grant::{GRANT_LIFE, Grant, Grants},
     keys::EncryptionKeys,
-    records::{Change, Versioned},
+    records::Versioned,
 };
-use crate::{Secret, StoreError};
+use crate::{Secret, StoreError, store::Change};
 
-/// How long a refresh may take, with all around it.
+/// The time limit of a refresh, including reads and writes of the store.
 const TIMEOUT: Duration = Duration::from_secs(12);
-/// Longer than that: no two refresh at once.
-const LEASE: Duration = Duration::from_secs(20);
-/// How long the provider may take of it.
+/// Longer than [`TIMEOUT`], so that no two instances refresh at once.
+const LEASE_LIFE: Duration = Duration::from_secs(20);
+/// The part of the lease that must be left for the request to the provider.
 const REQUEST: Duration = Duration::from_secs(9);
 const POLL: Duration = Duration::from_millis(100);
 
 impl Broker {
-    /// The token of a grant that needs a new one; none where the grant is gone.
-    pub(super) async fn refreshed(
+    /// The token of a grant that must be refreshed. None if the grant has ended.
+    pub(super) async fn refreshed_token(
         self: &Arc<Self>,
         provider: Arc<Provider>,
         record_id: String,
         scopes: &[String],
         left: Duration,
     ) -> Result<Option<Secret>, StoreError> {
-        let lease = record_id.replacen("grant", "refresh", 1);
-        let ends = tokio::time::Instant::now() + left / 2;
+        let lease_id = record_id.replacen("grant", "refresh", 1);
+        let deadline = tokio::time::Instant::now() + left / 2;
         loop {
             let now = self.clock.now();
-            if let Some(version) = self.records.lease(&lease, LEASE).await? {
+            if let Some(version) = self.records.lease(&lease_id, LEASE_LIFE).await? {
                 let (broker, scopes) = (Arc::clone(self), scopes.to_vec());
-                // A task of its own: a refresh token may work once, and the caller may leave.
-                let refreshing = tokio::spawn(async move {
+                // In a task, because the caller may disconnect and a refresh token may work only
+                // once.
+                let task = tokio::spawn(async move {
                     let refresh = broker.refresh(&provider, &record_id, &scopes, now);
                     let result = tokio::time::timeout(TIMEOUT, refresh).await;
-                    let result = result.unwrap_or_else(|_| Err(StoreError::no_answer(TIMEOUT)));
-                    if let Err(error) = broker.records.end_lease(&lease, version).await {
-                        tracing::warn!(%error, "a lease is not given back; it ends by itself");
+                    let result = result.unwrap_or_else(|_| Err(StoreError::timed_out(TIMEOUT)));
+                    if let Err(error) = broker.records.end_lease(&lease_id, version).await {
+                        tracing::warn!(%error, "a lease could not be released; it will expire");
                     }
                     result
                 });
-                let done = tokio::time::timeout_at(ends, refreshing).await;
-                return match done {
-                    Ok(done) => {
-                        done.unwrap_or_else(|_| Err(StoreError::unavailable("the refresh stopped")))
-                    }
+                return match tokio::time::timeout_at(deadline, task).await {
+                    Ok(result) => result
+                        .unwrap_or_else(|_| Err(StoreError::unavailable("the refresh stopped"))),
                     Err(_) => Err(StoreError::unavailable(
                         "the provider has not refreshed the token in time",
                     )),
                 };
             }
-            if tokio::time::Instant::now() + POLL >= ends {
+            if tokio::time::Instant::now() + POLL >= deadline {
                 let text = "another call is refreshing the token";
                 return Err(StoreError::unavailable(text));
             }
@@ -71,7 +70,7 @@ impl Broker {
             let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
             match grants.best(scopes, now) {
                 None => return Ok(None),
-                Some(grant) if grant.left(now) > TOO_SHORT => {
+                Some(grant) if grant.left(now) > REFRESH_MARGIN => {
                     return Ok(Some(Secret::from(grant.access.clone())));
                 }
                 Some(_) => {}
@@ -92,50 +91,51 @@ impl Broker {
         let Some(grant) = grants.best(scopes, now) else {
             return Ok(None);
         };
-        // Another call was faster.
-        if grant.left(now) > TOO_SHORT {
+        // Another call has already refreshed it.
+        if grant.left(now) > REFRESH_MARGIN {
             return Ok(Some(Secret::from(grant.access.clone())));
         }
         let Some(token) = &grant.refresh else {
-            let is_good = !grant.left(now).is_zero();
-            return Ok(is_good.then(|| Secret::from(grant.access.clone())));
+            let is_valid = !grant.left(now).is_zero();
+            return Ok(is_valid.then(|| Secret::from(grant.access.clone())));
         };
         let secret = self.client_secret(provider).await?;
-        // A process that was frozen in between has lost its lease.
-        let held = self
+        // If the process was frozen in the meantime, the lease has expired.
+        let elapsed = self
             .clock
             .now()
             .duration_since(leased_at)
             .unwrap_or_default();
-        if held + REQUEST > LEASE {
+        if elapsed + REQUEST > LEASE_LIFE {
             return Err(StoreError::unavailable("the refresh took too long"));
         }
         match provider.refresh(&secret, token).await {
             Ok(tokens) => {
                 let new = grant.refreshed(tokens, self.clock.now());
-                self.replace(&keys, record_id, &grant.access, &new).await;
+                self.save_refreshed(&keys, record_id, &grant.access, &new)
+                    .await;
                 Ok(Some(Secret::from(new.access)))
             }
             Err(ProviderError::InvalidGrant) => {
                 let provider = &provider.id;
                 if self.forget(&keys, record_id, &grant.access).await? {
-                    tracing::info!(provider, "a grant is no longer valid, and forgotten");
+                    tracing::info!(provider, "a grant is no longer valid and has been deleted");
                     return Ok(None);
                 }
-                // Somebody has written another one in the meantime.
+                // Another request has written a new grant in the meantime.
                 let versioned: Versioned<Grants> = self.records.load(&keys, record_id).await?;
                 let grants = versioned.value.unwrap_or_default();
                 let best = grants.best(scopes, self.clock.now());
                 Ok(best.map(|grant| Secret::from(grant.access.clone())))
             }
-            Err(refusal) => Err(refusal.into_error(&provider.id)),
+            Err(error) => Err(error.into_store_error(&provider.id)),
         }
     }
 
-    /// The provider may have forgotten the old refresh token: what it gave must not be lost.
-    async fn replace(&self, keys: &EncryptionKeys, record_id: &str, old: &str, new: &Grant) {
+    /// Retries, because the old refresh token may no longer work: the new one must not be lost.
+    async fn save_refreshed(&self, keys: &EncryptionKeys, record_id: &str, old: &str, new: &Grant) {
         for _ in 0..3 {
-            match self.replaced(keys, record_id, old, new).await {
+            match self.replace_grant(keys, record_id, old, new).await {
                 Ok(()) => return,
                 Err(error) => tracing::error!(%error, "a refreshed grant is not written"),
             }
@@ -144,7 +144,7 @@ impl Broker {
         tracing::error!("a refreshed grant is lost");
     }
 
-    async fn replaced(
+    async fn replace_grant(
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
@@ -154,13 +154,15 @@ impl Broker {
         let change = |versioned: Versioned<Grants>| {
             let mut grants = versioned.value.unwrap_or_default();
             if grants.0.iter().any(|grant| grant.access == new.access) {
-                // By a request whose answer was lost.
+                // Already written, by a request whose response was lost.
                 return Change::Leave(());
             }
             grants.remove(old);
             grants.0.push(new.clone());
             Change::Write(grants, ())
         };
-        self.records.update(keys, record_id, KEPT_FOR, change).await
+        self.records
+            .update(keys, record_id, GRANT_LIFE, change)
+            .await
     }
 }

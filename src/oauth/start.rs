@@ -1,8 +1,8 @@
-//! The way to the provider: a question, and then the redirect.
+//! The start of a challenge: the consent page, and then the redirect to the provider.
 //!
-//! Following a challenge's URL must not be enough. Previews of links follow it too, and a provider
-//! that has the user's consent already may ask nothing more: then our own page is the only one
-//! that says to whom the account is lent.
+//! Following a challenge's URL must not be enough. Link previews follow it too, and a provider that
+//! already has the user's consent may not ask again: then our own page is the only one that says to
+//! whom the account is lent.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use http::HeaderMap;
 
 use super::{
     Provider,
-    broker::{Broker, grant_of},
+    broker::{Broker, grant_record_id},
     challenge::{ChallengeStatus, StoredChallenge, parse_id},
     grant::Grants,
     keys::EncryptionKeys,
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{StoreError, text::clipped};
 
-/// What an authorizer calls somebody may be of any length; this is in bytes.
+/// In bytes. An authorizer's name for a caller has no length limit.
 const LONGEST_CALLER: usize = 256;
 
-/// A challenge that can be answered.
+/// A pending challenge.
 struct OpenChallenge<'a> {
     keys: EncryptionKeys,
     record_id: String,
@@ -48,8 +48,8 @@ impl OpenChallenge<'_> {
 }
 
 impl Broker {
-    /// `GET url`: asks the user, and changes nothing.
-    pub(crate) async fn question(
+    /// `GET url`: shows the consent page, and changes nothing.
+    pub(crate) async fn consent_page(
         &self,
         id: &str,
         base: Option<&str>,
@@ -60,12 +60,12 @@ impl Broker {
             Err(page) => return Ok(BrowserResponse::Page(page)),
         };
         let name = cookie_name(id, open.is_https());
-        // A second tab goes on with what the first one has: either may come back.
-        let known = cookie_in(headers, &name).map(str::to_owned);
+        // A second tab reuses the first one's cookie, so that either can finish.
+        let existing = cookie_in(headers, &name).map(str::to_owned);
         let new = || format!("{}{}", self.clock.id().simple(), self.clock.id().simple());
-        let browser = known.unwrap_or_else(new);
+        let browser = existing.unwrap_or_else(new);
         let page = ConsentPage {
-            form: open.binding(id, &browser).form(&open.keys),
+            form: open.binding(id, &browser).form_token(&open.keys),
             scopes: self.scopes_for(&open).await?,
             is_https: open.is_https(),
             provider: open.provider.id.clone(),
@@ -79,14 +79,14 @@ impl Broker {
         })
     }
 
-    /// `POST url`, with what the form of the page has sent: sends the browser to the provider, and
-    /// binds what follows to it.
+    /// `POST url`, with the token of the consent page's form: redirects the browser to the
+    /// provider, and binds the redirect back to it.
     pub(crate) async fn start(
         &self,
         id: &str,
         base: Option<&str>,
         headers: &HeaderMap,
-        form: Option<&str>,
+        form_token: Option<&str>,
     ) -> Result<BrowserResponse, StoreError> {
         let open = match self.open(id, base).await? {
             Ok(open) => open,
@@ -94,28 +94,29 @@ impl Broker {
         };
         let name = cookie_name(id, open.is_https());
         let browser = cookie_in(headers, &name);
-        let was_asked = |browser: &&str| {
+        let has_consented = |browser: &&str| {
             let binding = open.binding(id, browser);
-            form.is_some_and(|form| binding.was_asked(&open.keys, form))
+            form_token.is_some_and(|token| binding.is_form_token(&open.keys, token))
         };
-        let Some(browser) = browser.filter(was_asked) else {
+        let Some(browser) = browser.filter(has_consented) else {
             return Ok(BrowserResponse::Page(CallbackPage::OtherBrowser));
         };
         let binding = open.binding(id, browser);
         let life = self.settings.challenge_life;
         let salt = self.clock.id().simple().to_string();
-        let state = OAuthState::begin(&open.keys, &binding, self.clock.now() + life, &salt);
+        let state = OAuthState::new(&open.keys, &binding, self.clock.now() + life, &salt);
         let (scopes, provider) = (self.scopes_for(&open).await?, open.provider);
         let redirect = provider.redirect_uri(&open.base);
         let urls = provider.urls().await;
         let url = urls.and_then(|urls| {
             provider.authorize_url(urls, &redirect, &scopes, state.state, state.verifier)
         });
-        let url = url.map_err(|refusal| refusal.into_error(&provider.id))?;
+        let url = url.map_err(|error| error.into_store_error(&provider.id))?;
         let cookie = cookie(&name, browser, life, open.is_https());
-        // From now on there is time for the way; another tab may have written the same.
+        // The user gets the full time for the provider's pages. If another tab won the race, it
+        // wrote the same.
         let pending = StoredChallenge {
-            asked_for: scopes,
+            requested: scopes,
             ..open.pending
         };
         self.records
@@ -124,19 +125,19 @@ impl Broker {
         Ok(BrowserResponse::Redirect { url, cookie })
     }
 
-    /// The challenge with this id, or what the page says of it.
+    /// The pending challenge with this id, or the page that says why there is none.
     async fn open(
         &self,
         id: &str,
         base: Option<&str>,
     ) -> Result<Result<OpenChallenge<'_>, CallbackPage>, StoreError> {
-        let (Some((hash, nonce)), Some(base)) = (parse_id(id), self.base(base)) else {
+        let (Some((hash, nonce)), Some(base)) = (parse_id(id), self.base_url(base)) else {
             return Ok(Err(CallbackPage::Expired));
         };
         let keys = self.keys(None).await?;
         let record_id = format!("challenge#{hash}");
         let versioned: Versioned<StoredChallenge> = self.records.load(&keys, &record_id).await?;
-        let Some(pending) = versioned.value.filter(|it| it.is_named_by(nonce)) else {
+        let Some(pending) = versioned.value.filter(|it| it.has_nonce(nonce)) else {
             return Ok(Err(CallbackPage::Expired));
         };
         match pending.status {
@@ -158,20 +159,20 @@ impl Broker {
         }))
     }
 
-    /// What the tool needs, and what the user has allowed before: one token is for all of it.
+    /// The tool's scopes and those granted before: one token covers them all.
     async fn scopes_for(&self, open: &OpenChallenge<'_>) -> Result<Vec<String>, StoreError> {
         let (pending, provider) = (&open.pending, open.provider);
-        let record_id = grant_of(&pending.caller, &pending.user, &provider.id);
+        let record_id = grant_record_id(&pending.caller, &pending.user, &provider.id);
         let versioned: Versioned<Grants> = self.records.load(&open.keys, &record_id).await?;
-        let before = versioned.value.unwrap_or_default();
-        // One that no tool needs any longer may be one that the provider no longer knows.
+        let grants = versioned.value.unwrap_or_default();
+        // The provider may no longer know a scope that no tool needs any longer.
         let is_needed = |scope: &&String| {
             self.declared
                 .contains(&(provider.id.clone(), (*scope).clone()))
         };
-        let before = before.scopes().filter(is_needed);
+        let granted = grants.scopes().filter(is_needed);
         let mut scopes = Vec::new();
-        for scope in pending.scopes.iter().chain(&provider.scopes).chain(before) {
+        for scope in pending.scopes.iter().chain(&provider.scopes).chain(granted) {
             if !scopes.contains(scope) {
                 scopes.push(scope.clone());
             }

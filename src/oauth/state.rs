@@ -1,7 +1,7 @@
-//! What goes round through the browser: `state`, its cookie, and the PKCE verifier.
+//! The values bound to a browser: `state`, its cookie, and the PKCE verifier.
 //!
-//! Nothing of it is stored. The state is signed over the cookie's value, so it means something in
-//! one browser only; the verifier is made of the same value, so a code means something there only.
+//! None of them is stored. The signature of `state` covers the cookie's value, so it is valid in
+//! one browser only; the verifier is derived from the same value, so a code is usable there only.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,11 +9,12 @@ use http::{HeaderMap, header::COOKIE};
 
 use super::keys::EncryptionKeys;
 
+// The purposes of the derived keys.
 const STATE: &str = "state";
 const VERIFIER: &str = "verifier";
-const QUESTION: &str = "question";
+const CONSENT_FORM: &str = "question";
 
-/// A challenge in a browser.
+/// A challenge's `state` and PKCE verifier in one browser.
 pub(super) struct OAuthState {
     pub(super) state: String,
     /// RFC 7636: 43 characters.
@@ -21,38 +22,38 @@ pub(super) struct OAuthState {
 }
 
 impl OAuthState {
-    /// Begins one.
-    pub(super) fn begin(
+    pub(super) fn new(
         keys: &EncryptionKeys,
         binding: &StateBinding<'_>,
-        until: SystemTime,
+        expires_at: SystemTime,
         salt: &str,
     ) -> Self {
-        // Each of several has a state and a verifier of its own.
-        let until = format!("{}-{salt}", seconds(until));
-        let tag = keys.sign(STATE, &binding.signed(&until));
+        // The salt makes each state and verifier unique.
+        let expiry = format!("{}-{salt}", seconds(expires_at));
+        let tag = keys.sign(STATE, &binding.signed_parts(&expiry));
         Self {
-            state: format!("{}.{until}.{tag}", binding.challenge),
-            verifier: keys.sign(VERIFIER, &binding.signed(&until)),
+            state: format!("{}.{expiry}.{tag}", binding.challenge),
+            verifier: keys.sign(VERIFIER, &binding.signed_parts(&expiry)),
         }
     }
 
-    /// The verifier of a journey that comes back, if it is one of ours, in time.
+    /// The verifier of a returned state, if its signature is valid and it has not expired.
     pub(super) fn verifier_of(
         keys: &EncryptionKeys,
         binding: &StateBinding<'_>,
-        until: &str,
+        expiry: &str,
         tag: &str,
         now: SystemTime,
     ) -> Option<String> {
-        let signer = keys.signer(STATE, &binding.signed(until), tag)?;
-        let (ends, _) = until.split_once('-')?;
-        let ends = UNIX_EPOCH.checked_add(Duration::from_secs(ends.parse().ok()?))?;
-        (now < ends).then(|| keys.sign_as(signer, VERIFIER, &binding.signed(until)))
+        let signer = keys.signer(STATE, &binding.signed_parts(expiry), tag)?;
+        let (expires_at, _) = expiry.split_once('-')?;
+        let expires_at = Duration::from_secs(expires_at.parse().ok()?);
+        let expires_at = UNIX_EPOCH.checked_add(expires_at)?;
+        (now < expires_at).then(|| keys.sign_as(signer, VERIFIER, &binding.signed_parts(expiry)))
     }
 }
 
-/// What a state is signed over.
+/// The values that the signature of a state covers.
 pub(super) struct StateBinding<'a> {
     pub(super) challenge: &'a str,
     pub(super) provider: &'a str,
@@ -61,33 +62,34 @@ pub(super) struct StateBinding<'a> {
 }
 
 impl<'a> StateBinding<'a> {
-    fn signed<'b>(&'b self, until: &'b str) -> [&'b str; 4]
+    fn signed_parts<'b>(&'b self, expiry: &'b str) -> [&'b str; 4]
     where
         'a: 'b,
     {
-        [self.challenge, self.provider, self.browser, until]
+        [self.challenge, self.provider, self.browser, expiry]
     }
 
-    /// What the form of the page sends back: other sites know it for none of their visitors.
-    pub(super) fn form(&self, keys: &EncryptionKeys) -> String {
-        keys.sign(QUESTION, &[self.challenge, self.provider, self.browser])
+    /// The token that the consent page's form sends back: other sites cannot know a visitor's.
+    pub(super) fn form_token(&self, keys: &EncryptionKeys) -> String {
+        keys.sign(CONSENT_FORM, &[self.challenge, self.provider, self.browser])
     }
 
-    /// Whether the page with this form was shown in this browser, for this challenge.
-    pub(super) fn was_asked(&self, keys: &EncryptionKeys, form: &str) -> bool {
+    /// Returns true if the consent page with this token was shown in this browser, for this
+    /// challenge.
+    pub(super) fn is_form_token(&self, keys: &EncryptionKeys, token: &str) -> bool {
         let parts = [self.challenge, self.provider, self.browser];
-        keys.signer(QUESTION, &parts, form).is_some()
+        keys.signer(CONSENT_FORM, &parts, token).is_some()
     }
 }
 
-/// The three parts of a state: the challenge's id, its end with what makes it unique, its signature.
-pub(super) fn parts_of(state: &str) -> Option<(&str, &str, &str)> {
+/// The parts of a state: the challenge's id, the expiry with its salt, and the signature.
+pub(super) fn split_state(state: &str) -> Option<(&str, &str, &str)> {
     let (challenge, rest) = state.split_once('.')?;
-    let (until, tag) = rest.split_once('.')?;
-    Some((challenge, until, tag))
+    let (expiry, tag) = rest.split_once('.')?;
+    Some((challenge, expiry, tag))
 }
 
-/// The name of a challenge's cookie: several challenges can be answered side by side.
+/// The name of a challenge's cookie: unique, so that several challenges can be open at once.
 pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
     let id = challenge.get(..16).unwrap_or_default();
     // RFC 6265bis, 4.1.3.2: no other host can set a cookie with this prefix.
@@ -95,14 +97,14 @@ pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
     format!("{prefix}authorization-{id}")
 }
 
-/// What sets a challenge's cookie. Lax: it comes along on the way back from the provider, and with
-/// no form of another site.
+/// The `Set-Cookie` value of a challenge's cookie. Lax: browsers send it with the provider's
+/// redirect, but not with another site's form.
 pub(super) fn cookie(name: &str, value: &str, life: Duration, is_https: bool) -> String {
     let (life, secure) = (life.as_secs(), if is_https { "; Secure" } else { "" });
     format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
 }
 
-/// The value of a cookie, if it looks like one of ours.
+/// The value of a cookie, if it has our form.
 pub(super) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(COOKIE).iter();
     let pairs = all
@@ -113,8 +115,8 @@ pub(super) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a st
         (key == name).then_some(value)
     });
     let value = values.next()?;
-    let is_ours = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_ours.then_some(value)
+    let is_valid = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_valid.then_some(value)
 }
 
 fn seconds(time: SystemTime) -> u64 {
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_good_for_its_time_browser_provider_and_challenge() {
+    fn a_state_is_valid_for_its_time_browser_provider_and_challenge() {
         let keys = EncryptionKeys::of("a-key-of-this-server-0123456789abcdef");
         let now = UNIX_EPOCH + Duration::from_hours(471_252);
         let binding = StateBinding {
@@ -136,19 +138,19 @@ mod tests {
             provider: "google",
             browser: "b",
         };
-        let state = OAuthState::begin(&keys, &binding, now + Duration::from_mins(10), "salt");
-        let (_, until, tag) = parts_of(&state.state).unwrap();
-        let comes_back = |keys: &EncryptionKeys, binding: StateBinding<'_>, seconds: u64| {
+        let state = OAuthState::new(&keys, &binding, now + Duration::from_mins(10), "salt");
+        let (_, expiry, tag) = split_state(&state.state).unwrap();
+        let verifier = |keys: &EncryptionKeys, binding: StateBinding<'_>, seconds: u64| {
             OAuthState::verifier_of(
                 keys,
                 &binding,
-                until,
+                expiry,
                 tag,
                 now + Duration::from_secs(seconds),
             )
         };
         assert_eq!(
-            comes_back(&keys, binding, 599).as_ref(),
+            verifier(&keys, binding, 599).as_ref(),
             Some(&state.verifier)
         );
         assert_eq!(state.verifier.len(), 43);
@@ -163,14 +165,14 @@ mod tests {
             (other("c", "github", "b"), 0),
             (other("c", "google", "a"), 0),
         ] {
-            assert_eq!(comes_back(&keys, binding, seconds), None);
+            assert_eq!(verifier(&keys, binding, seconds), None);
         }
-        let others = EncryptionKeys::of("another-key-of-this-server-0123456789");
-        assert_eq!(comes_back(&others, other("c", "google", "b"), 0), None);
+        let other_keys = EncryptionKeys::of("another-key-of-this-server-0123456789");
+        assert_eq!(verifier(&other_keys, other("c", "google", "b"), 0), None);
     }
 
     #[test]
-    fn a_form_is_good_in_its_browser_for_its_challenge_and_provider() {
+    fn a_form_token_is_valid_in_its_browser_for_its_challenge_and_provider() {
         let (old, new) = (
             "an-old-key-of-this-server-0123456789",
             "a-new-key-of-this-server-0123456789",
@@ -180,19 +182,19 @@ mod tests {
             provider,
             browser,
         };
-        let form = binding("c", "google", "b").form(&EncryptionKeys::of(old));
+        let token = binding("c", "google", "b").form_token(&EncryptionKeys::of(old));
         let rotated = EncryptionKeys::of_all([new, old]);
-        assert!(binding("c", "google", "b").was_asked(&rotated, &form));
+        assert!(binding("c", "google", "b").is_form_token(&rotated, &token));
         for other in [
             binding("d", "google", "b"),
             binding("c", "github", "b"),
             binding("c", "google", "a"),
         ] {
-            assert!(!other.was_asked(&rotated, &form));
+            assert!(!other.is_form_token(&rotated, &token));
         }
-        assert!(!binding("c", "google", "b").was_asked(&EncryptionKeys::of(new), &form));
-        // Nor is it anything else.
+        assert!(!binding("c", "google", "b").is_form_token(&EncryptionKeys::of(new), &token));
+        // A signature for another purpose is not a form token.
         let verifier = EncryptionKeys::of(old).sign(VERIFIER, &["c", "google", "b"]);
-        assert!(!binding("c", "google", "b").was_asked(&rotated, &verifier));
+        assert!(!binding("c", "google", "b").is_form_token(&rotated, &verifier));
     }
 }

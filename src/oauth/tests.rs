@@ -1,11 +1,11 @@
-//! What calls get, without a provider.
+//! Tokens and challenges, without a provider.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
     GrantRequest, OAuth, Provider,
-    broker::{Broker, grant_of},
-    grant::{Grant, Grants, KEPT_FOR},
+    broker::{Broker, grant_record_id},
+    grant::{GRANT_LIFE, Grant, Grants},
 };
 use crate::{
     AuthorizationRequirement, Secret,
@@ -22,7 +22,7 @@ fn broker() -> Arc<Broker> {
     Arc::new(Broker::new(settings, &secrets, clock, None, Vec::new()))
 }
 
-fn need() -> AuthorizationRequirement {
+fn requirement() -> AuthorizationRequirement {
     serde_json::from_value(serde_json::json!({"id": "google", "oauth2": {"scopes": ["mail"]}}))
         .unwrap()
 }
@@ -43,45 +43,49 @@ fn request<'a>(
 
 #[tokio::test]
 async fn users_of_two_callers_are_two_people() {
-    let (broker, need) = (broker(), need());
+    let (broker, need) = (broker(), requirement());
     let grant = Grant {
         access: "token".into(),
         refresh: None,
         expires_at: None,
         scopes: vec!["mail".into()],
     };
-    let record_id = grant_of("key A", "alice", "google");
+    let record_id = grant_record_id("key A", "alice", "google");
     let keys = broker.keys(None).await.unwrap();
     let grants = Grants(vec![grant]);
     let saved = broker
         .records
-        .save(&keys, &record_id, &grants, KEPT_FOR, None);
+        .save(&keys, &record_id, &grants, GRANT_LIFE, None);
     assert!(saved.await.unwrap());
     let token = async |caller: &str, user: &str| {
         let token = broker.token(request(caller, user, &need)).await.unwrap();
         token.map(|token| token.expose().to_owned())
     };
     assert_eq!(token("key A", "alice").await.as_deref(), Some("token"));
-    let it = Secret::from("token");
+    let rejected = Secret::from("token");
     for (caller, user) in [("key B", "alice"), ("", "alice"), ("key A", "bob")] {
         assert_eq!(token(caller, user).await, None, "{caller} {user}");
-        let refused = broker.refused(caller, user, "google", &it);
-        assert!(!refused.await.unwrap(), "{caller} {user}");
+        let forgotten = broker.delete_rejected_grant(caller, user, "google", &rejected);
+        assert!(!forgotten.await.unwrap(), "{caller} {user}");
     }
-    let refused = broker.refused("key A", "alice", "google", &it);
-    assert!(refused.await.unwrap());
+    let forgotten = broker.delete_rejected_grant("key A", "alice", "google", &rejected);
+    assert!(forgotten.await.unwrap());
     assert_eq!(token("key A", "alice").await, None);
 }
 
 #[tokio::test]
-async fn a_user_of_any_length_is_refused() {
-    let (broker, need) = (broker(), need());
-    for (length, is_kept) in [(256, true), (257, false), (1024 * 1024, false)] {
+async fn user_ids_over_the_limit_are_rejected() {
+    let (broker, need) = (broker(), requirement());
+    for (length, is_accepted) in [(256, true), (257, false), (1024 * 1024, false)] {
         let user = "u".repeat(length);
         let request = request("", &user, &need);
-        assert_eq!(broker.challenge(request).await.is_ok(), is_kept, "{length}");
+        assert_eq!(
+            broker.challenge(request).await.is_ok(),
+            is_accepted,
+            "{length}"
+        );
         let token = broker.token(request).await;
-        assert_eq!(token.is_ok(), is_kept, "{length}");
+        assert_eq!(token.is_ok(), is_accepted, "{length}");
         if let Err(error) = token {
             assert!(!error.is_temporary() && !error.to_string().contains("uuu"));
         }
@@ -89,24 +93,24 @@ async fn a_user_of_any_length_is_refused() {
 }
 
 #[tokio::test]
-async fn who_invents_users_pushes_out_nobody_elses_challenge() {
-    const MOST: usize = 10_000;
-    let (broker, need) = (broker(), need());
+async fn invented_users_do_not_evict_another_callers_challenge() {
+    const LIMIT: usize = 10_000;
+    let (broker, need) = (broker(), requirement());
     let challenge = async |caller: &str, user: &str| {
         let challenge = broker.challenge(request(caller, user, &need)).await;
         challenge.unwrap().id
     };
     let status = async |id: &str| broker.status(id).await.unwrap();
-    let partners = challenge("key PARTNER", "alice").await;
+    let partner = challenge("key PARTNER", "alice").await;
     let mut guests = Vec::new();
-    for number in 0..=MOST {
+    for number in 0..=LIMIT {
         guests.push(challenge("key GUEST", &format!("invented-{number}")).await);
     }
-    assert_eq!(status(&partners).await, "pending");
+    assert_eq!(status(&partner).await, "pending");
     assert_eq!(status(&guests[0]).await, "failed");
-    assert_eq!(status(&guests[MOST]).await, "pending");
-    // There is room for what the other one asks.
+    assert_eq!(status(&guests[LIMIT]).await, "pending");
+    // The other caller still has room.
     let new = challenge("key PARTNER", "bob").await;
     assert_eq!(status(&new).await, "pending");
-    assert_eq!(status(&partners).await, "pending");
+    assert_eq!(status(&partner).await, "pending");
 }

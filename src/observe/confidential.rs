@@ -1,8 +1,8 @@
-//! What of a call may not leave in texts, where a log line or a panic can find it.
+//! Keeps the secrets of calls out of log lines and panic messages.
 //!
-//! A panic's message is made from whatever failed, and printed before anybody can look at it.
-//! While a tool runs, its task knows which values may not stand in it; a task or a thread that the
-//! tool has started does not, may outlive the call, and is held to those of all recent calls.
+//! A panic's message is built from whatever failed, and printed before anything can inspect it.
+//! The task that runs a tool knows the secrets of its call. A task or a thread started by the tool
+//! does not, and may outlive the call; its texts are checked for the secrets of all recent calls.
 
 use std::future::Future;
 
@@ -12,20 +12,20 @@ tokio::task_local! {
     static CALL: Context;
 }
 
-/// Runs a tool so that its task knows the call, and what it leaves behind the secrets.
-pub(crate) fn scope<F: Future>(context: Context, running: F) -> impl Future<Output = F::Output> {
+/// Runs a tool in a task that knows its call, and remembers the secrets for tasks that outlive it.
+pub(crate) fn scope<F: Future>(context: Context, run: F) -> impl Future<Output = F::Output> {
     context.remember();
-    CALL.scope(context, running)
+    CALL.scope(context, run)
 }
 
-/// Whether this is the task of a call.
+/// True in the task of a call.
 pub(crate) fn is_inside() -> bool {
     CALL.try_with(|_| ()).is_ok()
 }
 
-/// The text without secrets: inside of a call those of the call, outside of one all that are known.
-/// `None` where there are none in it.
+/// The text without secrets: inside a call those of the call, outside all recent ones.
+/// `None` if the text contains none.
 pub(crate) fn without_secrets(text: &str) -> Option<String> {
-    let inside = CALL.try_with(|context| context.redacted(text));
-    inside.unwrap_or_else(|_| recent::redacted(text))
+    let redacted = CALL.try_with(|context| context.redacted(text));
+    redacted.unwrap_or_else(|_| recent::redacted(text))
 }

@@ -11,17 +11,18 @@ use tracing_subscriber::fmt::MakeWriter;
 #[derive(Clone)]
 pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
-/// `tracing` remembers for each call site whether anybody listens, over all threads. Where tests end
-/// that listen, one beside them could be taken for deaf, unless somebody listens all the time.
-static LISTENING: LazyLock<()> = LazyLock::new(|| {
+/// `tracing` caches for each call site, across all threads, whether any subscriber is interested.
+/// When one test drops its subscriber, that cache could silence a concurrent test, unless a global
+/// subscriber is always interested.
+static GLOBAL_SUBSCRIBER: LazyLock<()> = LazyLock::new(|| {
     let everything = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE);
-    let nowhere = everything.with_writer(io::sink).finish();
-    tracing::subscriber::set_global_default(nowhere).expect("tests set no other one");
+    let sink = everything.with_writer(io::sink).finish();
+    tracing::subscriber::set_global_default(sink).expect("tests set no other global subscriber");
 });
 
 impl Default for Lines {
     fn default() -> Self {
-        LazyLock::force(&LISTENING);
+        LazyLock::force(&GLOBAL_SUBSCRIBER);
         Self(Arc::default())
     }
 }

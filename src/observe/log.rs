@@ -1,4 +1,4 @@
-//! Where log lines go: one subscriber, unless the program has installed its own.
+//! The destination of log lines: one subscriber, unless the program has installed its own.
 
 mod json;
 mod text;
@@ -27,21 +27,21 @@ fn install(lines: Box<dyn Layer<Registry> + Send + Sync>, filter: Targets, telem
         .with(lines.with_filter(filter))
         .with(telemetry.layer())
         .try_init();
-    // It fails where the program has installed a subscriber of its own, which is then the right one.
+    // Fails if the program has installed its own subscriber, which takes precedence.
     if installed.is_err() && telemetry.is_on() {
         tracing::warn!(
-            "this program has a tracing subscriber of its own, so that lambda_tools exports no spans"
+            "the program installed its own tracing subscriber, so lambda_tools exports no spans"
         );
     }
     #[cfg(not(feature = "otlp"))]
-    telemetry.explain();
+    telemetry.warn_without_feature();
 }
 
-/// Lines for CloudWatch, in the format and from the level on that the function's configuration
-/// asks for. JSON unless it asks for text.
+/// Lines for CloudWatch, in the format and at the level set in the function's configuration: JSON,
+/// unless it is set to text.
 pub(crate) fn to_cloudwatch(telemetry: &Telemetry) {
     let level = env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| env::var("RUST_LOG"));
-    // Lambda's highest level; `tracing` has none above errors.
+    // Lambda's highest level; `tracing` has none above `error`.
     let level = level.map(|level| match &*level {
         "FATAL" => "error".to_owned(),
         _ => level,
@@ -61,14 +61,14 @@ pub(crate) fn to_cloudwatch(telemetry: &Telemetry) {
     install(lines, filter, telemetry);
 }
 
-/// A level, or levels for targets, as in `info,hyper=debug`. What cannot be understood is `info`.
-fn filter(asked_for: Option<String>) -> Targets {
-    /// At TRACE they print whole events, and with them every token and secret in them.
+/// A level, or levels per target, as in `info,hyper=debug`. An invalid setting means `info`.
+fn filter(setting: Option<String>) -> Targets {
+    /// At TRACE these crates print whole events, including every token and secret in them.
     const PRINT_EVENTS: [&str; 2] = ["lambda_runtime", "lambda_extension"];
-    let asked_for = asked_for.and_then(|text| text.parse::<Targets>().ok());
-    let asked_for = asked_for.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
-    let level = asked_for.default_level().unwrap_or(LevelFilter::OFF);
-    let others = asked_for
+    let targets = setting.and_then(|text| text.parse::<Targets>().ok());
+    let targets = targets.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let level = targets.default_level().unwrap_or(LevelFilter::OFF);
+    let others = targets
         .iter()
         .filter(|(target, _)| !PRINT_EVENTS.iter().any(|it| target.starts_with(it)))
         .filter(|(target, _)| *target != spans::TARGET);
@@ -76,7 +76,7 @@ fn filter(asked_for: Option<String>) -> Targets {
     Targets::new()
         .with_default(level)
         .with_targets(others)
-        // They are for the export; here they would stand in the place of the call.
+        // For the export only; in the log these spans would take the place of the call's.
         .with_target(spans::TARGET, LevelFilter::OFF)
         .with_targets(PRINT_EVENTS.map(|it| (it, level.min(LevelFilter::INFO))))
 }
@@ -87,7 +87,7 @@ mod tests {
     use tracing::Level;
 
     #[tokio::test]
-    async fn a_task_that_outlives_its_call_is_held_to_its_secrets() {
+    async fn a_task_that_outlives_its_call_does_not_log_its_secrets() {
         use crate::{
             Context, Failure, Tool, Toolkit, observe::lines::Lines, testing::LambdaFunction,
         };
@@ -97,12 +97,12 @@ mod tests {
         static GO: Notify = Notify::const_new();
         static DONE: Notify = Notify::const_new();
 
-        async fn leave(_: Value, cx: Context) -> Result<Value, Failure> {
+        async fn spawn_logger(_: Value, cx: Context) -> Result<Value, Failure> {
             let secret = cx.secret("KEY")?.clone();
             tokio::spawn(async move {
                 GO.notified().await;
                 let key = secret.expose();
-                let span = tracing::info_span!("behind", key);
+                let span = tracing::info_span!("background", key);
                 let _span = span.entered();
                 tracing::info!(key, bytes = ?key.as_bytes(), pin = 12_345_678, "later: {key:?}");
                 DONE.notify_one();
@@ -124,7 +124,7 @@ mod tests {
             "d",
             json!({"type": "object"}),
             json!({}),
-            leave,
+            spawn_logger,
         );
         let function =
             LambdaFunction::new(Toolkit::new([tool.secret("KEY").secret("PIN")]).unwrap());
@@ -136,8 +136,8 @@ mod tests {
             "requestContext": {"http": {"method": "POST", "path": "/tools/call"}, "stage": "$default"},
             "body": body, "isBase64Encoded": false,
         });
-        let answer = function.answer(&event.to_string()).await.unwrap();
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = function.respond(&event.to_string()).await.unwrap();
+        assert_eq!(response.status, 200, "{response:?}");
         drop(function);
         GO.notify_one();
         DONE.notified().await;
@@ -149,8 +149,8 @@ mod tests {
                 "{line}"
             );
             assert!(line.matches("[secret]").count() >= 5, "{line}");
-            for left in ["late\\\"", "late\"", "108, 97, 116", "12345678"] {
-                assert!(!line.contains(left), "{line}");
+            for leak in ["late\\\"", "late\"", "108, 97, 116", "12345678"] {
+                assert!(!line.contains(leak), "{line}");
             }
         }
     }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_or_levels_for_targets_can_be_asked_for() {
+    fn the_setting_is_a_level_or_levels_per_target() {
         let enables = |text: Option<&str>, target: &str, level| {
             filter(text.map(str::to_owned)).would_enable(target, &level)
         };

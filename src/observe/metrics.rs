@@ -1,6 +1,6 @@
-//! Metrics, as lines of the log from which CloudWatch makes them.
+//! Metrics, as log lines that CloudWatch turns into metrics.
 //!
-//! A line on standard output costs no network call and is there when the invocation ends.
+//! A line on standard output costs no network call, and is written before the invocation ends.
 //! Reference: CloudWatch, Embedded metric format specification.
 
 use std::{
@@ -13,33 +13,33 @@ use serde_json::{Map, Value};
 
 use crate::{ToolId, secrets::CacheUse, tool::reason::Reason};
 
-/// Where metrics go: to standard output, under this namespace.
+/// Writes metrics to standard output, under this namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     namespace: String,
 }
 
-/// What one request counts.
+/// The metrics of one request.
 pub(crate) struct RequestMetrics<'a> {
-    /// None where no tool of this server was asked for: what callers make up must not become a
-    /// dimension, of which each value costs its owner money.
+    /// `None` if the request names no tool of this server: names that callers make up must not
+    /// become a dimension, because each of its values costs the owner money.
     pub(crate) tool: Option<&'a ToolId>,
     pub(crate) end: RequestEnd,
-    pub(crate) took: Duration,
+    pub(crate) duration: Duration,
     pub(crate) cache: CacheUse,
 }
 
-/// How a request ended.
+/// The end of a request.
 pub(crate) enum RequestEnd {
     Success,
     Failure,
     Rejection {
         reason: Reason,
-        /// How many parameters were wrong.
+        /// The number of invalid parameters.
         parameters: usize,
     },
     Replay,
-    /// Nobody waited for it.
+    /// The caller stopped waiting.
     Abandoned,
 }
 
@@ -94,35 +94,35 @@ impl Metrics {
         &self.namespace
     }
 
-    /// Writes what a request counts.
-    pub(crate) fn count(&self, counted: &RequestMetrics<'_>, now: SystemTime) {
-        let line = self.line(counted, now) + "\n";
-        // In one piece, so that lines of concurrent calls do not mix. If it fails, there is nobody
-        // to tell.
+    /// Writes the metrics of a request.
+    pub(crate) fn count(&self, request: &RequestMetrics<'_>, now: SystemTime) {
+        let line = self.line(request, now) + "\n";
+        // A single write, so that lines of concurrent calls do not mix. An error cannot be
+        // reported anywhere.
         let _ = io::stdout().lock().write_all(line.as_bytes());
     }
 
-    fn line(&self, counted: &RequestMetrics<'_>, now: SystemTime) -> String {
+    fn line(&self, request: &RequestMetrics<'_>, now: SystemTime) -> String {
         const BY_TOOL: &[&str] = &["tool", "version"];
         const BY_REASON: &[&str] = &["tool", "version", "reason"];
-        let by_tool = counted.by_tool();
+        let by_tool = request.by_tool();
         let mut metrics = vec![self.directive(BY_TOOL, &by_tool)];
         let mut values: Map<String, Value> = by_tool.iter().map(pair).collect();
         let mut reason = None;
-        if let RequestEnd::Rejection { reason: why, .. } = counted.end {
+        if let RequestEnd::Rejection { reason: word, .. } = request.end {
             let rejections = [("Rejections", "Count", 1.0)];
             metrics.push(self.directive(BY_REASON, &rejections));
             values.extend(rejections.iter().map(pair));
-            reason = Some(why.as_str());
+            reason = Some(word.as_str());
         }
-        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let version = counted.tool.map(|tool| tool.version().to_string());
+        let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let version = request.tool.map(|tool| tool.version().to_string());
         let line = MetricsLine {
             directives: Directives {
-                timestamp: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+                timestamp: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
                 metrics,
             },
-            tool: counted.tool.map_or("none", ToolId::qualified),
+            tool: request.tool.map_or("none", ToolId::qualified),
             version: version.unwrap_or_else(|| "none".to_owned()),
             reason,
             values,
@@ -133,23 +133,23 @@ impl Metrics {
     fn directive(
         &self,
         dimensions: &'static [&'static str],
-        measured: &[Measurement],
+        measurements: &[Measurement],
     ) -> Directive<'_> {
         let metric = |&(name, unit, _): &Measurement| Metric { name, unit };
         Directive {
             namespace: &self.namespace,
             dimensions: [dimensions],
-            metrics: measured.iter().map(metric).collect(),
+            metrics: measurements.iter().map(metric).collect(),
         }
     }
 }
 
 fn pair(&(name, _, value): &Measurement) -> (String, Value) {
-    // Whole numbers are written as such.
+    // Whole numbers are written as integers.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "checked"
+        reason = "the range is checked"
     )]
     let value = if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
         Value::from(value as u64)
@@ -160,30 +160,30 @@ fn pair(&(name, _, value): &Measurement) -> (String, Value) {
 }
 
 impl RequestMetrics<'_> {
-    /// Counts that are zero are left out, except that of the calls: each metric costs its owner
-    /// money from its first value on.
+    /// Omits zero counts: a metric costs the owner money as soon as it has a value.
     fn by_tool(&self) -> Vec<Measurement> {
-        let mut measured = vec![
+        let milliseconds = self.duration.as_secs_f64() * 1000.0;
+        let mut measurements = vec![
             ("Calls", "Count", 1.0),
-            ("Duration", "Milliseconds", self.took.as_secs_f64() * 1000.0),
+            ("Duration", "Milliseconds", milliseconds),
         ];
         let mut add = |name, count: f64| {
             if count > 0.0 {
-                measured.push((name, "Count", count));
+                measurements.push((name, "Count", count));
             }
         };
         match self.end {
             RequestEnd::Success | RequestEnd::Abandoned => {}
             RequestEnd::Failure => add("Failures", 1.0),
             RequestEnd::Rejection { parameters, .. } => {
-                #[expect(clippy::cast_precision_loss, reason = "few")]
+                #[expect(clippy::cast_precision_loss, reason = "the count is small")]
                 add("ValidationErrors", parameters as f64);
             }
             RequestEnd::Replay => add("Replays", 1.0),
         }
         add("SecretCacheHits", self.cache.hits.into());
         add("SecretCacheMisses", self.cache.misses.into());
-        measured
+        measurements
     }
 }
 
@@ -193,18 +193,18 @@ mod tests {
     use serde_json::json;
 
     fn line(tool: Option<&ToolId>, end: RequestEnd, cache: CacheUse) -> Value {
-        let counted = RequestMetrics {
+        let request = RequestMetrics {
             tool,
             end,
-            took: Duration::from_micros(1500),
+            duration: Duration::from_micros(1500),
             cache,
         };
         let now = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
-        serde_json::from_str(&Metrics::in_namespace("Agents").line(&counted, now)).unwrap()
+        serde_json::from_str(&Metrics::in_namespace("Agents").line(&request, now)).unwrap()
     }
 
     #[test]
-    fn a_call_counts_by_tool_and_version() {
+    fn a_call_is_counted_by_tool_and_version() {
         let tool: ToolId = "SMS.Send@0.1.2".parse().unwrap();
         let cache = CacheUse { hits: 2, misses: 1 };
         let count = |name: &str| json!({"Name": name, "Unit": "Count"});
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejection_counts_by_its_reason_too() {
+    fn a_rejection_is_also_counted_by_reason() {
         let end = RequestEnd::Rejection {
             reason: Reason::InvalidInput,
             parameters: 3,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_zero_is_left_out() {
+    fn zero_counts_are_omitted() {
         let line = line(None, RequestEnd::Success, CacheUse::default());
         let names: Vec<_> = line
             .as_object()

@@ -1,6 +1,6 @@
-//! The export of spans over OTLP, where the environment names a collector.
+//! The export of spans over OTLP, if the environment names a collector.
 //!
-//! The type is there without the cargo feature `otlp` as well, and exports nothing.
+//! Without the cargo feature `otlp` the type still exists, and exports nothing.
 
 #[cfg(feature = "otlp")]
 mod export;
@@ -16,70 +16,73 @@ use crate::Error;
 #[cfg(feature = "otlp")]
 use export::SpanExport;
 
-/// Nothing is exported.
+/// Uninhabited: nothing is exported.
 #[cfg(not(feature = "otlp"))]
 type SpanExport = std::convert::Infallible;
 
-/// Exports spans, or nothing.
+/// The export of spans, if it is on.
 pub(crate) struct Telemetry {
-    exporting: Option<SpanExport>,
+    export: Option<SpanExport>,
 }
 
 impl Telemetry {
-    /// As OpenTelemetry's variables say: nothing, unless they name a collector.
+    /// Reads OpenTelemetry's variables: the export is off unless they name a collector.
     #[cfg_attr(
         not(feature = "otlp"),
         expect(
             clippy::unnecessary_wraps,
-            reason = "the same with and without the feature"
+            reason = "the same signature with and without the feature"
         )
     )]
     pub(crate) fn from_environment() -> Result<Self, Error> {
         Ok(Self {
             #[cfg(feature = "otlp")]
-            exporting: SpanExport::from_environment()?,
+            export: SpanExport::from_environment()?,
             #[cfg(not(feature = "otlp"))]
-            exporting: None,
+            export: None,
         })
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.exporting.is_some()
+        self.export.is_some()
     }
 
-    /// Takes the spans that are exported.
+    /// The layer that collects the spans to export.
     pub(crate) fn layer<S>(&self) -> Option<Box<dyn Layer<S> + Send + Sync>>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
-        let exporting = self.exporting.as_ref()?;
+        let export = self.export.as_ref()?;
         #[cfg(feature = "otlp")]
-        return Some(exporting.layer().boxed());
+        return Some(export.layer().boxed());
         #[cfg(not(feature = "otlp"))]
-        match *exporting {}
+        match *export {}
     }
 
-    /// Sends what has ended, within the time that is left.
+    /// Sends the spans that have ended, in the time left before the deadline.
     #[cfg_attr(
         not(feature = "otlp"),
-        expect(clippy::unused_async, reason = "the same with and without the feature")
+        expect(
+            clippy::unused_async,
+            reason = "the same signature with and without the feature"
+        )
     )]
     pub(crate) async fn flush(&self, deadline: Option<SystemTime>) {
-        if let Some(exporting) = &self.exporting {
+        if let Some(export) = &self.export {
             #[cfg(feature = "otlp")]
-            exporting.flush(deadline).await;
+            export.flush(deadline).await;
             #[cfg(not(feature = "otlp"))]
-            match (*exporting, deadline) {}
+            match (*export, deadline) {}
         }
     }
 
-    /// Says that nothing is exported, where that is asked for.
+    /// Warns that nothing is exported although the environment names a collector.
     #[cfg(not(feature = "otlp"))]
-    pub(crate) fn explain(&self) {
+    pub(crate) fn warn_without_feature(&self) {
         let name = "OTEL_EXPORTER_OTLP_ENDPOINT";
         if !self.is_on() && std::env::var_os(name).is_some_and(|value| !value.is_empty()) {
             tracing::warn!(
-                "{name} is set, and this program is built without lambda_tools' cargo feature 'otlp'"
+                "{name} is set, but the program lacks lambda_tools' cargo feature 'otlp'"
             );
         }
     }

@@ -7,21 +7,23 @@ use std::{
 
 use super::confidential::{is_inside, without_secrets};
 
-/// Logs the panics of tools, and any other that would show a secret. The rest goes where it went
-/// before.
+/// Logs the panics of tools, and any other that would show a secret. The rest goes to the previous
+/// hook.
 pub(crate) fn log() {
-    let before = panic::take_hook();
+    let previous = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        let text = panic.payload_as_str().unwrap_or("a value that is no text");
+        let text = panic
+            .payload_as_str()
+            .unwrap_or("a payload that is not text");
         let redacted = without_secrets(text);
         if redacted.is_none() && !is_inside() {
-            return before(panic);
+            return previous(panic);
         }
         let text = redacted.as_deref().unwrap_or(text);
         let place = panic.location().map(ToString::to_string);
         let backtrace = Backtrace::capture();
-        let is_there = backtrace.status() == BacktraceStatus::Captured;
-        let backtrace = is_there.then(|| backtrace.to_string());
+        let is_captured = backtrace.status() == BacktraceStatus::Captured;
+        let backtrace = is_captured.then(|| backtrace.to_string());
         tracing::error!(place, panic = text, backtrace, "a tool panicked");
     }));
 }

@@ -1,7 +1,8 @@
-//! What a request leaves behind: a line in the log, metrics, a span.
+//! The log line, the metrics and the span of a request.
 //!
-//! The same for every protocol. The line's fields and the metrics are in `docs/operations.md`,
-//! which a test compares with what is printed; inputs, outputs, tokens and secrets are in none.
+//! They are the same for every protocol. The line's fields and the metrics are listed in
+//! `docs/operations.md`, which a test compares with the actual output. None of them contains
+//! inputs, outputs, tokens or secrets.
 
 mod end;
 
@@ -13,7 +14,7 @@ use super::{
     metrics::Metrics,
     spans,
     trace::Trace,
-    trail::{Trail, chosen},
+    trail::{Trail, clip_name},
 };
 use crate::{
     Caller,
@@ -24,25 +25,25 @@ use crate::{
 
 pub(crate) use end::{CallSummary, undecodable};
 
-/// The target of the lines of requests.
-pub(crate) const LINES: &str = "lambda_tools::request";
+/// The target of request lines.
+pub(crate) const REQUEST_TARGET: &str = "lambda_tools::request";
 
-/// What requests are measured with, and where their metrics go.
+/// The clocks that time requests, and their metrics.
 pub(crate) struct Observer {
-    /// By which durations are measured.
+    /// Measures durations.
     pub(crate) clock: Clock,
-    /// By which metrics are dated: never one that stands still for a recording.
+    /// Dates metrics: never a clock that is fixed for a recording.
     pub(crate) credential_clock: Clock,
-    /// Where metrics are wanted.
+    /// `None` if metrics are off.
     pub(crate) metrics: Option<Metrics>,
 }
 
-/// What is known of a request while it is answered. One that is dropped without having been
-/// written says so itself.
+/// The facts about a request, collected while it is handled. If it is dropped before its line is
+/// written, it logs the request as abandoned.
 pub(crate) struct RequestLog {
     observer: Arc<Observer>,
-    /// What is asked for, in a word.
-    what: &'static str,
+    /// The operation in one word, which is the line's message.
+    operation: &'static str,
     arrival: Arrival,
     dialect: Option<&'static str>,
     caller: Option<String>,
@@ -50,26 +51,26 @@ pub(crate) struct RequestLog {
     is_written: bool,
 }
 
-/// How a request calls what it asks for, as far as it could be read.
+/// The tool and the ids that a request names, as far as they could be read.
 #[derive(Default)]
-pub(crate) struct RequestedTool {
+pub(crate) struct RequestNames {
     pub(crate) tool: Option<String>,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
 }
 
 impl RequestLog {
-    /// `span` is the name of the span of a call, which is counted as well.
+    /// `span` is the name of a call's span; only requests that have one are counted in metrics.
     pub(crate) fn begin(
         observer: &Arc<Observer>,
         arrival: Arrival,
         headers: &HeaderMap,
-        what: &'static str,
+        operation: &'static str,
         span: Option<&'static str>,
     ) -> Self {
         Self {
             observer: Arc::clone(observer),
-            what,
+            operation,
             dialect: None,
             caller: None,
             trail: Trail::new(headers, &arrival.invocation, span.map(spans::request)),
@@ -78,35 +79,35 @@ impl RequestLog {
         }
     }
 
-    pub(crate) fn named(&mut self, dialect: &'static str, caller: &Caller) {
+    pub(crate) fn set_caller(&mut self, dialect: &'static str, caller: &Caller) {
         self.dialect = Some(dialect);
         self.caller = match caller {
             Caller::Anyone => None,
-            named => Some(chosen(&named.to_string())),
+            caller => Some(clip_name(&caller.to_string())),
         };
     }
 
-    /// Notes what could be read of a request that is refused.
-    pub(crate) fn note(&mut self, headers: &HeaderMap, names: &RequestedTool) {
-        self.traced(headers, names.trace_id.as_deref());
-        self.trail.call_id = names.call_id.as_deref().map(chosen);
-        self.trail.asked_for = names.tool.as_deref().map(chosen);
+    /// Notes the names in a request that is rejected, as far as they could be read.
+    pub(crate) fn set_names(&mut self, headers: &HeaderMap, names: &RequestNames) {
+        self.set_trace(headers, names.trace_id.as_deref());
+        self.trail.call_id = names.call_id.as_deref().map(clip_name);
+        self.trail.requested_tool = names.tool.as_deref().map(clip_name);
     }
 
     /// Notes the trace that a call names.
-    pub(crate) fn traced(&mut self, headers: &HeaderMap, named: Option<&str>) {
-        if let Some(named) = named {
+    pub(crate) fn set_trace(&mut self, headers: &HeaderMap, name: Option<&str>) {
+        if let Some(name) = name {
             let xray = self.arrival.invocation.xray.as_deref();
-            self.trail.trace = Trace::of(headers, Some(&clipped(named, LONGEST_SHOWN)), xray);
+            self.trail.trace = Trace::of(headers, Some(&clipped(name, LONGEST_SHOWN)), xray);
         }
     }
 
-    /// A request of which nobody wants to know that it was answered.
+    /// Discards the line: not worth logging.
     pub(crate) fn discard(&mut self) {
         self.is_written = true;
     }
 
-    fn took(&self) -> Duration {
+    fn elapsed(&self) -> Duration {
         let now = self.observer.clock.instant();
         now.saturating_duration_since(self.arrival.at)
     }

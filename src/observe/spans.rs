@@ -1,8 +1,8 @@
-//! The spans of a call: that of the request, and in it that of the tool's run.
+//! The spans of a call: one for the request, and inside it one for the tool's run.
 //!
-//! Nobody pays for them unless something takes them: here the export over OTLP, or a subscriber of
-//! the program's own that asks for [`TARGET`]. Attributes are named as OpenTelemetry's semantic
-//! conventions name them, where they do.
+//! They cost nothing unless something collects them: the export over OTLP, or the program's own
+//! subscriber with [`TARGET`] enabled. Attribute names follow OpenTelemetry's semantic conventions
+//! wherever these define one.
 
 use tracing::{Instrument, Span, field::Empty};
 
@@ -12,13 +12,13 @@ use crate::{
     text::{LONGEST_SHOWN, clipped},
 };
 
-/// The spans' target.
+/// The target of both spans.
 pub(crate) const TARGET: &str = "lambda_tools::trace";
 
-/// The two spans that all that a call leads to is in: one for the export, one for the log.
+/// The two spans that enclose a call: one for the export, one for the log.
 ///
-/// A task of its own has to be put into both: what looks for the current span does not find a
-/// parent that was not entered there.
+/// A spawned task has to be instrumented with both: looking up the current span does not find a
+/// parent that was not entered in that task.
 #[derive(Clone, Debug)]
 pub(crate) struct Spans {
     pub(crate) request: Span,
@@ -26,13 +26,13 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
-    pub(crate) fn around<F: Future>(&self, doing: F) -> impl Future<Output = F::Output> + use<F> {
-        let doing = doing.instrument(self.call.clone());
-        doing.instrument(self.request.clone())
+    pub(crate) fn enclose<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        let future = future.instrument(self.call.clone());
+        future.instrument(self.request.clone())
     }
 }
 
-/// The span of a request that asks for a call.
+/// The span of a request for a call.
 pub(crate) fn request(name: &'static str) -> Span {
     tracing::error_span!(
         target: TARGET,
@@ -49,8 +49,8 @@ pub(crate) fn request(name: &'static str) -> Span {
     )
 }
 
-/// The span of a tool's run, in the current one. Reference: OpenTelemetry, Semantic conventions for
-/// generative AI, Execute tool span.
+/// The span of a tool's run, inside the current one. Reference: OpenTelemetry, Semantic conventions
+/// for generative AI, Execute tool span.
 pub(crate) fn tool(tool: &ToolId, call_id: &str) -> Span {
     tracing::error_span!(
         target: TARGET,
@@ -65,14 +65,14 @@ pub(crate) fn tool(tool: &ToolId, call_id: &str) -> Span {
     )
 }
 
-/// Says that what a span stands for went wrong, and how in a word.
-pub(crate) fn failed(span: &Span, why: &str) {
+/// Marks a span as failed. `error_type` is one word.
+pub(crate) fn mark_failed(span: &Span, error_type: &str) {
     span.record("otel.status_code", "ERROR");
-    span.record("error.type", why);
+    span.record("error.type", error_type);
 }
 
-/// Ends a span, so that it is exported with its call, whatever a tool has left behind that is still
-/// in it.
+/// Ends a span now, so that it is exported with its call even if a task that the tool has left
+/// running is still in it.
 #[cfg(feature = "otlp")]
 pub(crate) fn end(span: &Span) {
     use opentelemetry::trace::TraceContextExt;
@@ -83,13 +83,13 @@ pub(crate) fn end(span: &Span) {
     }
 }
 
-/// Nothing is exported.
+/// Does nothing: no span is exported.
 #[cfg(not(feature = "otlp"))]
 pub(crate) fn end(_: &Span) {}
 
-/// Puts a span where the trace says.
+/// Makes a span part of its trace.
 #[cfg(feature = "otlp")]
-pub(crate) fn place(span: &Span, trace: &Trace) {
+pub(crate) fn join_trace(span: &Span, trace: &Trace) {
     use opentelemetry::{
         Context,
         trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState},
@@ -98,37 +98,37 @@ pub(crate) fn place(span: &Span, trace: &Trace) {
 
     use super::trace::TracePosition;
 
-    let context = |place: TracePosition, state: TraceState| {
-        // A trace that only has a name has no span to be a child of; the specification of spans
-        // knows no other way into a trace than a parent, so that one is made up.
-        let parent = place.span.unwrap_or_else(|| made_up_parent(place));
-        let flags = TraceFlags::default().with_sampled(place.is_sampled);
-        let (trace, parent) = (place.trace.to_be_bytes(), parent.to_be_bytes());
+    let context = |position: TracePosition, state: TraceState| {
+        // The call's `trace_id` names no parent span. OpenTelemetry lets a span join a trace only
+        // through a parent, so one is derived from the id.
+        let parent = position.span.unwrap_or_else(|| synthetic_parent(position));
+        let flags = TraceFlags::default().with_sampled(position.is_sampled);
+        let (trace, parent) = (position.trace.to_be_bytes(), parent.to_be_bytes());
         let (trace, parent) = (TraceId::from_bytes(trace), SpanId::from_bytes(parent));
         SpanContext::new(trace, parent, flags, true, state)
     };
     if span.is_disabled() {
         return;
     }
-    if let Some(place) = trace.place {
+    if let Some(position) = trace.position {
         let state = trace.state.as_deref().and_then(|text| text.parse().ok());
-        let parent = context(place, state.unwrap_or_default());
-        // It fails for a span that has begun, which this one has not.
+        let parent = context(position, state.unwrap_or_default());
+        // Fails for a span that has started; this one has not.
         let _ = span.set_parent(Context::new().with_remote_span_context(parent));
     }
-    if let Some(aside) = trace.aside {
-        span.add_link(context(aside, TraceState::default()));
+    if let Some(link) = trace.xray_link {
+        span.add_link(context(link, TraceState::default()));
     }
 }
 
-/// The same for all calls of a trace, so that they stand beside each other.
+/// The same for all calls of a trace, so that their spans are siblings.
 #[cfg(feature = "otlp")]
-fn made_up_parent(place: super::trace::TracePosition) -> u64 {
+fn synthetic_parent(position: super::trace::TracePosition) -> u64 {
     #[expect(clippy::cast_possible_truncation, reason = "half of it is enough")]
-    let half = (place.trace ^ (place.trace >> 64)) as u64;
+    let half = (position.trace ^ (position.trace >> 64)) as u64;
     half.max(1)
 }
 
-/// Nothing is exported.
+/// Does nothing: no span is exported.
 #[cfg(not(feature = "otlp"))]
-pub(crate) fn place(_: &Span, _: &Trace) {}
+pub(crate) fn join_trace(_: &Span, _: &Trace) {}

@@ -1,74 +1,71 @@
-//! Which trace a call belongs to.
+//! The trace that a call belongs to.
 //!
-//! Three can name it: the caller in W3C's `traceparent` header, the caller in the call's
-//! `trace_id`, and Lambda in X-Ray's header. One of them wins, so that a call is in one trace. The
-//! line of the log has the name that the caller knows, and the id of the trace where that is
-//! another.
+//! It can be named in three places: by the caller in W3C's `traceparent` header or in the call's
+//! `trace_id`, and by Lambda in X-Ray's header. One of them wins, so that a call is in one trace.
+//! The log line has the name that the caller knows, and also the trace's id if that is different.
 
 use http::HeaderMap;
 
 /// The trace of a call. Reference: W3C Trace Context, 3.2; AWS X-Ray, Tracing header.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    /// As the call has it: any text. OXP 1.0, Call Tool, `trace_id`.
-    named: Option<String>,
-    /// The trace that the call's spans are in, if anybody has named one.
-    pub(super) place: Option<TracePosition>,
-    /// Where X-Ray has the invocation, if that is elsewhere.
+    /// The call's name for the trace: any text. OXP 1.0, Call Tool, `trace_id`.
+    name: Option<String>,
+    /// The position of the call's spans, if a trace is named.
+    pub(super) position: Option<TracePosition>,
+    /// The invocation's position in X-Ray, if that is another trace.
     #[cfg_attr(
         not(any(feature = "otlp", test)),
-        expect(dead_code, reason = "spans link to it")
+        expect(dead_code, reason = "only exported spans link to it")
     )]
-    pub(super) aside: Option<TracePosition>,
-    /// W3C's `tracestate`, as it came.
+    pub(super) xray_link: Option<TracePosition>,
+    /// W3C's `tracestate`, unchanged.
     #[cfg_attr(
         not(any(feature = "otlp", test)),
-        expect(dead_code, reason = "spans carry it on")
+        expect(dead_code, reason = "only exported spans pass it on")
     )]
     pub(super) state: Option<String>,
 }
 
-/// A place in a trace.
+/// A position in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TracePosition {
     pub(super) trace: u128,
-    /// The span that is the parent. The call's own `trace_id` names none.
+    /// The parent span. The call's `trace_id` names none.
     pub(super) span: Option<u64>,
     pub(super) is_sampled: bool,
 }
 
 impl Trace {
-    /// `named` is the call's `trace_id`, `xray` what Lambda says of the invocation.
-    pub(crate) fn of(headers: &HeaderMap, named: Option<&str>, xray: Option<&str>) -> Self {
-        let xray = xray.and_then(of_xray);
-        let parent = single(headers, "traceparent").and_then(of_traceparent);
-        let place = parent.or_else(|| named.and_then(of_name)).or(xray);
-        let is_elsewhere = |it: &TracePosition| place.is_some_and(|place| place.trace != it.trace);
+    /// `name` is the call's `trace_id`, `xray` the X-Ray header of the invocation.
+    pub(crate) fn of(headers: &HeaderMap, name: Option<&str>, xray: Option<&str>) -> Self {
+        let xray = xray.and_then(parse_xray);
+        let parent = single(headers, "traceparent").and_then(parse_traceparent);
+        let position = parent.or_else(|| name.and_then(parse_name)).or(xray);
+        let is_other_trace =
+            |it: &TracePosition| position.is_some_and(|position| position.trace != it.trace);
         Self {
-            named: named.map(str::to_owned),
-            place,
-            aside: xray.filter(is_elsewhere),
-            // It belongs to the other header.
+            name: name.map(str::to_owned),
+            position,
+            xray_link: xray.filter(is_other_trace),
+            // Only valid together with `traceparent`.
             state: parent.and_then(|_| joined(headers, "tracestate")),
         }
     }
 
-    /// What the log calls the trace: the call's own name for it, else the id that the headers have.
+    /// The trace's name in the log: the call's own name for it, else the id from the headers.
     pub(crate) fn label(&self) -> Option<String> {
-        self.named
+        self.name
             .clone()
-            .or_else(|| self.place.map(|place| place.to_string()))
+            .or_else(|| self.position.map(|position| position.to_string()))
     }
 }
 
 impl Trace {
-    /// The trace's id, where the call has another name for it.
-    pub(crate) fn id_beside_label(&self) -> Option<String> {
-        let id = self.place?.to_string();
-        self.named
-            .as_ref()
-            .filter(|&named| *named != id)
-            .map(|_| id)
+    /// The trace's id, if the call has another name for it.
+    pub(crate) fn id_unless_label(&self) -> Option<String> {
+        let id = self.position?.to_string();
+        self.name.as_ref().filter(|&name| *name != id).map(|_| id)
     }
 }
 
@@ -84,15 +81,15 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     values.next().is_none().then(|| value.trim())
 }
 
-/// Of a header that may come in several pieces.
+/// The value of a header that may be split into several.
 fn joined(headers: &HeaderMap, name: &str) -> Option<String> {
     let values = headers.get_all(name).iter();
     let values: Vec<_> = values.filter_map(|it| it.to_str().ok()).collect();
     (!values.is_empty()).then(|| values.join(","))
 }
 
-/// `00-<32 hex>-<16 hex>-<2 hex>`; later versions may have more behind it.
-fn of_traceparent(header: &str) -> Option<TracePosition> {
+/// `00-<32 hex>-<16 hex>-<2 hex>`; later versions may append more.
+fn parse_traceparent(header: &str) -> Option<TracePosition> {
     let mut parts = header.splitn(5, '-');
     let version = lower_hex(parts.next()?, 2)?;
     let trace = lower_hex(parts.next()?, 32)?;
@@ -109,7 +106,7 @@ fn of_traceparent(header: &str) -> Option<TracePosition> {
 }
 
 /// 32 hexadecimal digits, or a UUID.
-fn of_name(name: &str) -> Option<TracePosition> {
+fn parse_name(name: &str) -> Option<TracePosition> {
     let is_uuid = name.len() == 36
         && [8, 13, 18, 23]
             .iter()
@@ -128,7 +125,7 @@ fn of_name(name: &str) -> Option<TracePosition> {
 }
 
 /// `Root=1-<8 hex>-<24 hex>;Parent=<16 hex>;Sampled=1`, in any order.
-fn of_xray(header: &str) -> Option<TracePosition> {
+fn parse_xray(header: &str) -> Option<TracePosition> {
     let field = |name: &str| {
         let fields = header.split(';').map(str::trim);
         fields
@@ -143,15 +140,15 @@ fn of_xray(header: &str) -> Option<TracePosition> {
         span: span
             .and_then(|id| u64::try_from(id).ok())
             .filter(|&id| id != 0),
-        // Lambda says 0 where X-Ray is off, which decides nothing about other traces.
+        // Lambda sends 0 if X-Ray is off, which says nothing about other traces.
         is_sampled: true,
     })
 }
 
 fn lower_hex(text: &str, digits: usize) -> Option<u128> {
     let is_lower_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let is_right = text.len() == digits && text.bytes().all(is_lower_hex);
-    is_right.then(|| u128::from_str_radix(text, 16).ok())?
+    let is_valid = text.len() == digits && text.bytes().all(is_lower_hex);
+    is_valid.then(|| u128::from_str_radix(text, 16).ok())?
 }
 
 #[cfg(test)]
@@ -162,30 +159,31 @@ mod tests {
     const XRAY: &str =
         "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0;Lineage=1:a:0";
 
-    fn trace(headers: &[(&'static str, &str)], named: Option<&str>, xray: Option<&str>) -> Trace {
+    fn trace(headers: &[(&'static str, &str)], name: Option<&str>, xray: Option<&str>) -> Trace {
         let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.append(*name, value.parse().unwrap());
+        for (header, value) in headers {
+            map.append(*header, value.parse().unwrap());
         }
-        Trace::of(&map, named, xray)
+        Trace::of(&map, name, xray)
     }
 
     #[test]
-    fn a_traceparent_is_read_as_w3c_says() {
-        let place = of_traceparent(PARENT).unwrap();
-        assert_eq!(place.to_string(), "0af7651916cd43dd8448eb211c80319c");
-        assert_eq!(place.span, Some(0xb7ad_6b71_6920_3331));
-        assert!(place.is_sampled);
+    fn a_traceparent_is_parsed_as_w3c_specifies() {
+        let position = parse_traceparent(PARENT).unwrap();
+        assert_eq!(position.to_string(), "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!(position.span, Some(0xb7ad_6b71_6920_3331));
+        assert!(position.is_sampled);
         assert!(
-            !of_traceparent(&PARENT.replace("-01", "-00"))
+            !parse_traceparent(&PARENT.replace("-01", "-00"))
                 .unwrap()
                 .is_sampled
         );
-        // A version to come may have more.
+        // A future version may append more.
         assert!(
-            of_traceparent("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x").is_some()
+            parse_traceparent("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x")
+                .is_some()
         );
-        for wrong in [
+        for invalid in [
             "",
             "00",
             "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -197,41 +195,42 @@ mod tests {
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1",
             "00-+af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         ] {
-            assert_eq!(of_traceparent(wrong), None, "{wrong}");
+            assert_eq!(parse_traceparent(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn the_header_wins_over_the_call_and_that_over_x_ray() {
+    fn the_header_wins_over_the_call_and_the_call_over_x_ray() {
         let uuid = "4BF92F35-77B3-4DA6-A3CE-929D0E0E4736";
         let all = trace(&[("traceparent", PARENT)], Some(uuid), Some(XRAY));
-        assert_eq!(all.place.unwrap().trace >> 96, 0x0af7_6519);
+        assert_eq!(all.position.unwrap().trace >> 96, 0x0af7_6519);
         assert_eq!(all.label().as_deref(), Some(uuid));
-        assert_eq!(all.aside.unwrap().span, Some(0x5399_5c3f_42cd_8ad8));
+        assert_eq!(all.xray_link.unwrap().span, Some(0x5399_5c3f_42cd_8ad8));
 
         let call = trace(&[], Some(uuid), Some(XRAY));
-        let place = call.place.unwrap();
-        assert_eq!(place.to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
-        assert_eq!(place.span, None);
+        let position = call.position.unwrap();
+        assert_eq!(position.to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(position.span, None);
 
         let xray = trace(&[], None, Some(XRAY));
         assert_eq!(xray.label().unwrap(), "5759e988bd862e3fe1be46a994272793");
-        assert_eq!(xray.aside, None);
+        assert_eq!(xray.xray_link, None);
     }
 
     #[test]
     fn any_text_may_name_a_trace_in_the_log() {
-        let named = trace(&[], Some("order 66"), Some(XRAY));
-        assert_eq!(named.label().as_deref(), Some("order 66"));
-        assert_eq!(named.place.unwrap().trace >> 96, 0x5759_e988);
-        assert_eq!(trace(&[], Some("é".repeat(18).as_str()), None).place, None);
+        let order = trace(&[], Some("order 66"), Some(XRAY));
+        assert_eq!(order.label().as_deref(), Some("order 66"));
+        assert_eq!(order.position.unwrap().trace >> 96, 0x5759_e988);
+        let wide = "é".repeat(18);
+        assert_eq!(trace(&[], Some(&wide), None).position, None);
         assert_eq!(trace(&[], None, Some("Root=1-x;Parent=")).label(), None);
     }
 
     #[test]
-    fn two_traceparents_are_none() {
+    fn duplicate_traceparents_are_ignored() {
         let twice = [("traceparent", PARENT), ("traceparent", PARENT)];
-        assert_eq!(trace(&twice, None, None).place, None);
+        assert_eq!(trace(&twice, None, None).position, None);
         let state = trace(
             &[("traceparent", PARENT), ("tracestate", "a=b")],
             None,

@@ -1,4 +1,4 @@
-//! What a call leaves behind for the log, the metrics and the trace, as far as it has come.
+//! The facts about a call that the log, the metrics and the trace need, collected as it proceeds.
 
 use http::HeaderMap;
 use semver::Version;
@@ -15,20 +15,20 @@ use crate::{
     tool::{id::Selector, toolkit::SelectedTool},
 };
 
-/// What is known of a call so far.
+/// The facts about a call so far.
 pub(crate) struct Trail {
-    /// The tool that was found.
+    /// The tool that the request selected.
     pub(crate) tool: Option<SelectedTool>,
-    /// The secrets that the tool needs from the store.
+    /// The use of the cache for the tool's secrets.
     pub(crate) cache: CacheUse,
     pub(super) call_id: Option<String>,
-    pub(super) asked_for: Option<String>,
-    pub(super) asked_version: Option<Version>,
+    pub(super) requested_tool: Option<String>,
+    pub(super) requested_version: Option<Version>,
     pub(super) trace: Trace,
-    /// The span of the request, of calls only.
+    /// The span of the request; only requests for calls have one.
     pub(super) span: Option<Span>,
-    /// Whether the span is in its trace.
-    pub(super) is_placed: bool,
+    /// True once the span has joined its trace.
+    pub(super) has_joined_trace: bool,
 }
 
 impl Trail {
@@ -37,47 +37,47 @@ impl Trail {
             tool: None,
             cache: CacheUse::default(),
             call_id: None,
-            asked_for: None,
-            asked_version: None,
+            requested_tool: None,
+            requested_version: None,
             trace: Trace::of(headers, None, invocation.xray.as_deref()),
             span,
-            is_placed: false,
+            has_joined_trace: false,
         }
     }
 
-    /// Notes what is asked for; returns the spans that what it leads to belongs to.
+    /// Notes the request of a call; returns the spans that enclose the call.
     pub(crate) fn begin(
         &mut self,
         selector: &Selector,
         call_id: &str,
         request_id: Option<&str>,
     ) -> Spans {
-        self.call_id = Some(chosen(call_id));
-        self.asked_for = Some(chosen(&selector.qualified));
-        self.asked_version.clone_from(&selector.version);
+        self.call_id = Some(clip_name(call_id));
+        self.requested_tool = Some(clip_name(&selector.qualified));
+        self.requested_version.clone_from(&selector.version);
         let request = self.span.clone().unwrap_or_else(Span::none);
-        spans::place(&request, &self.trace);
-        self.is_placed = true;
-        // Lines of tools show whose they are. On the level that only `off` leaves out.
+        spans::join_trace(&request, &self.trace);
+        self.has_joined_trace = true;
+        // Identifies the call in the tool's lines. Only the level `off` filters out `error`.
         let call = tracing::error_span!(
             target: "lambda_tools::call",
             "call",
             requestId = request_id,
             call_id = self.call_id,
             trace_id = self.trace.label(),
-            tool = self.asked_for,
+            tool = self.requested_tool,
         );
         Spans { request, call }
     }
 
     pub(super) fn version(&self) -> Option<String> {
-        let asked = || self.asked_version.as_ref();
-        let found = self.tool.as_ref().map(|tool| tool.id.version());
-        found.or_else(asked).map(ToString::to_string)
+        let requested = || self.requested_version.as_ref();
+        let selected = self.tool.as_ref().map(|tool| tool.id.version());
+        selected.or_else(requested).map(ToString::to_string)
     }
 }
 
-/// What callers choose.
-pub(super) fn chosen(text: &str) -> String {
+/// Cuts a name that is chosen by the caller.
+pub(super) fn clip_name(text: &str) -> String {
     clipped(text, LONGEST_SHOWN).into_owned()
 }

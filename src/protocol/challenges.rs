@@ -1,6 +1,6 @@
-//! What browsers and clients ask of authorization: challenges, and the provider's way back.
+//! The routes for authorization: challenges, and the provider's callback.
 //!
-//! Pages are plain, without scripts and styles, and repeat nothing that came with the request.
+//! Pages are plain, without scripts and styles, and echo nothing from the request.
 
 mod page;
 
@@ -23,53 +23,54 @@ use serde::Serialize;
 
 use super::{
     First,
-    http::{AppState, checked, json_response},
+    http::{AppState, check_credentials, json_response},
     problem,
 };
-
-/// What the pages need.
-#[derive(Clone)]
-struct ChallengePages {
-    app: Arc<AppState>,
-    broker: Arc<Broker>,
-}
 use crate::{
     StoreError,
     arrival::Invocation,
     oauth::{Broker, BrowserResponse, CallbackPage, CallbackQuery},
 };
-use page::page;
+use page::{consent_page, result_page};
 
-/// The longest form that is read, in bytes: its one field is far shorter.
+/// The state that the pages need.
+#[derive(Clone)]
+struct ChallengePages {
+    app: Arc<AppState>,
+    broker: Arc<Broker>,
+}
+
+/// The largest form that is read, in bytes: its one field is far shorter.
 const LARGEST_FORM: usize = 4 * 1024;
 
-/// What is no text is no id either.
-type PathOf = Result<Path<String>, PathRejection>;
+/// A path parameter; an error if it is not UTF-8.
+type PathText = Result<Path<String>, PathRejection>;
 
-fn text_of(path: PathOf) -> String {
+/// The text of a path parameter; empty, which matches no id, if it is invalid.
+fn text_of(path: PathText) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
 }
 
-/// The three paths.
+/// The routes of challenges and callbacks.
 pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>) -> Router<S> {
     Router::new()
         .route("/authorization/challenges/{id}", get(status))
         .route(
             "/authorization/challenges/{id}/start",
-            get(question).post(start),
+            get(consent).post(start),
         )
         .route("/authorization/{provider}/callback", get(callback))
         .with_state(ChallengePages { app, broker })
 }
 
-/// OXP 1.0, Authorization Challenges: always a 200.
-async fn status(State(pages): State<ChallengePages>, id: PathOf, request: Request) -> Response {
+/// OXP 1.0, Authorization Challenges: always a 200 response.
+async fn status(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
     #[derive(Serialize)]
     struct Status {
         status: &'static str,
     }
     if pages.broker.authenticate_checks()
-        && let Err(response) = checked::<First>(&pages.app, request).await
+        && let Err(response) = check_credentials::<First>(&pages.app, request).await
     {
         return response;
     }
@@ -78,8 +79,8 @@ async fn status(State(pages): State<ChallengePages>, id: PathOf, request: Reques
         .status(&text_of(id))
         .await
         .unwrap_or_else(|error| {
-            tracing::warn!(%error, "it cannot be told how a challenge stands");
-            // Whoever asks asks again.
+            tracing::warn!(%error, "the status of a challenge cannot be read");
+            // The client polls again.
             "pending"
         });
     let body = serde_json::to_vec(&Status { status });
@@ -90,108 +91,113 @@ async fn status(State(pages): State<ChallengePages>, id: PathOf, request: Reques
     response
 }
 
-async fn question(State(pages): State<ChallengePages>, id: PathOf, request: Request) -> Response {
-    let base = base_of(request.extensions());
+async fn consent(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
+    let base = base_url_of(request.extensions());
     let (id, headers) = (text_of(id), request.headers());
-    answered(pages.broker.question(&id, base.as_deref(), headers).await)
+    browser_response(
+        pages
+            .broker
+            .consent_page(&id, base.as_deref(), headers)
+            .await,
+    )
 }
 
-async fn start(State(pages): State<ChallengePages>, id: PathOf, request: Request) -> Response {
-    let base = base_of(request.extensions());
+async fn start(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
+    let base = base_url_of(request.extensions());
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, LARGEST_FORM).collect().await;
     let form = body.ok().and_then(|body| form_in(&body.to_bytes()));
     let (id, headers) = (text_of(id), &parts.headers);
-    let started = pages
+    let response = pages
         .broker
         .start(&id, base.as_deref(), headers, form.as_deref());
-    answered(started.await)
+    browser_response(response.await)
 }
 
-fn answered(answer: Result<BrowserResponse, StoreError>) -> Response {
-    match answer {
-        Ok(BrowserResponse::Consent { page, cookie }) => page::consent(&page, &cookie),
+fn browser_response(response: Result<BrowserResponse, StoreError>) -> Response {
+    match response {
+        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie),
         Ok(BrowserResponse::Redirect { url, cookie }) => redirect(&url, &cookie),
-        Ok(BrowserResponse::Page(told)) => {
-            if told == CallbackPage::OtherBrowser {
-                tracing::warn!("a form was sent that this server has not shown to this browser");
+        Ok(BrowserResponse::Page(page)) => {
+            if page == CallbackPage::OtherBrowser {
+                tracing::warn!("rejected a form that this server did not show to this browser");
             }
-            page(told)
+            result_page(page)
         }
-        Err(error) => page(unavailable(&error)),
+        Err(error) => result_page(unavailable(&error)),
     }
 }
 
 async fn callback(
     State(pages): State<ChallengePages>,
-    provider: PathOf,
+    provider: PathText,
     request: Request,
 ) -> Response {
-    // A code works once; looking whether there is something must not use it up.
+    // A code works once, and a HEAD request must not use it up.
     if request.method() != Method::GET {
         return problem::method_not_allowed();
     }
     let (parts, _) = request.into_parts();
-    page(told(&pages.broker, &text_of(provider), &parts).await)
+    result_page(callback_page(&pages.broker, &text_of(provider), &parts).await)
 }
 
-async fn told(broker: &Arc<Broker>, provider: &str, request: &Parts) -> CallbackPage {
-    let Some(back) = back_in(request.uri.query().unwrap_or_default()) else {
+async fn callback_page(broker: &Arc<Broker>, provider: &str, request: &Parts) -> CallbackPage {
+    let Some(query) = callback_query_in(request.uri.query().unwrap_or_default()) else {
         return CallbackPage::OtherBrowser;
     };
-    let base = base_of(&request.extensions);
-    let told = broker.callback(provider, back, base.as_deref(), &request.headers);
-    let told = told.await.unwrap_or_else(|error| unavailable(&error));
-    if told == CallbackPage::OtherBrowser {
-        tracing::warn!("a redirect came back that does not belong to this browser, or too late");
+    let base = base_url_of(&request.extensions);
+    let page = broker.callback(provider, query, base.as_deref(), &request.headers);
+    let page = page.await.unwrap_or_else(|error| unavailable(&error));
+    if page == CallbackPage::OtherBrowser {
+        tracing::warn!("rejected a callback that belongs to another browser or is too late");
     }
-    told
+    page
 }
 
 fn unavailable(error: &StoreError) -> CallbackPage {
-    tracing::error!(%error, "a challenge cannot be answered");
+    tracing::error!(%error, "a challenge cannot be processed");
     CallbackPage::Unavailable
 }
 
-/// Where the platform says that the server is.
-fn base_of(request: &Extensions) -> Option<String> {
+/// The server's URL, according to the platform.
+fn base_url_of(request: &Extensions) -> Option<String> {
     request.get::<Arc<Invocation>>()?.base_url.clone()
 }
 
-/// RFC 6749, 3.1: nothing may be there twice.
-fn back_in(query: &str) -> Option<CallbackQuery> {
-    let mut back = CallbackQuery::default();
-    for (name, value) in pairs_in(query)?.query_pairs() {
+/// RFC 6749, 3.1: no parameter may occur twice.
+fn callback_query_in(query: &str) -> Option<CallbackQuery> {
+    let mut parsed = CallbackQuery::default();
+    for (name, value) in url_with_query(query)?.query_pairs() {
         let field = match &*name {
-            "state" => &mut back.state,
-            "code" => &mut back.code,
-            "error" => &mut back.error,
-            "iss" => &mut back.issuer,
+            "state" => &mut parsed.state,
+            "code" => &mut parsed.code,
+            "error" => &mut parsed.error,
+            "iss" => &mut parsed.issuer,
             _ => continue,
         };
         if field.replace(value.into_owned()).is_some() {
             return None;
         }
     }
-    Some(back)
+    Some(parsed)
 }
 
-/// The field of the page's form, if it is there once.
+/// The field of the page's form, if it occurs exactly once.
 fn form_in(body: &Bytes) -> Option<String> {
-    let url = pairs_in(std::str::from_utf8(body).ok()?)?;
+    let url = url_with_query(std::str::from_utf8(body).ok()?)?;
     let mut fields = url.query_pairs().filter(|(name, _)| name == page::FIELD);
     let (_, value) = fields.next()?;
     fields.next().is_none().then(|| value.into_owned())
 }
 
-/// A URL with these pairs, because it is URLs that can be taken apart.
-fn pairs_in(text: &str) -> Option<reqwest::Url> {
-    reqwest::Url::parse(&format!("http://localhost/?{text}")).ok()
+/// A URL with this query: `reqwest` exports a parser for URLs only.
+fn url_with_query(query: &str) -> Option<reqwest::Url> {
+    reqwest::Url::parse(&format!("http://localhost/?{query}")).ok()
 }
 
 fn redirect(url: &str, cookie: &str) -> Response {
     let (Ok(url), Ok(cookie)) = (HeaderValue::try_from(url), HeaderValue::try_from(cookie)) else {
-        return page(CallbackPage::Failed);
+        return result_page(CallbackPage::Failed);
     };
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;

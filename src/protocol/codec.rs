@@ -1,5 +1,5 @@
-//! What a protocol is to the driver: its routes and headers, and from bytes to what is asked for and
-//! back.
+//! The driver's view of a protocol: its routes and headers, decoding of requests and encoding of
+//! responses.
 
 use bytes::Bytes;
 use http::{Method, StatusCode, request::Parts};
@@ -8,54 +8,54 @@ use crate::ServerInfo;
 use crate::{
     Toolkit,
     call::{Call, Engine, Outcome, rejection::Rejection},
-    observe::request_log::RequestedTool,
+    observe::request_log::RequestNames,
 };
 
-/// A protocol's own part: from bytes to what is asked for, and back.
+/// The part that each protocol implements: decoding requests and encoding responses.
 pub(super) trait Codec: Sized + Send + Sync + 'static {
     const DECLARATION: &'static Declaration;
 
-    /// What an answer has to know of its request: its dialect, its id. The default is that of a
-    /// request that was not read.
+    /// The properties of a request that its response depends on: its dialect, its id. The default
+    /// is for a request that was not read.
     type Form: Default + Send + Sync + 'static;
 
     fn new(info: &ServerInfo) -> Self;
 
-    /// Reads a request, large or small, whatever is wrong with it.
+    /// Reads a request of any size, valid or not.
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form>;
 
-    /// What the log calls the form.
+    /// The name of the form in the log.
     fn dialect(form: &Self::Form) -> &'static str;
 
-    /// The list of tools, or why it cannot be had.
+    /// The list of tools, or the reason why there is none.
     fn list(&self, form: &Self::Form, toolkit: &Toolkit) -> Result<&Bytes, &str>;
 
-    /// The answer where the list cannot be had, or is too large.
-    fn unlisted(&self, detail: &str) -> (StatusCode, Vec<u8>);
+    /// The response if there is no list, or it is too large.
+    fn list_error(&self, detail: &str) -> (StatusCode, Vec<u8>);
 
-    /// The body of a 200.
+    /// The body of a 200 response.
     fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> Vec<u8>;
 
     fn rejection(&self, form: &Self::Form, rejection: &Rejection) -> (StatusCode, Vec<u8>);
 }
 
-/// What a protocol says of itself.
+/// The properties of a protocol.
 pub(super) struct Declaration {
-    /// What the list of all routes calls it; the one at the root needs no name.
+    /// The protocol's name in the list of all routes; the one at the root needs none.
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
-    /// What the protocol calls its list of tools.
+    /// The protocol's term for its list of tools.
     pub(super) list: &'static str,
-    /// The headers of its requests whose values are no secrets.
+    /// The request headers whose values are not secret.
     pub(super) request_headers: &'static [&'static str],
-    /// The headers of its answers, besides those of all protocols, that say something to clients.
-    pub(super) answer_headers: &'static [&'static str],
-    /// Those that are on every answer.
+    /// The response headers that clients read, besides those of all protocols.
+    pub(super) response_headers: &'static [&'static str],
+    /// The headers of every response.
     pub(super) fixed_headers: &'static [(&'static str, &'static str)],
-    /// Those that are on rejections after which the same call may be taken in a moment, besides
-    /// `Retry-After`.
+    /// The headers of temporary rejections, besides `Retry-After`.
     pub(super) retry_headers: &'static [(&'static str, &'static str)],
-    /// Where calls bring tokens and secrets: a JSON pointer to a list, and the field of its items.
+    /// The places of tokens and secrets in calls: a JSON pointer to a list, and the field of its
+    /// items.
     pub(super) secrets: &'static [(&'static str, &'static str)],
 }
 
@@ -64,25 +64,25 @@ pub(super) struct Route {
     pub(super) method: Method,
     pub(super) path: &'static str,
     pub(super) task: Task,
-    /// Whether it is another path of the same, which is not advertised.
+    /// Another path of the same route; not advertised.
     pub(super) is_alias: bool,
 }
 
-/// What a route is for.
+/// The purpose of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Open to everybody, and not logged.
+    /// Needs no credentials, and is not logged.
     Health,
-    /// For callers, and logged only where it is refused.
+    /// Needs credentials, and is logged only if it is rejected.
     Version,
-    /// With what the log calls it.
+    /// With its name in the log.
     List(&'static str),
     /// With the name of the request's span.
     Call(&'static str),
 }
 
 impl Task {
-    /// What the log calls it.
+    /// The name in the log.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Health => "health",
@@ -105,22 +105,22 @@ pub(super) struct EncodedRequest<'a> {
     pub(super) parts: &'a Parts,
     pub(super) body: &'a [u8],
     pub(super) engine: &'a Engine,
-    /// How many JSON values the body may have.
-    pub(super) most_values: usize,
+    /// The most JSON values that the body may have.
+    pub(super) max_values: usize,
 }
 
 /// A request as far as it could be read.
 pub(super) struct DecodedRequest<F> {
     pub(super) form: F,
-    pub(super) asked: Operation,
+    pub(super) operation: Operation,
 }
 
-/// What a request asks for.
+/// The operation that a request leads to.
 pub(super) enum Operation {
     Call(Box<Call>),
     List,
-    /// What needs no engine.
-    Answer(StatusCode, Vec<u8>),
-    /// What is wrong with it, and what it calls what it asks for.
-    Refused(Rejection, RequestedTool),
+    /// A response that needs no engine.
+    Respond(StatusCode, Vec<u8>),
+    /// A rejection, and the names in the request, for the log.
+    Reject(Rejection, RequestNames),
 }

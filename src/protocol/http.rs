@@ -1,8 +1,7 @@
 //! The driver: an HTTP request through credentials, decoding and the engine, and back.
 //!
-//! What all protocols have in common is done here, once: the log line, credentials, size limits,
-//! replay and retry headers. A protocol says which routes it has and how its bytes are read and
-//! written.
+//! The parts that all protocols share are here: the log line, credentials, size limits, replay and
+//! retry headers. A protocol declares its routes, decodes its requests and encodes its responses.
 
 use crate::tool::reason::Reason;
 use std::{
@@ -27,7 +26,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::{
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Task},
-    json::most_values,
+    json::max_values,
     wording::Wording,
 };
 #[cfg(feature = "oauth")]
@@ -42,14 +41,14 @@ use crate::{
     },
     clock::Clock,
     observe::request_log::{CallSummary, Observer, RequestLog},
-    payload::size_as_sent,
+    payload::encoded_size,
 };
 
-/// Says that an answer is an earlier one's.
+/// Marks a replayed response.
 pub(super) const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-/// The headers of answers in every protocol that say something to clients.
-pub(super) const ANSWER_HEADERS: &[&str] = &[
+/// The response headers of all protocols that clients read.
+pub(super) const RESPONSE_HEADERS: &[&str] = &[
     "allow",
     "content-type",
     "idempotent-replay",
@@ -57,20 +56,20 @@ pub(super) const ANSWER_HEADERS: &[&str] = &[
     "www-authenticate",
 ];
 
-/// The longest secret or token that a call may bring, in bytes: each is looked for in many forms.
+/// The longest secret or token in a call, in bytes: redaction searches for each in many forms.
 pub(super) const LONGEST_SECRET: usize = 16 * 1024;
 
-/// What every request needs.
+/// The state that every request needs.
 pub(crate) struct AppState {
     pub(crate) engine: Arc<Engine>,
     pub(crate) observer: Arc<Observer>,
-    /// By whose clock credentials are checked: never one that stands still for a recording.
+    /// The clock for checking credentials: never one that is fixed for a recording.
     pub(crate) credential_clock: Clock,
-    /// How many bytes a body may have.
+    /// The most bytes that a body may have.
     pub(crate) max_request_size: usize,
 }
 
-/// A request of somebody who may call, read.
+/// A request whose credentials are valid, with its whole body.
 #[derive(Clone)]
 pub(super) struct AuthenticatedRequest {
     pub(super) parts: Parts,
@@ -87,7 +86,7 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Rou
             let protocol = Arc::clone(&protocol);
             async move {
                 match route.task {
-                    Task::Health => open(&app, &*protocol, route.task, request),
+                    Task::Health => respond_openly(&app, &*protocol, route.task, request),
                     task => Exchange::serve(app, protocol, task, request).await,
                 }
             }
@@ -101,8 +100,13 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Rou
     })
 }
 
-/// A route without credentials.
-fn open<P: Codec>(app: &AppState, protocol: &P, task: Task, request: Request) -> Response {
+/// Responds on a route that needs no credentials.
+fn respond_openly<P: Codec>(
+    app: &AppState,
+    protocol: &P,
+    task: Task,
+    request: Request,
+) -> Response {
     let (parts, _) = request.into_parts();
     let decoded = protocol.decode(
         task,
@@ -110,17 +114,17 @@ fn open<P: Codec>(app: &AppState, protocol: &P, task: Task, request: Request) ->
             parts: &parts,
             body: &[],
             engine: &app.engine,
-            most_values: 0,
+            max_values: 0,
         },
     );
-    match decoded.asked {
-        Operation::Answer(status, body) => reply::<P>(status, body.into()),
-        // A mistake of the protocol's.
+    match decoded.operation {
+        Operation::Respond(status, body) => reply::<P>(status, body.into()),
+        // A bug in the protocol's codec.
         _ => reply::<P>(StatusCode::INTERNAL_SERVER_ERROR, Body::empty()),
     }
 }
 
-/// One request and its answer.
+/// One request and its response.
 struct Exchange<P> {
     app: Arc<AppState>,
     protocol: Arc<P>,
@@ -147,98 +151,97 @@ impl<P: Codec> Exchange<P> {
             log,
         };
         match admitted {
-            Ok(admitted) => exchange.admitted(task, admitted).await,
-            Err(rejection) => exchange.rejected(&P::Form::default(), &rejection),
+            Ok(admitted) => exchange.handle(task, admitted).await,
+            Err(rejection) => exchange.reject(&P::Form::default(), &rejection),
         }
     }
 
-    async fn admitted(&mut self, task: Task, admitted: AuthenticatedRequest) -> Response {
-        let (decoded, turn) = match self.decoded(task, &admitted).await {
+    async fn handle(&mut self, task: Task, request: AuthenticatedRequest) -> Response {
+        let (decoded, permit) = match self.decode(task, &request).await {
             Ok(decoded) => decoded,
-            Err(rejection) => return self.rejected(&P::Form::default(), &rejection),
+            Err(rejection) => return self.reject(&P::Form::default(), &rejection),
         };
-        let DecodedRequest { form, asked } = decoded;
-        self.log.named(P::dialect(&form), &admitted.caller);
-        match asked {
+        let DecodedRequest { form, operation } = decoded;
+        self.log.set_caller(P::dialect(&form), &request.caller);
+        match operation {
             Operation::Call(mut call) => {
-                call.turn = turn;
-                self.call(&form, call, admitted).await
+                call.permit = permit;
+                self.call(&form, call, request).await
             }
-            Operation::List => self.listed(&form),
-            Operation::Answer(status, body) => {
+            Operation::List => self.list(&form),
+            Operation::Respond(status, body) => {
                 self.log.discard();
                 reply::<P>(status, body.into())
             }
-            Operation::Refused(rejection, names) => {
-                self.log.note(&admitted.parts.headers, &names);
-                self.rejected(&form, &rejection)
+            Operation::Reject(rejection, names) => {
+                self.log.set_names(&request.parts.headers, &names);
+                self.reject(&form, &rejection)
             }
         }
     }
 
-    /// Decodes a request, a large one beside the workers and in its turn.
-    async fn decoded(
+    /// Decodes a request: a large one on a blocking thread, once it has a permit.
+    async fn decode(
         &self,
         task: Task,
-        admitted: &AuthenticatedRequest,
+        request: &AuthenticatedRequest,
     ) -> Result<(DecodedRequest<P::Form>, Option<LargeRequestPermit>), Rejection> {
         let engine = &self.app.engine;
-        let most_values = most_values(self.app.max_request_size);
-        let decode = move |protocol: &P, admitted: &AuthenticatedRequest, engine: &Engine| {
-            let request = EncodedRequest {
-                parts: &admitted.parts,
-                body: &admitted.body,
+        let max_values = max_values(self.app.max_request_size);
+        let decode = move |protocol: &P, request: &AuthenticatedRequest, engine: &Engine| {
+            let encoded = EncodedRequest {
+                parts: &request.parts,
+                body: &request.body,
                 engine,
-                most_values,
+                max_values,
             };
-            protocol.decode(task, &request)
+            protocol.decode(task, &encoded)
         };
-        if admitted.body.len() <= LARGE {
-            return Ok((decode(&self.protocol, admitted, engine), None));
+        if request.body.len() <= LARGE {
+            return Ok((decode(&self.protocol, request, engine), None));
         }
-        let left = || {
+        let time_left = || {
             let left = self.arrival.invocation.time_left(engine.clock.now());
             left.unwrap_or(DEFAULT_TIMEOUT)
         };
-        let turn = engine.large_requests.turn(left()).await?;
+        let permit = engine.large_requests.acquire(time_left()).await?;
         let (protocol, engine) = (Arc::clone(&self.protocol), Arc::clone(engine));
-        let admitted = admitted.clone();
-        let decoding = move || decode(&protocol, &admitted, &engine);
-        let (decoded, turn) = turn.work(left(), decoding).await?;
-        Ok((decoded, Some(turn)))
+        let request = request.clone();
+        let decoding = move || decode(&protocol, &request, &engine);
+        let (decoded, permit) = permit.work(time_left(), decoding).await?;
+        Ok((decoded, Some(permit)))
     }
 
     async fn call(
         &mut self,
         form: &P::Form,
         call: Box<Call>,
-        admitted: AuthenticatedRequest,
+        request: AuthenticatedRequest,
     ) -> Response {
         self.log
-            .traced(&admitted.parts.headers, call.trace_id.as_deref());
+            .set_trace(&request.parts.headers, call.trace_id.as_deref());
         let (engine, arrival) = (&self.app.engine, self.arrival.clone());
         let trail = &mut self.log.trail;
-        let called = engine.call(call, arrival, admitted.caller, trail).await;
-        match called {
+        match engine.call(call, arrival, request.caller, trail).await {
             Ok(outcome) => self.outcome(form, outcome),
-            Err(rejection) => self.rejected(form, &rejection),
+            Err(rejection) => self.reject(form, &rejection),
         }
     }
 
-    /// What is too large to send becomes a failure.
+    /// An output that is too large to send becomes a failure.
     fn outcome(&mut self, form: &P::Form, mut outcome: Outcome) -> Response {
-        let largest = self.arrival.invocation.largest_answer;
+        let largest = self.arrival.invocation.max_response_size;
         let mut body = self.protocol.outcome(form, &outcome);
-        let size = size_as_sent(&body);
+        let size = encoded_size(&body);
         if size > largest {
             let failure =
                 Failure::internal(Reason::TooLarge, "The tool's result is too large to send");
             outcome.result = Err(failure.developer_message(format!(
-                "The answer would be {size} bytes; at most {largest} can be sent."
+                "The response would be {size} bytes; at most {largest} can be sent."
             )));
             body = self.protocol.outcome(form, &outcome);
         }
-        self.log.answered(&CallSummary {
+        self.log.write_call(&CallSummary {
             duration: outcome.has_run.then_some(outcome.duration),
             failure: outcome.result.as_ref().err(),
             is_replay: outcome.is_replay,
@@ -251,36 +254,39 @@ impl<P: Codec> Exchange<P> {
         response
     }
 
-    fn listed(&mut self, form: &P::Form) -> Response {
+    fn list(&mut self, form: &P::Form) -> Response {
         let too_large;
-        let largest = self.arrival.invocation.largest_answer;
+        let largest = self.arrival.invocation.max_response_size;
         let detail = match self.protocol.list(form, &self.app.engine.toolkit) {
-            Ok(body) if size_as_sent(body) <= largest => {
-                self.log.listed(None);
+            Ok(body) if encoded_size(body) <= largest => {
+                self.log.write_list(None);
                 return reply::<P>(StatusCode::OK, body.clone().into());
             }
             Ok(_) => {
                 too_large = format!(
-                    "The {} is larger than what lies in front of this function can send.",
+                    "The {} is larger than the event source of this function can send.",
                     P::DECLARATION.list
                 );
                 &too_large
             }
             Err(detail) => detail,
         };
-        let (status, body) = self.protocol.unlisted(detail);
-        self.log.listed(Some(detail));
+        let (status, body) = self.protocol.list_error(detail);
+        self.log.write_list(Some(detail));
         reply::<P>(status, body.into())
     }
 
-    fn rejected(&mut self, form: &P::Form, rejection: &Rejection) -> Response {
-        rejected(&*self.protocol, form, rejection, &mut self.log)
+    fn reject(&mut self, form: &P::Form, rejection: &Rejection) -> Response {
+        reject(&*self.protocol, form, rejection, &mut self.log)
     }
 }
 
-/// Checks the credentials of a request that is no protocol's; who is refused is told so in this one.
+/// Checks the credentials of a request that belongs to no protocol; `P` encodes the rejection.
 #[cfg(feature = "oauth")]
-pub(super) async fn checked<P: Codec>(app: &AppState, request: Request) -> Result<(), Response> {
+pub(super) async fn check_credentials<P: Codec>(
+    app: &AppState,
+    request: Request,
+) -> Result<(), Response> {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let headers = request.headers();
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "check", None);
@@ -291,17 +297,12 @@ pub(super) async fn checked<P: Codec>(app: &AppState, request: Request) -> Resul
         }
         Err(rejection) => {
             let protocol = P::new(&ServerInfo::default());
-            Err(rejected(
-                &protocol,
-                &P::Form::default(),
-                &rejection,
-                &mut log,
-            ))
+            Err(reject(&protocol, &P::Form::default(), &rejection, &mut log))
         }
     }
 }
 
-fn rejected<P: Codec>(
+fn reject<P: Codec>(
     protocol: &P,
     form: &P::Form,
     rejection: &Rejection,
@@ -315,7 +316,7 @@ fn rejected<P: Codec>(
         Rejection::InvalidInput(errors) => Some(errors),
         _ => None,
     };
-    log.rejected(rejection.reason(), &detail, errors);
+    log.write_rejection(rejection.reason(), &detail, errors);
     let (status, body) = protocol.rejection(form, rejection);
     let mut response = reply::<P>(status, body.into());
     let headers = response.headers_mut();
@@ -329,7 +330,7 @@ fn rejected<P: Codec>(
     response
 }
 
-/// An answer in JSON, with what every answer of the protocol says.
+/// A JSON response with the headers of every response of the protocol.
 pub(super) fn reply<P: Codec>(status: StatusCode, body: Body) -> Response {
     let mut response = json_response(status, body);
     insert(response.headers_mut(), P::DECLARATION.fixed_headers);
@@ -344,8 +345,8 @@ pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
     response
 }
 
-fn insert(headers: &mut HeaderMap, declared: &'static [(&'static str, &'static str)]) {
-    for (name, value) in declared {
+fn insert(headers: &mut HeaderMap, fixed: &'static [(&'static str, &'static str)]) {
+    for (name, value) in fixed {
         headers.insert(*name, HeaderValue::from_static(value));
     }
 }
@@ -361,33 +362,33 @@ impl AppState {
         let (parts, body) = request.into_parts();
         Ok(AuthenticatedRequest {
             parts,
-            body: read(body, self.max_request_size).await?,
+            body: read_body(body, self.max_request_size).await?,
             caller,
         })
     }
 
     async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Rejection> {
         let now: SystemTime = self.credential_clock.now();
-        let left: Option<Duration> = arrival.invocation.time_left(now);
+        let time_left: Option<Duration> = arrival.invocation.time_left(now);
         let engine = &self.engine;
-        let checked = engine.auth.check(headers, &engine.secrets, now, left);
-        Ok(match checked.await? {
-            // Nothing is asked for here: whom the platform has let through is known to it.
+        let check = engine.auth.check(headers, &engine.secrets, now, time_left);
+        Ok(match check.await? {
+            // The server requires no credentials; the platform may have authenticated the caller.
             Caller::Anyone => arrival.invocation.caller.clone().unwrap_or(Caller::Anyone),
-            known => known,
+            caller => caller,
         })
     }
 }
 
-async fn read(body: Body, largest: usize) -> Result<Bytes, Rejection> {
+async fn read_body(body: Body, largest: usize) -> Result<Bytes, Rejection> {
     match Limited::new(body, largest).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Rejection::malformed(
             "The request is too large",
-            format!("The body has more than {largest} bytes, the most that this server takes."),
+            format!("The body has more than {largest} bytes, the limit of this server."),
         )),
         Err(error) => Err(Rejection::malformed(
-            "The request did not arrive whole",
+            "The request is incomplete",
             error.to_string(),
         )),
     }

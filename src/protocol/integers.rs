@@ -1,17 +1,16 @@
-//! Integers of a request that would lose digits: those beyond 64 bits that no float is.
+//! Integers in a request that would lose digits: wider than 64 bits, and not exact as a float.
 //!
-//! Once a number is read, nothing tells it from a float that was meant; so they are looked for in
-//! the text.
+//! Once read, such a number is indistinguishable from an intended float, so the text is searched.
 
-/// Fewer digits always fit.
-const SHORTEST: usize = 19;
+/// Integers with fewer digits always fit.
+const MIN_DIGITS: usize = 19;
 
-/// More are not named.
-const MOST: usize = 100;
+/// The most paths in a result.
+const MAX_PATHS: usize = 100;
 
-/// The paths, below one of the objects called `roots`, of the integers that would lose digits: such
-/// as `items[2].count`. The text is known to be JSON.
-pub(super) fn unkept(json: &[u8], roots: &[&str]) -> Vec<String> {
+/// The paths of the integers below `roots` that would lose digits, relative to their root, such as
+/// `items[2].count`. The text must be valid JSON.
+pub(super) fn lossy_paths(json: &[u8], roots: &[&str]) -> Vec<String> {
     if !has_long_number(json) {
         return Vec::new();
     }
@@ -19,25 +18,25 @@ pub(super) fn unkept(json: &[u8], roots: &[&str]) -> Vec<String> {
         json,
         at: 0,
         steps: Vec::new(),
-        found: Vec::new(),
+        paths: Vec::new(),
     };
     walk.run();
-    let below = |path: String| {
+    let relative = |path: String| {
         let rest = roots.iter().find_map(|root| path.strip_prefix(root))?;
         match rest.strip_prefix('.') {
             Some(rest) => Some(rest.to_owned()),
             None => rest.starts_with('[').then(|| rest.to_owned()),
         }
     };
-    walk.found.into_iter().filter_map(below).collect()
+    walk.paths.into_iter().filter_map(relative).collect()
 }
 
-/// Whether there are so many digits in a row, in a number or elsewhere: in nearly no text.
+/// True if the text has a run of [`MIN_DIGITS`] digits, in a number or elsewhere; few texts do.
 fn has_long_number(json: &[u8]) -> bool {
     let mut digits = 0;
     json.iter().any(|byte| {
         digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-        digits >= SHORTEST
+        digits >= MIN_DIGITS
     })
 }
 
@@ -51,14 +50,14 @@ struct IntegerWalk<'a> {
     json: &'a [u8],
     at: usize,
     steps: Vec<PathStep>,
-    found: Vec<String>,
+    paths: Vec<String>,
 }
 
 impl IntegerWalk<'_> {
     fn run(&mut self) {
         while let Some(&byte) = self.json.get(self.at) {
             match byte {
-                b'"' => self.text(),
+                b'"' => self.string(),
                 b'-' | b'0'..=b'9' => self.number(),
                 _ => {
                     self.bracket(byte);
@@ -82,8 +81,8 @@ impl IntegerWalk<'_> {
         }
     }
 
-    /// A text is the name of a field where an object has none yet.
-    fn text(&mut self) {
+    /// In an object, a string where a name is due is the name of a field.
+    fn string(&mut self) {
         let start = self.at;
         self.at += 1;
         while let Some(&byte) = self.json.get(self.at) {
@@ -105,8 +104,8 @@ impl IntegerWalk<'_> {
         let is_of_number =
             |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
         let length = rest.iter().take_while(|it| is_of_number(it)).count();
-        if length >= SHORTEST && self.found.len() < MOST && is_unkept(&rest[..length]) {
-            self.found.push(self.path());
+        if length >= MIN_DIGITS && self.paths.len() < MAX_PATHS && is_lossy(&rest[..length]) {
+            self.paths.push(self.path());
         }
         self.at += length;
     }
@@ -126,7 +125,7 @@ impl IntegerWalk<'_> {
     }
 }
 
-fn is_unkept(number: &[u8]) -> bool {
+fn is_lossy(number: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(number) else {
         return false;
     };
@@ -134,7 +133,7 @@ fn is_unkept(number: &[u8]) -> bool {
     if !is_integer || text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok() {
         return false;
     }
-    // The digits of the float that it becomes. Of a million digits, a few tell.
+    // Compares the digits with the resulting float's. The largest float has 309 digits.
     let float = text.parse::<f64>().unwrap_or(f64::INFINITY);
     text.len() > 400 || format!("{float:.0}") != text
 }
@@ -146,7 +145,7 @@ mod tests {
     const ROOTS: [&str; 2] = ["input", "request.input"];
 
     #[test]
-    fn integers_that_would_lose_digits_are_named() {
+    fn integers_that_would_lose_digits_are_listed() {
         for (text, paths) in [
             (r#"{"input": {"a": 18446744073709551617}}"#, &["a"][..]),
             (
@@ -157,19 +156,19 @@ mod tests {
                 r#"{"input": {"\u0061\"": 123456789012345678901234567890, "s": "}", "t": 5}}"#,
                 &["a\""],
             ),
-            // Elsewhere it is nobody's.
+            // Integers outside the roots are ignored.
             (
                 r#"{"note": 123456789012345678901, "input": {"a": 1e300}}"#,
                 &[],
             ),
             (r#"{"inputs_": {"a": 123456789012345678901}}"#, &[]),
         ] {
-            assert_eq!(unkept(text.as_bytes(), &ROOTS), paths, "{text}");
+            assert_eq!(lossy_paths(text.as_bytes(), &ROOTS), paths, "{text}");
         }
     }
 
     #[test]
-    fn numbers_that_keep_their_digits_are_not() {
+    fn numbers_that_keep_their_digits_are_not_listed() {
         for number in [
             "18446744073709551615",
             "-9223372036854775808",
@@ -181,9 +180,9 @@ mod tests {
             "\"123456789012345678901234567890\"",
         ] {
             let text = format!(r#"{{"input": {{"a": {number}}}}}"#);
-            assert!(unkept(text.as_bytes(), &ROOTS).is_empty(), "{number}");
+            assert!(lossy_paths(text.as_bytes(), &ROOTS).is_empty(), "{number}");
         }
         let long = format!(r#"{{"input": {{"a": {}}}}}"#, "1".repeat(1_000_000));
-        assert_eq!(unkept(long.as_bytes(), &ROOTS), ["a"]);
+        assert_eq!(lossy_paths(long.as_bytes(), &ROOTS), ["a"]);
     }
 }

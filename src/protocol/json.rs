@@ -1,8 +1,8 @@
 //! Reading JSON within a budget.
 //!
 //! A few bytes of JSON can become a thousand in memory: `[[[0]]]` costs an allocation for each
-//! bracket. What nobody asked for is not built at all, and what is built is counted while it is
-//! read, so that no request takes more than its share.
+//! bracket. Unknown fields are not built at all, and values that are built are counted as they are
+//! read, so no request takes more than its share.
 
 use std::{
     borrow::Cow,
@@ -16,38 +16,38 @@ use serde_json::{Map, Number, Value};
 
 use crate::text::clipped;
 
-/// How many values a request may have for each byte that it may have: 52,428 in 1 MiB. Each number,
-/// text, array and object counts; in memory one takes about 100 bytes, and up to 400.
+/// The values allowed per byte of the size limit: 52,428 for 1 MiB. Every number, string, array and
+/// object counts; each takes about 100 bytes of memory, and up to 400.
 const VALUES_PER_BYTE: f64 = 0.05;
 
-/// Whatever the owner allows, a call and its context have to fit.
-const LEAST_VALUES: usize = 1000;
+/// A call and its context have to fit, however small the size limit is.
+const MIN_VALUES: usize = 1000;
 
-/// How deep arrays and objects may lie in each other.
-pub(crate) const DEEPEST: usize = 64;
+/// The deepest nesting of arrays and objects.
+pub(crate) const MAX_DEPTH: usize = 64;
 
-/// What of a JSON text is wanted.
+/// The part of a JSON text to build.
 pub(super) enum JsonScope {
     /// All of it.
     Whole,
-    /// A text, a number, `true`, `false` or `null`. An array or an object is left empty.
+    /// A string, a number, `true`, `false` or `null`. An array or an object is left empty.
     Scalar,
-    /// An object, and in it the fields of these names. Others are skipped without being built.
+    /// An object with only the fields of these names. Others are skipped without being built.
     Fields(&'static [(&'static str, JsonScope)]),
-    /// A list, each item of this shape.
+    /// A list, with this scope for each item.
     List(&'static JsonScope),
 }
 
-/// Why a text is not read.
+/// An error while reading a text.
 pub(super) enum JsonError {
     /// It is not JSON.
     Syntax(serde_json::Error),
-    /// It is JSON, and refused for what this sentence says.
-    Refused(String),
+    /// It is JSON, but rejected; the sentence is the reason.
+    Rejected(String),
 }
 
-/// How many values are read where a request may have this many bytes.
-pub(crate) fn most_values(max_request_size: usize) -> usize {
+/// The most values in a request whose size limit is this many bytes.
+pub(crate) fn max_values(max_request_size: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -55,90 +55,88 @@ pub(crate) fn most_values(max_request_size: usize) -> usize {
         reason = "Lambda takes 6 MB"
     )]
     let values = (max_request_size as f64 * VALUES_PER_BYTE) as usize;
-    values.max(LEAST_VALUES)
+    values.max(MIN_VALUES)
 }
 
-/// Reads what is wanted of a JSON text, at most this many values. A field that is there twice is
-/// refused: programs before this one may have looked at the other one.
-pub(super) fn read(json: &[u8], shape: &JsonScope, most: usize) -> Result<Value, JsonError> {
-    read_with(json, shape, most, true)
+/// Reads a part of a JSON text, with at most this many values. A duplicate field is rejected:
+/// programs that saw the request earlier may have used the other one.
+pub(super) fn read(json: &[u8], scope: &JsonScope, max_values: usize) -> Result<Value, JsonError> {
+    read_with(json, scope, max_values, true)
 }
 
-/// The same of a text that is refused anyway: of a field that is there twice, the first counts.
-pub(super) fn glance(json: &[u8], shape: &JsonScope) -> Option<Value> {
-    read_with(json, shape, usize::MAX, false).ok()
+/// Reads a part of a text that is rejected anyway: the first of duplicate fields counts.
+pub(super) fn read_leniently(json: &[u8], scope: &JsonScope) -> Option<Value> {
+    read_with(json, scope, usize::MAX, false).ok()
 }
 
 fn read_with(
     json: &[u8],
-    shape: &JsonScope,
-    most: usize,
+    scope: &JsonScope,
+    max_values: usize,
     is_strict: bool,
 ) -> Result<Value, JsonError> {
-    let reading = JsonReader {
-        most,
-        values: Cell::new(most),
-        refusal: RefCell::default(),
+    let reader = JsonReader {
+        max_values,
+        values_left: Cell::new(max_values),
+        rejection: RefCell::default(),
         is_strict,
     };
-    let place = ValueSeed {
-        reading: &reading,
-        shape,
+    let seed = ValueSeed {
+        reader: &reader,
+        scope,
         depth: 0,
     };
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let read = place.deserialize(&mut deserializer);
-    let read = read.and_then(|value| deserializer.end().map(|()| value));
-    read.map_err(|error| match reading.refusal.take() {
-        Some(sentence) => JsonError::Refused(sentence),
+    let value = seed.deserialize(&mut deserializer);
+    let value = value.and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| match reader.rejection.take() {
+        Some(sentence) => JsonError::Rejected(sentence),
         None => JsonError::Syntax(error),
     })
 }
 
-/// What is kept while a text is read.
+/// The state while a text is read.
 struct JsonReader {
-    most: usize,
-    /// How many values may still come.
-    values: Cell<usize>,
-    refusal: RefCell<Option<String>>,
+    max_values: usize,
+    values_left: Cell<usize>,
+    rejection: RefCell<Option<String>>,
     is_strict: bool,
 }
 
 impl JsonReader {
-    fn refuse<E: Error>(&self, sentence: String) -> E {
-        self.refusal.replace(Some(sentence));
-        E::custom("refused")
+    fn reject<E: Error>(&self, sentence: String) -> E {
+        self.rejection.replace(Some(sentence));
+        E::custom("rejected")
     }
 
     fn count<E: Error>(&self) -> Result<(), E> {
-        match self.values.get().checked_sub(1) {
-            Some(left) => {
-                self.values.set(left);
-                Ok(())
-            }
-            None => Err(self.refuse(format!("The body has more than {} values.", self.most))),
+        if let Some(left) = self.values_left.get().checked_sub(1) {
+            self.values_left.set(left);
+            return Ok(());
         }
+        let sentence = format!("The body has more than {} values.", self.max_values);
+        Err(self.reject(sentence))
     }
 }
 
-/// A value that comes next.
+/// The seed for the next value.
 #[derive(Clone, Copy)]
 struct ValueSeed<'a> {
-    reading: &'a JsonReader,
-    shape: &'a JsonScope,
+    reader: &'a JsonReader,
+    scope: &'a JsonScope,
     depth: usize,
 }
 
 impl<'a> ValueSeed<'a> {
-    /// The place of a value inside of this one.
-    fn inner<E: Error>(self, shape: &'a JsonScope) -> Result<Self, E> {
+    /// The seed for a value inside this one.
+    fn inner<E: Error>(self, scope: &'a JsonScope) -> Result<Self, E> {
         let depth = self.depth + 1;
-        if depth > DEEPEST {
-            let sentence = format!("The body is nested more than {DEEPEST} levels deep.");
-            return Err(self.reading.refuse(sentence));
+        if depth > MAX_DEPTH {
+            let sentence = format!("The body is nested more than {MAX_DEPTH} levels deep.");
+            return Err(self.reader.reject(sentence));
         }
         Ok(Self {
-            shape,
+            scope,
             depth,
             ..self
         })
@@ -161,64 +159,64 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        self.reading.count()?;
+        self.reader.count()?;
         Ok(Value::Bool(value))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        self.reading.count()?;
+        self.reader.count()?;
         Ok(Value::Number(value.into()))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        self.reading.count()?;
+        self.reader.count()?;
         Ok(Value::Number(value.into()))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        self.reading.count()?;
+        self.reader.count()?;
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        self.reading.count()?;
+        self.reader.count()?;
         Ok(Value::String(value.to_owned()))
     }
 
     fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        self.reading.count()?;
+        self.reader.count()?;
         Ok(Value::String(value))
     }
 
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        self.reading.count()?;
+        self.reader.count()?;
         Ok(Value::Null)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        self.reading.count()?;
-        let shape = match self.shape {
-            JsonScope::Whole => self.shape,
-            JsonScope::List(shape) => shape,
+        self.reader.count()?;
+        let scope = match self.scope {
+            JsonScope::Whole => self.scope,
+            JsonScope::List(scope) => scope,
             JsonScope::Scalar | JsonScope::Fields(_) => {
                 while items.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(Value::Array(Vec::new()));
             }
         };
-        let place = self.inner(shape)?;
+        let seed = self.inner(scope)?;
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(place)? {
+        while let Some(item) = items.next_element_seed(seed)? {
             list.push(item);
         }
-        // A list grows to four items at once, which is most of what nested lists of one cost.
+        // A `Vec` starts with room for four items: most of the memory of nested one-item lists.
         list.shrink_to_fit();
         Ok(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        self.reading.count()?;
-        // Deep inside, room for one field at first: objects that are many have few, mostly, and room is
-        // not given back.
+        self.reader.count()?;
+        // Deep inside, room for one field at first: numerous objects are mostly small, and spare
+        // capacity is not freed.
         let mut object = match self.depth {
             ..=2 => Map::new(),
             _ => Map::with_capacity(1),
@@ -229,31 +227,31 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
                 let number = digits.parse().map_err(A::Error::custom)?;
                 return Ok(Value::Number(number));
             }
-            let Some(shape) = self.shape.of_field(&name) else {
+            let Some(scope) = self.scope.of_field(&name) else {
                 fields.next_value::<IgnoredAny>()?;
                 continue;
             };
             if object.contains_key(&*name) {
-                if self.reading.is_strict {
+                if self.reader.is_strict {
                     let name = clipped(&name, LONGEST_NAME);
-                    let sentence = format!("The field '{name}' is there twice in one object.");
-                    return Err(self.reading.refuse(sentence));
+                    let sentence = format!("The field '{name}' occurs twice in one object.");
+                    return Err(self.reader.reject(sentence));
                 }
                 fields.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let value = fields.next_value_seed(self.inner(shape)?)?;
+            let value = fields.next_value_seed(self.inner(scope)?)?;
             object.insert(name.into_owned(), value);
         }
         Ok(Value::Object(object))
     }
 }
 
-/// What `serde_json` calls numbers, where some other crate of the program has switched on its feature
+/// The only key of a number's map, if another crate in the program enables `serde_json`'s feature
 /// `arbitrary_precision`.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// Whether it has. Then numbers come as maps, as they do to `serde_json`'s own values.
+/// True if that feature is enabled: then numbers arrive as maps, as for `serde_json`'s own values.
 static NUMBERS_ARE_MAPS: LazyLock<bool> = LazyLock::new(|| {
     struct IsMap;
     impl<'de> Visitor<'de> for IsMap {
@@ -276,7 +274,7 @@ static NUMBERS_ARE_MAPS: LazyLock<bool> = LazyLock::new(|| {
     number.deserialize_any(IsMap).unwrap_or(false)
 });
 
-/// Names come from the caller and may be of any length; this is in bytes.
+/// Names come from the caller and are unbounded; this limit is in bytes.
 const LONGEST_NAME: usize = 64;
 
 impl JsonScope {
@@ -284,15 +282,15 @@ impl JsonScope {
         match self {
             Self::Whole => Some(self),
             Self::Fields(fields) => {
-                let known = fields.iter().find(|(known, _)| *known == name);
-                known.map(|(_, shape)| shape)
+                let field = fields.iter().find(|(field, _)| *field == name);
+                field.map(|(_, scope)| scope)
             }
             Self::Scalar | Self::List(_) => None,
         }
     }
 }
 
-/// A field's name, borrowed where it has no escapes.
+/// A field's name, borrowed if it has no escapes.
 struct FieldName<'de>(Cow<'de, str>);
 
 impl<'de> serde::Deserialize<'de> for FieldName<'de> {
@@ -334,42 +332,42 @@ mod tests {
         ),
     ]);
 
-    const MOST: usize = 1000;
+    const MAX: usize = 1000;
 
-    fn refusal(json: &str) -> String {
-        match read(json.as_bytes(), &CALL, MOST) {
-            Err(JsonError::Refused(sentence)) => sentence,
+    fn error_of(json: &str) -> String {
+        match read(json.as_bytes(), &CALL, MAX) {
+            Err(JsonError::Rejected(sentence)) => sentence,
             Err(JsonError::Syntax(error)) => format!("not JSON: {error}"),
             Ok(value) => panic!("{value}"),
         }
     }
 
     #[test]
-    fn what_is_wanted_is_read_and_nothing_else() {
+    fn only_fields_in_scope_are_built() {
         let body = r#"{"other": [[[{}]]], "id": "a", "input": {"x": [1, -2, 1.5, null, true, "é"]},
             "context": {"secrets": [{"id": 1, "more": {}}, 7, []], "x": 1}}"#;
-        let value = read(body.as_bytes(), &CALL, MOST).ok().unwrap();
+        let value = read(body.as_bytes(), &CALL, MAX).ok().unwrap();
         assert_eq!(
             value,
             json!({"id": "a", "input": {"x": [1, -2, 1.5, null, true, "é"]},
                    "context": {"secrets": [{"id": 1}, 7, []]}})
         );
-        // What is of the wrong kind stays of its kind.
+        // A value of the wrong type keeps its type.
         let value = read(
             br#"{"id": [1, 2], "context": [{"secrets": 1}]}"#,
             &CALL,
-            MOST,
+            MAX,
         );
         assert_eq!(value.ok().unwrap(), json!({"id": [], "context": []}));
     }
 
     #[test]
-    fn a_budget_of_values_and_depth_is_kept() {
+    fn values_and_depth_are_limited() {
         let many = |count: usize| format!(r#"{{"input": [{}0]}}"#, "0,".repeat(count - 1));
-        assert!(read(many(MOST - 2).as_bytes(), &CALL, MOST).is_ok());
-        assert_eq!(most_values(1 << 20), 52_428);
+        assert!(read(many(MAX - 2).as_bytes(), &CALL, MAX).is_ok());
+        assert_eq!(max_values(1 << 20), 52_428);
         assert_eq!(
-            refusal(&many(MOST - 1)),
+            error_of(&many(MAX - 1)),
             "The body has more than 1000 values."
         );
         let deep = |levels: usize| {
@@ -379,27 +377,27 @@ mod tests {
                 "]".repeat(levels)
             )
         };
-        assert!(read(deep(DEEPEST - 1).as_bytes(), &CALL, MOST).is_ok());
+        assert!(read(deep(MAX_DEPTH - 1).as_bytes(), &CALL, MAX).is_ok());
         let sentence = "The body is nested more than 64 levels deep.";
-        assert_eq!(refusal(&deep(DEEPEST + 1)), sentence);
-        // Far beyond any stack, wanted or not.
-        assert_eq!(refusal(&deep(1_000_000)), sentence);
-        let unwanted = deep(1_000_000).replace("input", "other");
-        assert!(read(unwanted.as_bytes(), &CALL, MOST).is_ok());
+        assert_eq!(error_of(&deep(MAX_DEPTH + 1)), sentence);
+        // Deeper than any stack, in scope or not.
+        assert_eq!(error_of(&deep(1_000_000)), sentence);
+        let skipped = deep(1_000_000).replace("input", "other");
+        assert!(read(skipped.as_bytes(), &CALL, MAX).is_ok());
     }
 
     #[test]
-    fn a_field_that_is_there_twice_is_refused_at_every_depth() {
-        let twice = "The field 'id' is there twice in one object.";
-        assert_eq!(refusal(r#"{"id": "a", "id": "a"}"#), twice);
-        assert_eq!(refusal(r#"{"id": "a", "\u0069d": "b"}"#), twice);
-        assert_eq!(refusal(r#"{"input": {"x": [{"id": 1, "id": 2}]}}"#), twice);
-        let first = glance(br#"{"id": "a", "id": "b"}"#, &CALL).unwrap();
+    fn duplicate_fields_are_rejected_at_every_depth() {
+        let twice = "The field 'id' occurs twice in one object.";
+        assert_eq!(error_of(r#"{"id": "a", "id": "a"}"#), twice);
+        assert_eq!(error_of(r#"{"id": "a", "\u0069d": "b"}"#), twice);
+        assert_eq!(error_of(r#"{"input": {"x": [{"id": 1, "id": 2}]}}"#), twice);
+        let first = read_leniently(br#"{"id": "a", "id": "b"}"#, &CALL).unwrap();
         assert_eq!(first, json!({"id": "a"}));
     }
 
     #[test]
-    fn what_is_not_json_is_said_to_be_so() {
+    fn invalid_json_is_a_syntax_error() {
         for text in [
             "",
             "{",
@@ -407,7 +405,7 @@ mod tests {
             r#"{"id": "a"} x"#,
             r#"{"other": [1,]}"#,
         ] {
-            assert!(refusal(text).starts_with("not JSON"), "{text}");
+            assert!(error_of(text).starts_with("not JSON"), "{text}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! OpenTool 1.0.0: JSON-RPC 2.0 over HTTP, below `/opentool`.
 //!
-//! The protocol says less than OXP: a call has a function's name and arguments, an answer a result
-//! or a message. The tools, the checks and the order of them are the same; what cannot be expressed
-//! goes into texts. Reference: OpenTool, Client and Server, parts 1 to 3.
+//! The protocol expresses less than OXP: a call has a function's name and arguments, a response a
+//! result or a message. The tools, the checks and their order are the same; anything else goes into
+//! texts. Reference: OpenTool, Client and Server, parts 1 to 3.
 
 mod document;
 mod error;
@@ -51,7 +51,7 @@ impl Codec for OpenToolCodec {
         ],
         list: "document",
         request_headers: &[],
-        answer_headers: &[],
+        response_headers: &[],
         fixed_headers: &[],
         retry_headers: &[],
         secrets: &[],
@@ -64,13 +64,13 @@ impl Codec for OpenToolCodec {
     }
 
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
-        let asked = match task {
+        let operation = match task {
             Task::Health | Task::Version => version(self.0.info.version()),
             Task::List(_) => Operation::List,
             Task::Call(_) => return request::call(request, &self.0),
         };
         let form = RpcForm::default();
-        DecodedRequest { form, asked }
+        DecodedRequest { form, operation }
     }
 
     fn dialect(_: &RpcForm) -> &'static str {
@@ -81,27 +81,27 @@ impl Codec for OpenToolCodec {
         self.0.get(toolkit)
     }
 
-    fn unlisted(&self, detail: &str) -> (StatusCode, Vec<u8>) {
+    fn list_error(&self, detail: &str) -> (StatusCode, Vec<u8>) {
         let error = RpcError::internal(detail);
-        let body = response::refused(error, None);
+        let body = response::encode_error(error, None);
         (StatusCode::INTERNAL_SERVER_ERROR, body)
     }
 
     fn outcome(&self, form: &RpcForm, outcome: &Outcome) -> Vec<u8> {
-        response::encoded(outcome, form.id.as_deref())
+        response::encode_outcome(outcome, form.id.as_deref())
     }
 
     fn rejection(&self, form: &RpcForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        let (status, code) = form.refused.unwrap_or_else(|| error::status_of(rejection));
+        let (status, code) = form.error.unwrap_or_else(|| error::status_of(rejection));
         let error = RpcError {
             code,
             message: error::message_of(rejection),
         };
-        (status, response::refused(error, form.id.as_deref()))
+        (status, response::encode_error(error, form.id.as_deref()))
     }
 }
 
-/// `GET /opentool/version`: the version of what is served.
+/// `GET /opentool/version`: the version of this server.
 fn version(version: &str) -> Operation {
     #[derive(Serialize)]
     struct Version<'a> {
@@ -109,5 +109,5 @@ fn version(version: &str) -> Operation {
     }
     let body = serde_json::to_vec(&Version { version });
     let body = body.expect("our own bodies have string keys only");
-    Operation::Answer(StatusCode::OK, body)
+    Operation::Respond(StatusCode::OK, body)
 }

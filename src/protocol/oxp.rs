@@ -1,7 +1,7 @@
 //! OXP 1.0 and its predecessor Open Tool Calling 1.0: one model in three dialects.
 //!
-//! The dialect of a request is read off its shape, and the answer keeps to it. Reference: OXP 1.0,
-//! Call Tool and List Tools; OTC 1.0, Call Tool.
+//! The shape of a request determines its dialect, and the response uses the same one. Reference:
+//! OXP 1.0, Call Tool and List Tools; OTC 1.0, Call Tool.
 
 mod catalogue;
 mod dialect;
@@ -21,7 +21,7 @@ use crate::{
 use catalogue::{Catalogue, OxpForm};
 use error::{ErrorBody, status_of};
 
-/// OXP 1.0, and Open Tool Calling 1.0.
+/// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec(Catalogue);
 
 const CALL: Route = Route {
@@ -48,7 +48,7 @@ impl Codec for OxpCodec {
                 is_alias: false,
             },
             CALL,
-            // Where the specification's examples post to.
+            // The path in the specification's examples.
             Route {
                 path: "/call",
                 is_alias: true,
@@ -57,17 +57,17 @@ impl Codec for OxpCodec {
         ],
         list: "list of tools",
         request_headers: &["oxp-version"],
-        answer_headers: &["oxp-version", "x-should-retry"],
-        // Every answer says which version of the protocol it follows.
+        response_headers: &["oxp-version", "x-should-retry"],
+        // Every response names the protocol version that it follows.
         fixed_headers: &[("oxp-version", "1.0")],
-        // The published clients do not try again after a 400 unless they are told to.
+        // The published clients retry after a 400 only with this header.
         retry_headers: &[("x-should-retry", "true")],
         secrets: &[
             ("/context/secrets", "value"),
             ("/context/authorization", "token"),
             ("/request/context/secrets", "value"),
             ("/request/context/authorization", "token"),
-            // Beside the context is the wrong place, and no reason to show what is there.
+            // The wrong place, beside the context; the values are still secret.
             ("/secrets", "value"),
             ("/authorization", "token"),
             ("/request/secrets", "value"),
@@ -86,7 +86,7 @@ impl Codec for OxpCodec {
             Task::Health | Task::Version => health(request.engine.is_healthy()),
             Task::List(_) => request::list(&request.parts.headers, request.body),
             Task::Call(_) => {
-                request::call(&request.parts.headers, request.body, request.most_values)
+                request::call(&request.parts.headers, request.body, request.max_values)
             }
         }
     }
@@ -99,22 +99,22 @@ impl Codec for OxpCodec {
         self.0.get(*form, toolkit)
     }
 
-    fn unlisted(&self, detail: &str) -> (StatusCode, Vec<u8>) {
+    fn list_error(&self, detail: &str) -> (StatusCode, Vec<u8>) {
         let rejection = Rejection::malformed("The list of tools cannot be sent", detail);
         self.rejection(&OxpForm::default(), &rejection)
     }
 
     fn outcome(&self, form: &OxpForm, outcome: &Outcome) -> Vec<u8> {
-        response::encoded(form.dialect(), outcome)
+        response::encode(form.dialect(), outcome)
     }
 
     fn rejection(&self, form: &OxpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
         let body = ErrorBody::of(rejection, form.dialect());
-        (status_of(rejection), written(&body))
+        (status_of(rejection), to_json(&body))
     }
 }
 
-/// OXP 1.0, `GET /health`: 200 when healthy, 503 when not.
+/// OXP 1.0, `GET /health`: 200 if healthy, 503 if not.
 fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
     #[derive(Serialize)]
     struct Health {
@@ -127,10 +127,10 @@ fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
     };
     DecodedRequest {
         form: OxpForm::default(),
-        asked: Operation::Answer(code, written(&Health { status })),
+        operation: Operation::Respond(code, to_json(&Health { status })),
     }
 }
 
-fn written(body: &impl Serialize) -> Vec<u8> {
+fn to_json(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).expect("our own bodies have string keys only")
 }

@@ -1,6 +1,6 @@
-//! Answers that belong to no protocol: about a path, a method, a body or a host.
+//! Responses that belong to no protocol: about a path, a method, a body or a host.
 //!
-//! They have the form of the first protocol's errors, which those of HTTP frameworks resemble.
+//! They have the form of the first protocol's errors, which resembles that of HTTP frameworks.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use serde::Serialize;
 use super::{First, codec::Declaration, http::reply};
 use crate::{call::rejection::Rejection, observe::request_log};
 
-/// The routes of the protocols that are served, as one sentence.
+/// The routes of the served protocols, as one sentence.
 fn routes_in_words(served: &[&Declaration]) -> String {
-    let parts = served.iter().map(|declared| {
-        let routes = declared.routes.iter().filter(|route| !route.is_alias);
+    let parts = served.iter().map(|declaration| {
+        let routes = declaration.routes.iter().filter(|route| !route.is_alias);
         let routes: Vec<_> = routes
             .map(|it| format!("{} {}", it.method, it.path))
             .collect();
@@ -23,7 +23,7 @@ fn routes_in_words(served: &[&Declaration]) -> String {
             Some((last, others)) => format!("{} and {last}", others.join(", ")),
             None => String::new(),
         };
-        match declared.title {
+        match declaration.title {
             Some(title) => format!("for {title} {routes}"),
             None => routes,
         }
@@ -32,7 +32,7 @@ fn routes_in_words(served: &[&Declaration]) -> String {
     format!("This server has {}.", parts.join(", and "))
 }
 
-/// Any other path.
+/// An unknown path.
 pub(super) fn not_found(served: &[&Declaration]) -> Response {
     problem(
         StatusCode::NOT_FOUND,
@@ -45,12 +45,12 @@ pub(super) fn not_found(served: &[&Declaration]) -> Response {
 pub(super) fn method_not_allowed() -> Response {
     problem(
         StatusCode::METHOD_NOT_ALLOWED,
-        "This path does not take this method",
+        "This path does not support this method",
         "The Allow header lists the methods it takes.",
     )
 }
 
-/// A body that did not arrive as it was sent.
+/// A body that cannot be decoded from its event.
 pub(crate) fn undecodable_body(detail: &str) -> Response {
     let message = "The request body cannot be decoded";
     let rejection = Rejection::malformed(message, detail);
@@ -58,7 +58,7 @@ pub(crate) fn undecodable_body(detail: &str) -> Response {
     problem(StatusCode::BAD_REQUEST, message, detail)
 }
 
-/// What a route of the owner's own did that cannot be sent.
+/// A response, from one of the owner's routes, that cannot be sent.
 pub(crate) fn internal_error(detail: &str) -> Response {
     problem(
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -67,7 +67,7 @@ pub(crate) fn internal_error(detail: &str) -> Response {
     )
 }
 
-/// A request that a local server does not take, so that no web page can reach it.
+/// A request that a local server rejects to keep web pages out.
 pub(crate) fn forbidden(detail: &str) -> Response {
     problem(
         StatusCode::FORBIDDEN,
@@ -76,14 +76,14 @@ pub(crate) fn forbidden(detail: &str) -> Response {
     )
 }
 
-/// A body that did not arrive in the time that a local server gives it. Its rest may still come, so
-/// that the connection is of no more use.
+/// A body that exceeded a local server's time limit. The rest may still arrive, so the connection
+/// cannot be reused.
 pub(crate) fn late(limit: Duration) -> Response {
     let limit = limit.as_secs_f64();
     let mut response = problem(
         StatusCode::REQUEST_TIMEOUT,
         "The request did not arrive in time",
-        &format!("The body has to be here {limit} seconds after the headers."),
+        &format!("The body must arrive within {limit} seconds of the headers."),
     );
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);

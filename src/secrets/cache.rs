@@ -1,12 +1,13 @@
-//! A snapshot of the declared secrets: the store is asked once, not by every call.
+//! A snapshot of the declared secrets: the store is read once, not by every call.
 //!
-//! The ids are known at the start. Whoever finds one of them due reads all that are, and the others
-//! wait for that. A store that is down or throttles is bridged with the last good values, for a
-//! while. Absence and refusals are kept briefly, so that a bad deployment does not hammer the store.
+//! The ids are known at start-up. The first call that finds one of them due reads all that are due,
+//! and other calls wait for it. While the store is down or throttles, the last good values are used
+//! for a limited time. Missing and unreadable secrets are remembered briefly, so that a bad
+//! deployment does not hammer the store.
 //!
-//! Written here because the caches that exist do less: `aws_secretsmanager_caching` reads one
-//! secret a request, one after the other, and knows neither absence nor shared requests; `moka`
-//! shares the loading of one key, not of a batch, and forgets a value when it has expired.
+//! Existing caches do less: `aws_secretsmanager_caching` reads one secret per request, one after
+//! the other, and neither caches absence nor shares requests; `moka` shares the loading of one key,
+//! not of a batch, and drops a value when it expires.
 
 mod entry;
 
@@ -26,7 +27,7 @@ use entry::CacheEntry;
 /// A store with its cache.
 pub(crate) struct SecretCache {
     secrets: Secrets,
-    /// All ids that the tools and the server's own authentication declare.
+    /// All ids that the tools and the server's authentication declare.
     declared: Vec<String>,
     clock: Clock,
     snapshot: Mutex<HashMap<String, CacheEntry>>,
@@ -34,7 +35,7 @@ pub(crate) struct SecretCache {
     refreshing: tokio::sync::Mutex<()>,
 }
 
-/// Secrets that came from the store's cache, and those that had to be read.
+/// The number of secrets that came from the cache, and of those that had to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheUse {
     pub(crate) hits: u32,
@@ -56,23 +57,22 @@ impl SecretCache {
         self.secrets.may_come_from_calls()
     }
 
-    /// Where the store looks for a secret. None where there is no store.
+    /// The place where the store looks for a secret. `None` if there is no store.
     pub(crate) fn location(&self, id: &str) -> Option<String> {
         self.secrets.store.as_ref().map(|store| store.location(id))
     }
 
-    /// Reads secrets, in the order of their ids, within the store's time or half of `left`.
+    /// Reads secrets, in the order of their ids, within the store's time limit or half of `left`.
     pub(crate) async fn read(
         self: &Arc<Self>,
         ids: &[&str],
         left: Option<Duration>,
     ) -> Vec<ReadResult> {
-        self.counted(ids, left, &mut CacheUse::default()).await
+        self.read_counted(ids, left, &mut CacheUse::default()).await
     }
 
-    /// The same, and counts which of them were known. Those in the environment always are, and are
-    /// not counted.
-    pub(crate) async fn counted(
+    /// Like [`Self::read`], and counts cache hits and misses. Secrets of a local store are neither.
+    pub(crate) async fn read_counted(
         self: &Arc<Self>,
         ids: &[&str],
         left: Option<Duration>,
@@ -80,7 +80,7 @@ impl SecretCache {
     ) -> Vec<ReadResult> {
         if self.is_local() {
             let ids: Vec<_> = ids.iter().map(|&id| id.to_owned()).collect();
-            return self.ask(&ids).await;
+            return self.read_store(&ids).await;
         }
         let now = self.clock.instant();
         let mut due = BTreeSet::new();
@@ -94,31 +94,27 @@ impl SecretCache {
         }
         let limit = self.secrets.timeout;
         let limit = left.map_or(limit, |left| limit.min(left / 2));
-        let fresh = self.refreshed(due, now, limit).await;
-        let answer = |&id: &&str| match fresh.get(id) {
-            Some(read) => read.clone(),
-            None => self.answer(id, now, limit),
+        let fresh = self.refresh_within(due, now, limit).await;
+        let result_of = |&id: &&str| match fresh.get(id) {
+            Some(result) => result.clone(),
+            None => self.cached(id, now, limit),
         };
-        ids.iter().map(answer).collect()
+        ids.iter().map(result_of).collect()
     }
 
-    /// Reads everything that is declared, so that the first call finds it. What is wrong is
-    /// logged: it may be right by the time of a call.
-    pub(crate) async fn warm(self: &Arc<Self>) {
-        if self.is_local() || !self.keeps() {
+    /// Reads all declared secrets before the first call. Errors are only logged: they may be fixed
+    /// by the time of a call.
+    pub(crate) async fn warm_up(self: &Arc<Self>) {
+        if self.is_local() || !self.caches_values() {
             return;
         }
         let ids: Vec<_> = self.declared.iter().map(String::as_str).collect();
-        for (id, read) in ids.iter().zip(self.read(&ids, None).await) {
-            match read {
+        for (id, result) in ids.iter().zip(self.read(&ids, None).await) {
+            match result {
                 Ok(Some(_)) => {}
                 Ok(None) => {
                     let location = self.location(id).unwrap_or_default();
-                    tracing::warn!(
-                        secret = id,
-                        location,
-                        "there is no such secret in the store"
-                    );
+                    tracing::warn!(secret = id, location, "a secret is missing from the store");
                 }
                 Err(error) => tracing::warn!(secret = id, %error, "a secret cannot be read"),
             }
@@ -126,33 +122,33 @@ impl SecretCache {
     }
 
     /// All declared secrets that the store has, with their ids.
-    pub(crate) async fn held(self: &Arc<Self>) -> Vec<(String, Secret)> {
+    pub(crate) async fn declared_values(self: &Arc<Self>) -> Vec<(String, Secret)> {
         let ids: Vec<_> = self.declared.iter().map(String::as_str).collect();
-        let reads = self.declared.iter().zip(self.read(&ids, None).await);
-        let held = reads.filter_map(|(id, read)| Some((id.clone(), read.ok()??)));
-        held.collect()
+        let results = self.declared.iter().zip(self.read(&ids, None).await);
+        let values = results.filter_map(|(id, result)| Some((id.clone(), result.ok()??)));
+        values.collect()
     }
 
-    /// Reads a secret again whose value was refused where it belongs. None where the store has no
-    /// other one.
+    /// Reads a secret again after the API it belongs to rejected its value. Returns `None` if the
+    /// store has no other value.
     pub(crate) async fn reread(
         self: &Arc<Self>,
         id: &str,
-        refused: &Secret,
+        rejected: &Secret,
         left: Duration,
     ) -> Option<Secret> {
-        self.expire(id, refused);
+        self.expire(id, rejected);
         let value = self.read(&[id], Some(left)).await.pop()?.ok()??;
-        (!value.is(refused)).then_some(value)
+        (!value.is(rejected)).then_some(value)
     }
 
-    /// Makes a refused value due, and as many others as one request takes: what belongs together
+    /// Makes a rejected value due, and as many others as fit into the same request: related secrets
     /// may have been rotated together.
-    fn expire(&self, id: &str, refused: &Secret) {
+    fn expire(&self, id: &str, rejected: &Secret) {
         let now = self.clock.instant();
         let mut snapshot = self.lock();
         let entry = snapshot.get_mut(id);
-        if entry.is_some_and(|entry| entry.is_newly_refused(refused, now)) {
+        if entry.is_some_and(|entry| entry.is_newly_rejected(rejected, now)) {
             let others = self.declared.iter().map(String::as_str);
             let ids = once(id).chain(others.filter(|other| *other != id));
             for id in ids.take(self.batch_size()) {
@@ -163,9 +159,9 @@ impl SecretCache {
         }
     }
 
-    /// Waits for what is due. It is read in a task, so that a call that is cut off does not take
-    /// what others wait for with it.
-    async fn refreshed(
+    /// Waits for the secrets that are due. They are read in a task, so that a cancelled call does
+    /// not cancel a read that others wait for.
+    async fn refresh_within(
         self: &Arc<Self>,
         due: BTreeSet<String>,
         now: Instant,
@@ -179,14 +175,14 @@ impl SecretCache {
         fresh.ok().and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Reads what is due of these and, with it, everything that is declared and due.
+    /// Reads those of these secrets that are due, together with all declared ones that are.
     async fn refresh(
         self: Arc<Self>,
         mut ids: BTreeSet<String>,
         now: Instant,
     ) -> HashMap<String, ReadResult> {
-        if !self.keeps() {
-            // There is nothing to share.
+        if !self.caches_values() {
+            // Calls share no values.
             return self.fetch(ids).await;
         }
         let _one_at_a_time = self.refreshing.lock().await;
@@ -198,7 +194,7 @@ impl SecretCache {
         self.fetch(ids).await
     }
 
-    /// Asks the store, all batches at once, and keeps what it says.
+    /// Reads all batches concurrently from the store, and caches the results.
     async fn fetch(self: &Arc<Self>, ids: BTreeSet<String>) -> HashMap<String, ReadResult> {
         let ids = Vec::from_iter(ids);
         let mut batches = JoinSet::new();
@@ -209,63 +205,62 @@ impl SecretCache {
     }
 
     async fn fetch_batch(self: Arc<Self>, ids: Vec<String>) -> Vec<(String, ReadResult)> {
-        let reads = self.ask(&ids).await;
+        let results = self.read_store(&ids).await;
         let now = self.clock.instant();
         let mut snapshot = self.lock();
-        let keep = |(id, read): (String, ReadResult)| {
-            let entry = CacheEntry::after(snapshot.get(&id), &id, read, &self.secrets, now);
-            let read = entry.read.clone();
-            // Where nothing is cached, a bad time and an absence are remembered all the same.
-            if self.keeps() || !matches!(read, Ok(Some(_))) {
+        let cache = |(id, result): (String, ReadResult)| {
+            let entry = CacheEntry::after(snapshot.get(&id), &id, result, &self.secrets, now);
+            let result = entry.result.clone();
+            // Errors and absence are remembered even if values are not cached.
+            if self.caches_values() || !matches!(result, Ok(Some(_))) {
                 snapshot.insert(id.clone(), entry);
             }
-            (id, read)
+            (id, result)
         };
-        ids.into_iter().zip(reads).map(keep).collect()
+        ids.into_iter().zip(results).map(cache).collect()
     }
 
-    /// Asks the store, whatever comes of it.
-    async fn ask(&self, ids: &[String]) -> Vec<ReadResult> {
+    /// Reads from the store, past the cache.
+    async fn read_store(&self, ids: &[String]) -> Vec<ReadResult> {
         let Some(store) = &self.secrets.store else {
             return vec![Ok(None); ids.len()];
         };
-        let reads = within(self.secrets.timeout, store.read(ids)).await;
-        let mut reads = reads.unwrap_or_else(|error| vec![Err(error); ids.len()]);
-        let missing = StoreError::unavailable("the store left it out of its answer");
-        reads.resize(ids.len(), Err(missing));
-        // What is read here may show up anywhere, not only in the calls that have declared it.
-        for secret in reads.iter().flatten().flatten() {
+        let results = within(self.secrets.timeout, store.read(ids)).await;
+        let mut results = results.unwrap_or_else(|error| vec![Err(error); ids.len()]);
+        let missing = StoreError::unavailable("the store returned no result for it");
+        results.resize(ids.len(), Err(missing));
+        // A value from the store may appear in any text, not only in calls that declared it.
+        for secret in results.iter().flatten().flatten() {
             remember_stored(secret);
         }
-        reads
+        results
     }
 
     fn is_due(&self, id: &str, now: Instant) -> bool {
         self.lock().get(id).is_none_or(|entry| entry.due <= now)
     }
 
-    /// What is known, for a call that began `then` and has waited, if need be.
-    fn answer(&self, id: &str, then: Instant, limit: Duration) -> ReadResult {
+    /// The cached result if it is valid for a read that began at `start`, or the last good value.
+    fn cached(&self, id: &str, start: Instant, limit: Duration) -> ReadResult {
         let snapshot = self.lock();
         let entry = snapshot.get(id);
-        if let Some(entry) = entry.filter(|entry| entry.due > then) {
-            return entry.read.clone();
+        if let Some(entry) = entry.filter(|entry| entry.due > start) {
+            return entry.result.clone();
         }
         let good = entry.and_then(|entry| entry.last_good(&self.secrets, self.clock.instant()));
-        let (secret, _) = good.ok_or_else(|| StoreError::no_answer(limit))?;
-        let text = "the store is slow; the last good value is used";
+        let (secret, _) = good.ok_or_else(|| StoreError::timed_out(limit))?;
+        let text = "the store is slow; using the last good value";
         tracing::warn!(secret = id, "{text}");
         Ok(Some(secret.clone()))
     }
 
-    /// Whether there is nothing that would take time.
+    /// Returns `true` if reading takes no time: the store is local, or there is none.
     fn is_local(&self) -> bool {
         let store = self.secrets.store.as_ref();
         store.is_none_or(|store| store.is_local())
     }
 
-    /// Whether values are kept at all.
-    fn keeps(&self) -> bool {
+    fn caches_values(&self) -> bool {
         !self.secrets.cache_for.is_zero()
     }
 
@@ -274,7 +269,7 @@ impl SecretCache {
         store.map_or(1, |store| store.batch_size().max(1))
     }
 
-    /// A panic elsewhere leaves the snapshot as it was between two reads.
+    /// A poisoned lock is harmless: a panic elsewhere leaves the snapshot consistent.
     fn lock(&self) -> MutexGuard<'_, HashMap<String, CacheEntry>> {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }

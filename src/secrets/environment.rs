@@ -1,4 +1,4 @@
-//! Environment variables, and a file in dotenv's format beside them: the store that needs nothing.
+//! Environment variables and an optional dotenv file: the store that needs no setup.
 
 use std::{
     env::{self, VarError},
@@ -19,17 +19,17 @@ impl Environment {
 }
 
 impl SecretStore for Environment {
-    /// What is set in the environment stands; the file fills in the rest. It is read each time, so
-    /// that a change to it needs no restart. Empty is what is left when a value was not set.
+    /// The environment takes precedence; the file supplies the rest. The file is read each time, so
+    /// that a change to it needs no restart. An empty value counts as not set.
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        let one = |id: &String| match in_environment(id) {
+        let read_one = |id: &String| match in_environment(id) {
             Ok(None) => self
                 .file
                 .as_deref()
                 .map_or(Ok(None), |file| in_file(file, id)),
-            read => read,
+            result => result,
         };
-        Box::pin(std::future::ready(ids.iter().map(one).collect()))
+        Box::pin(std::future::ready(ids.iter().map(read_one).collect()))
     }
 
     fn is_local(&self) -> bool {
@@ -45,7 +45,7 @@ impl SecretStore for Environment {
 }
 
 fn in_environment(id: &str) -> ReadResult {
-    // What cannot be a name is none, and would be a panic in some versions of the library.
+    // An invalid name is never set, and makes some versions of the standard library panic.
     if id.is_empty() || id.contains(['=', '\0']) {
         return Ok(None);
     }
@@ -61,7 +61,7 @@ fn in_environment(id: &str) -> ReadResult {
 }
 
 fn in_file(file: &Path, id: &str) -> ReadResult {
-    // The parser's own errors quote the line, and what stands in it is secret.
+    // The parser's own errors quote the line, which contains a secret.
     let unreadable = || {
         let name = file.display();
         StoreError::undecodable(format!("{name} has a line that is not NAME=value"))
@@ -74,14 +74,14 @@ fn in_file(file: &Path, id: &str) -> ReadResult {
             return Err(StoreError::undecodable(format!("{name} cannot be opened")));
         }
     };
-    let mut found = None;
+    let mut secret = None;
     for line in lines {
         let (name, value) = line.map_err(|_| unreadable())?;
         if name == id && !value.is_empty() {
-            found = Some(Secret::from(value));
+            secret = Some(Secret::from(value));
         }
     }
-    Ok(found)
+    Ok(secret)
 }
 
 #[cfg(test)]
@@ -92,9 +92,9 @@ mod tests {
         let name = format!("dotenv-{}-{:p}", std::process::id(), text);
         let file = env::temp_dir().join(name);
         std::fs::write(&file, text).unwrap();
-        let read = in_file(&file, id);
+        let result = in_file(&file, id);
         std::fs::remove_file(&file).unwrap();
-        read
+        result
     }
 
     fn value(text: &str, id: &str) -> Option<String> {
@@ -103,24 +103,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_dotenvs_format_is_read() {
+    fn a_dotenv_file_is_read() {
         let text = "# keys\nexport A=one\nB='two $A'\n\nC=\nA_KEY=\"three\\nlines\"\n";
         assert_eq!(value(text, "A").as_deref(), Some("one"));
         assert_eq!(value(text, "B").as_deref(), Some("two $A"));
-        assert_eq!(value(text, "C"), None, "empty is not set");
+        assert_eq!(value(text, "C"), None, "an empty value is not set");
         assert_eq!(value(text, "D"), None);
         assert_eq!(value(text, "A_KEY").as_deref(), Some("three\nlines"));
     }
 
     #[test]
-    fn a_file_that_is_none_is_not_quoted() {
+    fn an_invalid_file_is_not_quoted() {
         let error = read("A=one\nmarked\n", "Z").unwrap_err().to_string();
         assert!(error.contains("is not NAME=value"), "{error}");
         assert!(!error.contains("marked"), "{error}");
     }
 
     #[test]
-    fn no_file_and_no_name_are_no_secret() {
+    fn a_missing_file_or_an_invalid_name_is_no_secret() {
         assert_eq!(
             in_file(Path::new("/nowhere/.env"), "A").map(|it| it.is_none()),
             Ok(true)

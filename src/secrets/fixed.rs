@@ -1,4 +1,4 @@
-//! Secrets that the program itself holds, for tests.
+//! Secrets in the program itself, for tests.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ pub(super) struct Fixed(pub(super) BTreeMap<String, Secret>);
 
 impl SecretStore for Fixed {
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        let one = |id: &String| Ok(self.0.get(id).cloned());
-        Box::pin(std::future::ready(ids.iter().map(one).collect()))
+        let read_one = |id: &String| Ok(self.0.get(id).cloned());
+        Box::pin(std::future::ready(ids.iter().map(read_one).collect()))
     }
 
     fn is_local(&self) -> bool {
@@ -18,6 +18,6 @@ impl SecretStore for Fixed {
     }
 
     fn location(&self, _: &str) -> String {
-        "the server's own list".to_owned()
+        "the server's fixed secrets".to_owned()
     }
 }

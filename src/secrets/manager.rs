@@ -1,7 +1,7 @@
 //! AWS Secrets Manager.
 //!
-//! The client is made when a secret is first read, so that a function none of whose tools needs
-//! one pays nothing.
+//! The client is created when a secret is first read, so that a function whose tools need no secret
+//! pays nothing.
 
 mod refusal;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{ReadFuture, ReadResult, SecretStore};
 use crate::{Secret, StoreError, aws};
-use refusal::{arn, is_absent, is_name, refused, unreadable};
+use refusal::{arn, is_absent, is_name, request_error, result_of_error};
 
 /// Secrets in AWS Secrets Manager, for [`Secrets::from_store`](super::Secrets::from_store).
 ///
@@ -25,28 +25,28 @@ use refusal::{arn, is_absent, is_name, refused, unreadable};
 /// let together = Secrets::from_store(SecretsManager::new().json("production/tools"));
 /// ```
 ///
-/// Values may be strings, or binary as long as they are UTF-8. In a JSON object strings are taken
-/// as they are, other values as their JSON text, and `null` as no value.
+/// Values may be strings, or binary if they are UTF-8. In a JSON object, strings are used
+/// unchanged, `null` means no value, and other values are used as JSON text.
 ///
-/// Region and credentials are those of the environment: `AWS_REGION`, `AWS_ACCESS_KEY_ID`,
-/// `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, which Lambda sets; `AWS_ENDPOINT_URL` (or
-/// `AWS_ENDPOINT_URL_SECRETS_MANAGER`) leads elsewhere. For others make a
+/// Region and credentials come from the environment: `AWS_REGION`, `AWS_ACCESS_KEY_ID`,
+/// `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, which Lambda sets. `AWS_ENDPOINT_URL` (or
+/// `AWS_ENDPOINT_URL_SECRETS_MANAGER`) sets another endpoint. For anything else, set a
 /// [client](Self::client).
 ///
-/// The role needs `secretsmanager:GetSecretValue` on each secret, and, with one secret each,
-/// `secretsmanager:BatchGetSecretValue` on `*`. A secret's ARN has a hyphen and six characters behind
-/// its name; a policy that names it without them as well (`…:secret:NAME` and
-/// `…:secret:NAME-??????`) lets Secrets Manager say that it is not there, where it would otherwise say
-/// that it may not be read.
+/// The role needs `secretsmanager:GetSecretValue` on each secret, and, with one secret for each id,
+/// `secretsmanager:BatchGetSecretValue` on `*`. A secret's ARN ends with a hyphen and six
+/// characters after the name. If a policy names the ARN both with and without them
+/// (`…:secret:NAME` and `…:secret:NAME-??????`), Secrets Manager reports a missing secret as
+/// missing; otherwise it reports that access is denied.
 #[derive(Debug, Default)]
 pub struct SecretsManager {
-    form: SecretLayout,
+    layout: SecretLayout,
     client: OnceLock<Client>,
 }
 
 #[derive(Debug)]
 enum SecretLayout {
-    /// One secret for each id, its name behind a prefix.
+    /// One secret for each id, named with a prefix and the id.
     Each { prefix: String },
     /// One secret, a JSON object with the ids as keys.
     Json { name: String },
@@ -60,36 +60,36 @@ impl Default for SecretLayout {
 }
 
 impl SecretsManager {
-    /// One secret for each id, named like it.
+    /// One secret for each id, with the id as its name.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One secret for each id, its name the prefix and the id.
+    /// One secret for each id, named with the prefix and the id.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
-        self.form = SecretLayout::Each { prefix };
+        self.layout = SecretLayout::Each { prefix };
         self
     }
 
-    /// One secret for all, a JSON object with the ids as keys. By name or ARN.
+    /// One secret for all ids, by name or ARN: a JSON object with the ids as keys.
     #[must_use]
     pub fn json(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
-        self.form = SecretLayout::Json { name };
+        self.layout = SecretLayout::Json { name };
         self
     }
 
-    /// Sets the client, for a region, credentials or an endpoint of one's own.
+    /// Sets the client, for your own region, credentials or endpoint.
     #[must_use]
     pub fn client(mut self, client: Client) -> Self {
         self.client = OnceLock::from(client);
         self
     }
 
-    fn made(&self) -> Result<&Client, StoreError> {
+    fn client_or_init(&self) -> Result<&Client, StoreError> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -97,85 +97,85 @@ impl SecretsManager {
         Ok(self.client.get_or_init(|| Client::new(&config)))
     }
 
-    async fn each(&self, prefix: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
+    async fn read_each(&self, prefix: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
         let names = ids.iter().map(|id| format!("{prefix}{id}"));
         let names: Vec<String> = names.collect();
-        // One name that is none would make Secrets Manager refuse the others with it.
-        let wanted: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
-        let mut found: HashMap<String, ReadResult> = HashMap::new();
+        // Secrets Manager rejects a whole batch because of one invalid name.
+        let valid: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
+        let mut results: HashMap<String, ReadResult> = HashMap::new();
         let mut page = None;
-        // An answer may be in parts, at most one for each secret.
-        for _ in 0..wanted.len() {
-            let request = self.made()?.batch_get_secret_value();
-            let request = request.set_secret_id_list(Some(wanted.clone()));
-            let answer = match request.set_next_token(page).send().await {
-                Ok(answer) => answer,
+        // A response may have several pages, at most one for each secret.
+        for _ in 0..valid.len() {
+            let request = self.client_or_init()?.batch_get_secret_value();
+            let request = request.set_secret_id_list(Some(valid.clone()));
+            let response = match request.set_next_token(page).send().await {
+                Ok(response) => response,
                 Err(error) => {
-                    let error = refused(&error, "secretsmanager:BatchGetSecretValue", "*");
-                    for name in &wanted {
+                    let error = request_error(&error, "secretsmanager:BatchGetSecretValue", "*");
+                    for name in &valid {
                         let missing = || Err(error.clone());
-                        found.entry(name.clone()).or_insert_with(missing);
+                        results.entry(name.clone()).or_insert_with(missing);
                     }
                     break;
                 }
             };
-            for value in answer.secret_values.unwrap_or_default() {
+            for value in response.secret_values.unwrap_or_default() {
                 let (text, bytes) = (value.secret_string, value.secret_binary);
                 let name = value.name.unwrap_or_default();
-                let read = decoded(&name, text, bytes).map(Some);
+                let result = decode(&name, text, bytes).map(Some);
                 if let Some(arn) = value.arn {
-                    found.insert(arn, read.clone());
+                    results.insert(arn, result.clone());
                 }
-                found.insert(name, read);
+                results.insert(name, result);
             }
-            for error in answer.errors.unwrap_or_default() {
+            for error in response.errors.unwrap_or_default() {
                 let name = error.secret_id.unwrap_or_default();
                 let code = error.error_code.unwrap_or_default();
                 let message = error.message.unwrap_or_default();
-                let read = unreadable(&name, &code, &message, self.region());
-                found.insert(name, read);
+                let result = result_of_error(&name, &code, &message, self.region());
+                results.insert(name, result);
             }
-            page = answer.next_token;
+            page = response.next_token;
             if page.is_none() {
                 break;
             }
         }
-        let read = |name: &String| match found.remove(name) {
-            Some(read) => read,
+        let result_of = |name: &String| match results.remove(name) {
+            Some(result) => result,
             None if is_name(name) => Err(StoreError::unavailable(
-                "Secrets Manager left it out of its answer",
+                "Secrets Manager returned no result for it",
             )),
             None => Err(StoreError::undecodable(format!(
-                "'{name}' is not a name that a secret can have"
+                "'{name}' is not a valid name for a secret"
             ))),
         };
-        Ok(names.iter().map(read).collect())
+        Ok(names.iter().map(result_of).collect())
     }
 
-    async fn json_of(&self, name: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
+    async fn read_json(&self, name: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
         const ACTION: &str = "secretsmanager:GetSecretValue";
-        let answer = self.made()?.get_secret_value().secret_id(name).send().await;
-        let value = match answer {
+        let request = self.client_or_init()?.get_secret_value();
+        let value = match request.secret_id(name).send().await {
             Ok(value) => value,
             Err(error) if is_absent(error.code().unwrap_or_default()) => {
                 return Ok(ids.iter().map(|_| Ok(None)).collect());
             }
-            Err(error) => return Err(refused(&error, ACTION, &arn(self.region(), name))),
+            Err(error) => return Err(request_error(&error, ACTION, &arn(self.region(), name))),
         };
-        let text = decoded(name, value.secret_string, value.secret_binary)?;
-        // The parser's own error could quote what is secret.
+        let text = decode(name, value.secret_string, value.secret_binary)?;
+        // The parser's own error could quote the secret.
         let Ok(Value::Object(mut object)) = serde_json::from_str(text.expose()) else {
             let detail = format!("the secret '{name}' is not a JSON object");
             return Err(StoreError::undecodable(detail));
         };
-        let read = |id: &String| {
+        let result_of = |id: &String| {
             Ok(match object.remove(id) {
                 None | Some(Value::Null) => None,
                 Some(Value::String(text)) => Some(Secret::from(text)),
                 Some(other) => Some(Secret::from(other.to_string())),
             })
         };
-        Ok(ids.iter().map(read).collect())
+        Ok(ids.iter().map(result_of).collect())
     }
 
     fn region(&self) -> &str {
@@ -188,16 +188,16 @@ impl SecretsManager {
 impl SecretStore for SecretsManager {
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         Box::pin(async move {
-            let reads = match &self.form {
-                SecretLayout::Each { prefix } => self.each(prefix, ids).await,
-                SecretLayout::Json { name } => self.json_of(name, ids).await,
+            let results = match &self.layout {
+                SecretLayout::Each { prefix } => self.read_each(prefix, ids).await,
+                SecretLayout::Json { name } => self.read_json(name, ids).await,
             };
-            reads.unwrap_or_else(|error| vec![Err(error); ids.len()])
+            results.unwrap_or_else(|error| vec![Err(error); ids.len()])
         })
     }
 
     fn location(&self, id: &str) -> String {
-        match &self.form {
+        match &self.layout {
             SecretLayout::Each { prefix } => {
                 format!("the secret '{prefix}{id}' of AWS Secrets Manager")
             }
@@ -207,16 +207,16 @@ impl SecretStore for SecretsManager {
         }
     }
 
-    /// What one `BatchGetSecretValue` takes; all keys of a JSON object come at once.
+    /// The limit of `BatchGetSecretValue`; all keys of a JSON object come at once.
     fn batch_size(&self) -> usize {
-        match self.form {
+        match self.layout {
             SecretLayout::Each { .. } => 20,
             SecretLayout::Json { .. } => usize::MAX,
         }
     }
 }
 
-fn decoded(name: &str, text: Option<String>, bytes: Option<Blob>) -> Result<Secret, StoreError> {
+fn decode(name: &str, text: Option<String>, bytes: Option<Blob>) -> Result<Secret, StoreError> {
     if let Some(text) = text {
         return Ok(Secret::from(text));
     }

@@ -1,8 +1,8 @@
-//! Taking secrets out of text that leaves the server.
+//! Redacts secrets in text that leaves the server.
 //!
-//! A tool's errors are other people's: an HTTP client quotes the URL with the key in it, an API
-//! repeats the token that it refuses. What a call was given as secret does not leave in them, in
-//! whichever encoding it is there. Failures, logs, panics, spans and recordings all use this.
+//! A tool's errors contain third-party text: an HTTP client quotes the URL with the key in it, an
+//! API repeats the token that it rejects. A call's secrets do not leave the server in such text, in
+//! whatever encoding. Failures, logs, panics, spans and recordings all use this module.
 
 mod forms;
 mod spelled;
@@ -16,46 +16,47 @@ use std::{
 };
 
 use forms::{EncodedForm, forms_of};
-use spelled::{HEAD, SpelledOut, head_of};
+use spelled::{HEAD, TextReadings, head_of};
 
-/// Shorter ones stand in ordinary words by chance; they are no secrets that matter, and
-/// answers should stay readable.
+/// The length of the shortest secret that is redacted. Shorter ones occur in ordinary words by
+/// chance, are too weak to matter, and would make responses unreadable.
 pub(crate) const SHORTEST: usize = 8;
 
-/// In a repository more is at stake, and less has to be read.
+/// The same for recordings: in a repository more is at stake, and readability matters less.
 pub(crate) const SHORTEST_TO_RECORD: usize = HEAD;
 
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
-/// What one secret is found by. Made once for it, because it has many forms.
+/// The forms of one secret. Created once for each secret, because it has many.
 pub(crate) struct Redactor(Vec<Arc<EncodedForm>>);
 
 impl Redactor {
-    /// A secret that is shorter than `shortest` is not looked for.
+    /// A secret that is shorter than `shortest` has no forms, and so is not redacted.
     pub(crate) fn new(secret: &str, shortest: usize) -> Self {
         let forms = forms_of(secret, shortest.max(HEAD)).into_iter();
         Self(forms.map(Arc::new).collect())
     }
 
-    /// How many bytes it keeps, about.
+    /// The approximate number of bytes that it occupies.
     pub(crate) fn size(&self) -> usize {
-        /// What a form takes besides its text, in the redactor and in the index.
-        const BESIDES: usize = 160;
-        self.0.iter().map(|form| form.text.len() + BESIDES).sum()
+        /// The overhead of a form besides its text, in the redactor and in the index.
+        const OVERHEAD: usize = 160;
+        self.0.iter().map(|form| form.text.len() + OVERHEAD).sum()
     }
 }
 
-/// A form, and what is written in its place.
+/// A form, and its placeholder.
 type SearchTerm = (Arc<EncodedForm>, Arc<str>);
 
-/// Takes any number of secrets out of texts, in one pass over each.
+/// Replaces any number of secrets in a text, in one pass over it.
 pub(crate) struct Redaction {
-    /// The forms by a hash of their first bytes. Keyed, so that it says nothing of them.
+    /// The forms by a hash of their first bytes. The hash is keyed, so that it reveals nothing of
+    /// them.
     forms: HashMap<u64, Vec<SearchTerm>>,
     hasher: RandomState,
-    /// A bit for each beginning that a form has, of any length up to that of a head: what is read at
-    /// most positions of a text is none.
-    beginnings: Vec<u64>,
+    /// A bit for the hash of each prefix of a form, of any length up to [`HEAD`]: most positions of
+    /// a text match none.
+    prefixes: Vec<u64>,
 }
 
 impl fmt::Debug for Redaction {
@@ -71,19 +72,19 @@ impl Default for Redaction {
 }
 
 impl Redaction {
-    /// For more secrets than those of a call; `words` is a power of two, so that finding one takes no
-    /// division.
+    /// For more secrets than those of one call. `words` is a power of two, so that finding a word
+    /// takes no division.
     pub(crate) fn with_room(words: usize) -> Self {
         Self {
             forms: HashMap::new(),
             hasher: RandomState::new(),
-            beginnings: vec![0; words],
+            prefixes: vec![0; words],
         }
     }
 
     pub(crate) fn add(&mut self, redactor: &Redactor, placeholder: &Arc<str>) {
         for form in &redactor.0 {
-            mark(&mut self.beginnings, form);
+            mark(&mut self.prefixes, form);
             let hash = self.hasher.hash_one(form.head());
             let forms = self.forms.entry(hash).or_default();
             forms.push((Arc::clone(form), Arc::clone(placeholder)));
@@ -102,64 +103,64 @@ impl Redaction {
         }
     }
 
-    /// Forgets the beginnings of forms that were removed, which are harmless but slow.
+    /// Drops the prefixes of removed forms, which are harmless but slow.
     pub(crate) fn tidy(&mut self) {
-        self.beginnings.fill(0);
+        self.prefixes.fill(0);
         for (form, _) in self.forms.values().flatten() {
-            mark(&mut self.beginnings, form);
+            mark(&mut self.prefixes, form);
         }
     }
 
-    /// The text without the secrets. `None` where there are none in it.
+    /// The text without the secrets. `None` if it contains none.
     pub(crate) fn redacted(&self, text: &str) -> Option<String> {
         if self.forms.is_empty() || text.len() < HEAD {
             return None;
         }
-        let found = self.found(text);
-        (!found.is_empty()).then(|| replaced(text, found))
+        let matches = self.matches(text);
+        (!matches.is_empty()).then(|| replace(text, matches))
     }
 
-    /// Where the secrets are, and what is to be there instead.
-    fn found(&self, text: &str) -> Vec<(Range<usize>, &str)> {
-        let spelled = SpelledOut::new(text);
-        let mut found = Vec::new();
-        let begins = |head, len| {
-            let (word, bit) = place_of(head, len, &self.beginnings);
-            self.beginnings[word] & bit != 0
+    /// The ranges of the secrets in a text, with their placeholders.
+    fn matches(&self, text: &str) -> Vec<(Range<usize>, &str)> {
+        let spelled = TextReadings::new(text);
+        let mut matches = Vec::new();
+        let is_prefix = |prefix, len| {
+            let (word, bit) = position_of(prefix, len, &self.prefixes);
+            self.prefixes[word] & bit != 0
         };
-        spelled.each_head(begins, |start, head| {
+        spelled.each_head(is_prefix, |start, head| {
             let forms = self.forms.get(&self.hasher.hash_one(head));
             for (form, placeholder) in forms.into_iter().flatten() {
                 if let Some(end) = spelled.end_of(&form.text, start) {
-                    let whole = with_its_edges(form, start..end, text, &spelled);
-                    found.push((whole, &**placeholder));
+                    let range = with_edges(form, start..end, text, &spelled);
+                    matches.push((range, &**placeholder));
                 }
             }
         });
-        found
+        matches
     }
 }
 
-fn mark(beginnings: &mut [u64], form: &EncodedForm) {
+fn mark(prefixes: &mut [u64], form: &EncodedForm) {
     for len in 1..=HEAD {
-        let (word, bit) = place_of(head_of(&form.text[..len]), len, beginnings);
-        beginnings[word] |= bit;
+        let (word, bit) = position_of(head_of(&form.text[..len]), len, prefixes);
+        prefixes[word] |= bit;
     }
 }
 
-/// The word and the bit for a beginning.
-fn place_of(beginning: u64, len: usize, beginnings: &[u64]) -> (usize, u64) {
-    let hash = (beginning << 3 | len as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+/// The word and the bit of a prefix.
+fn position_of(prefix: u64, len: usize, prefixes: &[u64]) -> (usize, u64) {
+    let hash = (prefix << 3 | len as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let word = usize::try_from(hash >> 40).expect("24 bits are a usize");
-    (word & (beginnings.len() - 1), 1 << (hash >> 34 & 63))
+    (word & (prefixes.len() - 1), 1 << (hash >> 34 & 63))
 }
 
-/// With the characters beside it that have a few bits of it, and the padding.
-fn with_its_edges(
+/// Extends a match by its padding, and by the adjacent characters that hold a few of its bits.
+fn with_edges(
     form: &EncodedForm,
     Range { mut start, mut end }: Range<usize>,
     text: &str,
-    spelled: &SpelledOut<'_>,
+    spelled: &TextReadings<'_>,
 ) -> Range<usize> {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
     if form.takes_before {
@@ -170,27 +171,27 @@ fn with_its_edges(
         };
     }
     if form.takes_after {
-        end = spelled.end_of_one(end, is_base64).unwrap_or(end);
+        end = spelled.end_of_byte(end, is_base64).unwrap_or(end);
         for _ in 0..2 {
-            end = spelled.end_of_one(end, |byte| byte == b'=').unwrap_or(end);
+            end = spelled.end_of_byte(end, |byte| byte == b'=').unwrap_or(end);
         }
     }
     text.floor_char_boundary(start)..text.ceil_char_boundary(end)
 }
 
-/// Of what overlaps, the longest has a say: one secret may stand in another, and must not leave the
-/// rest of it behind.
-fn replaced(text: &str, mut found: Vec<(Range<usize>, &str)>) -> String {
-    found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+/// Replaces overlapping matches as one, by the placeholder of the longest: a secret inside of
+/// another must not leave the rest of it in the text.
+fn replace(text: &str, mut matches: Vec<(Range<usize>, &str)>) -> String {
+    matches.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
     let mut redacted = String::with_capacity(text.len());
     let mut copied = 0;
-    let mut rest = found.into_iter().peekable();
+    let mut rest = matches.into_iter().peekable();
     while let Some((Range { start, mut end }, mut placeholder)) = rest.next() {
         let mut longest = end - start;
-        while let Some((other, its)) = rest.next_if(|(other, _)| other.start < end) {
+        while let Some((other, its_placeholder)) = rest.next_if(|(other, _)| other.start < end) {
             end = end.max(other.end);
             if other.len() > longest {
-                (longest, placeholder) = (other.len(), its);
+                (longest, placeholder) = (other.len(), its_placeholder);
             }
         }
         redacted.push_str(&text[copied..start]);

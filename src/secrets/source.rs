@@ -1,14 +1,14 @@
-//! The owner's choice: which store, and how its values are kept.
+//! The server's choice of a secret store, and of how long its values are cached.
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use super::{SecretStore, environment::Environment, fixed::Fixed};
 use crate::Secret;
 
-/// Longer than any process lives; much more would not be a point in time.
+/// Longer than any process lives; much more would overflow an `Instant`.
 const LONGEST: Duration = Duration::from_hours(365 * 24);
 
-/// Where the secrets come from that calls do not bring, and how long they are kept.
+/// The source of the secrets that calls do not bring, and how long their values are cached.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// From a store of one's own, or from [`SecretsManager`](super::SecretsManager).
+    /// From your own store, or from [`SecretsManager`](super::SecretsManager).
     #[must_use]
     pub fn from_store(store: impl SecretStore + 'static) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Secrets {
         }
     }
 
-    /// From nowhere: calls have to bring what tools need.
+    /// No store: calls must bring the secrets that tools need.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -51,15 +51,15 @@ impl Secrets {
         }
     }
 
-    /// From environment variables named like the secrets. They are read each time.
+    /// From environment variables with the names of the secrets. They are read each time.
     #[must_use]
     pub fn environment() -> Self {
         Self::from_store(Environment::new(None))
     }
 
-    /// As [`Secrets::environment`], and what is not set there from a file in dotenv's format
-    /// (`NAME=value`, a line each). The file may be missing. A `$` in a value that is not in single
-    /// quotes stands for another variable there.
+    /// Like [`Secrets::environment`], but variables that are not set are read from a dotenv file
+    /// (one `NAME=value` a line). The file may be missing. A `$` in a value that is not in single
+    /// quotes refers to another variable.
     #[must_use]
     pub fn environment_and_file(file: impl Into<PathBuf>) -> Self {
         Self::from_store(Environment::new(Some(file.into())))
@@ -74,9 +74,9 @@ impl Secrets {
         Self::from_store(Fixed(secrets.into_iter().map(pair).collect()))
     }
 
-    /// Sets how long a value is used before it is read again: 5 minutes, unless this says
-    /// otherwise. Zero reads it for every call; that there is none, or none that may be read, is
-    /// remembered for 10 seconds all the same, and a store that failed is left alone for one.
+    /// Sets how long a value is used before it is read again: 5 minutes by default. With zero, it
+    /// is read for every call; even then, a missing or unreadable secret is remembered for 10
+    /// seconds, and a store that failed is left alone for one second.
     #[must_use]
     pub fn cache_for(mut self, time: Duration) -> Self {
         self.cache_for = time.min(LONGEST);
@@ -84,15 +84,15 @@ impl Secrets {
     }
 
     /// Sets how much longer the last good value is used while the store cannot be reached or
-    /// throttles: an hour, unless this says otherwise. Nothing is where nothing is cached.
+    /// throttles: one hour by default. Has no effect if values are not cached.
     #[must_use]
     pub fn stale_for(mut self, time: Duration) -> Self {
         self.stale_for = time;
         self
     }
 
-    /// Sets how long the store may take to answer: 3 seconds, unless this says otherwise. A call
-    /// waits at most half of the time that it has left.
+    /// Sets how long the store may take to respond: 3 seconds by default. A call waits for at most
+    /// half of the time that it has left.
     #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = time.min(LONGEST);

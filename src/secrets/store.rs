@@ -4,18 +4,18 @@ use std::{future::Future, pin::Pin};
 
 use crate::{Secret, StoreError};
 
-/// Where secrets are kept.
+/// A store of secrets.
 ///
 /// ```
 /// use lambda_tools::{Secret, secrets::{ReadFuture, SecretStore}};
 ///
-/// /// Knows one secret.
+/// /// Holds one secret.
 /// struct Vault;
 ///
 /// impl SecretStore for Vault {
 ///     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-///         let one = |id: &String| Ok((id == "KEY").then(|| Secret::from("value")));
-///         Box::pin(async move { ids.iter().map(one).collect() })
+///         let read_one = |id: &String| Ok((id == "KEY").then(|| Secret::from("value")));
+///         Box::pin(async move { ids.iter().map(read_one).collect() })
 ///     }
 ///
 ///     fn location(&self, id: &str) -> String {
@@ -24,28 +24,29 @@ use crate::{Secret, StoreError};
 /// }
 /// ```
 pub trait SecretStore: Send + Sync {
-    /// Reads secrets: one result for each id, in their order. At most
-    /// [`batch_size`](Self::batch_size) ids at once, none of them twice.
+    /// Reads secrets: one result for each id, in the same order. There are at most
+    /// [`batch_size`](Self::batch_size) ids, without duplicates.
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a>;
 
-    /// Where a secret is looked for, for messages: `the environment variable 'ID'`.
+    /// The place where the store looks for a secret, for messages: `the environment variable 'ID'`.
     fn location(&self, id: &str) -> String;
 
-    /// Whether reading costs nothing, as from the environment. Values are then not cached.
+    /// Returns `true` if reading costs nothing, as with environment variables. Values are then not
+    /// cached.
     fn is_local(&self) -> bool {
         false
     }
 
-    /// How many ids one request carries. All secrets that the server's tools and callers need are
-    /// read together when one of them is, in as many requests at once as that takes; those that
-    /// were read lately are left out.
+    /// The maximum number of ids in one request. When one secret is read, all secrets that the
+    /// server's tools and callers need are read with it, in as many concurrent requests as that
+    /// takes; those that were read recently are left out.
     fn batch_size(&self) -> usize {
         1
     }
 }
 
-/// What [`SecretStore::read`] returns.
+/// The future that [`SecretStore::read`] returns.
 pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Vec<ReadResult>> + Send + 'a>>;
 
-/// One secret as a store has it: its value, `None` where there is none, or why that is unknown.
+/// The result for one secret: its value, `None` if there is none, or why that is unknown.
 pub type ReadResult = Result<Option<Secret>, StoreError>;

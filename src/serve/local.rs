@@ -32,8 +32,8 @@ use allowed_hosts::AllowedHosts;
 use connections::ConnectionLimits;
 use greeting::Greeting;
 
-/// How long calls may still take after the process was asked to stop.
-const LAST_CALLS: Duration = Duration::from_secs(5);
+/// The time that running calls have to finish after a stop signal.
+const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Serves until Ctrl-C or SIGTERM.
 pub(super) async fn run(mut server: Server) -> Result<(), Error> {
@@ -46,48 +46,51 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let address = listener.local_addr()?;
     let allowed = AllowedHosts::from_environment(address.ip())?;
     let greeting = Greeting::of(&server, address);
-    let (router, warm_up) = routed(server)?;
-    let router = exporting(located(router, address), &telemetry);
+    let (router, warm_up) = router_of(server)?;
+    let router = with_export(with_base_url(router, address), &telemetry);
     let router = guard::protect(router, allowed);
     let deduplication = warm_up.deduplication();
     tokio::spawn(warm_up.run());
-    let (stopping, stopped) = tokio::sync::oneshot::channel();
+    let (stop_sender, stop_receiver) = tokio::sync::oneshot::channel();
     let signal = stop_signal()?;
     println!("{greeting}");
     let stop = async move {
         signal.await;
-        let _ = stopping.send(());
+        let _ = stop_sender.send(());
     };
-    // Calls go on whose callers have left, if their outcome is to be recorded.
-    let ended = async {
+    // A call whose outcome has to be recorded continues after its caller has disconnected.
+    let serving = async {
         connections::serve(listener, router, ConnectionLimits::LOCAL, stop).await;
         deduplication.idle().await;
     };
     tokio::select! {
-        () = ended => {}
-        () = late(stopped) => tracing::warn!("stopped while calls were still running"),
+        () = serving => {}
+        () = end_of_grace_period(stop_receiver) => {
+            tracing::warn!("stopped while calls were still running");
+        }
     }
     let end = shutdown::end(hook, &deduplication, &telemetry);
-    let _ = tokio::time::timeout(LAST_CALLS, end).await;
+    let _ = tokio::time::timeout(GRACE_PERIOD, end).await;
     println!("Stopped.");
     Ok(())
 }
 
-/// The router, recording if `RECORD_EVENTS` says so.
-fn routed(server: Server) -> Result<(Router, WarmUp), Error> {
-    let Some(folder) = settings::set("RECORD_EVENTS")? else {
+/// The router, which records requests if `RECORD_EVENTS` is set.
+fn router_of(server: Server) -> Result<(Router, WarmUp), Error> {
+    let Some(folder) = settings::get("RECORD_EVENTS")? else {
         return Ok(assemble(server, REAL, REAL));
     };
-    // A replay remembers no calls either.
+    // A replay has no deduplication either.
     let server = server.idempotency(Idempotency::none());
-    // With the clock and ids that a replay has, or it could not give the same answer.
+    // With the clock and ids of a replay, or its responses would differ.
     let (router, warm_up) = assemble(server, FIXED, REAL);
     let secrets = Arc::clone(warm_up.secrets());
-    Ok((record::into(folder.into(), router, secrets)?, warm_up))
+    let router = record::into_folder(folder.into(), router, secrets)?;
+    Ok((router, warm_up))
 }
 
-/// Completes on the first Ctrl-C or SIGTERM. The handlers stand before the address is printed, so
-/// that nobody who has seen it can send a signal too early.
+/// Completes on the first Ctrl-C or SIGTERM. The handlers are installed before the address is
+/// printed, so that a signal sent in response to that line is never missed.
 fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
     #[cfg(unix)]
     {
@@ -107,18 +110,18 @@ fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
     })
 }
 
-async fn late(stopped: tokio::sync::oneshot::Receiver<()>) {
-    // The sender is dropped unsent only with the server, and the race with it.
-    if stopped.await.is_ok() {
-        tokio::time::sleep(LAST_CALLS).await;
+async fn end_of_grace_period(stop: tokio::sync::oneshot::Receiver<()>) {
+    // The sender is dropped without a message only together with the server and this future.
+    if stop.await.is_ok() {
+        tokio::time::sleep(GRACE_PERIOD).await;
     }
 }
 
-/// Tells requests where the server is, which is not what they say.
-fn located(router: Router, address: SocketAddr) -> Router {
+/// Attaches the server's own URL to requests, whose headers may name any host.
+fn with_base_url(router: Router, address: SocketAddr) -> Router {
     let mut reachable = address;
     if address.ip().is_unspecified() {
-        // Every address of this machine, which is no address to follow.
+        // The unspecified address means all of this machine's; a URL cannot use it.
         reachable.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
     let url = format!("http://{reachable}");
@@ -134,8 +137,8 @@ fn located(router: Router, address: SocketAddr) -> Router {
     ))
 }
 
-/// Sends the spans of each request once it is answered.
-fn exporting(router: Router, telemetry: &Arc<Telemetry>) -> Router {
+/// Exports the spans of each request after its response.
+fn with_export(router: Router, telemetry: &Arc<Telemetry>) -> Router {
     if !telemetry.is_on() {
         return router;
     }

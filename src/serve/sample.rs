@@ -1,20 +1,20 @@
-//! A call to paste: made up from a tool's own schema, so that the first try succeeds.
+//! A sample call to paste, generated from a tool's own schema so that the first try succeeds.
 
 use serde_json::{Value, json};
 
 use crate::{Toolkit, tool::toolkit::ToolEntry};
 
-/// The body of a call that the server would take: of the first tool that needs nothing but its
-/// input, else of the first whose needs can be filled in. None where no input can be made up.
+/// The body of a call that the server would accept: of the first tool without requirements, else of
+/// the first with requirements, which get placeholders. `None` if no input can be generated.
 pub(super) fn call_of(toolkit: &Toolkit) -> Option<String> {
-    let free = |entry: &&ToolEntry| entry.tool.requirements.is_empty();
-    let needy = |entry: &&ToolEntry| !entry.tool.requirements.is_empty();
+    let is_free = |entry: &&ToolEntry| entry.tool.requirements.is_empty();
+    let has_requirements = |entry: &&ToolEntry| !entry.tool.requirements.is_empty();
     let all = || toolkit.entries().iter();
     let body = all()
-        .filter(free)
-        .chain(all().filter(needy))
+        .filter(is_free)
+        .chain(all().filter(has_requirements))
         .find_map(body_of)?;
-    // The line stands in single quotes.
+    // The body is printed in single quotes.
     Some(body.to_string().replace('\'', "'\\''"))
 }
 
@@ -23,18 +23,18 @@ fn body_of(entry: &ToolEntry) -> Option<Value> {
     let input = value_of(schema.value());
     schema.check(&input, "input").ok()?.ok()?;
     let mut body = json!({"tool_id": entry.id.to_string(), "input": input});
-    let needs = &entry.tool.requirements;
-    if needs.user_id {
+    let requirements = &entry.tool.requirements;
+    if requirements.user_id {
         body["context"]["user_id"] = json!("YOUR_USER");
     }
-    if !needs.secrets.is_empty() {
+    if !requirements.secrets.is_empty() {
         let secret = |it: &crate::SecretRequirement| json!({"id": it.id, "value": "YOUR_SECRET"});
-        body["context"]["secrets"] = needs.secrets.iter().map(secret).collect();
+        body["context"]["secrets"] = requirements.secrets.iter().map(secret).collect();
     }
-    if !needs.authorization.is_empty() {
+    if !requirements.authorization.is_empty() {
         let token =
             |it: &crate::AuthorizationRequirement| json!({"id": it.id, "token": "YOUR_TOKEN"});
-        body["context"]["authorization"] = needs.authorization.iter().map(token).collect();
+        body["context"]["authorization"] = requirements.authorization.iter().map(token).collect();
     }
     Some(body)
 }
@@ -42,9 +42,9 @@ fn body_of(entry: &ToolEntry) -> Option<Value> {
 /// The first value that the schema itself names, else one of its type.
 fn value_of(schema: &Value) -> Value {
     let first = |keyword: &str| schema.get(keyword)?.get(0);
-    let named = schema.get("const").or_else(|| schema.get("default"));
-    let named = named.or_else(|| first("examples"));
-    if let Some(value) = named.or_else(|| first("enum")) {
+    let value = schema.get("const").or_else(|| schema.get("default"));
+    let value = value.or_else(|| first("examples"));
+    if let Some(value) = value.or_else(|| first("enum")) {
         return value.clone();
     }
     if let Some(form) = first("oneOf").or_else(|| first("anyOf")) {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_made_up_that_the_schema_takes() {
+    fn the_sample_value_is_valid_under_the_schema() {
         for (property, value) in [
             (
                 json!({"oneOf": [{"const": "car"}, {"const": "train"}]}),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn no_call_is_better_than_one_that_fails() {
+    fn a_tool_without_a_valid_sample_is_skipped() {
         let dated = json!({"type": "string", "pattern": "^[0-9]{4}$"});
         assert_eq!(sample(vec![tool("A.A@1.0.0", &dated)]), None);
         let plain = tool("B.B@1.0.0", &json!({"type": "string"}));
@@ -131,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_needs_is_shown_where_it_belongs() {
-        let needy = tool("A.A@1.0.0", &json!({"type": "string"}))
+    fn requirements_get_placeholders_in_the_context() {
+        let tool = tool("A.A@1.0.0", &json!({"type": "string"}))
             .secret("K")
             .user_id();
-        let call = sample(vec![needy]).unwrap();
+        let call = sample(vec![tool]).unwrap();
         let context =
             json!({"user_id": "YOUR_USER", "secrets": [{"id": "K", "value": "YOUR_SECRET"}]});
         assert_eq!(call["context"], context);

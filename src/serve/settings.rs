@@ -1,7 +1,7 @@
-//! The owner's choices in the environment.
+//! The owner's settings in the environment.
 //!
-//! They fill in what the program leaves open; what it chose itself stands. A choice that cannot be
-//! understood ends the start: whoever mistypes `jwt` must not get an open server.
+//! The program takes precedence; settings fill in what it leaves open. An invalid setting is an
+//! error at start-up: a mistyped `jwt` must not result in an open server.
 
 #[cfg(feature = "oauth")]
 mod oauth;
@@ -10,35 +10,36 @@ mod variables;
 use std::{env, fmt, path::PathBuf};
 
 use variables::seconds;
-pub(super) use variables::{list, set, yes_or_no};
+pub(super) use variables::{get, list, yes_or_no};
 
 use super::Error;
 use crate::{Auth, Server, idempotency::Idempotency, observe::metrics::Metrics, secrets::Secrets};
 
-/// Fills in what `server` has not chosen.
+/// Fills in what the program has not set on `server`.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     let on_lambda = env::var_os("AWS_LAMBDA_RUNTIME_API").is_some();
     if server.base_path.is_none() {
-        server.base_path = set("TOOLS_BASE_PATH")?;
+        server.base_path = get("TOOLS_BASE_PATH")?;
     }
     if server.auth.is_none() {
-        server.auth = Some(chosen_auth(on_lambda)?);
+        server.auth = Some(auth_setting(on_lambda)?);
     }
-    if let Some(id) = server.auth.as_ref().and_then(Auth::shared_secret) {
+    if let Some(id) = server.auth.as_ref().and_then(Auth::duplicate_secret_id) {
         let text = format!(
-            "the secret '{id}' is named twice among those of callers, who are kept apart by them; \
-             write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, TOOLS_JWT_SECRET_IDS)"
+            "the secret '{id}' is listed twice, but each caller needs a secret that no other \
+             caller has; write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, \
+             TOOLS_JWT_SECRET_IDS)"
         );
         return Err(InvalidSetting(text).into());
     }
     if server.secrets.is_none() {
-        server.secrets = Some(chosen_secrets(on_lambda)?);
+        server.secrets = Some(secrets_setting(on_lambda)?);
     }
     if server.idempotency.is_none() {
-        server.idempotency = Some(chosen_idempotency()?);
+        server.idempotency = Some(idempotency_setting()?);
     }
     if server.metrics.is_none() {
-        server.metrics = chosen_metrics()?;
+        server.metrics = metrics_setting()?;
     }
     if let Some(namespace) = server.metrics.as_ref().map(Metrics::namespace) {
         check_namespace(namespace)?;
@@ -49,23 +50,23 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     #[cfg(not(feature = "oauth"))]
     for provider in variables::PROVIDERS {
         let name = format!("TOOLS_{provider}_CLIENT_ID");
-        if set(&name)?.is_some() {
+        if get(&name)?.is_some() {
             return Err(without_feature(&name, "oauth").into());
         }
     }
     Ok(())
 }
 
-/// CloudWatch does not say that it takes none of the metrics.
+/// CloudWatch ignores all metrics of an invalid namespace without reporting an error.
 fn check_namespace(namespace: &str) -> Result<(), InvalidSetting> {
     let is_allowed = |it: char| it.is_ascii_alphanumeric() || ".-_/#: ".contains(it);
-    let is_right = (1..=255).contains(&namespace.len()) && namespace.chars().all(is_allowed);
-    if is_right && !namespace.starts_with("AWS/") && !namespace.trim().is_empty() {
+    let is_valid = (1..=255).contains(&namespace.len()) && namespace.chars().all(is_allowed);
+    if is_valid && !namespace.starts_with("AWS/") && !namespace.trim().is_empty() {
         return Ok(());
     }
     Err(InvalidSetting(format!(
-        "the namespace of metrics is '{namespace}', and has to be 1 to 255 letters, digits, spaces \
-         and .-_/#: and not begin with AWS/ (TOOLS_METRICS_NAMESPACE)"
+        "the metrics namespace is '{namespace}', but must be 1 to 255 letters, digits, spaces \
+         and .-_/#: and must not begin with AWS/ (TOOLS_METRICS_NAMESPACE)"
     )))
 }
 
@@ -76,11 +77,11 @@ fn check_version(version: &str) -> Result<(), InvalidSetting> {
         return Ok(());
     }
     Err(InvalidSetting(format!(
-        "ServerInfo::new has the version '{version}', and it has to be x.y.z, such as 1.0.0"
+        "the version in ServerInfo::new is '{version}', but must be x.y.z, such as 1.0.0"
     )))
 }
 
-/// A choice that cannot be carried out, with what to do about it.
+/// An invalid setting; the text says how to correct it.
 pub(super) struct InvalidSetting(pub(super) String);
 
 impl fmt::Display for InvalidSetting {
@@ -98,21 +99,22 @@ impl fmt::Debug for InvalidSetting {
 
 impl std::error::Error for InvalidSetting {}
 
-fn chosen_auth(on_lambda: bool) -> Result<Auth, InvalidSetting> {
-    const HOW: &str = "TOOLS_AUTH=api-key asks callers for an API key, which is the secret \
-        TOOLS_API_KEY (or those that TOOLS_API_KEY_IDS names); TOOLS_AUTH=jwt for a JWT, signed \
-        with the secret TOOLS_JWT_SECRET (or those that TOOLS_JWT_SECRET_IDS names); \
-        TOOLS_AUTH=api-key,jwt for either; TOOLS_AUTH=none lets everybody call, for a function \
-        behind IAM or an authorizer of API Gateway. In the program: Server::auth";
-    let Some(choice) = set("TOOLS_AUTH")? else {
+fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
+    const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
+        TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
+        signed with the secret TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); \
+        TOOLS_AUTH=api-key,jwt accepts either; TOOLS_AUTH=none lets anyone call, for a function \
+        behind IAM or an API Gateway authorizer. In the program: Server::auth";
+    let Some(setting) = get("TOOLS_AUTH")? else {
         if on_lambda {
-            let text = format!("nothing says who may call this function. {HOW}");
+            let text = format!("no setting says who may call this function. {HELP}");
             return Err(InvalidSetting(text));
         }
         return Ok(Auth::none());
     };
-    let wrong = |what: String| InvalidSetting(format!("TOOLS_AUTH is '{choice}': {what}. {HOW}"));
-    let kinds: Vec<_> = choice.split(',').map(str::trim).collect();
+    let invalid =
+        |reason: String| InvalidSetting(format!("TOOLS_AUTH is '{setting}': {reason}. {HELP}"));
+    let kinds: Vec<_> = setting.split(',').map(str::trim).collect();
     if kinds == ["none"] {
         return Ok(Auth::none());
     }
@@ -123,14 +125,14 @@ fn chosen_auth(on_lambda: bool) -> Result<Auth, InvalidSetting> {
                 let ids = list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY")?;
                 Ok(auth.or(Auth::api_key_ids(ids)))
             }
-            "jwt" => Ok(auth.or(chosen_jwt()?)),
-            "none" => Err(wrong("none leaves nothing to ask for".into())),
-            other => Err(wrong(format!("there is no '{other}'"))),
+            "jwt" => Ok(auth.or(jwt_setting()?)),
+            "none" => Err(invalid("none cannot be combined with another value".into())),
+            other => Err(invalid(format!("the value '{other}' is unknown"))),
         })
 }
 
 #[cfg(feature = "jwt")]
-fn chosen_jwt() -> Result<Auth, InvalidSetting> {
+fn jwt_setting() -> Result<Auth, InvalidSetting> {
     let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
     let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
     let auth = audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience);
@@ -141,15 +143,15 @@ fn chosen_jwt() -> Result<Auth, InvalidSetting> {
 }
 
 #[cfg(not(feature = "jwt"))]
-fn chosen_jwt() -> Result<Auth, InvalidSetting> {
+fn jwt_setting() -> Result<Auth, InvalidSetting> {
     Err(without_feature("TOOLS_AUTH=jwt", "jwt"))
 }
 
-fn chosen_secrets(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
-    let choice = set("TOOLS_SECRETS")?;
-    let choice = choice.as_deref().unwrap_or("environment");
-    let mut secrets = match choice {
-        "environment" => match set("TOOLS_SECRETS_FILE")? {
+fn secrets_setting(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
+    let setting = get("TOOLS_SECRETS")?;
+    let setting = setting.as_deref().unwrap_or("environment");
+    let mut secrets = match setting {
+        "environment" => match get("TOOLS_SECRETS_FILE")? {
             Some(file) => Secrets::environment_and_file(PathBuf::from(file)),
             None if on_lambda => Secrets::environment(),
             None => Secrets::environment_and_file(".env"),
@@ -158,7 +160,7 @@ fn chosen_secrets(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
         "none" => Secrets::none(),
         other => {
             return Err(InvalidSetting(format!(
-                "TOOLS_SECRETS is '{other}', and has to be environment, secrets-manager or none"
+                "TOOLS_SECRETS is '{other}', but must be environment, secrets-manager or none"
             )));
         }
     };
@@ -175,14 +177,14 @@ fn chosen_secrets(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
 fn secrets_manager() -> Result<Secrets, InvalidSetting> {
     use crate::secrets::SecretsManager;
 
-    let prefix = set("TOOLS_SECRETS_PREFIX")?;
-    let store = match (prefix, set("TOOLS_SECRETS_JSON")?) {
+    let prefix = get("TOOLS_SECRETS_PREFIX")?;
+    let store = match (prefix, get("TOOLS_SECRETS_JSON")?) {
         (None, None) => SecretsManager::new(),
         (Some(prefix), None) => SecretsManager::new().prefix(prefix),
         (None, Some(name)) => SecretsManager::new().json(name),
         (Some(_), Some(_)) => {
-            let text = "TOOLS_SECRETS_PREFIX and TOOLS_SECRETS_JSON exclude each other: the \
-                first is for one secret each, the second for one JSON secret with all";
+            let text = "TOOLS_SECRETS_PREFIX and TOOLS_SECRETS_JSON are mutually exclusive: the \
+                first is for separate secrets, the second for one JSON secret with all of them";
             return Err(InvalidSetting(text.into()));
         }
     };
@@ -197,15 +199,15 @@ fn secrets_manager() -> Result<Secrets, InvalidSetting> {
     ))
 }
 
-fn chosen_idempotency() -> Result<Idempotency, InvalidSetting> {
-    let choice = set("TOOLS_IDEMPOTENCY")?;
-    let mut idempotency = match choice.as_deref().unwrap_or("memory") {
+fn idempotency_setting() -> Result<Idempotency, InvalidSetting> {
+    let setting = get("TOOLS_IDEMPOTENCY")?;
+    let mut idempotency = match setting.as_deref().unwrap_or("memory") {
         "memory" => Idempotency::in_memory(),
         "dynamodb" => in_dynamodb()?,
         "none" => Idempotency::none(),
         other => {
             return Err(InvalidSetting(format!(
-                "TOOLS_IDEMPOTENCY is '{other}', and has to be memory, dynamodb or none"
+                "TOOLS_IDEMPOTENCY is '{other}', but must be memory, dynamodb or none"
             )));
         }
     };
@@ -221,23 +223,23 @@ fn chosen_idempotency() -> Result<Idempotency, InvalidSetting> {
     })
 }
 
-fn chosen_metrics() -> Result<Option<Metrics>, InvalidSetting> {
-    match set("TOOLS_METRICS")?.as_deref() {
+fn metrics_setting() -> Result<Option<Metrics>, InvalidSetting> {
+    match get("TOOLS_METRICS")?.as_deref() {
         None | Some("none") => Ok(None),
         Some("cloudwatch") => {
-            let namespace = set("TOOLS_METRICS_NAMESPACE")?;
+            let namespace = get("TOOLS_METRICS_NAMESPACE")?;
             let namespace = namespace.unwrap_or_else(|| "lambda_tools".to_owned());
             Ok(Some(Metrics::in_namespace(namespace)))
         }
         Some(other) => Err(InvalidSetting(format!(
-            "TOOLS_METRICS is '{other}', and has to be cloudwatch or none"
+            "TOOLS_METRICS is '{other}', but must be cloudwatch or none"
         ))),
     }
 }
 
 #[cfg(feature = "dynamodb")]
 fn in_dynamodb() -> Result<Idempotency, InvalidSetting> {
-    let Some(table) = set("TOOLS_IDEMPOTENCY_TABLE")? else {
+    let Some(table) = get("TOOLS_IDEMPOTENCY_TABLE")? else {
         let text = "TOOLS_IDEMPOTENCY=dynamodb needs the name of a table in \
             TOOLS_IDEMPOTENCY_TABLE";
         return Err(InvalidSetting(text.into()));
@@ -258,9 +260,9 @@ fn in_dynamodb() -> Result<Idempotency, InvalidSetting> {
     feature = "dynamodb",
     feature = "oauth"
 )))]
-fn without_feature(choice: &str, feature: &str) -> InvalidSetting {
+fn without_feature(setting: &str, feature: &str) -> InvalidSetting {
     InvalidSetting(format!(
-        "{choice} needs lambda_tools' cargo feature '{feature}', which this program is built \
-         without: lambda_tools = {{ …, features = [\"{feature}\"] }}"
+        "{setting} needs the cargo feature '{feature}' of lambda_tools, which this program is \
+         built without: lambda_tools = {{ …, features = [\"{feature}\"] }}"
     ))
 }

@@ -1,8 +1,8 @@
-//! The end of the process: what is left to do before Lambda takes it away.
+//! Shutdown: the last work before the process ends.
 //!
-//! Lambda sends SIGTERM only to functions with an extension, and half a second before SIGKILL.
-//! `lambda_runtime` registers one that does nothing else; it costs a request to the platform at
-//! the start, so that it is made only where somebody wants to know.
+//! Lambda sends SIGTERM only to functions with an extension, half a second before SIGKILL.
+//! `lambda_runtime` registers an extension that does nothing else. This costs a request to the
+//! platform at start-up, so it happens only if there is work to do at shutdown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,11 +10,11 @@ use crate::{
     idempotency::deduplication::Deduplication, observe::otlp::Telemetry, server::ShutdownHook,
 };
 
-/// Less than what Lambda gives.
+/// Less than the time that Lambda allows.
 #[cfg(feature = "graceful-shutdown")]
 const LIMIT: Duration = Duration::from_millis(450);
 
-/// Asks Lambda for a signal, if there is something to do at the end.
+/// Registers for Lambda's SIGTERM, if there is work to do at shutdown.
 #[cfg(feature = "graceful-shutdown")]
 pub(super) async fn register(
     hook: Option<ShutdownHook>,
@@ -25,22 +25,22 @@ pub(super) async fn register(
         return;
     }
     let telemetry = Arc::clone(telemetry);
-    let registering = lambda_runtime::spawn_graceful_shutdown_handler(move || async move {
+    let registration = lambda_runtime::spawn_graceful_shutdown_handler(move || async move {
         let _ = tokio::time::timeout(LIMIT, end(hook, &deduplication, &telemetry)).await;
     });
-    // It panics where the platform does not take the extension, and a function without one is
-    // better than none.
-    if tokio::spawn(registering).await.is_err() {
-        tracing::error!("Lambda takes no extension; nothing is done before the process ends");
+    // Registration panics if the platform rejects the extension; the function runs without it.
+    if tokio::spawn(registration).await.is_err() {
+        tracing::error!("Lambda rejected the extension; nothing will run at shutdown");
     }
 }
 
-/// Nobody can ask for it.
+/// Does nothing: the feature is off.
 #[cfg(not(feature = "graceful-shutdown"))]
 #[expect(clippy::unused_async, reason = "the same with and without the feature")]
 pub(super) async fn register(_: Option<ShutdownHook>, _: Arc<Deduplication>, _: &Arc<Telemetry>) {}
 
-/// Beside each other: a hook that hangs or panics must not cost the spans.
+/// Runs the hook and finishes the calls concurrently: a hook that hangs or panics must not lose the
+/// spans.
 pub(super) async fn end(
     hook: Option<ShutdownHook>,
     deduplication: &Deduplication,
@@ -49,12 +49,12 @@ pub(super) async fn end(
     let hook = async {
         if let Some(hook) = hook {
             let _ = tokio::spawn(async move { hook().await }).await;
-            // What it has left itself.
+            // The hook's own spans.
             telemetry.flush(None).await;
         }
     };
     let calls = async {
-        // Their outcomes are still to be recorded.
+        // Waits until the outcomes of calls are recorded.
         let _ = tokio::time::timeout(Duration::from_millis(250), deduplication.idle()).await;
         telemetry.flush(None).await;
     };

@@ -1,4 +1,4 @@
-//! Records in a table of DynamoDB, shared by all instances of a function.
+//! Records in a DynamoDB table, shared by all instances of a function.
 
 use std::{
     collections::HashMap,
@@ -17,33 +17,33 @@ use aws_sdk_dynamodb::{
 use super::{Field, PutOutcome, Record, Store, StoreFuture};
 use crate::StoreError;
 
-/// A table of DynamoDB, for [`Idempotency::in_store`](crate::idempotency::Idempotency::in_store).
+/// A DynamoDB table, for [`Idempotency::in_store`](crate::idempotency::Idempotency::in_store).
 ///
 /// ```
 /// use lambda_tools::idempotency::{DynamoDb, Idempotency};
 ///
-/// let remembered = Idempotency::in_store(DynamoDb::new("calls"));
+/// let idempotency = Idempotency::in_store(DynamoDb::new("calls"));
 /// ```
 ///
 /// The table has the partition key `id`, a string, and no sort key. `expires_at` holds seconds
-/// since 1970: switch on time to live for it, so that DynamoDB deletes what has expired. Whether a
-/// record has expired is never left to that.
+/// since 1970: enable time to live for it, so that DynamoDB deletes expired records. Correctness
+/// does not depend on that deletion.
 ///
-/// An outcome of a call may have 396 KiB, because an item may have 400 KB. Of a larger one it is
-/// remembered that the call ran.
+/// The outcome of a call may have 396 KiB, because an item may have 400 KB. Of a larger outcome,
+/// only the fact that the call ran is kept.
 ///
-/// Region, credentials and endpoint are those of the environment, as for
-/// [`SecretsManager`](crate::secrets), with `AWS_ENDPOINT_URL_DYNAMODB` for an endpoint of its own.
-/// The role needs `dynamodb:PutItem` and `dynamodb:DeleteItem` on the table, and
-/// `dynamodb:GetItem` where it keeps what users have allowed.
+/// Region, credentials and endpoint come from the environment, as for
+/// [`SecretsManager`](crate::secrets); `AWS_ENDPOINT_URL_DYNAMODB` sets the endpoint of DynamoDB
+/// alone. The role needs `dynamodb:PutItem` and `dynamodb:DeleteItem` on the table, and
+/// `dynamodb:GetItem` if the table holds challenges and grants.
 #[derive(Debug)]
 pub struct DynamoDb {
     table: String,
-    /// Made by the first request.
+    /// Created by the first request.
     client: OnceLock<Client>,
 }
 
-/// An item may have 400 KB, of 1024 bytes, names and all else included.
+/// An item may have 400 KB of 1024 bytes each, including names and overhead.
 const LARGEST_FIELD: usize = 400 * 1024 - 4096;
 
 type Item = HashMap<String, AttributeValue>;
@@ -58,14 +58,14 @@ impl DynamoDb {
         }
     }
 
-    /// Sets the client, for a region, credentials or an endpoint of one's own.
+    /// Sets the client, for your own region, credentials or endpoint.
     #[must_use]
     pub fn client(self, client: Client) -> Self {
         let client = OnceLock::from(client);
         Self { client, ..self }
     }
 
-    fn made_client(&self) -> Result<&Client, StoreError> {
+    fn client_or_init(&self) -> Result<&Client, StoreError> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -73,20 +73,20 @@ impl DynamoDb {
         Ok(self.client.get_or_init(|| Client::new(&config)))
     }
 
-    fn readable(&self, item: &Item) -> Result<Record, StoreError> {
-        let unreadable = || {
+    fn decode(&self, item: &Item) -> Result<Record, StoreError> {
+        let undecodable = || {
             StoreError::undecodable(format!(
-                "the table '{}' holds something else under this key",
+                "the table '{}' holds another kind of item under this key",
                 self.table
             ))
         };
-        record_of(item).ok_or_else(unreadable)
+        record_of(item).ok_or_else(undecodable)
     }
 
-    /// What is wrong with a request, and what to do about it.
+    /// The error for a failed request, with what to do about it.
     fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
         let table = &self.table;
-        let own = |code: &str, _: &str| {
+        let specific = |code: &str, _: &str| {
             Some(StoreError::denied(match code {
                 "AccessDeniedException" => {
                     format!("allow dynamodb:{action} on the table '{table}'")
@@ -99,18 +99,18 @@ impl DynamoDb {
                 _ => return None,
             }))
         };
-        crate::aws::error_of("DynamoDB", error, own)
+        crate::aws::error_of("DynamoDB", error, specific)
     }
 }
 
 impl Store for DynamoDb {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
         Box::pin(async move {
-            let request = self.made_client()?.get_item().table_name(&self.table);
+            let request = self.client_or_init()?.get_item().table_name(&self.table);
             let request = request.key("id", text(id)).consistent_read(true);
-            let read = request.send().await;
-            let read = read.map_err(|error| self.error_of(&error, "GetItem"))?;
-            read.item().map(|item| self.readable(item)).transpose()
+            let response = request.send().await;
+            let response = response.map_err(|error| self.error_of(&error, "GetItem"))?;
+            response.item().map(|item| self.decode(item)).transpose()
         })
     }
 
@@ -122,11 +122,10 @@ impl Store for DynamoDb {
         now: SystemTime,
     ) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
-            let request = self.made_client()?.put_item().table_name(&self.table);
+            let request = self.client_or_init()?.put_item().table_name(&self.table);
             let request = request
                 .set_item(Some(item_of(id, record)))
-                // The record that stands in the way comes with the refusal, without a second
-                // request.
+                // An unmet condition then returns the current record without a second request.
                 .return_values_on_condition_check_failure(
                     ReturnValuesOnConditionCheckFailure::AllOld,
                 );
@@ -145,9 +144,9 @@ impl Store for DynamoDb {
             match request.send().await {
                 Ok(_) => Ok(PutOutcome::Written),
                 Err(error) => match error.as_service_error() {
-                    Some(PutItemError::ConditionalCheckFailedException(refused)) => {
-                        let held = refused.item().map(|item| self.readable(item));
-                        Ok(PutOutcome::Conflict(held.transpose()?))
+                    Some(PutItemError::ConditionalCheckFailedException(conflict)) => {
+                        let current = conflict.item().map(|item| self.decode(item));
+                        Ok(PutOutcome::Conflict(current.transpose()?))
                     }
                     _ => Err(self.error_of(&error, "PutItem")),
                 },
@@ -157,14 +156,14 @@ impl Store for DynamoDb {
 
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            let request = self.made_client()?.delete_item().table_name(&self.table);
-            let deleted = request
+            let request = self.client_or_init()?.delete_item().table_name(&self.table);
+            let response = request
                 .key("id", text(id))
                 .condition_expression("version = :version")
                 .expression_attribute_values(":version", number(version))
                 .send()
                 .await;
-            match deleted {
+            match response {
                 Ok(_) => Ok(()),
                 Err(error) => match error.as_service_error() {
                     Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(()),
@@ -174,7 +173,7 @@ impl Store for DynamoDb {
         })
     }
 
-    /// Opens the connection, and finds out whether the table is there.
+    /// Opens the connection, and checks that the table exists.
     fn warm_up(&self) -> StoreFuture<'_, ()> {
         self.delete("no record", 0)
     }
@@ -188,7 +187,7 @@ fn item_of(id: &str, record: &Record) -> Item {
     let mut item = Item::from([
         ("id".to_owned(), text(id)),
         ("version".to_owned(), number(record.version)),
-        // Time to live is in seconds; not a moment too early.
+        // Time to live is in seconds; rounded up, so that nothing is deleted too early.
         (
             "expires_at".to_owned(),
             number(millis(record.expires_at).div_ceil(1000)),
@@ -196,7 +195,7 @@ fn item_of(id: &str, record: &Record) -> Item {
     ]);
     if let Some(free_at) = record.free_at {
         item.insert("free_at".to_owned(), number(millis(free_at)));
-        // Earlier versions compare it, and cannot read a call without.
+        // Earlier versions of this library compare it, and cannot read a call without it.
         item.insert("claim".to_owned(), text(&record.version.to_string()));
     }
     let fields = record.fields.iter();
@@ -212,13 +211,15 @@ fn item_of(id: &str, record: &Record) -> Item {
     item
 }
 
-/// None for what no version of this library has written.
+/// Returns `None` for an item that no version of this library wrote.
 fn record_of(item: &Item) -> Option<Record> {
-    const OWN: [&str; 5] = ["id", "version", "claim", "free_at", "expires_at"];
+    const RESERVED: [&str; 5] = ["id", "version", "claim", "free_at", "expires_at"];
     let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
     let free_at = number("free_at").map(Duration::from_millis);
     let expires_at = Duration::from_secs(number("expires_at")?);
-    let fields = item.iter().filter(|(name, _)| !OWN.contains(&&***name));
+    let fields = item
+        .iter()
+        .filter(|(name, _)| !RESERVED.contains(&&***name));
     let fields = fields.filter_map(|(name, value)| {
         let field = match value {
             AttributeValue::S(it) => Field::Text(it.clone()),
@@ -230,7 +231,8 @@ fn record_of(item: &Item) -> Option<Record> {
         Some((name.clone().into(), field))
     });
     Some(Record {
-        // Earlier versions wrote none for calls, and nothing has to replace theirs.
+        // Earlier versions of this library wrote none for calls, and those are never replaced by
+        // version.
         version: number("version").unwrap_or_default(),
         fields: fields.collect(),
         eviction: None,
@@ -248,6 +250,6 @@ fn number(value: u64) -> AttributeValue {
 }
 
 fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }

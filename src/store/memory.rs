@@ -1,7 +1,8 @@
 //! Records in the memory of this process.
 //!
-//! The room is limited, and shared by owner: whoever fills it loses what is their own. What may not
-//! be forgotten stays until it expires; rather than forget it, the memory takes nothing new.
+//! The capacity is limited, and shared among owners: an owner who fills it loses their own records.
+//! A record that may not be forgotten stays until it expires; rather than forget one, the memory
+//! rejects new records.
 
 mod owners;
 #[cfg(test)]
@@ -20,17 +21,17 @@ use crate::StoreError;
 use owners::Owners;
 use warnings::Warnings;
 
-/// How much there is room for.
+/// The capacity of a [`Memory`].
 #[derive(Clone, Copy)]
 pub(crate) struct MemoryLimits {
-    /// What the records are, for messages.
+    /// A plural noun for the records, for messages.
     pub(crate) what: &'static str,
-    /// How many records of one owner, and of all owners.
-    pub(crate) of_one: usize,
-    pub(crate) of_all: usize,
-    /// How many bytes of what may be dropped.
+    /// The maximum number of records of one owner, and of all owners.
+    pub(crate) per_owner: usize,
+    pub(crate) total: usize,
+    /// The maximum size of all droppable fields together.
     pub(crate) bytes: usize,
-    /// What the log says when records are forgotten, and when parts of them are dropped.
+    /// The log messages for forgotten records, and for dropped fields.
     pub(crate) forgotten: &'static str,
     pub(crate) dropped: &'static str,
 }
@@ -41,29 +42,29 @@ pub(crate) struct Memory {
     records: Mutex<Records>,
 }
 
-type EvictionKey = Arc<str>;
+type RecordId = Arc<str>;
 
 #[derive(Default)]
 struct Records {
-    held: HashMap<EvictionKey, HeldRecord>,
-    /// When records become free: from then on they say nothing any more.
-    free: BTreeMap<(SystemTime, u64), EvictionKey>,
+    by_id: HashMap<RecordId, HeldRecord>,
+    /// The ids by the time at which their records become free, and so no longer matter.
+    by_free_at: BTreeMap<(SystemTime, u64), RecordId>,
     owners: Owners,
-    /// How many records have been written.
+    /// The number of records written so far.
     written: u64,
     warnings: Warnings,
 }
 
 struct HeldRecord {
-    /// Which record it was, in the order in which they were written.
+    /// Its position in the order of writes.
     number: u64,
     record: Record,
 }
 
 impl Store for Memory {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
-        let held = self.change(|records| records.held.get(id).map(|held| held.record.clone()));
-        Box::pin(ready(Ok(held)))
+        let current = self.change(|records| records.by_id.get(id).map(|held| held.record.clone()));
+        Box::pin(ready(Ok(current)))
     }
 
     fn put<'a>(
@@ -73,14 +74,14 @@ impl Store for Memory {
         over: Option<u64>,
         now: SystemTime,
     ) -> StoreFuture<'a, PutOutcome> {
-        let put = self.change(|records| records.put(&self.limits, id, record, over, now));
-        Box::pin(ready(put))
+        let outcome = self.change(|records| records.put(&self.limits, id, record, over, now));
+        Box::pin(ready(outcome))
     }
 
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         self.change(|records| {
-            let held = records.held.get(id);
-            if held.is_some_and(|held| held.record.version == version) {
+            let current = records.by_id.get(id);
+            if current.is_some_and(|held| held.record.version == version) {
                 records.take(id);
             }
         });
@@ -100,16 +101,16 @@ impl Memory {
         }
     }
 
-    /// Nothing between locking and unlocking panics halfway, and the log is told afterwards.
+    /// Nothing panics halfway while the lock is held. Warnings are logged after it is released.
     fn change<T>(&self, change: impl FnOnce(&mut Records) -> T) -> T {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = change(&mut records);
+        let result = change(&mut records);
         let warnings = records.warnings.take();
         drop(records);
         for warning in warnings {
             warning.log();
         }
-        changed
+        result
     }
 }
 
@@ -122,18 +123,18 @@ impl Records {
         over: Option<u64>,
         now: SystemTime,
     ) -> Result<PutOutcome, StoreError> {
-        let held = self.held.get(id).map(|held| &held.record);
+        let current = self.by_id.get(id).map(|held| &held.record);
         let may_write = match over {
-            Some(version) => held.is_some_and(|held| held.version == version),
-            None => held.is_none_or(|held| held.is_free(now)),
+            Some(version) => current.is_some_and(|current| current.version == version),
+            None => current.is_none_or(|current| current.is_free(now)),
         };
         if !may_write {
-            return Ok(PutOutcome::Conflict(held.cloned()));
+            return Ok(PutOutcome::Conflict(current.cloned()));
         }
         self.take(id);
-        self.drop_while(|held| held.expires_at <= now);
+        self.drop_while(|record| record.expires_at <= now);
         if let Some(eviction) = &record.eviction {
-            self.make_room_for_one_of(&eviction.owner, limits, now)?;
+            self.make_room_for_record_of(&eviction.owner, limits, now)?;
         }
         self.written += 1;
         self.insert(id.into(), self.written, record.clone());
@@ -141,87 +142,91 @@ impl Records {
         Ok(PutOutcome::Written)
     }
 
-    fn insert(&mut self, key: EvictionKey, number: u64, record: Record) {
-        self.free
-            .insert((free_at(&record), number), Arc::clone(&key));
-        self.owners.add(&key, number, &record);
-        self.held.insert(key, HeldRecord { number, record });
+    fn insert(&mut self, id: RecordId, number: u64, record: Record) {
+        self.by_free_at
+            .insert((free_at(&record), number), Arc::clone(&id));
+        self.owners.add(&id, number, &record);
+        self.by_id.insert(id, HeldRecord { number, record });
     }
 
     fn take(&mut self, id: &str) -> Option<HeldRecord> {
-        let held = self.held.remove(id)?;
-        self.free.remove(&(free_at(&held.record), held.number));
+        let held = self.by_id.remove(id)?;
+        self.by_free_at
+            .remove(&(free_at(&held.record), held.number));
         self.owners.remove(held.number, &held.record);
         Some(held)
     }
 
-    fn make_room_for_one_of(
+    fn make_room_for_record_of(
         &mut self,
         owner: &str,
         limits: &MemoryLimits,
         now: SystemTime,
     ) -> Result<(), StoreError> {
-        if self.has_room_for_one_of(owner, limits) {
+        if self.has_room_for_record_of(owner, limits) {
             return Ok(());
         }
-        self.drop_while(|held| held.is_free(now));
-        if self.owners.records_of(owner) >= limits.of_one {
+        self.drop_while(|record| record.is_free(now));
+        if self.owners.records_of(owner) >= limits.per_owner {
             let oldest = self.owners.oldest_forgettable_of(owner);
-            self.forget(oldest, (limits.of_one, "this caller"), limits)?;
+            self.forget(oldest, (limits.per_owner, "this caller"), limits)?;
         }
-        if self.owners.records() >= limits.of_all {
+        if self.owners.records() >= limits.total {
             let oldest = self.owners.oldest_forgettable();
-            self.forget(oldest, (limits.of_all, "all callers"), limits)?;
+            self.forget(oldest, (limits.total, "all callers"), limits)?;
         }
         Ok(())
     }
 
-    fn has_room_for_one_of(&self, owner: &str, limits: &MemoryLimits) -> bool {
-        self.owners.records() < limits.of_all && self.owners.records_of(owner) < limits.of_one
+    fn has_room_for_record_of(&self, owner: &str, limits: &MemoryLimits) -> bool {
+        self.owners.records() < limits.total && self.owners.records_of(owner) < limits.per_owner
     }
 
     fn make_room_for_bytes(&mut self, limits: &MemoryLimits, now: SystemTime) {
         if self.owners.bytes() > limits.bytes {
-            self.drop_while(|held| held.is_free(now));
+            self.drop_while(|record| record.is_free(now));
         }
         while self.owners.bytes() > limits.bytes {
-            let held = self
+            let oldest = self
                 .owners
                 .oldest_droppable()
-                .map(|key| (self.take(&key), key));
-            let Some((Some(HeldRecord { number, mut record }), key)) = held else {
+                .map(|id| (self.take(&id), id));
+            let Some((Some(HeldRecord { number, mut record }), id)) = oldest else {
                 break;
             };
             if let Some(eviction) = &record.eviction {
                 self.warnings.dropped(limits.dropped, &eviction.owner);
                 eviction.droppable.and_then(|name| record.take(name));
             }
-            self.insert(key, number, record);
+            self.insert(id, number, record);
         }
     }
 
-    /// In the order in which records become free.
-    fn drop_while(&mut self, is_over: impl Fn(&Record) -> bool) {
-        while let Some(key) = self.free.first_key_value().map(|(_, key)| Arc::clone(key))
+    /// Drops records in the order in which they become free.
+    fn drop_while(&mut self, may_drop: impl Fn(&Record) -> bool) {
+        while let Some(id) = self
+            .by_free_at
+            .first_key_value()
+            .map(|(_, id)| Arc::clone(id))
             && self
-                .held
-                .get(&key)
-                .is_some_and(|held| is_over(&held.record))
+                .by_id
+                .get(&id)
+                .is_some_and(|held| may_drop(&held.record))
         {
-            self.take(&key);
+            self.take(&id);
         }
     }
 
     fn forget(
         &mut self,
-        oldest: Option<EvictionKey>,
-        (most, of): (usize, &str),
+        oldest: Option<RecordId>,
+        (maximum, owners): (usize, &str),
         limits: &MemoryLimits,
     ) -> Result<(), StoreError> {
-        let Some(HeldRecord { record, .. }) = oldest.and_then(|key| self.take(&key)) else {
+        let Some(HeldRecord { record, .. }) = oldest.and_then(|id| self.take(&id)) else {
             let what = limits.what;
             return Err(StoreError::full(format!(
-                "{most} {what} of {of} are remembered, and none of them may be forgotten yet"
+                "{maximum} {what} of {owners} are remembered, and none of them may be forgotten yet"
             )));
         };
         let owner = record

@@ -1,17 +1,18 @@
-//! Changing a record that others may change at the same time.
+//! Updating a record that other callers may change at the same time.
 
 use std::time::Duration;
 
 use super::{PutOutcome, Record, Store, put, within};
 use crate::{StoreError, clock::Clock};
 
-/// What becomes of a record in [`update`], with what is to be returned.
+/// A decision in [`update`]: leave or replace the record, and the value to return.
 pub(crate) enum Change<R, T> {
     Leave(T),
     Write(R, T),
 }
 
-/// Loads a record, decides, and saves it if it is unchanged; otherwise again. What is free is none.
+/// Loads a record, decides, and saves the new one if the old one is unchanged; otherwise it tries
+/// again, at most three times in all. A free record counts as absent.
 pub(crate) async fn update<T>(
     store: &dyn Store,
     limit: Duration,
@@ -20,20 +21,22 @@ pub(crate) async fn update<T>(
     mut decide: impl FnMut(Option<Record>) -> Change<Record, T>,
 ) -> Result<T, StoreError> {
     for _ in 0..3 {
-        let held = within(limit, store.get(id)).await.flatten()?;
+        let current = within(limit, store.get(id)).await.flatten()?;
         let now = clock.now();
-        let held = held.filter(|held| !held.is_free(now));
-        let over = held.as_ref().map(|held| held.version);
-        match decide(held) {
-            Change::Leave(done) => return Ok(done),
-            Change::Write(record, done) => {
+        let current = current.filter(|current| !current.is_free(now));
+        let over = current.as_ref().map(|current| current.version);
+        match decide(current) {
+            Change::Leave(value) => return Ok(value),
+            Change::Write(record, value) => {
                 if put(store, limit, (id, &record), over, now).await? == PutOutcome::Written {
-                    return Ok(done);
+                    return Ok(value);
                 }
             }
         }
     }
-    Err(StoreError::throttled("many calls write the same record"))
+    Err(StoreError::throttled(
+        "too many calls write the same record",
+    ))
 }
 
 #[cfg(test)]
@@ -55,24 +58,24 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(3);
 
-    /// A store in which others write after each of the first reads.
+    /// A store in which another caller writes after each of the first reads.
     struct Contended {
         memory: Memory,
-        others: AtomicU64,
+        remaining_writes: AtomicU64,
     }
 
     impl Contended {
-        fn new(others: u64) -> Self {
+        fn new(writes: u64) -> Self {
             Self {
                 memory: Memory::new(MemoryLimits {
                     what: "records",
-                    of_one: 1,
-                    of_all: 1,
+                    per_owner: 1,
+                    total: 1,
                     bytes: 0,
                     forgotten: "",
                     dropped: "",
                 }),
-                others: AtomicU64::new(others),
+                remaining_writes: AtomicU64::new(writes),
             }
         }
 
@@ -84,18 +87,18 @@ mod tests {
     impl Store for Contended {
         fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
             Box::pin(async move {
-                let held = self.memory.get(id).await?;
-                let less = |left: u64| left.checked_sub(1);
-                let others = &self.others;
-                if others
-                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
+                let current = self.memory.get(id).await?;
+                let decrement = |left: u64| left.checked_sub(1);
+                let writes = &self.remaining_writes;
+                if writes
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, decrement)
                     .is_ok()
                 {
-                    let over = held.as_ref().map(|held| held.version);
-                    let other = counted(count_of(held.clone()) + 10);
+                    let over = current.as_ref().map(|current| current.version);
+                    let other = counter(count_of(current.clone()) + 10);
                     self.memory.put(id, &other, over, FIXED.now()).await?;
                 }
-                Ok(held)
+                Ok(current)
             })
         }
 
@@ -114,7 +117,7 @@ mod tests {
         }
     }
 
-    fn counted(count: u64) -> Record {
+    fn counter(count: u64) -> Record {
         Record {
             version: new_version(),
             fields: vec![("count".into(), Field::Number(count))],
@@ -131,40 +134,40 @@ mod tests {
         }
     }
 
-    async fn count_one_more(store: &Contended, clock: &Clock) -> Result<u64, StoreError> {
-        let one_more = |held| {
-            let count = count_of(held) + 1;
-            Change::Write(counted(count), count)
+    async fn increment(store: &Contended, clock: &Clock) -> Result<u64, StoreError> {
+        let one_more = |current| {
+            let count = count_of(current) + 1;
+            Change::Write(counter(count), count)
         };
         update(store, LIMIT, "id", clock, one_more).await
     }
 
     #[tokio::test]
-    async fn nothing_that_others_write_is_lost() {
+    async fn concurrent_writes_are_not_lost() {
         let store = Contended::new(2);
-        assert_eq!(count_one_more(&store, &FIXED).await, Ok(21));
+        assert_eq!(increment(&store, &FIXED).await, Ok(21));
         assert_eq!(store.count().await, 21);
-        let leave = |held| Change::Leave(count_of(held));
+        let leave = |current| Change::Leave(count_of(current));
         assert_eq!(update(&store, LIMIT, "id", &FIXED, leave).await, Ok(21));
     }
 
     #[tokio::test]
-    async fn it_gives_up_where_others_never_stop() {
+    async fn an_update_gives_up_after_three_conflicts() {
         let store = Contended::new(u64::MAX);
-        let error = count_one_more(&store, &FIXED).await.unwrap_err();
+        let error = increment(&store, &FIXED).await.unwrap_err();
         assert!(error.is_temporary());
         assert_eq!(store.count().await, 30, "three times");
     }
 
     #[tokio::test]
-    async fn what_has_expired_is_not_there() {
+    async fn an_expired_record_counts_as_absent() {
         let store = Contended::new(0);
         let moved = std::sync::Arc::default();
         let clock = FIXED.movable(&moved);
-        assert_eq!(count_one_more(&store, &clock).await, Ok(1));
+        assert_eq!(increment(&store, &clock).await, Ok(1));
         moved.store(999, Ordering::SeqCst);
-        assert_eq!(count_one_more(&store, &clock).await, Ok(2));
+        assert_eq!(increment(&store, &clock).await, Ok(2));
         moved.store(1000, Ordering::SeqCst);
-        assert_eq!(count_one_more(&store, &clock).await, Ok(1));
+        assert_eq!(increment(&store, &clock).await, Ok(1));
     }
 }

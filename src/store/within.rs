@@ -1,4 +1,4 @@
-//! Stores are others' code, and the network: they may fail, panic, or never answer.
+//! Stores are third-party code, and the network: they may fail, panic, or never respond.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,19 +9,17 @@ use std::{
 
 use crate::StoreError;
 
-/// What a store does, within a time: its own code may panic or never return.
+/// Runs a store's operation within a time limit, and turns a panic in it into an error.
 pub(crate) async fn within<T>(
     limit: Duration,
-    mut doing: Pin<Box<dyn Future<Output = T> + Send + '_>>,
+    mut operation: Pin<Box<dyn Future<Output = T> + Send + '_>>,
 ) -> Result<T, StoreError> {
     let caught = std::future::poll_fn(|context| {
-        match catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(context))) {
+        match catch_unwind(AssertUnwindSafe(|| operation.as_mut().poll(context))) {
             Ok(polled) => polled.map(Ok),
-            Err(_) => Poll::Ready(Err(StoreError::unavailable(
-                "the store stopped because of an error in it",
-            ))),
+            Err(_) => Poll::Ready(Err(StoreError::unavailable("the store panicked"))),
         }
     });
-    let done = tokio::time::timeout(limit, caught).await;
-    done.unwrap_or_else(|_| Err(StoreError::no_answer(limit)))
+    let result = tokio::time::timeout(limit, caught).await;
+    result.unwrap_or_else(|_| Err(StoreError::timed_out(limit)))
 }

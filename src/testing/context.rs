@@ -27,7 +27,7 @@ pub fn context() -> ContextBuilder {
             caller: Caller::Anyone,
             user_id: None,
             tokens: BTreeMap::new(),
-            granted: BTreeSet::new(),
+            granted_providers: BTreeSet::new(),
             secrets: BTreeMap::new(),
             store: None,
             redaction: OnceLock::new(),
@@ -39,14 +39,14 @@ pub fn context() -> ContextBuilder {
     }
 }
 
-/// Makes a [`Context`]; see [`context`].
+/// Builds a [`Context`]; see [`context`].
 pub struct ContextBuilder {
     inner: context::ContextInner,
     rotated: BTreeMap<String, Secret>,
 }
 
 impl ContextBuilder {
-    /// Sets whom the tool acts for.
+    /// Sets the user that the tool acts for.
     #[must_use]
     pub fn user_id(mut self, id: impl Into<String>) -> Self {
         self.inner.user_id = Some(id.into());
@@ -67,21 +67,21 @@ impl ContextBuilder {
         self
     }
 
-    /// Sets what [`Context::secret_refused`] returns for a secret.
+    /// Sets what [`Context::secret_rejected`] returns for a secret.
     #[must_use]
     pub fn rotated_secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.rotated.insert(id.into(), value.into());
         self
     }
 
-    /// Sets who calls.
+    /// Sets the caller.
     #[must_use]
     pub fn caller(mut self, caller: Caller) -> Self {
         self.inner.caller = caller;
         self
     }
 
-    /// The context.
+    /// Returns the context.
     #[must_use]
     pub fn build(mut self) -> Context {
         let ids = self.rotated.keys().cloned().collect();

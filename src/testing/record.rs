@@ -1,8 +1,8 @@
-//! Recording: every request becomes an event with its expected answer, ready to be committed.
+//! Recording: every request becomes an event with its expected response, ready to be committed.
 //!
-//! Nothing secret may land in a repository: credentials, tokens and secret values are replaced by
-//! placeholders, in the event and wherever the answer repeats them, and so are all headers that are
-//! not known to be harmless.
+//! No secret may end up in a repository: credentials, tokens and secret values are replaced by
+//! placeholders, in the event and wherever the response repeats them, and so are the values of all
+//! headers that are not known to be harmless.
 
 mod redact;
 
@@ -37,8 +37,8 @@ use crate::{
     secrets::{SecretCache, redaction::Redaction},
 };
 
-/// Headers whose values are recorded. Gateways, proxies and clients put credentials into headers of
-/// any name, so that all others are recorded without theirs.
+/// Headers whose values are recorded. All other headers are recorded without their values, because
+/// gateways, proxies and clients put credentials into headers of any name.
 const HARMLESS: [&str; 20] = [
     "accept",
     "accept-charset",
@@ -71,32 +71,32 @@ const PLACEHOLDER: &str = "PLACEHOLDER";
 struct Recorder {
     folder: PathBuf,
     secrets: Arc<SecretCache>,
-    last: AtomicUsize,
+    last_number: AtomicUsize,
 }
 
-/// Writes what `router` serves into `folder`.
-pub(crate) fn into(
+/// Records the requests to `router` in `folder`.
+pub(crate) fn into_folder(
     folder: PathBuf,
     router: Router,
     secrets: Arc<SecretCache>,
 ) -> Result<Router, crate::Error> {
-    let named = |error| {
+    let describe = |error| {
         format!(
             "RECORD_EVENTS: cannot write to '{}': {error}",
             folder.display()
         )
     };
-    fs::create_dir_all(&folder).map_err(named)?;
+    fs::create_dir_all(&folder).map_err(describe)?;
     let recorder = Arc::new(Recorder {
-        last: AtomicUsize::new(last_in(&folder)?),
+        last_number: AtomicUsize::new(last_number_in(&folder)?),
         secrets,
         folder,
     });
     Ok(router.layer(middleware::from_fn_with_state(recorder, record)))
 }
 
-/// The highest number that a file there begins with: recording goes on behind it.
-fn last_in(folder: &Path) -> io::Result<usize> {
+/// The highest number at the start of a file name: recording continues after it.
+fn last_number_in(folder: &Path) -> io::Result<usize> {
     let mut last = 0;
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
@@ -114,18 +114,18 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, LARGEST_PAYLOAD).collect().await;
     let Ok(body) = body.map(Collected::to_bytes) else {
-        return problem::undecodable_body("The body is too large or did not arrive whole.");
+        return problem::undecodable_body("The body is too large or incomplete.");
     };
     let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
-    let (answer, answered) = next.run(request).await.into_parts();
-    let answered = answered.collect().await.map(Collected::to_bytes);
-    let answered = answered.unwrap_or_default();
+    let (response, response_body) = next.run(request).await.into_parts();
+    let response_body = response_body.collect().await.map(Collected::to_bytes);
+    let response_body = response_body.unwrap_or_default();
     if let Some((body, mut secrets)) = without_secrets(&body) {
-        let stored = recorder.secrets.held().await.into_iter();
+        let stored = recorder.secrets.declared_values().await.into_iter();
         secrets.extend(stored.map(|(id, value)| (value, format!("VALUE_OF_{id}"))));
         secrets.extend(credentials_of(&parts.headers));
         let redaction = redaction_of(&secrets);
-        let mut expected = ExpectedResponse::of(answer.status, &answer.headers, &answered);
+        let mut expected = ExpectedResponse::of(response.status, &response.headers, &response_body);
         replace_all(&mut expected.body, &redaction);
         for value in expected.headers.values_mut() {
             replace(value, &redaction);
@@ -136,19 +136,20 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
             Err(error) => tracing::error!(%error, "not recorded"),
         }
     } else {
-        tracing::warn!("not recorded: secrets in a body that is not JSON cannot be found");
+        tracing::warn!("not recorded: the body is not JSON, so its secrets cannot be found");
     }
-    Response::from_parts(answer, Body::from(answered))
+    Response::from_parts(response, Body::from(response_body))
 }
 
 impl Recorder {
     fn write(&self, event: &Value, expected: &ExpectedResponse) -> io::Result<PathBuf> {
-        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
+        let in_file_name = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let http = &event["requestContext"]["http"];
-        let of_request = |name: &str| http[name].as_str().unwrap_or_default();
-        let path: String = of_request("path").chars().take(60).map(word).collect();
-        let method = of_request("method").to_lowercase();
+        let field = |name: &str| http[name].as_str().unwrap_or_default();
+        let path = field("path").chars().take(60);
+        let path: String = path.map(in_file_name).collect();
+        let method = field("method").to_lowercase();
         let name = format!("{number:04}-{method}{path}");
         let file = self.folder.join(format!("{name}.json"));
         write_new(&file, event)?;
@@ -160,43 +161,43 @@ impl Recorder {
     }
 }
 
-/// Writes a file that is not there yet: nothing that was recorded is lost.
+/// Creates a file. An existing one is never overwritten, so that no recording is lost.
 fn write_new(file: &Path, value: &Value) -> io::Result<()> {
     writeln!(File::create_new(file)?, "{value:#}")
 }
 
-/// The values that let the caller in, and may be repeated elsewhere.
+/// The caller's credentials, which may be repeated elsewhere.
 fn credentials_of(headers: &HeaderMap) -> impl Iterator<Item = (Secret, String)> {
     const NAMES: [&str; 8] = [
         "auth", "cookie", "cred", "key", "pass", "secret", "session", "token",
     ];
-    let is_one = |name: &HeaderName| NAMES.iter().any(|it| name.as_str().contains(it));
-    let values = headers.iter().filter(move |(name, _)| is_one(name));
+    let has_credential = |name: &HeaderName| NAMES.iter().any(|it| name.as_str().contains(it));
+    let values = headers.iter().filter(move |(name, _)| has_credential(name));
     let values = values.filter_map(|(_, value)| value.to_str().ok());
-    // The scheme of a credential is no secret, and its value is one by itself.
+    // The secret is the value without its scheme, such as `Bearer`.
     let values = values.map(|value| value.split_once(' ').map_or(value, |(_, value)| value));
     values.map(|value| (value.into(), PLACEHOLDER.to_owned()))
 }
 
-/// The query, its values replaced: keys are sent there too.
+/// The query with placeholders for all values: some callers send keys there.
 fn query_of(request: &Parts, redaction: &Redaction) -> String {
-    let names = request.uri.query().unwrap_or_default().split('&');
-    let names = names.filter(|pair| !pair.is_empty());
-    let shown = names.map(|pair| match pair.split_once('=') {
-        Some((name, _)) => format!("{}={PLACEHOLDER}", shown(name, redaction)),
-        None => shown(pair, redaction),
+    let pairs = request.uri.query().unwrap_or_default().split('&');
+    let pairs = pairs.filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| match pair.split_once('=') {
+        Some((name, _)) => format!("{}={PLACEHOLDER}", redact(name, redaction)),
+        None => redact(pair, redaction),
     });
-    shown.collect::<Vec<_>>().join("&")
+    pairs.collect::<Vec<_>>().join("&")
 }
 
-fn shown(text: &str, redaction: &Redaction) -> String {
+fn redact(text: &str, redaction: &Redaction) -> String {
     redaction.redacted(text).unwrap_or_else(|| text.to_owned())
 }
 
-/// The request as an API Gateway HTTP API would hand it over, payload format 2.0.
+/// The request as an event of an API Gateway HTTP API, payload format 2.0.
 fn event_of(request: &Parts, body: Option<String>, redaction: &Redaction) -> Value {
     let method = request.method.as_str();
-    let path = shown(request.uri.path(), redaction);
+    let path = redact(request.uri.path(), redaction);
     let mut event = json!({
         "version": "2.0",
         "routeKey": "$default",
@@ -232,15 +233,15 @@ fn event_of(request: &Parts, body: Option<String>, redaction: &Redaction) -> Val
 fn headers_of(headers: &HeaderMap, redaction: &Redaction) -> Map<String, Value> {
     let mut map = Map::new();
     for name in headers.keys() {
-        // The gateway joins what stands several times.
+        // API Gateway joins the values of a repeated header.
         let values = headers.get_all(name).iter();
         let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
         let value = if is_harmless(name.as_str()) {
-            shown(&values.join(","), redaction)
+            redact(&values.join(","), redaction)
         } else {
             PLACEHOLDER.to_owned()
         };
-        map.insert(shown(name.as_str(), redaction), value.into());
+        map.insert(redact(name.as_str(), redaction), value.into());
     }
     map
 }
@@ -250,11 +251,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_secret_from_the_store_is_not_recorded_either() {
+    async fn a_secret_from_the_store_is_not_recorded() {
         use crate::{Context, Failure, Server, Tool, Toolkit, clock::FIXED, secrets::Secrets};
         use lambda_http::tower::ServiceExt;
 
-        async fn tell(_: Value, cx: Context) -> Result<Value, Failure> {
+        async fn reveal(_: Value, cx: Context) -> Result<Value, Failure> {
             Ok(json!(format!(
                 "https://{}@a.example",
                 cx.secret("KEY")?.expose()
@@ -262,14 +263,15 @@ mod tests {
         }
 
         let folder = std::env::temp_dir().join(format!("stored-{}", std::process::id()));
-        let tool = Tool::dynamic("T.T@1.0.0", "d", json!({"type": "object"}), json!({}), tell);
+        let input = json!({"type": "object"});
+        let tool = Tool::dynamic("T.T@1.0.0", "d", input, json!({}), reveal);
         let secrets = Secrets::fixed([("KEY", "marked-value")]);
         let server = Server::new(Toolkit::new([tool.secret("KEY")]).unwrap()).secrets(secrets);
         let (router, warm_up) = crate::assemble::assemble(server, FIXED, FIXED);
-        let router = into(folder.clone(), router, Arc::clone(warm_up.secrets())).unwrap();
+        let router = into_folder(folder.clone(), router, Arc::clone(warm_up.secrets())).unwrap();
         let request = Request::post("/tools/call").body(Body::from(r#"{"tool_id": "T.T"}"#));
-        let answer = router.oneshot(request.unwrap()).await.unwrap();
-        assert_eq!(answer.status(), 200);
+        let response = router.oneshot(request.unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
         let expected = fs::read_to_string(folder.join("0001-post-tools-call.expected.json"));
         fs::remove_dir_all(&folder).unwrap();
         let expected = expected.unwrap();
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_confidential_of_a_request_is_not_recorded() {
+    fn confidential_parts_of_a_request_are_not_recorded() {
         let request = Request::get("/tools/stored-value/x?stored%2Dvalue&key=k-marked&page")
             .header("authorization", "Bearer marked-bearer")
             .header("cookie", "session=marked-cookie")
@@ -319,13 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn recording_goes_on_behind_what_is_there() {
+    fn recording_continues_after_the_highest_number() {
         let folder = std::env::temp_dir().join(format!("last-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         for name in ["0002-get.json", "0007-get.expected.json", "notes.txt"] {
             fs::write(folder.join(name), "").unwrap();
         }
-        let last = last_in(&folder).unwrap();
+        let last = last_number_in(&folder).unwrap();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(last, 7);
     }

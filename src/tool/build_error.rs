@@ -1,8 +1,8 @@
-//! What is wrong with a toolkit, all of it.
+//! The error of an invalid toolkit.
 
 use std::fmt;
 
-/// Everything that is wrong with a toolkit's definitions, one line each.
+/// All mistakes in a toolkit's definitions, one line each.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BuildError {
     problems: Vec<String>,
@@ -17,7 +17,7 @@ impl BuildError {
         }
     }
 
-    /// The mistakes, each naming its tool and the line that registers it.
+    /// The mistakes, each with its tool and the line that defines it.
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems

@@ -1,44 +1,43 @@
-//! Who calls, once that is known.
+//! The caller of a request, after authentication.
 
 use std::{fmt, sync::Arc};
 
-/// Who calls: what the credentials of a request say, or the platform that has checked them.
+/// The caller of a request, identified by its credentials or by the platform that checked them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Caller {
-    /// Somebody: nothing asks for credentials.
+    /// Any caller: no credentials are required.
     Anyone,
-    /// Who has this API key.
+    /// The holder of an API key.
     ApiKey {
-        /// The id of the secret that holds the key; of several that belong to one caller, the
-        /// first.
+        /// The id of the secret that holds the key; the first id if the caller has several.
         id: Arc<str>,
     },
-    /// Who was given a JWT.
+    /// The holder of a JWT.
     Jwt {
-        /// The id of the secret that signed it; of several that belong to one signer, the first.
+        /// The id of the secret that signed it; the first id if the signer has several.
         id: Arc<str>,
         /// Its `sub` claim.
         subject: Option<String>,
     },
-    /// An AWS principal that IAM has let through, for a server that asks for nothing itself.
+    /// An AWS principal authenticated by IAM, for a server that requires no credentials itself.
     Iam {
-        /// Its ARN, and behind a space the id of its Cognito identity, if it has one.
+        /// Its ARN, followed by a space and the id of its Cognito identity, if it has one.
         principal: Arc<str>,
     },
-    /// Whom an authorizer of API Gateway has let through, for a server that asks for nothing
-    /// itself.
+    /// A caller authenticated by an API Gateway authorizer, for a server that requires no
+    /// credentials itself.
     Authorizer {
-        /// `jwt ISSUER SUBJECT`, `client ISSUER CLIENT_ID`, `lambda PRINCIPAL`, or `hash …` of what an
-        /// authorizer says that names nobody. Blanks in the parts are `%20`.
+        /// `jwt ISSUER SUBJECT`, `client ISSUER CLIENT_ID`, `lambda PRINCIPAL`, or `hash …` of an
+        /// authorizer's result that names no principal. Spaces in the parts become `%20`.
         principal: Arc<str>,
     },
 }
 
 impl Caller {
-    /// Whose users, challenges and grants are meant: those of different callers have nothing to
-    /// do with each other. The users of one signer of JWTs share one namespace, in which each has
-    /// its own `sub`. Empty where callers are not told apart.
+    /// The namespace of the caller's users, challenges and grants, which callers do not share. The
+    /// users of one JWT signer have one namespace, in which each has its own `sub`. Empty if
+    /// callers are not distinguished.
     pub(crate) fn namespace(&self) -> String {
         match self {
             Self::Anyone => String::new(),

@@ -1,4 +1,4 @@
-//! What is published of a tool.
+//! The published definition of a tool.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub struct ToolDefinition {
     pub version: String,
     /// The JSON Schema of `input`.
     pub input_schema: Value,
-    /// The JSON Schema of `value`; `null` for a tool that gives nothing.
+    /// The JSON Schema of `value`; `null` for a tool that returns nothing.
     pub output_schema: Value,
     /// What a call must bring besides the input.
     #[serde(skip_serializing_if = "Requirements::is_empty")]
@@ -32,7 +32,7 @@ pub struct ToolDefinition {
 impl ToolDefinition {
     pub(crate) fn of(id: &ToolId, tool: &Tool) -> Self {
         let mut input_schema = tool.input.value().clone();
-        let from_type = described(&mut input_schema);
+        let from_type = take_description(&mut input_schema);
         Self {
             id: id.to_string(),
             name: name_of(id, tool),
@@ -45,15 +45,15 @@ impl ToolDefinition {
     }
 }
 
-/// The input's description moves to the definition: said once, where models look for it.
-fn described(schema: &mut Value) -> Option<String> {
+/// Moves the input's description to the definition: stated once, where models look for it.
+fn take_description(schema: &mut Value) -> Option<String> {
     match schema.as_object_mut()?.shift_remove("description")? {
         Value::String(text) => Some(text),
         _ => None,
     }
 }
 
-/// The name given, else `Toolkit_Tool`.
+/// The tool's own name, or else `Toolkit_Tool`.
 pub(crate) fn name_of(id: &ToolId, tool: &Tool) -> String {
     let name = tool.name.clone();
     name.unwrap_or_else(|| id.qualified().replace('.', "_"))

@@ -1,18 +1,18 @@
-//! Failures: what a tool says went wrong.
+//! Failures: errors that a tool reports.
 //!
 //! A failure is an answer, not an accident: it travels in a 200 response and tells the model
-//! and the user what to do next. What keeps a call from reaching its tool is a
+//! and the user what to do next. A call that does not reach its tool ends in a
 //! [`Rejection`](crate::call::rejection::Rejection) instead; the two never mix.
 
 use std::{error::Error, fmt, time::Duration};
 
 use super::reason::Reason;
 
-/// What a tool answers when it could not do what it was asked.
+/// A tool's report that it could not complete a call.
 ///
 /// OXP 1.0, Tool Execution Errors. `?` turns any error into a failure with a generic message;
-/// the error's own text and its causes go to `developer_message`, which is meant for logs. Say
-/// more with the constructors:
+/// the error's own text and its causes go to `developer_message`, which is meant for logs. The
+/// methods add details:
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,14 +32,14 @@ pub(crate) struct FailureParts {
     pub(crate) can_retry: bool,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) additional_prompt_content: Option<String>,
-    /// The provider whose token, granted by the user, was refused.
-    pub(crate) refused: Option<String>,
-    /// A word for logs.
+    /// The provider that rejected the token granted by the user.
+    pub(crate) rejected_provider: Option<String>,
+    /// The reason for logs.
     pub(crate) reason: Reason,
 }
 
 impl Failure {
-    /// A failure that may not be retried, with a message for the user and the model.
+    /// Creates a failure that may not be retried, with a message for the user and the model.
     pub fn new(message: impl Into<String>) -> Self {
         Self(Box::new(FailureParts {
             message: message.into(),
@@ -47,20 +47,20 @@ impl Failure {
             can_retry: false,
             retry_after: None,
             additional_prompt_content: None,
-            refused: None,
+            rejected_provider: None,
             reason: Reason::Failed,
         }))
     }
 
-    /// One that is not the tool's own; the word is for logs.
+    /// Creates a failure of the library, not of the tool.
     pub(crate) fn internal(reason: Reason, message: &str) -> Self {
         let mut failure = Self::new(message);
         failure.0.reason = reason;
         failure
     }
 
-    /// A failure from any error, [`crate::Error`] and other boxed ones included, for which `?`
-    /// does not work by itself: `result.map_err(Failure::from_error)?`.
+    /// Creates a failure from any error, including [`crate::Error`] and other boxed errors, which
+    /// `?` does not convert: `result.map_err(Failure::from_error)?`.
     pub fn from_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::caused_by(&*error.into())
     }
@@ -79,24 +79,24 @@ impl Failure {
         Self::new("The tool could not complete the call").developer_message(text)
     }
 
-    /// Adds what only logs and developers should see. It does go over the wire. Where the call's
-    /// own secrets and tokens (of 8 characters at least) stand in it, as in all texts of a failure,
-    /// they are replaced; keep others out.
+    /// Adds text meant for logs and developers. It does go over the wire. As in all texts of a
+    /// failure, the call's own secrets and tokens (of at least 8 characters) are redacted; keep
+    /// others out.
     #[must_use]
     pub fn developer_message(mut self, text: impl Into<String>) -> Self {
         self.0.developer_message = Some(text.into());
         self
     }
 
-    /// Says that the same call may succeed later (`can_retry`).
+    /// Marks the failure as temporary: the same call may succeed later (`can_retry`).
     #[must_use]
     pub fn retry(mut self) -> Self {
         self.0.can_retry = true;
         self
     }
 
-    /// Says that the same call may succeed after this long (`can_retry` and `retry_after_ms`,
-    /// whole milliseconds).
+    /// Marks the failure as temporary: the same call may succeed after this wait (`can_retry` and
+    /// `retry_after_ms`, whole milliseconds).
     #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
@@ -111,9 +111,9 @@ impl Failure {
         self
     }
 
-    /// Says whose token was refused; the same call may succeed with another.
-    pub(crate) fn refused(mut self, provider: &str) -> Self {
-        self.0.refused = Some(provider.to_owned());
+    /// Records which provider rejected its token; the same call may succeed with another token.
+    pub(crate) fn with_rejected_token(mut self, provider: &str) -> Self {
+        self.0.rejected_provider = Some(provider.to_owned());
         self.retry()
     }
 
@@ -129,8 +129,7 @@ impl Failure {
         self.0.can_retry
     }
 
-    /// The same without the call's secrets and tokens, which the error that it was made from may
-    /// have quoted.
+    /// Redacts the call's secrets and tokens, which the underlying error may have quoted.
     pub(crate) fn redacted(mut self, redact: impl Fn(&str) -> Option<String>) -> Self {
         let clean = |text: &mut String| {
             if let Some(redacted) = redact(text) {
@@ -149,9 +148,9 @@ impl Failure {
     }
 }
 
-/// Any error becomes a failure: generic to the caller, exact to the log.
+/// Any error becomes a failure: generic for the caller, exact in the log.
 ///
-/// `Failure` does not implement [`Error`] itself; that is what makes this conversion possible.
+/// This conversion is possible because `Failure` does not implement [`Error`] itself.
 impl<E: Error> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::caused_by(&error)
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_once() {
+    fn causes_appear_once() {
         #[derive(Debug)]
         struct Outer(std::num::ParseIntError);
         impl fmt::Display for Outer {

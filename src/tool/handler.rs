@@ -1,4 +1,4 @@
-//! Which functions can be tools: `async fn(In)` and `async fn(In, Context)`.
+//! The functions that can be tools: `async fn(In)` and `async fn(In, Context)`.
 //!
 //! The signature is the source of truth: the schemas come from its types. A sealed trait with two
 //! implementations instead of a macro keeps compiler errors ordinary and leaves the function
@@ -15,7 +15,7 @@ mod sealed {
 /// An async function that can be a tool.
 ///
 /// Implemented for functions and closures that take the input, or the input and a [`Context`],
-/// and return `Result<Output, Failure>`. It cannot be implemented otherwise.
+/// and return `Result<Output, Failure>`. It cannot be implemented for other types.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be a tool",
     label = "not an `async fn(Input)` or `async fn(Input, Context)` that returns `Result<Output, Failure>`",
@@ -24,9 +24,9 @@ mod sealed {
             `.await`); a closure must be `Clone` and name its parameters' types"
 )]
 pub trait Handler<Arguments>: sealed::Sealed<Arguments> + Clone + Send + Sync + 'static {
-    /// What the tool takes.
+    /// The tool's input.
     type In;
-    /// What the tool gives.
+    /// The tool's output.
     type Out;
 
     /// Runs the tool.

@@ -1,7 +1,7 @@
 //! Tool ids: `Toolkit.Tool@1.0.0`.
 //!
-//! Ids are parsed once, where they enter, into types that cannot hold anything the
-//! specification's grammar forbids; nothing behind the decoder compares strings with `@` in them.
+//! Ids are parsed once, on entry, into types that cannot hold anything the specification's grammar
+//! forbids; no code after the decoder compares strings with `@` in them.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -39,7 +39,7 @@ impl ToolId {
         Arc::clone(&self.qualified)
     }
 
-    /// The version behind the `@`.
+    /// The version after the `@`.
     #[must_use]
     pub fn version(&self) -> &Version {
         &self.version
@@ -50,12 +50,12 @@ impl FromStr for ToolId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let written_in_full = text.matches('.').count() == 3;
+        let has_full_version = text.matches('.').count() == 3;
         match text.parse() {
             Ok(Selector {
                 qualified,
                 version: Some(version),
-            }) if written_in_full => Ok(Self { qualified, version }),
+            }) if has_full_version => Ok(Self { qualified, version }),
             Err(error) if error.0 == IdMistake::TooLarge => Err(error),
             _ => Err(IdError(IdMistake::NotInFull)),
         }
@@ -68,10 +68,10 @@ impl fmt::Display for ToolId {
     }
 }
 
-/// What a caller asks for: `Toolkit.Tool`, `Toolkit.Tool@1` or `Toolkit.Tool@1.0.0`.
+/// The tool that a caller requests: `Toolkit.Tool`, `Toolkit.Tool@1` or `Toolkit.Tool@1.0.0`.
 ///
 /// OXP 1.0, Tool Version Resolution: `@x.y.z` is that version, `@x` is exactly `x.0.0`, and no
-/// version is the newest one.
+/// version means the newest one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selector {
     pub(crate) qualified: Arc<str>,
@@ -83,7 +83,7 @@ impl FromStr for Selector {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         let (qualified, version) = match text.split_once('@') {
-            Some((qualified, version)) => (qualified, Some(version_of(version)?)),
+            Some((qualified, version)) => (qualified, Some(parse_version(version)?)),
             None => (text, None),
         };
         let (toolkit, tool) = qualified
@@ -115,8 +115,8 @@ fn is_word(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn version_of(text: &str) -> Result<Version, IdError> {
-    let mut numbers = text.split('.').map(number_of);
+fn parse_version(text: &str) -> Result<Version, IdError> {
+    let mut numbers = text.split('.').map(parse_number);
     let mut next = || numbers.next().transpose();
     let version = match (next()?, next()?, next()?) {
         (Some(major), None, None) => Version::new(major, 0, 0),
@@ -129,16 +129,16 @@ fn version_of(text: &str) -> Result<Version, IdError> {
     }
 }
 
-fn number_of(text: &str) -> Result<u64, IdError> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+fn parse_number(text: &str) -> Result<u64, IdError> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     // Semantic Versioning 2.0.0, section 2: no leading zeros.
-    if !digits || (text.len() > 1 && text.starts_with('0')) {
+    if !is_digits || (text.len() > 1 && text.starts_with('0')) {
         return Err(IdError(IdMistake::Grammar));
     }
     text.parse().map_err(|_| IdError(IdMistake::TooLarge))
 }
 
-/// Why a text is not a tool id. Its message says what an id looks like and never repeats the text.
+/// Why a text is not a tool id. The message describes a valid id and never repeats the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdError(IdMistake);
 
@@ -159,7 +159,7 @@ impl fmt::Display for IdError {
             IdMistake::TooLarge => "a version number of the tool id is too large",
             IdMistake::NotInFull => {
                 "a tool is registered as Toolkit.Tool@1.0.0: two names of letters, digits and \
-                 underscores with a dot between, and the full version without leading zeros"
+                 underscores separated by a dot, and the full version without leading zeros"
             }
         })
     }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_refused() {
+    fn invalid_ids_are_rejected() {
         for text in [
             "",
             ".",
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_the_integer_type_are_an_error_of_their_own() {
+    fn version_numbers_that_overflow_have_their_own_error() {
         let text = "A.B@1.99999999999999999999.0";
         assert_eq!(text.parse::<Selector>(), Err(IdError(IdMistake::TooLarge)));
         let largest = format!("A.B@{}", u64::MAX);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn registration_wants_the_full_version() {
+    fn registration_requires_the_full_version() {
         for text in ["A.B", "A.B@1"] {
             assert_eq!(text.parse::<ToolId>(), Err(IdError(IdMistake::NotInFull)));
         }

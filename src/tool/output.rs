@@ -1,19 +1,19 @@
-//! What a tool gives.
+//! The output of a tool.
 
 mod finite;
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-pub(crate) use finite::{to_value, whole};
+pub(crate) use finite::{exact_integer, to_value};
 
-/// What a tool gave.
+/// A tool's output.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Output {
-    /// The value.
+    /// The value that the tool returned.
     Value(Value),
-    /// Its JSON, as it was written before.
+    /// The recorded JSON of an earlier call's value, replayed verbatim.
     Json(Box<RawValue>),
 }
 

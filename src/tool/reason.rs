@@ -1,8 +1,8 @@
-//! In a word, why a call did not give a value: for logs, metrics and spans.
+//! One-word reasons why a call returned no value, for logs, metrics and spans.
 
 macro_rules! reasons {
     ($($name:ident = $word:literal,)+) => {
-        /// Why a call did not give a value.
+        /// The reason why a call returned no value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Reason {
             $($name,)+
@@ -41,7 +41,7 @@ reasons! {
     Unprotected = "unprotected",
     Unavailable = "unavailable",
 
-    // Failures: of the tool itself the first one, the others said by the library.
+    // Failures: the first is the tool's own, the others come from the library.
     Failed = "failed",
     Panicked = "panicked",
     TimedOut = "timed_out",

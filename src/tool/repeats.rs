@@ -1,13 +1,13 @@
-//! What a repeated call may do.
+//! The policy for repeated calls.
 
-/// What a tool says of running it twice.
+/// A tool's policy for repeated calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RepeatPolicy {
     /// Running it again changes nothing: no record is needed.
     Idempotent,
-    /// A repeated call gets the first one's outcome; what came to nothing runs again.
+    /// A repeated call gets the first one's outcome; a call without a final outcome runs again.
     #[default]
     Recorded,
-    /// Rather not at all than twice.
+    /// Not running is better than running twice.
     AtMostOnce,
 }

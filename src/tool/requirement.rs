@@ -38,12 +38,12 @@ pub struct Requirements {
 pub struct AuthorizationRequirement {
     /// The provider's id, such as `google`.
     pub id: String,
-    /// What the token must allow.
+    /// The scopes required of the token.
     #[serde(default, deserialize_with = "null_is_default")]
     pub oauth2: OAuth2Requirement,
 }
 
-/// What an OAuth 2.0 token must allow.
+/// The scopes required of an OAuth 2.0 token.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OAuth2Requirement {
@@ -75,23 +75,23 @@ impl Requirements {
         *self == Self::default()
     }
 
-    /// Ids that are empty or stand twice in their list.
-    pub(crate) fn wrong_ids(&self) -> Vec<&str> {
+    /// Ids that are empty or occur twice in their list.
+    pub(crate) fn invalid_ids(&self) -> Vec<&str> {
         let providers: Vec<_> = self.authorization.iter().map(|it| it.id.as_str()).collect();
         let secrets: Vec<_> = self.secrets.iter().map(|it| it.id.as_str()).collect();
-        let mut wrong = Vec::new();
+        let mut invalid = Vec::new();
         for ids in [providers, secrets] {
-            for (place, id) in ids.iter().enumerate() {
-                if id.is_empty() || ids[..place].contains(id) {
-                    wrong.push(*id);
+            for (index, id) in ids.iter().enumerate() {
+                if id.is_empty() || ids[..index].contains(id) {
+                    invalid.push(*id);
                 }
             }
         }
-        wrong
+        invalid
     }
 }
 
-/// Some servers write `null` for what there is none of.
+/// Reads `null` as the default: some servers write it for absent values.
 pub(crate) fn null_is_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,
@@ -100,7 +100,7 @@ where
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// What a user has to allow, and where: OXP 1.0, Authorization Challenges.
+/// A challenge to the user, with the URL to authorize at: OXP 1.0, Authorization Challenges.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Challenge {
     pub(crate) id: String,

@@ -1,7 +1,7 @@
-//! JSON Schemas of inputs and outputs, made when first needed.
+//! JSON Schemas of inputs and outputs, built on first use.
 //!
-//! Start-up must not pay for tools that are not called: a tool holds a function that makes its
-//! schema, and the schema holds a place for its validator.
+//! Start-up must not pay for tools that are not called: a tool holds a function that builds its
+//! schema, and the schema compiles its validator on first use.
 
 mod derive;
 mod explain;
@@ -20,64 +20,66 @@ use serde_json::{Map, Number, Value};
 use crate::tool::output;
 
 pub(crate) use derive::{of_input, of_output};
-pub(crate) use integers::{range_of, unkept};
+pub(crate) use integers::{lossy_integers, range_of};
 pub(crate) use part::joined;
 pub(crate) use walk::{forbidden_reference, undescribed_properties};
 
-/// What is wrong with an input: a message for each bad parameter, by its path (`address.street`,
+/// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
 /// `items[2].sku`).
 pub(crate) type ParameterErrors = BTreeMap<String, String>;
 
-/// A schema and, once something is checked against it, its validator.
+/// A schema and, after the first check, its validator.
 pub(crate) struct Schema {
     source: SchemaSource,
     /// Boxed: a tool that is never called should take little memory.
-    made: OnceLock<Box<CompiledSchema>>,
+    compiled: OnceLock<Box<CompiledSchema>>,
 }
 
 enum SchemaSource {
     Type(fn() -> Value),
-    Given(Box<Value>),
+    Literal(Box<Value>),
 }
 
 struct CompiledSchema {
     value: Value,
-    /// Whether some number must be an integer; then `1.0` must reach the tool as `1`.
+    /// Whether the schema contains integers; if so, `1.0` must reach the tool as `1`.
     has_integers: bool,
     validator: OnceLock<Result<Validator, String>>,
 }
 
 impl Schema {
-    /// The schema that `make` derives from a type.
-    pub(crate) fn of_type(make: fn() -> Value) -> Self {
+    /// The schema that `derive` builds from a type.
+    pub(crate) fn of_type(derive: fn() -> Value) -> Self {
         Self {
-            source: SchemaSource::Type(make),
-            made: OnceLock::new(),
+            source: SchemaSource::Type(derive),
+            compiled: OnceLock::new(),
         }
     }
 
     /// A schema that is known only at run time.
-    pub(crate) fn given(schema: Value) -> Self {
+    pub(crate) fn from_value(schema: Value) -> Self {
         Self {
-            source: SchemaSource::Given(Box::new(schema)),
-            made: OnceLock::new(),
+            source: SchemaSource::Literal(Box::new(schema)),
+            compiled: OnceLock::new(),
         }
     }
 
     /// The schema as it is published.
     pub(crate) fn value(&self) -> &Value {
-        &self.made().value
+        &self.compiled().value
     }
 
-    /// Whether the schema can be compiled; if not, why.
+    /// The compiled validator, or the reason why the schema is invalid.
     pub(crate) fn compile(&self) -> Result<&Validator, &str> {
-        let made = self.made();
-        let validator = made.validator.get_or_init(|| validator_of(&made.value));
+        let compiled = self.compiled();
+        let validator = compiled
+            .validator
+            .get_or_init(|| validator_of(&compiled.value));
         validator.as_ref().map_err(String::as_str)
     }
 
-    /// Checks a value; the inner error lists every bad parameter, and what is wrong with the value
-    /// as a whole under the name `root`.
+    /// Checks a value. The inner error lists every invalid parameter, and errors of the value as a
+    /// whole under the name `root`.
     pub(crate) fn check(
         &self,
         value: &Value,
@@ -90,28 +92,27 @@ impl Schema {
         Ok(Err(message::of_all(validator, self.value(), value, root)))
     }
 
-    /// Where in the schema a value does not satisfy it: JSON pointers to the keywords that refuse
-    /// it, a few of them. Unlike messages they name nothing that only the value knows. None for a
-    /// value that is right.
-    pub(crate) fn refused_by(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
+    /// JSON pointers to the first few keywords that reject a value. Unlike messages, they reveal
+    /// nothing that only the value contains. `None` for a valid value.
+    pub(crate) fn rejecting_keywords(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
         let validator = self.compile()?;
         let is_valid = validator.is_valid(value);
         Ok((!is_valid).then(|| places::of_all(validator, self.value(), value)))
     }
 
-    /// Writes whole floats as integers where the schema knows integers: JSON Schema counts `1.0`
+    /// Turns whole floats into integers if the schema contains integers: JSON Schema accepts `1.0`
     /// as one, `i64`'s deserializer does not.
     pub(crate) fn normalize(&self, value: &mut Value) {
-        if self.made().has_integers {
+        if self.compiled().has_integers {
             integers_from_whole_floats(value);
         }
     }
 
-    fn made(&self) -> &CompiledSchema {
-        self.made.get_or_init(|| {
+    fn compiled(&self) -> &CompiledSchema {
+        self.compiled.get_or_init(|| {
             let value = match &self.source {
-                SchemaSource::Type(make) => make(),
-                SchemaSource::Given(value) => Value::clone(value),
+                SchemaSource::Type(derive) => derive(),
+                SchemaSource::Literal(value) => Value::clone(value),
             };
             Box::new(CompiledSchema {
                 has_integers: walk::any_type(&value, "integer"),
@@ -130,8 +131,8 @@ fn validator_of(schema: &Value) -> Result<Validator, String> {
     options.build(schema).map_err(|error| error.to_string())
 }
 
-/// Draft 7 where it says everything the schema says: the first compilation in a process builds
-/// its draft's meta-schema, and draft 7's takes a quarter of the time of 2020-12's.
+/// Draft 7 if it can express the schema: the first compilation in a process builds the draft's
+/// meta-schema, and draft 7's takes a quarter of the time of 2020-12's.
 fn draft_for(schema: &Value) -> Draft {
     if walk::uses_newer_keywords(schema) {
         Draft::Draft202012
@@ -159,8 +160,8 @@ fn map_values(map: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> 
 
 fn integer_in(number: &Number) -> Option<Number> {
     let float = number.as_f64().filter(|_| number.is_f64())?;
-    // The integer 0 has no sign: adding it turns `-0.0` into `0.0`, and nothing else into another.
-    output::whole(float + 0.0).map(Number::from)
+    // Adding 0.0 turns `-0.0`, which no integer represents, into `0.0` and changes nothing else.
+    output::exact_integer(float + 0.0).map(Number::from)
 }
 
 #[cfg(test)]
@@ -169,21 +170,21 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn whole_floats_become_integers_only_where_integers_are_known() {
-        let schema = Schema::given(json!({"type": "object", "properties": {
+    fn whole_floats_become_integers_only_if_the_schema_contains_integers() {
+        let schema = Schema::from_value(json!({"type": "object", "properties": {
             "n": {"type": "array", "items": {"type": "integer"}}}}));
         let mut value = json!({"n": [1.0, -3.0, -0.0, 2.5, 1e300]});
         schema.normalize(&mut value);
         assert_eq!(value, json!({"n": [1, -3, 0, 2.5, 1e300]}));
 
-        let schema = Schema::given(json!({"properties": {"n": {"type": "number"}}}));
+        let schema = Schema::from_value(json!({"properties": {"n": {"type": "number"}}}));
         let mut value = json!({"n": 1.0});
         schema.normalize(&mut value);
         assert_eq!(value, json!({"n": 1.0}));
     }
 
     #[test]
-    fn the_draft_is_the_oldest_that_says_all_of_it() {
+    fn the_draft_is_the_oldest_that_can_express_the_schema() {
         let tuple = json!({"properties": {"pair": {"prefixItems": [{"type": "string"}]}}});
         assert_eq!(draft_for(&tuple), Draft::Draft202012);
         let plain = json!({"properties": {"prefixItems": {"type": "string"}}});
@@ -191,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_none_is_an_error_and_no_panic() {
-        let schema = Schema::given(json!({"type": "nonsense"}));
+    fn an_invalid_schema_is_an_error_and_no_panic() {
+        let schema = Schema::from_value(json!({"type": "nonsense"}));
         assert!(schema.compile().is_err());
         assert!(schema.check(&json!(1), "input").is_err());
     }

@@ -1,7 +1,7 @@
 //! The tools of one server: built once, then listed and resolved.
 //!
-//! A toolkit that was built is right: everything that can be wrong with a definition is said when
-//! it is built, all of it at once, so that nobody fixes one mistake only to meet the next.
+//! A toolkit that was built is valid: whatever can be wrong with a definition is reported when it
+//! is built, all of it at once, so that nobody fixes one mistake only to meet the next.
 
 mod check;
 
@@ -13,7 +13,7 @@ use super::id::Selector;
 use crate::{BuildError, Tool, ToolDefinition, ToolId};
 use check::{mistakes_in, problem};
 
-/// A set of tools that are served together.
+/// A set of tools served together.
 ///
 /// ```
 /// use lambda_tools::{Failure, Tool, Toolkit};
@@ -46,22 +46,22 @@ pub(crate) struct ToolEntry {
     pub(crate) tool: Tool,
 }
 
-/// An entry, and the toolkit that it is in: a call outlives the request that it came with.
+/// An entry with a reference to its toolkit, because a call may outlive its request.
 #[derive(Clone)]
 pub(crate) struct SelectedTool {
     toolkit: Arc<Toolkit>,
-    place: usize,
+    index: usize,
 }
 
 impl Deref for SelectedTool {
     type Target = ToolEntry;
 
     fn deref(&self) -> &ToolEntry {
-        &self.toolkit.entries[self.place]
+        &self.toolkit.entries[self.index]
     }
 }
 
-/// Why a selector selects no tool.
+/// Why a selector matches no tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToolNotFound {
     Tool {
@@ -74,16 +74,16 @@ pub(crate) enum ToolNotFound {
 }
 
 impl Toolkit {
-    /// Puts tools together; several versions of one tool may stand side by side.
+    /// Combines tools, which may include several versions of one tool.
     ///
     /// # Errors
-    /// All mistakes in all definitions: ids that are none, an id registered twice, two tools with
-    /// one name, missing descriptions, inputs that are not objects, recursive types.
+    /// All mistakes in all definitions: invalid ids, an id registered twice, two tools with the
+    /// same name, missing descriptions, inputs that are not objects, recursive types.
     ///
-    /// Ids and names are always checked. The schemas are checked where debug assertions are on
+    /// Ids and names are always checked. Schemas are checked where debug assertions are on
     /// (`cargo test`, `cargo run`) and by [`serve`](crate::serve) outside of Lambda, so that a
-    /// cold start does not pay for what was checked before it was deployed;
-    /// [`Toolkit::check`] does it on demand.
+    /// cold start does not repeat the checks made before deployment; [`Toolkit::check`] checks them
+    /// on demand.
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, BuildError> {
         let mut problems = Vec::new();
         let tools = tools.into_iter();
@@ -106,21 +106,21 @@ impl Toolkit {
         BuildError::unless_empty(problems).map(|()| toolkit)
     }
 
-    /// Checks every definition, schemas included, whatever the build. What is allowed and rarely
-    /// meant is a warning in the log: a tool with [`authorization`](Tool::authorization) and
+    /// Checks every definition, schemas included, in any build. A valid but rarely intended
+    /// definition is logged as a warning: a tool with [`authorization`](Tool::authorization) but
     /// without [`user_id`](Tool::user_id).
     ///
     /// # Errors
-    /// All mistakes that there are.
+    /// All mistakes in all definitions.
     pub fn check(&self) -> Result<(), BuildError> {
         for entry in &self.entries {
             let requirements = &entry.tool.requirements;
             if !requirements.authorization.is_empty() && !requirements.user_id {
                 tracing::warn!(
                     tool = %entry.id,
-                    "the tool needs a user's token and does not ask for the user; without \
-                     .user_id() a repeated call is known by its token, and a refreshed one makes \
-                     it another call"
+                    "the tool needs a user's token but does not require the user; without \
+                     .user_id(), a repeated call is identified by its token, and a refreshed \
+                     token makes it a new call"
                 );
             }
         }
@@ -132,7 +132,7 @@ impl Toolkit {
         BuildError::unless_empty(problems.collect())
     }
 
-    /// The tools as `GET /tools` describes them, in the order in which they were given.
+    /// The tools as `GET /tools` describes them, in the order of registration.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         let definition = |entry: &ToolEntry| ToolDefinition::of(&entry.id, &entry.tool);
@@ -152,17 +152,17 @@ impl Toolkit {
             let closest = self.closest(&selector.qualified);
             return Err(ToolNotFound::Tool { closest });
         };
-        let chosen = |place| SelectedTool {
+        let select = |index| SelectedTool {
             toolkit: Arc::clone(self),
-            place,
+            index,
         };
         let Some(version) = &selector.version else {
-            return Ok(chosen(newest));
+            return Ok(select(newest));
         };
-        let version_at = |place: usize| self.entries[place].id.version();
+        let version_at = |index: usize| self.entries[index].id.version();
         let mut versions = self.versions(newest);
-        let found = versions.find(|place| version_at(*place) == version);
-        found.map(chosen).ok_or_else(|| {
+        let matching = versions.find(|index| version_at(*index) == version);
+        matching.map(select).ok_or_else(|| {
             let versions = self.versions(newest);
             let mut available: Vec<_> = versions.map(|it| version_at(it).clone()).collect();
             available.reverse();
@@ -171,33 +171,33 @@ impl Toolkit {
         })
     }
 
-    /// The places of an entry and its older versions.
+    /// The indices of an entry and its older versions.
     fn versions(&self, newest: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(newest), |newer| self.older[*newer])
     }
 
     fn closest(&self, qualified: &str) -> Option<String> {
-        let known = self.newest.keys().map(|name| &**name);
-        closest_of(qualified, known, self.newest.len(), '.')
+        let names = self.newest.keys().map(|name| &**name);
+        closest_name(qualified, names, self.newest.len(), '.')
     }
 
-    /// The newest version of each tool, in the order in which they were given.
+    /// The newest version of each tool, in the order of registration.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &ToolEntry> {
         let is_newest =
-            |place: usize, entry: &ToolEntry| self.newest.get(entry.id.qualified()) == Some(&place);
+            |index: usize, entry: &ToolEntry| self.newest.get(entry.id.qualified()) == Some(&index);
         let entries = self.entries.iter().enumerate();
         entries
-            .filter(move |(place, entry)| is_newest(*place, entry))
+            .filter(move |(index, entry)| is_newest(*index, entry))
             .map(|(_, entry)| entry)
     }
 
     fn add(&mut self, id: ToolId, tool: Tool, problems: &mut Vec<String>) {
-        let place = self.entries.len();
+        let index = self.entries.len();
         let newest = self.newest.get(id.qualified()).copied();
-        // The version after which this one belongs, and the one before it.
+        // The next newer and the next older version.
         let (mut newer, mut older) = (None, newest);
-        while let Some(place) = older {
-            let entry = &self.entries[place];
+        while let Some(candidate) = older {
+            let entry = &self.entries[candidate];
             match entry.id.version().cmp(id.version()) {
                 Ordering::Less => break,
                 Ordering::Equal => {
@@ -205,13 +205,13 @@ impl Toolkit {
                     let text = format!("this id and version is already registered at {first}");
                     return problems.push(problem(&tool, &text));
                 }
-                Ordering::Greater => (newer, older) = (older, self.older[place]),
+                Ordering::Greater => (newer, older) = (older, self.older[candidate]),
             }
         }
         match newer {
-            Some(newer) => self.older[newer] = Some(place),
+            Some(newer) => self.older[newer] = Some(index),
             None => {
-                self.newest.insert(id.shared(), place);
+                self.newest.insert(id.shared(), index);
             }
         }
         self.entries.push(ToolEntry { id, tool });
@@ -219,38 +219,37 @@ impl Toolkit {
     }
 }
 
-/// The one of `count` known names that was probably meant. The separator is what stands between
-/// toolkit and tool.
-pub(crate) fn closest_of<'a>(
+/// The most likely intended name among `count` known ones; `separator` divides toolkit and tool.
+pub(crate) fn closest_name<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str>,
     count: usize,
     separator: char,
 ) -> Option<String> {
-    // Comparing is quadratic in the length, which the caller chooses, and a wrong id must not
-    // cost more than a right one.
+    // The comparison is quadratic in the length, which the caller chooses, and an unknown id must
+    // not cost more than a known one.
     if name.len() > 128 || count > 1000 {
         return None;
     }
-    let rated = known.map(|known| (likeness_of_halves(name, known, separator), known));
-    rated
-        .filter(|(likeness, _)| *likeness >= 0.6)
+    let scored = known.map(|known| (similarity_of_halves(name, known, separator), known));
+    scored
+        .filter(|(similarity, _)| *similarity >= 0.6)
         .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
         .map(|(_, known)| known.to_owned())
 }
 
-/// As like as the less alike of their halves: tools of one toolkit are not alike for that.
-fn likeness_of_halves(one: &str, other: &str, separator: char) -> f64 {
-    let likeness = |one: &str, other: &str| {
+/// The similarity of the less similar halves: sharing a toolkit does not make tools similar.
+fn similarity_of_halves(one: &str, other: &str, separator: char) -> f64 {
+    let similarity = |one: &str, other: &str| {
         let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
-        // Half as long is never alike.
+        // Less than half as long is never similar.
         if short * 2 < long {
             return 0.0;
         }
         strsim::normalized_damerau_levenshtein(one, other)
     };
     match (one.split_once(separator), other.split_once(separator)) {
-        (Some(one), Some(other)) => likeness(one.0, other.0).min(likeness(one.1, other.1)),
+        (Some(one), Some(other)) => similarity(one.0, other.0).min(similarity(one.1, other.1)),
         _ => 0.0,
     }
 }

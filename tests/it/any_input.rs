@@ -1,4 +1,4 @@
-//! No input of any kind ends the process or goes without an answer.
+//! No input of any kind stops the process or goes without a response.
 
 use std::sync::LazyLock;
 
@@ -25,7 +25,7 @@ async fn several(input: Several) -> Result<f64, Failure> {
     Ok(input.a * f64::from(input.b.unwrap_or(1)) + f64::from(u32::try_from(input.c.len())?))
 }
 
-/// One function for all cases, as one process on Lambda answers all calls.
+/// One function for all cases, as one process on Lambda handles all calls.
 static FUNCTION: LazyLock<LambdaFunction> = LazyLock::new(|| {
     let tool = Tool::new("T.Several@1.0.0", several).secret("S").user_id();
     let free = Tool::new("T.Free@1.0.0", several);
@@ -49,7 +49,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A JSON object that has fields the protocols know, with anything in them.
+/// A JSON object with field names of the protocols and arbitrary values.
 fn near_call() -> impl Strategy<Value = Value> {
     let names = [
         "tool_id",
@@ -146,19 +146,20 @@ fn method() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// The same request in the event of every front door, its body plain where it can be.
+/// The same request as an event of every event source. The body is base64 if `is_base64` is set or
+/// it is not UTF-8.
 fn events(
     method: &str,
     path: &str,
     headers: &Map<String, Value>,
     body: &[u8],
-    encoded: bool,
+    is_base64: bool,
 ) -> Vec<Value> {
-    let (body, encoded) = match std::str::from_utf8(body) {
-        Ok(text) if !encoded => (text.to_owned(), false),
+    let (body, is_base64) = match std::str::from_utf8(body) {
+        Ok(text) if !is_base64 => (text.to_owned(), false),
         _ => (BASE64_STANDARD.encode(body), true),
     };
-    let several: Map<_, _> = headers
+    let multi_value: Map<_, _> = headers
         .iter()
         .map(|(name, value)| (name.clone(), json!([value])))
         .collect();
@@ -170,15 +171,15 @@ fn events(
     });
     vec![
         json!({"version": "2.0", "rawPath": path, "rawQueryString": path, "headers": headers,
-               "requestContext": http, "body": body, "isBase64Encoded": encoded}),
+               "requestContext": http, "body": body, "isBase64Encoded": is_base64}),
         json!({"resource": "/{proxy+}", "path": path, "httpMethod": method, "headers": headers,
-               "multiValueHeaders": several, "queryStringParameters": {"a": path, "": []},
-               "requestContext": stage, "body": body, "isBase64Encoded": encoded}),
+               "multiValueHeaders": multi_value, "queryStringParameters": {"a": path, "": []},
+               "requestContext": stage, "body": body, "isBase64Encoded": is_base64}),
         json!({"requestContext": {"elb": {}}, "httpMethod": method, "path": path,
                "headers": headers, "queryStringParameters": {"a": path}, "body": body,
-               "isBase64Encoded": encoded}),
+               "isBase64Encoded": is_base64}),
         json!({"requestContext": {"elb": {}}, "httpMethod": method, "path": path,
-               "multiValueHeaders": several, "body": body, "isBase64Encoded": encoded}),
+               "multiValueHeaders": multi_value, "body": body, "isBase64Encoded": is_base64}),
     ]
 }
 
@@ -193,54 +194,54 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     #[test]
-    fn every_request_is_answered_in_protocol(
+    fn every_request_gets_a_response_of_its_protocol(
         method in method(),
         path in path(),
         headers in headers(),
         body in body(),
-        encoded in any::<bool>(),
+        is_base64 in any::<bool>(),
     ) {
-        for event in events(method, &path, &headers, &body, encoded) {
-            let answer = blocking(FUNCTION.answer(&event.to_string())).unwrap();
-            prop_assert!([200, 400, 404, 405, 422].contains(&answer.status), "{answer:?}");
-            let version = answer.headers.get("oxp-version").map(String::as_str);
+        for event in events(method, &path, &headers, &body, is_base64) {
+            let response = blocking(FUNCTION.respond(&event.to_string())).unwrap();
+            prop_assert!([200, 400, 404, 405, 422].contains(&response.status), "{response:?}");
+            let version = response.headers.get("oxp-version").map(String::as_str);
             if version.is_none() {
-                prop_assert!(path.starts_with("/opentool/"), "{path}: {answer:?}");
+                prop_assert!(path.starts_with("/opentool/"), "{path}: {response:?}");
                 if path == "/opentool/call" {
-                    prop_assert!(answer.body["result"].is_object(), "{answer:?}");
-                    prop_assert!(answer.body.get("error").is_some(), "{answer:?}");
+                    prop_assert!(response.body["result"].is_object(), "{response:?}");
+                    prop_assert!(response.body.get("error").is_some(), "{response:?}");
                 }
                 continue;
             }
             prop_assert_eq!(version, Some("1.0"));
-            if answer.status != 200 && method != "HEAD" {
-                prop_assert!(answer.body["message"].is_string(), "{answer:?}");
+            if response.status != 200 && method != "HEAD" {
+                prop_assert!(response.body["message"].is_string(), "{response:?}");
             }
         }
     }
 
     #[test]
-    fn every_call_of_a_tool_is_answered(input in near_call()) {
+    fn every_call_of_a_tool_gets_a_response(input in near_call()) {
         let body = json!({"tool_id": "T.Free", "input": input}).to_string();
         let event = &events("POST", "/tools/call", &Map::new(), body.as_bytes(), false)[0];
-        let answer = blocking(FUNCTION.answer(&event.to_string())).unwrap();
-        prop_assert!([200, 400, 422].contains(&answer.status), "{answer:?}");
+        let response = blocking(FUNCTION.respond(&event.to_string())).unwrap();
+        prop_assert!([200, 400, 422].contains(&response.status), "{response:?}");
     }
 
     #[test]
-    fn every_call_of_a_function_is_answered(params in near_call(), id in near_call()) {
+    fn every_opentool_call_gets_a_response(params in near_call(), id in near_call()) {
         let call = json!({"jsonrpc": "2.0", "method": "T_Free", "params": params, "id": id});
         let body = call.to_string();
         let event = &events("POST", "/opentool/call", &Map::new(), body.as_bytes(), false)[0];
-        let answer = blocking(FUNCTION.answer(&event.to_string())).unwrap();
-        prop_assert!([200, 400].contains(&answer.status), "{answer:?}");
-        prop_assert_eq!(&answer.body["jsonrpc"], "2.0");
+        let response = blocking(FUNCTION.respond(&event.to_string())).unwrap();
+        prop_assert!([200, 400].contains(&response.status), "{response:?}");
+        prop_assert_eq!(&response.body["jsonrpc"], "2.0");
         let id = if id.is_string() || id.is_number() { id } else { json!("") };
-        prop_assert_eq!(&answer.body["id"], &id);
+        prop_assert_eq!(&response.body["id"], &id);
     }
 
     #[test]
-    fn every_event_is_answered_or_refused_in_words(
+    fn every_event_gets_a_response_or_a_descriptive_error(
         event in prop_oneof![json_value(), near_call()],
         text in ".{0,80}",
     ) {
@@ -252,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_events_are_answered_or_refused(
+    fn a_malformed_event_gets_a_response_or_an_error(
         headers in headers(),
         field in proptest::sample::select(vec![
             "rawPath", "headers", "multiValueHeaders", "requestContext", "body", "httpMethod",
@@ -262,7 +263,7 @@ proptest! {
     ) {
         for mut event in events("POST", "/tools/call", &headers, b"{}", false) {
             event[field] = value.clone();
-            // Answered or refused: either way it returned.
+            // A response or an error: it returned either way.
             let _ = blocking(FUNCTION.invoke(&event.to_string()));
         }
     }

@@ -1,4 +1,4 @@
-//! Who may call: API keys, in every way to get them wrong.
+//! Authentication with valid and invalid API keys.
 
 use lambda_tools::{Auth, Caller, Context, Failure, Server, Tool, Toolkit, secrets::Secrets};
 use schemars::JsonSchema;
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use crate::support::{event, function};
 
-/// Says who calls.
+/// Returns the caller.
 #[derive(Deserialize, JsonSchema)]
 struct WhoAmI {}
 
 async fn who_am_i(_: WhoAmI, cx: Context) -> Result<String, Failure> {
     Ok(match cx.caller() {
-        Caller::ApiKey { id } => format!("the one with {id}"),
+        Caller::ApiKey { id } => format!("key {id}"),
         other => other.to_string(),
     })
 }
 
-/// The status, and who called where that was allowed.
-async fn calls(auth: Option<Auth>, headers: &[(&str, &str)]) -> (u16, Value) {
+/// Makes a call; returns the status, and the caller if the call was accepted.
+async fn call_with(auth: Option<Auth>, headers: &[(&str, &str)]) -> (u16, Value) {
     let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
     let keys = [
         ("ONE", "one"),
@@ -37,12 +37,12 @@ async fn calls(auth: Option<Auth>, headers: &[(&str, &str)]) -> (u16, Value) {
     for (name, value) in headers {
         event["headers"][*name] = json!(value);
     }
-    let answer = function(server).answer(&event.to_string()).await.unwrap();
-    (answer.status, answer.body["value"].clone())
+    let response = function(server).respond(&event.to_string()).await.unwrap();
+    (response.status, response.body["value"].clone())
 }
 
 #[tokio::test]
-async fn a_key_is_taken_in_either_header_and_says_who_calls() {
+async fn either_header_may_carry_a_key_and_its_id_is_the_caller() {
     let auth = || Some(Auth::api_key_ids(["ONE"]).or(Auth::api_key_ids(["TWO"])));
     for (header, value, id) in [
         ("oxp-api-key", "one", "ONE"),
@@ -50,17 +50,13 @@ async fn a_key_is_taken_in_either_header_and_says_who_calls() {
         ("authorization", "Bearer one", "ONE"),
         ("authorization", "bearer  two ", "TWO"),
     ] {
-        let called = calls(auth(), &[(header, value)]).await;
-        assert_eq!(
-            called,
-            (200, json!(format!("the one with {id}"))),
-            "{value}"
-        );
+        let result = call_with(auth(), &[(header, value)]).await;
+        assert_eq!(result, (200, json!(format!("key {id}"))), "{value}");
     }
 }
 
 #[tokio::test]
-async fn anything_else_is_refused() {
+async fn any_other_credential_is_rejected() {
     for headers in [
         &[][..],
         &[("oxp-api-key", "")],
@@ -78,7 +74,7 @@ async fn anything_else_is_refused() {
     ] {
         let auth = Auth::api_key_ids(["ONE", "EMPTY", "BLANK", "NOWHERE"]);
         assert_eq!(
-            calls(Some(auth), headers).await,
+            call_with(Some(auth), headers).await,
             (401, Value::Null),
             "{headers:?}"
         );
@@ -86,10 +82,10 @@ async fn anything_else_is_refused() {
 }
 
 #[tokio::test]
-async fn keys_that_are_not_there_let_nobody_in() {
-    let none: [&str; 0] = [];
+async fn missing_and_empty_keys_admit_no_caller() {
+    let no_ids: [&str; 0] = [];
     for auth in [
-        Auth::api_key_ids(none),
+        Auth::api_key_ids(no_ids),
         Auth::api_key_ids(["NOWHERE", "EMPTY"]),
     ] {
         for headers in [
@@ -98,7 +94,7 @@ async fn keys_that_are_not_there_let_nobody_in() {
             &[],
         ] {
             assert_eq!(
-                calls(Some(auth.clone()), headers).await.0,
+                call_with(Some(auth.clone()), headers).await.0,
                 401,
                 "{headers:?}"
             );
@@ -107,11 +103,11 @@ async fn keys_that_are_not_there_let_nobody_in() {
 }
 
 #[tokio::test]
-async fn without_authentication_no_header_matters() {
+async fn without_authentication_headers_are_ignored() {
     for auth in [None, Some(Auth::none())] {
         for headers in [&[][..], &[("authorization", "x")], &[("oxp-api-key", "x")]] {
-            let called = calls(auth.clone(), headers).await;
-            assert_eq!(called, (200, json!("anyone")));
+            let result = call_with(auth.clone(), headers).await;
+            assert_eq!(result, (200, json!("anyone")));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a tool author writes, and what becomes of it.
+//! The types and options of tool authors, and the definitions derived from them.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use crate::support::{call, function, value};
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only its schema matters")]
 struct Trip {
-    /// Where to.
+    /// The destination.
     to: String,
-    /// How many travel.
+    /// The number of travellers.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 9))]
     travellers: u8,
-    /// In which class.
+    /// The travel class.
     class: Option<Class>,
-    /// Who travels.
+    /// The person to contact.
     contact: Option<Contact>,
     /// Stops on the way.
     #[serde(default)]
@@ -29,7 +29,7 @@ struct Trip {
     /// Anything else.
     #[serde(default)]
     notes: HashMap<String, String>,
-    /// How to pay.
+    /// The payment method.
     payment: Payment,
     #[serde(flatten)]
     time: Time,
@@ -77,7 +77,7 @@ enum Payment {
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only its schema matters")]
 struct Time {
-    /// When it begins.
+    /// The start of the trip.
     begins: String,
 }
 
@@ -94,12 +94,12 @@ fn a_type_becomes_a_short_closed_schema() {
     let expected = json!({
         "type": "object",
         "properties": {
-            "to": {"type": "string", "description": "Where to."},
-            "travellers": {"type": "integer", "description": "How many travel.",
+            "to": {"type": "string", "description": "The destination."},
+            "travellers": {"type": "integer", "description": "The number of travellers.",
                            "minimum": 1, "maximum": 9, "default": 1},
             "class": {"type": "string", "enum": ["economy", "business"],
-                      "description": "In which class."},
-            "contact": {"type": "object", "description": "Who travels.",
+                      "description": "The travel class."},
+            "contact": {"type": "object", "description": "The person to contact.",
                         "properties": {"name": {"type": "string", "description": "Full name."}},
                         "required": ["name"], "additionalProperties": closed},
             "stops": {"type": "array", "description": "Stops on the way.",
@@ -109,7 +109,7 @@ fn a_type_becomes_a_short_closed_schema() {
                           "required": ["city", "nights"], "additionalProperties": closed}},
             "notes": {"type": "object", "description": "Anything else.", "default": {},
                       "additionalProperties": {"type": "string"}},
-            "payment": {"description": "How to pay.", "oneOf": [
+            "payment": {"description": "The payment method.", "oneOf": [
                 {"type": "object", "properties": {
                     "by": {"type": "string", "const": "card"},
                     "token": {"type": "string", "description": "The card's token."}},
@@ -117,7 +117,7 @@ fn a_type_becomes_a_short_closed_schema() {
                 {"type": "object", "properties": {
                     "by": {"type": "string", "const": "invoice"}},
                     "required": ["by"], "additionalProperties": closed}]},
-            "begins": {"type": "string", "description": "When it begins."},
+            "begins": {"type": "string", "description": "The start of the trip."},
         },
         "required": ["to", "payment", "begins"],
         "additionalProperties": closed,
@@ -131,7 +131,7 @@ fn a_type_becomes_a_short_closed_schema() {
 }
 
 #[test]
-fn the_order_of_the_fields_is_kept() {
+fn a_schema_keeps_the_order_of_the_fields() {
     let toolkit = Toolkit::new([Tool::new("Trips.Book@1.0.0", book)]).unwrap();
     let text = serde_json::to_string(&toolkit.definitions()[0]).unwrap();
     let place = |name: &str| text.find(&format!("\"{name}\":")).unwrap();
@@ -139,12 +139,12 @@ fn the_order_of_the_fields_is_kept() {
 }
 
 #[tokio::test]
-async fn a_flattened_enum_is_closed_as_a_whole() {
+async fn a_struct_with_a_flattened_enum_rejects_unknown_fields() {
     /// Pays.
     #[derive(Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "only its schema matters")]
     struct Pay {
-        /// How much.
+        /// The amount.
         amount: u32,
         #[serde(flatten)]
         payment: Payment,
@@ -156,22 +156,22 @@ async fn a_flattened_enum_is_closed_as_a_whole() {
     let good = json!({"amount": 1, "by": "card", "token": "t"});
     assert_eq!(value(&function, "Bank.Pay", good).await, Value::Null);
     let extra = json!({"amount": 1, "by": "invoice", "tip": 2});
-    let answer = call(&function, "Bank.Pay", extra).await;
-    assert_eq!(answer.status, 422, "{answer:?}");
+    let response = call(&function, "Bank.Pay", extra).await;
+    assert_eq!(response.status, 422, "{response:?}");
     assert!(
-        answer.body["parameter_errors"]["tip"].is_string(),
-        "{answer:?}"
+        response.body["parameter_errors"]["tip"].is_string(),
+        "{response:?}"
     );
 }
 
 #[tokio::test]
 async fn an_enum_of_objects_can_be_an_input() {
-    /// Does one thing or the other.
+    /// Opens or closes a door.
     #[derive(Deserialize, JsonSchema)]
     #[serde(tag = "action", rename_all = "lowercase")]
     enum Either {
         Open {
-            /// Which door.
+            /// The number of the door.
             door: u8,
         },
         Close,
@@ -191,13 +191,13 @@ async fn an_enum_of_objects_can_be_an_input() {
         value(&function, "Door.Act", json!({"action": "close"})).await,
         0
     );
-    let answer = call(&function, "Door.Act", json!({"action": "lock"})).await;
+    let response = call(&function, "Door.Act", json!({"action": "lock"})).await;
     let errors = json!({"action": "Must be one of: open, close"});
-    assert_eq!(answer.body["parameter_errors"], errors);
+    assert_eq!(response.body["parameter_errors"], errors);
 }
 
 #[test]
-fn every_mistake_is_reported_at_once_and_in_words() {
+fn every_mistake_is_described_in_one_error() {
     #[derive(Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "only its schema matters")]
     struct Bare {
@@ -257,7 +257,7 @@ fn every_mistake_is_reported_at_once_and_in_words() {
     ])
     .unwrap_err();
     let text = format!("{error:?}");
-    for said in [
+    for part in [
         "NoToolkit@1.0.0 (tests/it/authoring.rs:",
         "a tool is registered as Toolkit.Tool@1.0.0",
         "Trips.Book (tests/it/authoring.rs:",
@@ -272,13 +272,13 @@ fn every_mistake_is_reported_at_once_and_in_words() {
         "its output schema is not a JSON Schema",
         "its output schema uses $ref",
     ] {
-        assert!(text.contains(said), "{said:?} is not in\n{text}");
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     assert_eq!(error.problems().len(), 12, "{text}");
 }
 
 #[tokio::test]
-async fn schemas_that_are_known_only_at_run_time() {
+async fn a_dynamic_tool_has_schemas_created_at_run_time() {
     async fn echo(input: Value, cx: Context) -> Result<Value, Failure> {
         Ok(json!({"echo": input, "call": cx.call_id()}))
     }
@@ -300,17 +300,17 @@ async fn schemas_that_are_known_only_at_run_time() {
     )
     .await;
     assert_eq!(echoed["echo"], json!({"pair": ["a", 1], "more": null}));
-    let answer = call(&function, "Run.Time", json!({"pair": [1, 2, 3]})).await;
-    assert_eq!(answer.status, 422);
+    let response = call(&function, "Run.Time", json!({"pair": [1, 2, 3]})).await;
+    assert_eq!(response.status, 422);
     assert_eq!(
-        answer.body["parameter_errors"]["pair[0]"],
+        response.body["parameter_errors"]["pair[0]"],
         "Must be a string"
     );
 }
 
 #[tokio::test]
-async fn versions_live_side_by_side_and_the_newest_is_the_default() {
-    /// Says its version.
+async fn several_versions_are_callable_and_the_newest_is_the_default() {
+    /// Returns its version.
     #[derive(Deserialize, JsonSchema)]
     struct Which {}
     let version = |text: &'static str| {
@@ -319,13 +319,13 @@ async fn versions_live_side_by_side_and_the_newest_is_the_default() {
     };
     let versions = ["9.0.0", "10.0.0", "1.2.3", "1.0.0"];
     let function = function(Toolkit::new(versions.map(version)).unwrap());
-    for (asked, given) in [
+    for (tool, version) in [
         ("V.Which", "10.0.0"),
         ("V.Which@9", "9.0.0"),
         ("V.Which@1", "1.0.0"),
         ("V.Which@1.2.3", "1.2.3"),
     ] {
-        assert_eq!(value(&function, asked, json!({})).await, given);
+        assert_eq!(value(&function, tool, json!({})).await, version);
     }
     for missing in ["V.Which@2", "V.Which@1.2.4", "V.Which@0.0.0"] {
         assert_eq!(call(&function, missing, json!({})).await.status, 400);
@@ -333,14 +333,14 @@ async fn versions_live_side_by_side_and_the_newest_is_the_default() {
 }
 
 #[test]
-fn outputs_of_every_shape_have_a_schema() {
+fn outputs_of_every_form_have_a_schema() {
     #[derive(JsonSchema, Serialize)]
-    struct Found {
-        /// What was found.
+    struct Match {
+        /// The name that matched.
         name: Option<String>,
         count: u64,
     }
-    async fn found(_: Trip) -> Result<Found, Failure> {
+    async fn find(_: Trip) -> Result<Match, Failure> {
         Err(Failure::new("never"))
     }
     async fn anything(_: Trip) -> Result<Value, Failure> {
@@ -350,7 +350,7 @@ fn outputs_of_every_shape_have_a_schema() {
         Ok(vec![])
     }
     let toolkit = Toolkit::new([
-        Tool::new("T.Found@1.0.0", found),
+        Tool::new("T.Find@1.0.0", find),
         Tool::new("T.Anything@1.0.0", anything),
         Tool::new("T.List@1.0.0", list),
     ])
@@ -360,10 +360,10 @@ fn outputs_of_every_shape_have_a_schema() {
         .into_iter()
         .map(|d| d.output_schema)
         .collect();
-    let found = json!({
+    let of_match = json!({
         "type": "object",
         "properties": {
-            "name": {"type": ["string", "null"], "description": "What was found."},
+            "name": {"type": ["string", "null"], "description": "The name that matched."},
             "count": {"type": "integer", "minimum": 0},
         },
         "required": ["name", "count"],
@@ -371,7 +371,7 @@ fn outputs_of_every_shape_have_a_schema() {
     assert_eq!(
         outputs,
         [
-            found,
+            of_match,
             json!({}),
             json!({"type": "array", "items": {"type": "number"}})
         ]
@@ -382,7 +382,7 @@ fn outputs_of_every_shape_have_a_schema() {
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only its schema matters")]
 struct PayLater {
-    /// How much.
+    /// The amount.
     amount: u32,
     #[serde(flatten)]
     payment: Payment,
@@ -396,7 +396,7 @@ struct PayLater {
 enum Due {
     Now,
     Later {
-        /// In how many days.
+        /// The number of days until payment.
         days: u32,
     },
 }
@@ -412,10 +412,10 @@ async fn several_flattened_enums_share_one_object() {
         json!({"amount": 1, "by": "card", "token": "t", "due": "now"}),
         json!({"amount": 1, "by": "invoice", "due": "later", "days": 3}),
     ] {
-        let answer = call(&function, "Bank.Pay", good.clone()).await;
-        assert_eq!(answer.status, 200, "{good}: {answer:?}");
+        let response = call(&function, "Bank.Pay", good.clone()).await;
+        assert_eq!(response.status, 200, "{good}: {response:?}");
     }
-    for (bad, parameter, says) in [
+    for (bad, parameter, expected) in [
         (
             json!({"amount": 1, "by": "card", "token": 5}),
             "token",
@@ -432,21 +432,21 @@ async fn several_flattened_enums_share_one_object() {
             "Must be one of: card, invoice",
         ),
     ] {
-        let answer = call(&function, "Bank.Pay", bad.clone()).await;
-        assert_eq!(answer.status, 422, "{bad}: {answer:?}");
-        let errors = answer.body["parameter_errors"].as_object().unwrap();
+        let response = call(&function, "Bank.Pay", bad.clone()).await;
+        assert_eq!(response.status, 422, "{bad}: {response:?}");
+        let errors = response.body["parameter_errors"].as_object().unwrap();
         let message = errors[parameter].as_str().unwrap();
-        assert!(message.starts_with(says), "{bad}: {errors:?}");
+        assert!(message.starts_with(expected), "{bad}: {errors:?}");
         assert_eq!(errors.len(), 1, "{bad}: {errors:?}");
     }
 }
 
 #[tokio::test]
-async fn an_enum_whose_variants_hold_data_under_their_names() {
+async fn an_externally_tagged_enum_can_be_a_field() {
     /// Draws.
     #[derive(Deserialize, JsonSchema)]
     struct Draw {
-        /// What to draw.
+        /// The shape to draw.
         shape: Shape,
     }
     #[derive(Deserialize, JsonSchema)]
@@ -472,17 +472,17 @@ async fn an_enum_whose_variants_hold_data_under_their_names() {
         value(&function, "Art.Draw", json!({"shape": {"Square": 3}})).await,
         3
     );
-    let answer = call(
+    let response = call(
         &function,
         "Art.Draw",
         json!({"shape": {"Circle": {"radius": "x"}}}),
     )
     .await;
-    assert_eq!(answer.status, 422);
+    assert_eq!(response.status, 422);
 }
 
 #[test]
-fn a_variants_description_does_not_stand_for_those_of_its_fields() {
+fn a_variants_description_does_not_describe_its_fields() {
     /// Moves.
     #[derive(Deserialize, JsonSchema)]
     #[serde(tag = "how")]
@@ -502,7 +502,7 @@ fn a_variants_description_does_not_stand_for_those_of_its_fields() {
 }
 
 #[test]
-fn a_tool_with_a_wrong_id_is_checked_for_everything_else_as_well() {
+fn a_tool_with_an_invalid_id_is_checked_for_all_other_mistakes() {
     #[derive(Deserialize, JsonSchema)]
     struct Bare {}
     async fn bare(_: Bare) -> Result<(), Failure> {

@@ -1,13 +1,13 @@
-//! The clients of AWS's APIs, for the gate before the emulator.
+//! AWS clients for the emulator's proxy.
 
 #[cfg(feature = "dynamodb")]
 use aws_sdk_dynamodb::config as of_dynamodb;
 #[cfg(feature = "secrets-manager")]
 use aws_sdk_secretsmanager::config as of_secrets_manager;
-use test_support::aws::Gate;
+use test_support::aws::AwsProxy;
 
 #[cfg(feature = "dynamodb")]
-pub(crate) fn dynamodb(gate: &Gate) -> aws_sdk_dynamodb::Client {
+pub(crate) fn dynamodb(proxy: &AwsProxy) -> aws_sdk_dynamodb::Client {
     use of_dynamodb::{BehaviorVersion, Config, Credentials, Region};
 
     let config = Config::builder()
@@ -15,12 +15,12 @@ pub(crate) fn dynamodb(gate: &Gate) -> aws_sdk_dynamodb::Client {
         .http_client(aws_smithy_http_client::Builder::new().build_http())
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-        .endpoint_url(gate.url());
+        .endpoint_url(proxy.url());
     aws_sdk_dynamodb::Client::from_conf(config.build())
 }
 
 #[cfg(feature = "secrets-manager")]
-pub(crate) fn secrets_manager(gate: &Gate) -> aws_sdk_secretsmanager::Client {
+pub(crate) fn secrets_manager(proxy: &AwsProxy) -> aws_sdk_secretsmanager::Client {
     use of_secrets_manager::{BehaviorVersion, Config, Credentials, Region};
 
     let config = Config::builder()
@@ -28,6 +28,6 @@ pub(crate) fn secrets_manager(gate: &Gate) -> aws_sdk_secretsmanager::Client {
         .http_client(aws_smithy_http_client::Builder::new().build_http())
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-        .endpoint_url(gate.url());
+        .endpoint_url(proxy.url());
     aws_sdk_secretsmanager::Client::from_conf(config.build())
 }

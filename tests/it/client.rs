@@ -1,5 +1,5 @@
-//! The crate's own clients: against a program of tools, through recordings of what they say, and
-//! against servers that misbehave.
+//! The crate's clients, tested with a tool server, with recorded requests, and with misbehaving
+//! servers.
 
 mod agent;
 mod misbehaving;
@@ -24,36 +24,36 @@ use axum::{
 
 use test_support::answer;
 
-/// What a played server was asked.
+/// A request that a fake server received.
 #[derive(Clone, Debug)]
-struct Asked {
+struct FakeRequest {
     method: String,
     path: String,
     headers: HeaderMap,
     body: Bytes,
 }
 
-/// A server that answers as it is told to, stopped when dropped.
-struct Played {
+/// A server with scripted responses, stopped when dropped.
+struct FakeServer {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<FakeRequest>>>,
     server: tokio::task::JoinHandle<()>,
 }
 
-type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-impl Played {
-    /// `answer` gets the number of the request, from 0 on, and the request.
+impl FakeServer {
+    /// `respond` receives the number of the request, counted from 0, and the request.
     async fn start(
-        answer: impl Fn(usize, Asked) -> Answering + Clone + Send + Sync + 'static,
+        respond: impl Fn(usize, FakeRequest) -> ResponseFuture + Clone + Send + Sync + 'static,
     ) -> Self {
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&requests);
         let handler = move |request: Request| {
-            let (log, answer) = (Arc::clone(&log), answer.clone());
+            let (log, respond) = (Arc::clone(&log), respond.clone());
             async move {
                 let (parts, body) = request.into_parts();
-                let one = Asked {
+                let request = FakeRequest {
                     method: parts.method.to_string(),
                     path: parts.uri.to_string(),
                     headers: parts.headers,
@@ -61,10 +61,10 @@ impl Played {
                 };
                 let number = {
                     let mut log = log.lock().unwrap();
-                    log.push(one.clone());
+                    log.push(request.clone());
                     log.len() - 1
                 };
-                answer(number, one).await
+                respond(number, request).await
             }
         };
         let router = Router::new().fallback(handler);
@@ -73,13 +73,13 @@ impl Played {
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
             address,
-            asked,
+            requests,
             server,
         }
     }
 
-    /// The same answer to everything.
-    async fn saying(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> Self {
+    /// Sends the same response to every request.
+    async fn fixed(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> Self {
         Self::start(move |_, _| now(answer(status, headers, body))).await
     }
 
@@ -87,12 +87,12 @@ impl Played {
         format!("http://{}", self.address)
     }
 
-    fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    fn requests(&self) -> Vec<FakeRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
-impl Drop for Played {
+impl Drop for FakeServer {
     fn drop(&mut self) {
         self.server.abort();
     }
@@ -100,6 +100,6 @@ impl Drop for Played {
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
-fn now(response: Response) -> Answering {
+fn now(response: Response) -> ResponseFuture {
     Box::pin(async { response })
 }

@@ -1,4 +1,4 @@
-//! A collector of spans on a loopback address: OTLP over HTTP.
+//! A span collector on a loopback address: OTLP over HTTP.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use opentelemetry_proto::tonic::{
 };
 use prost::Message;
 
-/// What has arrived, as it came.
+/// The bodies of the requests, undecoded.
 type Bodies = Arc<Mutex<Vec<Bytes>>>;
 
 pub(crate) struct Collector {
@@ -25,28 +25,29 @@ pub(crate) struct Collector {
     server: tokio::task::JoinHandle<()>,
 }
 
-async fn take(State(bodies): State<Bodies>, body: Bytes) {
+/// Records the spans.
+async fn accept(State(bodies): State<Bodies>, body: Bytes) {
     bodies.lock().unwrap().push(body);
 }
 
-/// Takes everything and never answers.
+/// Never responds.
 async fn hang() -> StatusCode {
     std::future::pending().await
 }
 
-/// Takes everything and says that it does not.
-async fn refuse(State(bodies): State<Bodies>, body: Bytes) -> StatusCode {
+/// Records the spans and responds with an error.
+async fn reject(State(bodies): State<Bodies>, body: Bytes) -> StatusCode {
     bodies.lock().unwrap().push(body);
     StatusCode::SERVICE_UNAVAILABLE
 }
 
-/// Answers from the second request on.
-async fn be_late(
+/// Never responds to the first request; records the spans of the others.
+async fn hang_once(
     State(bodies): State<Bodies>,
-    Extension(asked): Extension<Arc<AtomicBool>>,
+    Extension(has_hung): Extension<Arc<AtomicBool>>,
     body: Bytes,
 ) {
-    if !asked.swap(true, Ordering::Relaxed) {
+    if !has_hung.swap(true, Ordering::Relaxed) {
         std::future::pending::<()>().await;
     }
     bodies.lock().unwrap().push(body);
@@ -56,10 +57,10 @@ impl Collector {
     pub(crate) async fn start() -> Self {
         let bodies = Bodies::default();
         let router = Router::new()
-            .route("/v1/traces", post(take))
+            .route("/v1/traces", post(accept))
             .route("/hangs/v1/traces", post(hang))
-            .route("/refuses/v1/traces", post(refuse))
-            .route("/late/v1/traces", post(be_late))
+            .route("/rejects/v1/traces", post(reject))
+            .route("/hangs-once/v1/traces", post(hang_once))
             .layer(Extension(Arc::new(AtomicBool::new(false))))
             .with_state(Arc::clone(&bodies));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -80,7 +81,7 @@ impl Collector {
         self.bodies.lock().unwrap().clone()
     }
 
-    /// All spans, in the order in which they ended.
+    /// All spans, in the order they ended.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let requests = self.bodies();
         let requests = requests
@@ -93,7 +94,7 @@ impl Collector {
             .collect()
     }
 
-    /// Whose spans the first ones are.
+    /// The resource attributes of the first spans.
     pub(crate) fn resource(&self) -> Vec<KeyValue> {
         let bodies = self.bodies();
         let request = ExportTraceServiceRequest::decode(&bodies[0][..]).unwrap();
@@ -101,7 +102,7 @@ impl Collector {
         resource.unwrap().attributes
     }
 
-    /// Waits until a span of this name has come.
+    /// Waits for a span of this name.
     pub(crate) async fn span(&self, name: &str) -> Span {
         for _ in 0..100 {
             if let Some(span) = self.spans().into_iter().find(|span| span.name == name) {
@@ -121,8 +122,8 @@ impl Drop for Collector {
 
 /// The text of an attribute.
 pub(crate) fn attribute(attributes: &[KeyValue], name: &str) -> Option<String> {
-    let found = attributes.iter().find(|it| it.key == name)?;
-    match found.value.clone()?.value? {
+    let attribute = attributes.iter().find(|it| it.key == name)?;
+    match attribute.value.clone()?.value? {
         Value::StringValue(text) => Some(text),
         Value::BoolValue(value) => Some(value.to_string()),
         other => Some(format!("{other:?}")),

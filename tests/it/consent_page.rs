@@ -1,4 +1,4 @@
-//! The page that asks, and that nothing starts without its button. Takes no provider.
+//! The consent page: the flow starts only with its button. These tests need no provider.
 
 use axum::{
     Router,
@@ -19,13 +19,13 @@ const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
 const AUTHORIZE: &str = "https://provider.example/authorize";
 
-struct Answer {
+struct Page {
     status: u16,
     headers: HeaderMap,
     body: String,
 }
 
-impl Answer {
+impl Page {
     fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
@@ -41,12 +41,12 @@ impl Answer {
     }
 }
 
-/// A server of two callers, without a socket.
+/// A server without a socket.
 struct Local(Router);
 
 impl Local {
     fn new(auth: Auth) -> Self {
-        /// Reads mails.
+        /// Reads emails.
         #[derive(Deserialize, JsonSchema)]
         struct Read {}
 
@@ -71,7 +71,7 @@ impl Local {
         Self(server.into_router().unwrap())
     }
 
-    fn of_two_callers() -> Self {
+    fn with_two_callers() -> Self {
         Self::new(Auth::api_key_ids(["PARTNER", "GUEST"]))
     }
 
@@ -81,28 +81,28 @@ impl Local {
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Body>,
-    ) -> Answer {
+    ) -> Page {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let request = request.body(body.into()).unwrap();
-        let answer = self.0.clone().oneshot(request).await.unwrap();
-        let (parts, body) = answer.into_parts();
+        let response = self.0.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.unwrap();
-        Answer {
+        Page {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body: String::from_utf8(body.to_vec()).unwrap(),
         }
     }
 
-    /// The id of the challenge that a call is answered with.
+    /// Makes a call; returns the id of its challenge.
     async fn challenge(&self, key: &str, user: &str) -> String {
         let body = json!({"tool_id": "Mail.Read", "context": {"user_id": user}}).to_string();
         let headers = [("oxp-api-key", key)];
-        let answer = self.send(Method::POST, "/tools/call", &headers, body).await;
-        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        let response = self.send(Method::POST, "/tools/call", &headers, body).await;
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         let challenge = &body["missing_requirements"]["authorization"][0];
         let id = challenge["id"].as_str();
         id.unwrap_or_else(|| panic!("{body}")).to_owned()
@@ -110,17 +110,17 @@ impl Local {
 
     async fn status(&self, id: &str) -> String {
         let path = format!("/authorization/challenges/{id}");
-        let answer = self.send(Method::GET, &path, &[], "").await;
-        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        let response = self.send(Method::GET, &path, &[], "").await;
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         body["status"].as_str().unwrap().to_owned()
     }
 
-    async fn ask(&self, id: &str) -> Answer {
+    async fn open(&self, id: &str) -> Page {
         let path = format!("/authorization/challenges/{id}/start");
         self.send(Method::GET, &path, &[], "").await
     }
 
-    async fn press(&self, id: &str, cookie: Option<&str>, body: &str) -> Answer {
+    async fn submit(&self, id: &str, cookie: Option<&str>, body: &str) -> Page {
         let path = format!("/authorization/challenges/{id}/start");
         let kind = ("content-type", "application/x-www-form-urlencoded");
         let cookie = cookie.map(|cookie| ("cookie", cookie));
@@ -131,13 +131,13 @@ impl Local {
 }
 
 #[tokio::test]
-async fn it_says_who_asks_for_what_and_for_whom() {
-    let server = Local::of_two_callers();
+async fn the_page_shows_the_caller_the_user_the_provider_and_the_scopes() {
+    let server = Local::with_two_callers();
     let user = "<script>alert('x')</script>&\"";
     let id = server.challenge("key-of-a-partner", user).await;
-    let asked = server.ask(&id).await;
-    assert_eq!(asked.status, 200);
-    for said in [
+    let page = server.open(&id).await;
+    assert_eq!(page.status, 200);
+    for part in [
         "<bdi>key PARTNER</bdi>",
         "<bdi>&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;</bdi>",
         "<strong>mail</strong>",
@@ -145,9 +145,9 @@ async fn it_says_who_asks_for_what_and_for_whom() {
         "<code>offline</code>",
         "Continue to mail</button>",
     ] {
-        assert!(asked.body.contains(said), "{said}: {}", asked.body);
+        assert!(page.body.contains(part), "{part}: {}", page.body);
     }
-    assert!(!asked.body.contains("<script"), "{}", asked.body);
+    assert!(!page.body.contains("<script"), "{}", page.body);
     for (name, value) in [
         (
             "content-security-policy",
@@ -159,9 +159,9 @@ async fn it_says_who_asks_for_what_and_for_whom() {
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "same-origin"),
     ] {
-        assert_eq!(asked.header(name), value);
+        assert_eq!(page.header(name), value);
     }
-    let cookie = asked.header("set-cookie");
+    let cookie = page.header("set-cookie");
     assert!(cookie.starts_with("__Host-authorization-"), "{cookie}");
     assert!(
         cookie.ends_with("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"),
@@ -170,51 +170,48 @@ async fn it_says_who_asks_for_what_and_for_whom() {
 
     let server = Local::new(Auth::none());
     let id = server.challenge("", "user-1").await;
-    let asked = server.ask(&id).await.body;
-    assert!(
-        asked.contains("Somebody who did not have to say"),
-        "{asked}"
-    );
+    let page = server.open(&id).await.body;
+    assert!(page.contains("An anonymous caller"), "{page}");
 }
 
 #[tokio::test]
-async fn its_button_leads_to_the_provider() {
-    let server = Local::of_two_callers();
+async fn the_button_leads_to_the_provider() {
+    let server = Local::with_two_callers();
     let id = server.challenge("key-of-a-partner", "alice").await;
-    let asked = server.ask(&id).await;
-    let body = format!("form={}", asked.form());
-    // Pressed again after going back, it works again.
+    let page = server.open(&id).await;
+    let body = format!("form={}", page.form());
+    // The second time, the user has gone back and pressed the button again.
     for _ in 0..2 {
-        let sent = server.press(&id, Some(asked.cookie()), &body).await;
-        assert_eq!((sent.status, sent.cookie()), (303, asked.cookie()));
-        let location = sent.header("location");
+        let redirect = server.submit(&id, Some(page.cookie()), &body).await;
+        assert_eq!((redirect.status, redirect.cookie()), (303, page.cookie()));
+        let location = redirect.header("location");
         assert!(location.starts_with(AUTHORIZE), "{location}");
         assert!(location.contains("&prompt=consent"), "{location}");
-        assert_eq!(sent.header("referrer-policy"), "no-referrer");
+        assert_eq!(redirect.header("referrer-policy"), "no-referrer");
     }
     assert_eq!(server.status(&id).await, "pending");
 }
 
 #[tokio::test]
-async fn nothing_starts_without_it() {
-    let server = Local::of_two_callers();
+async fn the_flow_does_not_start_without_the_button() {
+    let server = Local::with_two_callers();
     let id = server.challenge("key-of-a-partner", "alice").await;
     let other = server.challenge("key-of-a-partner", "bob").await;
-    let (alices, bobs, others) = (
-        server.ask(&id).await,
-        server.ask(&id).await,
-        server.ask(&other).await,
+    let (page, same_page_elsewhere, other_page) = (
+        server.open(&id).await,
+        server.open(&id).await,
+        server.open(&other).await,
     );
-    let cookie = alices.cookie();
-    assert_ne!(cookie, bobs.cookie());
+    let cookie = page.cookie();
+    assert_ne!(cookie, same_page_elsewhere.cookie());
     let field = |form: &str| format!("form={form}");
-    let own = field(alices.form());
+    let own = field(page.form());
     let value = cookie.split_once('=').unwrap().1;
-    let others_name = others.cookie().split_once('=').unwrap().0;
+    let other_name = other_page.cookie().split_once('=').unwrap().0;
     let padded = format!("{own}&padding={}", "x".repeat(8 * 1024));
     let large = format!("{own}{}", "x".repeat(8 * 1024));
     for (what, id, cookie, body) in [
-        // As a form of another site is sent: browsers leave out a cookie that is Lax.
+        // A form of another site: browsers do not send it with a Lax cookie.
         ("no cookie", &id, None, &*own),
         ("no field", &id, Some(cookie), ""),
         ("an empty field", &id, Some(cookie), "form="),
@@ -230,60 +227,65 @@ async fn nothing_starts_without_it() {
             "another challenge's field",
             &id,
             Some(cookie),
-            &field(others.form()),
+            &field(other_page.form()),
         ),
         (
             "another browser's field",
             &id,
             Some(cookie),
-            &field(bobs.form()),
+            &field(same_page_elsewhere.form()),
         ),
-        ("another browser's cookie", &id, Some(bobs.cookie()), &own),
+        (
+            "another browser's cookie",
+            &id,
+            Some(same_page_elsewhere.cookie()),
+            &own,
+        ),
         (
             "another challenge's page",
             &id,
-            Some(others.cookie()),
-            &field(others.form()),
+            Some(other_page.cookie()),
+            &field(other_page.form()),
         ),
         (
             "another challenge",
             &other,
-            Some(&*format!("{others_name}={value}")),
+            Some(&*format!("{other_name}={value}")),
             &own,
         ),
         ("more than a form", &id, Some(cookie), &padded),
         ("a large field", &id, Some(cookie), &large),
         ("no text", &id, Some(cookie), "form=%ff%fe"),
     ] {
-        let sent = server.press(id, cookie, body).await;
-        assert_eq!(sent.status, 400, "{what}");
+        let rejection = server.submit(id, cookie, body).await;
+        assert_eq!(rejection.status, 400, "{what}");
         assert!(
-            sent.body.contains("does not belong to this browser"),
+            rejection.body.contains("does not belong to this browser"),
             "{what}"
         );
-        assert!(sent.headers.get("location").is_none(), "{what}");
-        assert!(sent.headers.get("set-cookie").is_none(), "{what}");
+        assert!(rejection.headers.get("location").is_none(), "{what}");
+        assert!(rejection.headers.get("set-cookie").is_none(), "{what}");
     }
-    // Nor by looking at it, as previews of links do.
+    // Fetching the page, as a link preview does, does not start the flow either.
     for method in [Method::GET, Method::HEAD] {
         let path = format!("/authorization/challenges/{id}/start?{own}");
         let headers = [("cookie", cookie)];
-        let looked = server.send(method, &path, &headers, own.clone()).await;
-        assert_eq!(looked.status, 200);
-        assert!(looked.headers.get("location").is_none());
+        let page = server.send(method, &path, &headers, own.clone()).await;
+        assert_eq!(page.status, 200);
+        assert!(page.headers.get("location").is_none());
     }
-    let sent = server.press(&id, Some(cookie), &own).await;
-    assert_eq!(sent.status, 303);
+    let redirect = server.submit(&id, Some(cookie), &own).await;
+    assert_eq!(redirect.status, 303);
 }
 
 #[tokio::test]
-async fn callers_see_nothing_of_each_others_challenges() {
-    let server = Local::of_two_callers();
+async fn callers_do_not_share_challenges() {
+    let server = Local::with_two_callers();
     let partners = server.challenge("key-of-a-partner", "alice").await;
     let guests = server.challenge("key-of-a-guest", "alice").await;
     assert_ne!(partners[..32], guests[..32]);
-    assert!(server.ask(&guests).await.body.contains("key GUEST"));
-    assert!(server.ask(&partners).await.body.contains("key PARTNER"));
+    assert!(server.open(&guests).await.body.contains("key GUEST"));
+    assert!(server.open(&partners).await.body.contains("key PARTNER"));
     let again = server.challenge("key-of-a-partner", "alice").await;
     assert_eq!(again, partners);
 }

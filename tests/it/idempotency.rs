@@ -1,4 +1,4 @@
-//! One call, one effect: the same table of cases in memory and on DynamoDB.
+//! One call, one effect: the same cases in memory and on DynamoDB.
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
@@ -19,18 +19,18 @@ use lambda_tools::{
 };
 use serde_json::{Value, json};
 #[cfg(feature = "dynamodb")]
-use test_support::aws::{Emulator, Gate};
+use test_support::aws::{AwsProxy, Emulator};
 
 #[cfg(feature = "dynamodb")]
 use crate::aws;
 
-/// For tools that are stopped.
+/// The timeout of tools that hang.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// How often tools have had their effect.
+/// The number of effects that tools had.
 type Effects = Arc<AtomicUsize>;
 
-/// Tools that do as their input says.
+/// Tools whose behaviour is chosen by their input.
 fn tools(effects: &Effects) -> Vec<Tool> {
     let tool = |id: &'static str| {
         let effects = Arc::clone(effects);
@@ -42,7 +42,7 @@ fn tools(effects: &Effects) -> Vec<Tool> {
                 match input["then"].as_str() {
                     Some("fail") => Err(Failure::new("no").developer_message("d").prompt("p")),
                     Some("retry") => Err(Failure::new("later").retry()),
-                    Some("panic") => panic!("as it was told"),
+                    Some("panic") => panic!("on request"),
                     Some("hang") => std::future::pending().await,
                     Some("block") => {
                         std::thread::sleep(Duration::from_secs(1));
@@ -61,8 +61,8 @@ fn tools(effects: &Effects) -> Vec<Tool> {
             }
         };
         let input = json!({"type": "object", "properties": {
-            "then": {"type": "string", "description": "What happens."},
-            "value": {"description": "What comes of it."}}});
+            "then": {"type": "string", "description": "The behaviour."},
+            "value": {"description": "The result."}}});
         let tool = Tool::dynamic(id, "Acts.", input, json!({}), act);
         tool.timeout(Duration::from_secs(10))
     };
@@ -79,20 +79,20 @@ fn tools(effects: &Effects) -> Vec<Tool> {
     ]
 }
 
-/// A function with its effects.
+/// A function and the number of its effects.
 struct Fixture {
     function: LambdaFunction,
     effects: Effects,
 }
 
 #[derive(Debug, PartialEq)]
-struct Answer {
+struct Reply {
     status: u64,
     is_replay: bool,
     body: String,
 }
 
-impl Answer {
+impl Reply {
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -118,7 +118,7 @@ impl Fixture {
         let server = Server::new(Toolkit::new(tools(effects)).unwrap());
         let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
         let server = server.auth(Auth::api_key_ids(["A", "B"])).secrets(keys);
-        // What comes in goes out: outcomes that are too large to keep.
+        // Tools return their input, and some tests need an outcome too large to store.
         let server = server.max_request_size(usize::MAX);
         Self {
             function: LambdaFunction::new(server.idempotency(idempotency.clone())),
@@ -126,7 +126,7 @@ impl Fixture {
         }
     }
 
-    async fn send(&self, key: &str, body: &Value) -> Answer {
+    async fn send(&self, key: &str, body: &Value) -> Reply {
         let event = json!({
             "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
             "headers": {"oxp-api-key": key},
@@ -134,15 +134,15 @@ impl Fixture {
                                "http": {"method": "POST", "path": "/tools/call"}},
             "body": body.to_string(), "isBase64Encoded": false,
         });
-        let answer = self.function.invoke(&event.to_string()).await.unwrap();
-        Answer {
-            status: answer["statusCode"].as_u64().unwrap(),
-            is_replay: answer["headers"]["idempotent-replay"] == "true",
-            body: answer["body"].as_str().unwrap().to_owned(),
+        let response = self.function.invoke(&event.to_string()).await.unwrap();
+        Reply {
+            status: response["statusCode"].as_u64().unwrap(),
+            is_replay: response["headers"]["idempotent-replay"] == "true",
+            body: response["body"].as_str().unwrap().to_owned(),
         }
     }
 
-    async fn call(&self, tool: &str, call_id: &str, input: Value) -> Answer {
+    async fn call(&self, tool: &str, call_id: &str, input: Value) -> Reply {
         let body = json!({"tool_id": tool, "call_id": call_id, "input": input});
         self.send("key-a", &body).await
     }
@@ -152,11 +152,10 @@ impl Fixture {
     }
 }
 
-/// Both stores, each with what the other functions of a case share it by; the one on DynamoDB with
-/// that feature.
+/// The stores under test: memory and, with its feature, DynamoDB.
 struct Stores {
     #[cfg(feature = "dynamodb")]
-    gate: Gate,
+    proxy: AwsProxy,
     #[cfg(feature = "dynamodb")]
     emulator: Emulator,
 }
@@ -165,9 +164,9 @@ impl Stores {
     #[cfg(feature = "dynamodb")]
     async fn start() -> Self {
         let emulator = Emulator::start().await;
-        let gate = emulator.gate().await;
-        gate.make_table("calls").await;
-        Self { gate, emulator }
+        let proxy = emulator.proxy().await;
+        proxy.create_table("calls").await;
+        Self { proxy, emulator }
     }
 
     #[cfg(not(feature = "dynamodb"))]
@@ -177,7 +176,7 @@ impl Stores {
 
     #[cfg(feature = "dynamodb")]
     fn dynamodb(&self) -> Idempotency {
-        Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb(&self.gate)))
+        Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb(&self.proxy)))
     }
 
     fn all(&self) -> Vec<(&'static str, Idempotency)> {
@@ -191,7 +190,7 @@ impl Stores {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn a_repeated_call_gets_the_outcome_byte_for_byte() {
+async fn a_repeated_call_returns_the_same_bytes() {
     let stores = Stores::start().await;
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store);
@@ -234,7 +233,7 @@ async fn a_repeated_call_gets_the_outcome_byte_for_byte() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn what_came_to_nothing_runs_again() {
+async fn a_call_that_may_be_retried_runs_again() {
     let stores = Stores::start().await;
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store);
@@ -248,17 +247,17 @@ async fn what_came_to_nothing_runs_again() {
             ("Act.ShortOnce", "hang", 1),
         ] {
             let id = format!("nothing-{tool}-{then}");
-            let mut answers = Vec::new();
+            let mut replies = Vec::new();
             for _ in 0..3 {
-                answers.push(fixture.call(tool, &id, json!({"then": then})).await);
+                replies.push(fixture.call(tool, &id, json!({"then": then})).await);
             }
             effects += runs;
             assert_eq!(fixture.effects(), effects, "{name} {tool} {then}");
             let is_replay = runs == 1;
-            assert_eq!(answers[2].is_replay, is_replay, "{name} {tool} {then}");
-            let error = answers[2].error();
+            assert_eq!(replies[2].is_replay, is_replay, "{name} {tool} {then}");
+            let error = replies[2].error();
             if is_replay {
-                assert_eq!(answers[2].body, answers[0].body);
+                assert_eq!(replies[2].body, replies[0].body);
                 assert_eq!(error["can_retry"], false, "{error}");
                 assert!(error["additional_prompt_content"].is_string(), "{error}");
             }
@@ -268,18 +267,18 @@ async fn what_came_to_nothing_runs_again() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn who_does_not_take_part_runs_each_time() {
+async fn calls_without_deduplication_run_each_time() {
     let stores = Stores::start().await;
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store);
         for _ in 0..2 {
-            let answer = fixture.call("Act.Again", "again", json!({})).await;
-            assert!(!answer.is_replay);
+            let reply = fixture.call("Act.Again", "again", json!({})).await;
+            assert!(!reply.is_replay);
             let without_id = json!({"tool_id": "Act.Do", "input": {}});
             assert!(!fixture.send("key-a", &without_id).await.is_replay);
         }
         assert_eq!(fixture.effects(), 4, "{name}");
-        // Neither a wrong input nor a missing requirement claims the id.
+        // A rejected input or a missing requirement does not claim the id.
         let mut input = json!({"tool_id": "Act.Do", "call_id": "input", "input": {"then": 7}});
         assert_eq!(fixture.send("key-a", &input).await.status, 422);
         input["input"] = json!({});
@@ -295,7 +294,7 @@ async fn who_does_not_take_part_runs_each_time() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn the_same_id_for_something_else_is_refused() {
+async fn reusing_an_id_for_another_call_is_rejected() {
     let stores = Stores::start().await;
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store);
@@ -310,10 +309,10 @@ async fn the_same_id_for_something_else_is_refused() {
         ] {
             let mut other = call.clone();
             other[field] = value;
-            let answer = fixture.send("key-a", &other).await;
-            assert_eq!(answer.status, 400, "{name} {field}");
+            let reply = fixture.send("key-a", &other).await;
+            assert_eq!(reply.status, 400, "{name} {field}");
             assert_eq!(
-                answer.json()["message"],
+                reply.json()["message"],
                 "This call_id belongs to another call"
             );
         }
@@ -324,7 +323,7 @@ async fn the_same_id_for_something_else_is_refused() {
             (true, first.body),
             "nothing is overwritten"
         );
-        // Another caller and another tool have ids of their own.
+        // Ids are separate for each caller and each tool.
         let mut other_tool = call.clone();
         other_tool["tool_id"] = json!("Act.Once");
         assert!(!fixture.send("key-a", &other_tool).await.is_replay);
@@ -335,19 +334,19 @@ async fn the_same_id_for_something_else_is_refused() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn an_outcome_is_replayed_in_whichever_dialect_it_is_asked_for() {
+async fn an_outcome_is_replayed_in_the_dialect_of_the_request() {
     let stores = Stores::start().await;
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store);
         let call = json!({"tool_id": "Act.Do@2.0.0", "call_id": "dialect", "input": {"value": 1}});
         let first = fixture.send("key-a", &call).await.json();
-        // The newest version is the same one.
+        // Without a version, the id means the same, newest version.
         let newest = json!({"tool_id": "Act.Do", "call_id": "dialect", "input": {"value": 1}});
-        for (schema, says) in [("otc://1.0", "otc://1.0"), ("urn:oxp:1.0", "urn:oxp:1.0")] {
+        for schema in ["otc://1.0", "urn:oxp:1.0"] {
             let body = json!({"$schema": schema, "request": newest});
-            let answer = fixture.send("key-a", &body).await;
-            assert!(answer.is_replay, "{name} {schema}");
-            assert_eq!(answer.json(), json!({"$schema": says, "result": first}));
+            let reply = fixture.send("key-a", &body).await;
+            assert!(reply.is_replay, "{name} {schema}");
+            assert_eq!(reply.json(), json!({"$schema": schema, "result": first}));
         }
         assert_eq!(fixture.effects(), 1);
     }
@@ -355,7 +354,7 @@ async fn an_outcome_is_replayed_in_whichever_dialect_it_is_asked_for() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn calls_are_forgotten_after_their_time() {
+async fn a_record_expires_after_the_configured_time() {
     let stores = Stores::start().await;
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store.expire_after(Duration::from_mins(30)));
@@ -374,7 +373,7 @@ async fn calls_are_forgotten_after_their_time() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn two_at_once_run_once() {
+async fn concurrent_repeats_of_a_call_run_once() {
     let stores = Stores::start().await;
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store);
@@ -393,17 +392,17 @@ async fn two_at_once_run_once() {
             .count();
         assert_eq!(replays, 2, "{name}");
 
-        // One that does not come to anything makes room for the next.
+        // A retryable failure releases the claim for the next call.
         let retry = async || {
             fixture
-                .call("Act.Do", "room", json!({"then": "wait-retry"}))
+                .call("Act.Do", "released", json!({"then": "wait-retry"}))
                 .await
         };
         let (one, two) = tokio::join!(retry(), retry());
         assert_eq!(fixture.effects(), 3, "{name}");
         assert_eq!((one.is_replay, two.is_replay), (false, false));
 
-        // What asks for something else is not kept waiting.
+        // Another call with the same id is rejected at once.
         let (first, other) = tokio::join!(
             fixture.call("Act.Do", "busy", json!({"then": "wait"})),
             async {
@@ -416,7 +415,7 @@ async fn two_at_once_run_once() {
         assert_eq!((first.status, other.status), (200, 400), "{name}");
         assert_eq!(fixture.effects(), 4, "{name}");
 
-        // Nobody waits for ever.
+        // The wait for the other call is limited.
         let impatient = store.clone().wait_for(Duration::from_millis(100));
         let impatient = Fixture::with(&impatient, &fixture.effects);
         let late = async || {
@@ -439,7 +438,7 @@ async fn two_at_once_run_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto; run tests/all"]
-async fn a_tool_that_does_not_stop_is_not_run_again_beside_itself() {
+async fn a_tool_that_cannot_be_stopped_does_not_run_twice_at_a_time() {
     let stores = Stores::start().await;
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store.wait_for(Duration::ZERO));
@@ -458,7 +457,7 @@ async fn a_tool_that_does_not_stop_is_not_run_again_beside_itself() {
     }
 }
 
-/// Makes a call in a runtime that ends while the tool runs, as a process does.
+/// Makes a call in a runtime that shuts down while the tool runs, like a process that dies.
 async fn call_and_die(store: &Idempotency, tool: &'static str, effects: &Effects) {
     let (store, shared) = (store.clone(), Arc::clone(effects));
     let before = effects.load(Ordering::SeqCst);
@@ -477,7 +476,7 @@ async fn call_and_die(store: &Idempotency, tool: &'static str, effects: &Effects
                 }
             };
             tokio::select! {
-                answer = call => panic!("answered: {answer:?}"),
+                reply = call => panic!("the call ended: {reply:?}"),
                 () = is_running => {}
             }
         });
@@ -490,9 +489,9 @@ async fn call_and_die(store: &Idempotency, tool: &'static str, effects: &Effects
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn the_call_of_a_process_that_died_is_taken_over_after_its_deadline() {
+async fn the_claim_of_a_dead_process_can_be_taken_over_after_its_deadline() {
     let stores = Stores::start().await;
-    // The tool's time, the store's, a second of grace, and two for clocks that differ.
+    // The tool's timeout, the store's, a second of grace, and two for differences between clocks.
     let deadline = SHORT + Duration::from_secs(6);
     for (name, store) in stores.all() {
         let store = store.wait_for(Duration::from_millis(50));
@@ -500,7 +499,7 @@ async fn the_call_of_a_process_that_died_is_taken_over_after_its_deadline() {
             let effects = Effects::default();
             call_and_die(&store, tool, &effects).await;
             let fixture = Fixture::with(&store, &effects);
-            // Asks for the same, so it is the same call.
+            // The same request, so the same call.
             let call = async || fixture.call(tool, "died", json!({"then": "hang"})).await;
             let error = call().await.error();
             assert_eq!(error["message"], "This call is still running", "{name}");
@@ -511,15 +510,15 @@ async fn the_call_of_a_process_that_died_is_taken_over_after_its_deadline() {
             assert_eq!(fixture.effects(), 1, "{name}");
 
             fixture.function.advance(Duration::from_millis(1));
-            let answer = call().await;
+            let reply = call().await;
             if tool == "Act.Short" {
                 assert_eq!(fixture.effects(), 2, "{name}");
-                assert_eq!(answer.error()["message"], "The tool did not finish in time");
+                assert_eq!(reply.error()["message"], "The tool did not finish in time");
                 continue;
             }
             assert_eq!(fixture.effects(), 1, "{name}");
-            assert!(answer.is_replay);
-            let error = answer.error();
+            assert!(reply.is_replay);
+            let error = reply.error();
             assert_eq!(error["can_retry"], false);
             assert!(
                 error["message"]
@@ -529,18 +528,18 @@ async fn the_call_of_a_process_that_died_is_taken_over_after_its_deadline() {
             );
             fixture.function.advance(Duration::from_hours(1));
             call().await;
-            assert_eq!(fixture.effects(), 2, "{name}: forgotten");
+            assert_eq!(fixture.effects(), 2, "{name}: the record has expired");
         }
     }
 }
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn an_outcome_too_large_to_keep_is_not_had_twice() {
+async fn a_call_whose_outcome_is_too_large_to_store_does_not_run_again() {
     let stores = Stores::start().await;
     for ((name, store), size) in stores.all().into_iter().zip([4_100_000, 410_000]) {
         let fixture = Fixture::new(&store);
-        // It fits into memory, and not into an item.
+        // The outcome fits into memory, but not into a DynamoDB item.
         let input = json!({"value": "x".repeat(size)});
         let first = fixture.call("Act.Do", "large", input.clone()).await;
         assert_eq!(

@@ -1,4 +1,4 @@
-//! No secret reaches any output, whatever a tool does with it: bodies, log, spans.
+//! No secret reaches any output, whatever a tool does with it: response bodies, logs or spans.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -31,7 +31,7 @@ use crate::{
 
 #[cfg(feature = "otlp")]
 #[tokio::test]
-async fn no_event_brings_a_secret_into_a_span() {
+async fn no_event_puts_a_secret_into_a_span() {
     let collector = Collector::start().await;
     let spans = collector.url();
     let mut events = marked_events();
@@ -51,15 +51,15 @@ async fn no_event_brings_a_secret_into_a_span() {
     assert_unmarked("spans", texts);
 }
 
-/// After the end of the calls that leave something behind.
+/// The delay of spawned tasks, which outlive their calls.
 const LATER: Duration = Duration::from_millis(200);
 
-/// Tools that fail with their secret in hand, in all ways that happen by mistake.
-fn careless() -> Vec<Tool> {
-    /// Fails with a secret in its hand.
+/// A tool that exposes its secrets, in every way that happens by mistake.
+fn careless_tools() -> Vec<Tool> {
+    /// Exposes its secrets.
     #[derive(Deserialize, JsonSchema)]
     struct Fail {
-        /// In which way.
+        /// The mistake.
         way: String,
     }
 
@@ -75,24 +75,24 @@ fn careless() -> Vec<Tool> {
         };
         match input.way.as_str() {
             "debug" => panic!("{cx:?} {secret:?}"),
-            "panic" => panic!("no answer from {}", text()),
+            "panic" => panic!("no response from {}", text()),
             "expect" => {
-                let answer = std::fs::read_to_string(text());
-                Ok(answer.map_err(|_| text()).expect("an answer"))
+                let content = std::fs::read_to_string(text());
+                Ok(content.map_err(|_| text()).expect("a file"))
             }
             "task" => {
                 let text = text();
                 let task = tokio::spawn(async move { panic!("in a task: {text}") });
                 Ok(task
                     .await
-                    .map_or_else(|_| "ended".into(), |()| "went on".into()))
+                    .map_or_else(|_| "panicked".into(), |()| "returned".into()))
             }
             "thread" => {
                 let text = text();
                 let thread = tokio::task::spawn_blocking(move || panic!("in a thread: {text}"));
                 Ok(thread
                     .await
-                    .map_or_else(|_| "ended".into(), |()| "went on".into()))
+                    .map_or_else(|_| "panicked".into(), |()| "returned".into()))
             }
             "question-mark" => Err(std::io::Error::other(text()))?,
             "message" => Err(Failure::new(text())
@@ -135,17 +135,19 @@ fn careless() -> Vec<Tool> {
     vec![tool.secret("KEY").authorization("google", ["mail"])]
 }
 
-/// Not a test by itself: the function that the next test runs as a process of its own.
+/// Not a test: the function that the next test runs in a separate process.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "is started by the test below"]
+#[ignore = "started by the test below"]
 async fn careless_function() {
     if runs_as_function() {
-        serve(Toolkit::new(careless()).unwrap()).await.unwrap();
+        serve(Toolkit::new(careless_tools()).unwrap())
+            .await
+            .unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_careless_tool_brings_no_secret_to_light() {
+async fn a_careless_tool_does_not_leak_its_secrets() {
     let ways = [
         "debug",
         "panic",
@@ -169,10 +171,10 @@ async fn a_careless_tool_brings_no_secret_to_light() {
         event["body"] = body.to_string().into();
         event
     };
-    let given = json!([{"id": "KEY", "value": "given Xmark \"0123\""}]);
+    let from_caller = json!([{"id": "KEY", "value": "given Xmark \"0123\""}]);
     let events = ways
         .iter()
-        .flat_map(|way| [call(way, json!([])), call(way, given.clone())]);
+        .flat_map(|way| [call(way, json!([])), call(way, from_caller.clone())]);
     let events: Vec<_> = events.collect();
     #[cfg(feature = "otlp")]
     let collector = Collector::start().await;
@@ -207,7 +209,7 @@ async fn a_careless_tool_brings_no_secret_to_light() {
             assert!(panic.contains("[secret]") || shows_type_only, "{panic}");
         }
     }
-    // Nor in the spans that it makes.
+    // Nor do its spans contain them.
     #[cfg(feature = "otlp")]
     assert_spans_unmarked(&collector).await;
 }
@@ -222,14 +224,14 @@ async fn assert_spans_unmarked(collector: &Collector) {
     assert_unmarked("spans", exported);
 }
 
-/// A store whose value was changed after it was first read.
+/// A store that returns another value on each read.
 struct Rotated(AtomicUsize);
 
 impl SecretStore for Rotated {
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        let read = self.0.fetch_add(1, Ordering::Relaxed);
-        let one = move |_: &String| Ok(Some(Secret::from(format!("{MARK}-0123456789-{read}"))));
-        Box::pin(async move { ids.iter().map(one).collect() })
+        let reads = self.0.fetch_add(1, Ordering::Relaxed);
+        let value = move |_: &String| Ok(Some(Secret::from(format!("{MARK}-0123456789-{reads}"))));
+        Box::pin(async move { ids.iter().map(value).collect() })
     }
 
     fn location(&self, _: &str) -> String {
@@ -238,14 +240,14 @@ impl SecretStore for Rotated {
 }
 
 #[tokio::test]
-async fn a_rotated_secret_is_taken_out_as_well() {
-    /// Shows what it got.
+async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
+    /// Shows its secrets.
     #[derive(Deserialize, JsonSchema)]
     struct Show {}
 
     async fn show(_: Show, cx: Context) -> Result<(), Failure> {
         let first = cx.secret("KEY")?.expose().to_owned();
-        let rotated = cx.secret_refused("KEY").await.expect("another one");
+        let rotated = cx.secret_rejected("KEY").await.expect("another one");
         assert_ne!(rotated.expose(), first);
         Err(Failure::new("no").developer_message(format!("{first} and {}", rotated.expose())))
     }
@@ -255,9 +257,9 @@ async fn a_rotated_secret_is_taken_out_as_well() {
     let function = LambdaFunction::new(Server::new(Toolkit::new([tool]).unwrap()).secrets(secrets));
     let mut event = event("calculator/add.header-form");
     event["body"] = json!({"tool_id": "Careless.Show"}).to_string().into();
-    let answer = function.answer(&event.to_string()).await.unwrap();
+    let response = function.respond(&event.to_string()).await.unwrap();
     assert_eq!(
-        answer.body["error"]["developer_message"],
+        response.body["error"]["developer_message"],
         "[secret] and [secret]"
     );
 }

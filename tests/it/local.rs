@@ -1,4 +1,4 @@
-//! The router by itself, as hosts of one's own use it.
+//! The router by itself, as in a user's own server.
 
 use axum::{body::Body, routing::get};
 use http::{Request, StatusCode};
@@ -11,7 +11,7 @@ use tower::ServiceExt;
 use crate::support::{event, function};
 
 #[tokio::test]
-async fn the_router_is_a_tower_service_that_can_be_extended() {
+async fn the_router_is_an_extensible_tower_service() {
     let with_about = |router: axum::Router| router.route("/about", get(|| async { "ours" }));
     let router = Server::new(Toolkit::new([]).unwrap())
         .map_router(with_about)
@@ -25,7 +25,7 @@ async fn the_router_is_a_tower_service_that_can_be_extended() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused() {
+async fn a_body_that_is_too_large_is_rejected() {
     let router = Server::new(Toolkit::new([]).unwrap())
         .into_router()
         .unwrap();
@@ -39,33 +39,36 @@ async fn a_body_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn no_tools_are_an_empty_list() {
+async fn an_empty_toolkit_lists_no_tools() {
     let function = function(Toolkit::new([]).unwrap());
-    let answer = function.answer(&event("GET", "/tools", "")).await.unwrap();
-    assert_eq!(answer.body, serde_json::json!({"items": []}));
+    let response = function.respond(&event("GET", "/tools", "")).await.unwrap();
+    assert_eq!(response.body, serde_json::json!({"items": []}));
 }
 
 #[tokio::test]
-async fn routes_of_ones_own_see_the_event() {
+async fn custom_routes_have_access_to_the_event() {
     async fn source(request: axum::extract::Request) -> String {
         let context = request.request_context_ref();
         let lambda = request.lambda_context_ref().is_some();
-        let kind = match context {
+        let address = match context {
             Some(lambda_http::request::RequestContext::ApiGatewayV2(context)) => {
                 context.http.source_ip.clone()
             }
             _ => None,
         };
-        format!("{} {lambda}", kind.unwrap_or_default())
+        format!("{} {lambda}", address.unwrap_or_default())
     }
     let routes = |router: axum::Router| router.route("/source", get(source));
     let function = function(Server::new(Toolkit::new([]).unwrap()).map_router(routes));
-    let answer = function.answer(&event("GET", "/source", "")).await.unwrap();
-    assert_eq!(answer.body, "192.0.2.1 true");
+    let response = function
+        .respond(&event("GET", "/source", ""))
+        .await
+        .unwrap();
+    assert_eq!(response.body, "192.0.2.1 true");
 }
 
 #[tokio::test]
-async fn a_list_too_large_for_both_forms_is_sent_in_one() {
+async fn a_list_too_large_for_both_forms_is_sent_in_one_form() {
     async fn nothing(_: Value) -> Result<Value, lambda_tools::Failure> {
         Ok(Value::Null)
     }

@@ -1,8 +1,7 @@
-//! Tests of the library from outside: what its users write, and what goes over the wire.
+//! Tests of the library's public API and of the bytes on the wire.
 //!
-//! They run with any features; what needs one is compiled with it.
+//! They run with any features; a test that needs one is compiled only with it.
 
-mod answers;
 mod any_input;
 mod authentication;
 mod authoring;
@@ -12,17 +11,18 @@ mod aws;
 mod client;
 #[cfg(feature = "otlp")]
 mod collector;
+#[cfg(feature = "oauth")]
+mod consent_page;
 mod idempotency;
 mod leaks;
 mod local;
 #[cfg(feature = "managed-instances")]
 mod managed;
-mod night;
+mod misbehaving_function;
 #[cfg(all(feature = "client", feature = "jwt", feature = "oauth"))]
 mod oauth;
 mod profile;
-#[cfg(feature = "oauth")]
-mod question;
+mod responses;
 #[cfg(feature = "secrets-manager")]
 mod secrets_manager;
 #[cfg(feature = "dynamodb")]

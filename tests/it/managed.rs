@@ -1,4 +1,4 @@
-//! Several invocations at once in one process, as on Lambda Managed Instances.
+//! Concurrent invocations in one process, as on Lambda Managed Instances.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,12 +16,12 @@ use test_support::{
     runs_as_function,
 };
 
-const AT_ONCE: usize = 64;
+const CONCURRENCY: usize = 64;
 
 /// Waits for half a second.
 #[derive(Deserialize, JsonSchema)]
 struct Wait {
-    /// What comes back.
+    /// The value to return.
     number: usize,
 }
 
@@ -31,9 +31,9 @@ async fn wait(input: Wait) -> Result<usize, Failure> {
     Ok(input.number)
 }
 
-/// Not a test by itself: the function that the next test runs as a process of its own.
+/// Not a test: the function that the tests below run in a separate process.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "is started by the test below"]
+#[ignore = "started by the tests below"]
 async fn waiting_function() {
     if runs_as_function() {
         let tools = [Tool::new("Clock.Wait@1.0.0", wait)];
@@ -55,39 +55,39 @@ fn calls(numbers: impl Iterator<Item = usize>) -> Vec<(Value, Option<Duration>)>
     numbers.map(call).collect()
 }
 
-/// Answers a number of calls; how long that took, and the values in order.
-async fn answered(
+/// Makes the calls of these numbers; returns the time it took, and the sorted values.
+async fn make_calls(
     platform: &mut Platform,
     numbers: std::ops::Range<usize>,
 ) -> (Duration, Vec<u64>) {
     let begun = Instant::now();
-    platform.hand_over(&calls(numbers.clone()));
+    platform.send_events(&calls(numbers.clone()));
     let reports = platform.reports(numbers.len()).await;
-    let took = begun.elapsed();
-    let value = |(failed, answer, in_time): (bool, Value, bool)| {
-        assert!(!failed && in_time, "{answer}");
-        let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+    let elapsed = begun.elapsed();
+    let value = |(failed, response, in_time): (bool, Value, bool)| {
+        assert!(!failed && in_time, "{response}");
+        let body: Value = serde_json::from_str(response["body"].as_str().unwrap()).unwrap();
         let value = body["value"].as_u64().unwrap();
         assert_eq!(body["call_id"], format!("call-{value}"));
         value
     };
     let mut values: Vec<_> = reports.into_iter().map(value).collect();
     values.sort_unstable();
-    (took, values)
+    (elapsed, values)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sixty_four_calls_run_at_once() {
+async fn sixty_four_calls_run_concurrently() {
     let mut command = function("managed::waiting_function");
-    let at_once = AT_ONCE.to_string();
-    let environment = [("AWS_LAMBDA_MAX_CONCURRENCY", &*at_once)];
+    let concurrency = CONCURRENCY.to_string();
+    let environment = [("AWS_LAMBDA_MAX_CONCURRENCY", &*concurrency)];
     let mut platform = Platform::start(&mut command, &[], &environment).await;
-    answered(&mut platform, 0..1).await;
-    let (one, _) = answered(&mut platform, 1..2).await;
-    let (all, values) = answered(&mut platform, 100..100 + AT_ONCE).await;
+    make_calls(&mut platform, 0..1).await;
+    let (one, _) = make_calls(&mut platform, 1..2).await;
+    let (all, values) = make_calls(&mut platform, 100..100 + CONCURRENCY).await;
     assert!(all < one * 3, "{all:?} for all, {one:?} for one");
     assert_eq!(values, (100..164).collect::<Vec<u64>>());
-    // Each line is of its own invocation: those of the calls, and those of their tools.
+    // The line of a call and the line of its tool have the request id of their own invocation.
     let lines = platform.end();
     let lines = lines
         .iter()
@@ -103,23 +103,23 @@ async fn sixty_four_calls_run_at_once() {
             .or_default()
             .push(line["requestId"].clone());
     }
-    assert_eq!(invocations.len(), AT_ONCE + 2);
+    assert_eq!(invocations.len(), CONCURRENCY + 2);
     for (call_id, requests) in &invocations {
         assert!(
             requests.len() == 2 && requests[0] == requests[1],
             "{call_id}"
         );
     }
-    let different: BTreeSet<_> = invocations.values().map(|it| it[0].to_string()).collect();
-    assert_eq!(different.len(), AT_ONCE + 2);
+    let distinct: BTreeSet<_> = invocations.values().map(|it| it[0].to_string()).collect();
+    assert_eq!(distinct.len(), CONCURRENCY + 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_variable_they_run_one_after_the_other() {
+async fn without_the_variable_calls_run_one_at_a_time() {
     let mut command = function("managed::waiting_function");
     let mut platform = Platform::start(&mut command, &[], &[]).await;
-    answered(&mut platform, 0..1).await;
-    let (took, values) = answered(&mut platform, 1..4).await;
+    make_calls(&mut platform, 0..1).await;
+    let (elapsed, values) = make_calls(&mut platform, 1..4).await;
     assert_eq!(values, [1, 2, 3]);
-    assert!(took >= Duration::from_millis(1500), "{took:?}");
+    assert!(elapsed >= Duration::from_millis(1500), "{elapsed:?}");
 }

@@ -1,4 +1,4 @@
-//! A function that does at night what makes operators get up.
+//! The log, metrics and spans of a function that misbehaves.
 
 use std::{process::Command, time::Duration};
 
@@ -17,7 +17,7 @@ use test_support::{
 #[cfg(feature = "otlp")]
 use crate::collector::{Collector, attribute};
 
-/// Is more than can be sent.
+/// Returns more than can be sent.
 #[derive(Deserialize, JsonSchema)]
 struct Fill {}
 
@@ -25,13 +25,13 @@ async fn fill(_: Fill) -> Result<String, Failure> {
     Ok("x".repeat(7_000_000))
 }
 
-/// Keeps its thread.
+/// Blocks its thread.
 #[derive(Deserialize, JsonSchema)]
 struct Block {}
 
 async fn block(_: Block) -> Result<(), Failure> {
-    let (_keep, never) = std::sync::mpsc::channel::<()>();
-    let _ = never.recv_timeout(Duration::from_secs(2));
+    let (_sender, receiver) = std::sync::mpsc::channel::<()>();
+    let _ = receiver.recv_timeout(Duration::from_secs(2));
     Ok(())
 }
 
@@ -44,7 +44,7 @@ async fn sleep(_: Sleep) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says a lot.
+/// Fails with a long message.
 #[derive(Deserialize, JsonSchema)]
 struct Quote {}
 
@@ -52,7 +52,7 @@ async fn quote(_: Quote) -> Result<(), Failure> {
     Err(Failure::new("It does not work").developer_message("x".repeat(1_000_000)))
 }
 
-/// Leaves something running.
+/// Spawns a task that outlives the call.
 #[derive(Deserialize, JsonSchema)]
 struct Leave {}
 
@@ -63,10 +63,10 @@ async fn leave(_: Leave) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Not a test by itself: what other tests run as a process of its own.
+/// Not a test: the function that other tests run in a separate process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "is started by other tests"]
-async fn night_function() {
+#[ignore = "started by other tests"]
+async fn misbehaving_function() {
     if runs_as_function() {
         if std::env::var_os("HAS_SUBSCRIBER").is_some() {
             tracing_subscriber::fmt().init();
@@ -89,13 +89,13 @@ async fn night_function() {
     }
 }
 
-pub(crate) fn night() -> Command {
-    isolated(function("night::night_function"))
+pub(crate) fn command() -> Command {
+    isolated(function("misbehaving_function::misbehaving_function"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_line_says_what_the_caller_got() {
-    let mut command = night();
+async fn the_log_line_of_a_call_matches_its_response() {
+    let mut command = command();
     #[cfg(feature = "otlp")]
     let collector = Collector::start().await;
     #[cfg(feature = "otlp")]
@@ -112,16 +112,16 @@ async fn the_line_says_what_the_caller_got() {
         json!({"tool_id": "Night.Block"}),
     ];
     let events = calls.map(|call| (calling(&call, &[]), LONG));
-    platform.hand_over(&events);
+    platform.send_events(&events);
     let reports = platform.reports(6).await;
     #[cfg(feature = "otlp")]
     assert_spans(&collector).await;
     let bodies: Vec<Value> = reports
         .iter()
-        .map(|(_, answer, _)| serde_json::from_str(answer["body"].as_str().unwrap()).unwrap())
+        .map(|(_, response, _)| serde_json::from_str(response["body"].as_str().unwrap()).unwrap())
         .collect();
     let printed = platform.end();
-    // What callers choose is cut in all lines, not in answers.
+    // Text from callers and tools is cut in log lines, but not in responses.
     assert!(printed.iter().all(|line| line.len() < 5000), "too long");
     assert_eq!(bodies[2]["call_id"], longest_id);
     let lines: Vec<Value> = printed
@@ -129,7 +129,7 @@ async fn the_line_says_what_the_caller_got() {
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
     let calls: Vec<_> = lines.iter().filter(|it| it["message"] == "call").collect();
-    // A result that is too large to send is a failure there as well.
+    // A result that is too large to send is also a failure in the log.
     assert_eq!(bodies[0]["success"], false);
     assert_eq!(calls[0]["outcome"], "failure");
     assert_eq!(calls[0]["reason"], "too_large");
@@ -140,14 +140,14 @@ async fn the_line_says_what_the_caller_got() {
             .unwrap()
             .contains("can be sent")
     );
-    // An id that was made for a call is in the answer, its line and those of its tool.
+    // A generated call id is in the response, in the call's line and in the tool's lines.
     let of_tool = lines
         .iter()
         .find(|it| it["message"] == "a line of the tool");
-    let made = &bodies[1]["call_id"];
-    assert!(made.is_string());
-    assert_eq!(&calls[1]["call_id"], made);
-    assert_eq!(&of_tool.unwrap()["call_id"], made);
+    let generated = &bodies[1]["call_id"];
+    assert!(generated.is_string());
+    assert_eq!(&calls[1]["call_id"], generated);
+    assert_eq!(&of_tool.unwrap()["call_id"], generated);
     assert_eq!(calls[2]["call_id"], longest_id);
     assert_eq!(calls[2]["trace_id"], format!("{}…", &huge[..256]));
     assert_eq!(calls[3]["reason"], "unknown_tool");
@@ -158,8 +158,8 @@ async fn the_line_says_what_the_caller_got() {
     assert_eq!(calls[4]["developer_message"], format!("{}…", &huge[..4096]));
 }
 
-/// All spans are there, also of a tool that cannot be stopped, and none is as long as what callers
-/// have chosen.
+/// Checks that all spans are exported, even those of a tool that cannot be stopped, and that text
+/// from callers is cut in them.
 #[cfg(feature = "otlp")]
 async fn assert_spans(collector: &Collector) {
     let spans = collector.spans();
@@ -173,18 +173,18 @@ async fn assert_spans(collector: &Collector) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_goes_away_leaves_a_line() {
-    let mut command = night();
+async fn a_caller_that_disconnects_is_logged() {
+    let mut command = command();
     command
         .env("TOOLS_METRICS", "cloudwatch")
         .env("NO_COLOR", "1");
     let (running, url) = Running::serving(&mut command);
     let body = json!({"tool_id": "Night.Sleep", "call_id": "c-1"});
-    let sent = reqwest::Client::new()
+    let request = reqwest::Client::new()
         .post(format!("{url}/tools/call"))
         .timeout(Duration::from_millis(300))
         .body(body.to_string());
-    assert!(sent.send().await.unwrap_err().is_timeout());
+    assert!(request.send().await.unwrap_err().is_timeout());
     let line = running.line_with("abandoned", 5);
     for text in ["WARN", "call_id=\"c-1\"", "tool=\"Night.Sleep\""] {
         assert!(line.contains(text), "{line}");

@@ -1,7 +1,7 @@
-//! Tools that act for a user, against a certified `OpenID` provider.
+//! Tools that act for a user, with a certified `OpenID` provider.
 //!
-//! `oidc-provider` comes from npm. `tests/all` installs it and runs these tests; a plain
-//! `cargo test` lists them as ignored.
+//! The provider is npm's `oidc-provider`. `tests/all` installs it and runs these tests; a plain
+//! `cargo test` ignores them.
 
 mod attacks;
 mod flow;
@@ -27,62 +27,62 @@ const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
 const JWT_SECRET: &str = "jwt-secret-of-the-caller-0123456789abcdef";
 
-/// A server whose tools need tokens of the provider.
-struct Served {
+/// A running server whose tools need the provider's tokens, stopped when dropped.
+struct ToolServer {
     url: String,
     client: OxpClient,
     server: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Served {
+impl Drop for ToolServer {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-/// Says whose token it has, by asking the provider.
-fn whoami(openid: &OpenId) -> Vec<Tool> {
-    /// Says who the user is at the provider.
+/// Tools that return the name of the token's user, which they request from the provider.
+fn whoami_tools(openid: &OpenId) -> Vec<Tool> {
+    /// Returns the user's name at the provider.
     #[derive(Deserialize, JsonSchema)]
     struct Whoami {}
 
-    let ask = {
+    let whoami = {
         let url = format!("{}/whoami", openid.url);
         move |_: Whoami, cx: Context| {
             let url = url.clone();
             async move {
                 let token = cx.token("google")?.expose();
-                let answer = reqwest::Client::new()
+                let response = reqwest::Client::new()
                     .get(url)
                     .bearer_auth(token)
                     .send()
                     .await?;
-                if answer.status() == 401 {
-                    return Err(cx.token_refused("google"));
+                if response.status() == 401 {
+                    return Err(cx.token_rejected("google"));
                 }
-                let answer: serde_json::Value = answer.json().await?;
-                Ok::<_, Failure>(answer["user"].as_str().unwrap_or_default().to_owned())
+                let body: serde_json::Value = response.json().await?;
+                Ok::<_, Failure>(body["user"].as_str().unwrap_or_default().to_owned())
             }
         }
     };
-    let (other, by_mail) = (ask.clone(), ask.clone());
+    let (by_mail, with_mail) = (whoami.clone(), whoami.clone());
     vec![
         Tool::new("Account.WhoamiByMail@1.0.0", by_mail)
-            .description("Says who the user is, with another scope.")
+            .description("Returns the user's name, with another scope.")
             .authorization("google", ["mail"]),
-        Tool::new("Account.Whoami@1.0.0", ask).authorization("google", [SCOPE]),
-        Tool::new("Account.WhoamiWithMail@1.0.0", other)
+        Tool::new("Account.Whoami@1.0.0", whoami).authorization("google", [SCOPE]),
+        Tool::new("Account.WhoamiWithMail@1.0.0", with_mail)
             .name("Account_WithMail")
-            .description("Says who the user is, with more scopes.")
+            .description("Returns the user's name, with more scopes.")
             .authorization("google", [SCOPE, "mail"]),
     ]
 }
 
-async fn serve(openid: &OpenId) -> Served {
+async fn serve(openid: &OpenId) -> ToolServer {
     serve_with(openid, |authorization| authorization).await
 }
 
-async fn serve_with(openid: &OpenId, change: impl FnOnce(OAuth) -> OAuth) -> Served {
+async fn serve_with(openid: &OpenId, change: impl FnOnce(OAuth) -> OAuth) -> ToolServer {
     serve_as(openid, change, |server| server).await
 }
 
@@ -90,7 +90,7 @@ async fn serve_as(
     openid: &OpenId,
     change: impl FnOnce(OAuth) -> OAuth,
     change_server: impl FnOnce(Server) -> Server,
-) -> Served {
+) -> ToolServer {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let google = Provider::google("toolbox", "GOOGLE_CLIENT_SECRET").issuer(&openid.url);
@@ -101,14 +101,14 @@ async fn serve_as(
         ("KEY", "key-of-the-caller"),
         ("OTHER_KEY", "key-of-another-caller"),
     ];
-    let server = Server::new(Toolkit::new(whoami(openid)).unwrap())
+    let server = Server::new(Toolkit::new(whoami_tools(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))
         .oauth(change(OAuth::with([google]).public_url(&url)));
     let router = change_server(server).into_router().unwrap();
     let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     openid.allow_redirects_to(&url).await;
     let client = client_of(&url);
-    Served {
+    ToolServer {
         url,
         client,
         server,
@@ -117,10 +117,10 @@ async fn serve_as(
 
 fn client_of(url: &str) -> OxpClient {
     let client = OxpClient::new(url).unwrap().attempts(1);
-    client.wait_at_most(Duration::from_secs(5), Duration::from_millis(50))
+    client.challenge_polling(Duration::from_secs(5), Duration::from_millis(50))
 }
 
-impl Served {
+impl ToolServer {
     async fn call(&self, user: &str) -> CallOutcome {
         call(&self.client, "Account.Whoami", user).await
     }
@@ -159,8 +159,8 @@ fn assert_value(outcome: CallOutcome, expected: &str) {
 }
 
 async fn status(challenge: &AuthorizationChallenge) -> String {
-    let answer = reqwest::get(&challenge.check_url).await.unwrap();
-    assert_eq!(answer.status(), 200);
-    let body: serde_json::Value = answer.json().await.unwrap();
+    let response = reqwest::get(&challenge.check_url).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let body: serde_json::Value = response.json().await.unwrap();
     body["status"].as_str().unwrap().to_owned()
 }

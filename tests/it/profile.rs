@@ -1,4 +1,4 @@
-//! The release profile that README gives to workspaces of its readers.
+//! The release profile that the README recommends for users' workspaces.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ fn settings(text: &'static str, from: &str, to: &str) -> BTreeSet<&'static str> 
 }
 
 #[test]
-fn readme_gives_the_profile_of_this_workspace() {
-    let mut here = settings(MANIFEST, "[profile.release]", "[profile.counts]");
-    // A member here, which the profile itself is for; a dependency elsewhere.
-    assert!(here.insert(r#"lambda_tools = { opt-level = "s" }"#));
+fn the_readme_shows_the_release_profile_of_this_workspace() {
+    let mut expected = settings(MANIFEST, "[profile.release]", "[profile.counts]");
+    // A workspace member here, covered by the profile itself; a dependency in users' workspaces.
+    assert!(expected.insert(r#"lambda_tools = { opt-level = "s" }"#));
     let on_lambda = README.split_once("## On Lambda").unwrap().1;
-    assert_eq!(settings(on_lambda, "[profile.release]", "```"), here);
+    assert_eq!(settings(on_lambda, "[profile.release]", "```"), expected);
 }

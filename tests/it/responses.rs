@@ -1,4 +1,4 @@
-//! A call always gets an answer, and the next call works.
+//! Every call gets a response, and the next call works.
 
 use std::{
     collections::BTreeMap,
@@ -48,12 +48,12 @@ async fn odd_keys(_: Nothing) -> Result<Odd, Failure> {
     Ok(Odd { map })
 }
 
-/// How large the text shall be.
+/// Requests a text of this size.
 #[derive(Deserialize, JsonSchema)]
 struct Size {
-    /// Bytes of text.
+    /// The number of bytes.
     bytes: usize,
-    /// The text's one character.
+    /// The character to repeat.
     of: char,
 }
 
@@ -67,7 +67,7 @@ struct Rated {
     stars: u32,
 }
 
-async fn beyond_its_range(_: Nothing) -> Result<Rated, Failure> {
+async fn out_of_range(_: Nothing) -> Result<Rated, Failure> {
     Ok(Rated { stars: 6 })
 }
 
@@ -80,31 +80,31 @@ fn tools() -> LambdaFunction {
         Tool::new("T.Nan@1.0.0", nan),
         Tool::new("T.OddKeys@1.0.0", odd_keys),
         Tool::new("T.Large@1.0.0", large),
-        Tool::new("T.BeyondItsRange@1.0.0", beyond_its_range),
+        Tool::new("T.OutOfRange@1.0.0", out_of_range),
     ];
     function(Toolkit::new(tools).unwrap())
 }
 
-async fn still_works(function: &LambdaFunction) {
+async fn assert_works(function: &LambdaFunction) {
     let input = json!({"bytes": 2, "of": "x"});
     assert_eq!(value(function, "T.Large", input).await, "xx");
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_that_says_nothing_of_its_message() {
+async fn a_panic_is_a_failure_that_does_not_reveal_its_message() {
     let function = tools();
     let error = failure(&function, "T.Panics", json!({})).await;
     assert_eq!(
         error["message"],
-        "The tool stopped because of an error in it"
+        "The tool stopped because of an internal error"
     );
     assert_eq!(error["can_retry"], false);
     assert!(!error.to_string().contains("secret"));
-    still_works(&function).await;
+    assert_works(&function).await;
 }
 
 #[tokio::test]
-async fn a_tool_that_never_returns_is_cut_off_and_may_be_retried() {
+async fn a_tool_that_never_returns_is_stopped_and_may_be_retried() {
     let function = tools();
     let error = failure(&function, "T.Never", json!({})).await;
     assert_eq!(error["message"], "The tool did not finish in time");
@@ -113,21 +113,21 @@ async fn a_tool_that_never_returns_is_cut_off_and_may_be_retried() {
         "The tool was stopped after 50 ms."
     );
     assert_eq!(error["can_retry"], true);
-    still_works(&function).await;
+    assert_works(&function).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_blocks_its_thread_is_answered_in_time_as_well() {
+async fn a_call_of_a_tool_that_blocks_its_thread_also_ends_in_time() {
     let function = tools();
     let begun = std::time::Instant::now();
     let error = failure(&function, "T.Blocks", json!({})).await;
     assert_eq!(error["can_retry"], true);
     assert!(begun.elapsed() < Duration::from_secs(1));
-    still_works(&function).await;
+    assert_works(&function).await;
 }
 
 #[tokio::test]
-async fn a_call_that_is_cut_off_leaves_nothing_running() {
+async fn a_stopped_call_leaves_nothing_running() {
     struct Running(Arc<AtomicUsize>);
     impl Drop for Running {
         fn drop(&mut self) {
@@ -147,10 +147,10 @@ async fn a_call_that_is_cut_off_leaves_nothing_running() {
     let tool = Tool::new("T.Waits@1.0.0", waits).timeout(Duration::from_millis(20));
     let function = function(Toolkit::new([tool]).unwrap());
     failure(&function, "T.Waits", json!({})).await;
-    // And when the caller goes away before the tool's time is up.
-    let gone = call(&function, "T.Waits", json!({}));
+    // Likewise if the caller disconnects before the tool's timeout.
+    let abandoned = call(&function, "T.Waits", json!({}));
     assert!(
-        tokio::time::timeout(Duration::from_millis(5), gone)
+        tokio::time::timeout(Duration::from_millis(5), abandoned)
             .await
             .is_err()
     );
@@ -164,68 +164,68 @@ async fn a_call_that_is_cut_off_leaves_nothing_running() {
 }
 
 #[tokio::test]
-async fn what_json_cannot_say_is_a_failure() {
+async fn a_result_that_is_not_representable_in_json_is_a_failure() {
     let function = tools();
     for tool in ["T.Nan", "T.OddKeys"] {
         let error = failure(&function, tool, json!({})).await;
         assert_eq!(
             error["message"],
-            "The tool gave a result that cannot be sent"
+            "The tool returned a result that cannot be sent"
         );
-        still_works(&function).await;
+        assert_works(&function).await;
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_lambda_cannot_send_is_a_failure() {
+async fn a_result_too_large_for_lambda_is_a_failure() {
     let function = tools();
-    // Quotes double on their way: once escaped in the body, once more in the event around it.
+    // A quote is escaped twice: in the body, and again in the event around it.
     for (bytes, of, fits) in [
         (6_000_000, "x", true),
         (6_300_000, "x", false),
         (1_500_000, "\"", true),
         (2_500_000, "\"", false),
     ] {
-        let answer = call(&function, "T.Large", json!({"bytes": bytes, "of": of})).await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.body["success"], fits, "{bytes} {of}");
+        let response = call(&function, "T.Large", json!({"bytes": bytes, "of": of})).await;
+        assert_eq!(response.status, 200);
+        assert_eq!(response.body["success"], fits, "{bytes} {of}");
         if !fits {
-            let message = &answer.body["error"]["message"];
+            let message = &response.body["error"]["message"];
             assert_eq!(message, "The tool's result is too large to send");
         }
     }
-    still_works(&function).await;
+    assert_works(&function).await;
 }
 
 #[tokio::test]
-async fn the_size_is_measured_as_it_is_sent() {
+async fn the_size_limit_applies_to_the_encoded_response() {
     let function = tools();
     let body = json!({"tool_id": "T.Large", "input": {"bytes": 1_565_000, "of": "\""}});
     let event = event("POST", "/tools/call", &body.to_string());
-    let answer = function.invoke(&event).await.unwrap();
-    let sent = serde_json::to_string(&answer).unwrap().len();
-    assert!((6_000_000..=6_291_556).contains(&sent), "{sent}");
+    let response = function.invoke(&event).await.unwrap();
+    let size = serde_json::to_string(&response).unwrap().len();
+    assert!((6_000_000..=6_291_556).contains(&size), "{size}");
 }
 
 #[tokio::test]
-async fn an_output_that_breaks_its_own_schema_is_a_failure() {
-    let error = failure(&tools(), "T.BeyondItsRange", json!({})).await;
-    let message = "The tool gave a result that does not fit its definition";
+async fn an_output_that_violates_its_schema_is_a_failure() {
+    let error = failure(&tools(), "T.OutOfRange", json!({})).await;
+    let message = "The tool returned a result that does not match its definition";
     assert_eq!(error["message"], message);
     let detail =
-        "The output does not fit output_schema: it is refused by /properties/stars/maximum.";
+        "The output does not match output_schema: it is rejected by /properties/stars/maximum.";
     assert_eq!(error["developer_message"], detail);
 }
 
-/// The names of fields come from wherever the tool has them, and may be as secret as values.
+/// Field names may come from any source and be as secret as values.
 #[tokio::test]
-async fn an_output_that_breaks_its_own_schema_shows_no_name_of_its_fields() {
+async fn the_failure_of_an_invalid_output_does_not_reveal_field_names() {
     let tool = |id: &'static str, schema: Value, output: Value| {
-        let give = move |_: Value| {
+        let act = move |_: Value| {
             let output = output.clone();
             async move { Ok::<_, Failure>(output) }
         };
-        Tool::dynamic(id, "Gives.", json!({"type": "object"}), schema, give)
+        Tool::dynamic(id, "Acts.", json!({"type": "object"}), schema, act)
     };
     let map = json!({"type": "object", "additionalProperties": {"type": "integer"}});
     let closed = json!({"type": "object", "additionalProperties": false,
@@ -256,32 +256,35 @@ async fn an_output_that_breaks_its_own_schema_shows_no_name_of_its_fields() {
 }
 
 #[tokio::test]
-async fn a_route_of_the_owners_that_answers_too_much_is_an_error_of_its_own() {
+async fn a_response_too_large_from_a_custom_route_is_a_server_error() {
     let routes = |router: axum::Router| {
-        let much = axum::routing::get(|| async { "x".repeat(7_000_000) });
-        router.route("/much", much)
+        let large = axum::routing::get(|| async { "x".repeat(7_000_000) });
+        router.route("/large", large)
     };
     let function = function(Server::new(Toolkit::new([]).unwrap()).map_router(routes));
-    let answer = function.answer(&event("GET", "/much", "")).await.unwrap();
-    assert_eq!(answer.status, 500);
-    assert_eq!(answer.body["message"], "The response cannot be sent");
+    let response = function.respond(&event("GET", "/large", "")).await.unwrap();
+    assert_eq!(response.status, 500);
+    assert_eq!(response.body["message"], "The response cannot be sent");
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_ready_says_so_and_runs_nothing() {
+async fn an_unhealthy_server_reports_it_and_runs_no_tool() {
     let tool = Tool::new("T.Panics@1.0.0", panics);
     let server = Server::new(Toolkit::new([tool]).unwrap()).healthy_when(|| false);
     let function = function(server);
-    let health = function.answer(&event("GET", "/health", "")).await.unwrap();
+    let health = function
+        .respond(&event("GET", "/health", ""))
+        .await
+        .unwrap();
     assert_eq!(health.status, 503);
-    let answer = call(&function, "T.Panics", json!({})).await;
-    assert_eq!(answer.status, 400);
+    let response = call(&function, "T.Panics", json!({})).await;
+    assert_eq!(response.status, 400);
     let message = "The tool server is temporarily unavailable";
-    assert_eq!(answer.body["message"], message);
+    assert_eq!(response.body["message"], message);
 }
 
 #[tokio::test]
-async fn a_tool_sees_what_it_declared_and_nothing_else() {
+async fn a_tool_has_access_to_its_declared_secrets_only() {
     async fn peek(_: Nothing, cx: Context) -> Result<Value, Failure> {
         let declared = cx.secret("MINE")?.expose().to_owned();
         let failure = cx.secret("OTHER").unwrap_err();
@@ -294,17 +297,17 @@ async fn a_tool_sees_what_it_declared_and_nothing_else() {
     let function = function(Toolkit::new([tool]).unwrap());
     let secrets = json!([{"id": "MINE", "value": "a"}, {"id": "OTHER", "value": "b"}]);
     let body = json!({"tool_id": "T.Peek", "context": {"secrets": secrets}}).to_string();
-    let answer = function
-        .answer(&event("POST", "/tools/call", &body))
+    let response = function
+        .respond(&event("POST", "/tools/call", &body))
         .await
         .unwrap();
-    assert_eq!(answer.body["value"], json!(["a", true]));
+    assert_eq!(response.body["value"], json!(["a", true]));
 }
 
 #[tokio::test]
-async fn what_is_no_http_event_is_an_error_in_words() {
+async fn an_event_that_is_not_an_http_request_is_a_descriptive_error() {
     let function = tools();
-    for (event, says) in [
+    for (event, reason) in [
         (r#"{"Records": []}"#, "the event has the fields Records"),
         (r"{}", "the event is an empty object"),
         (r"[]", "it is not valid at line 1"),
@@ -326,12 +329,12 @@ async fn what_is_no_http_event_is_an_error_in_words() {
             error.starts_with("This function answers HTTP requests"),
             "{error}"
         );
-        assert!(error.contains(says), "{event}: {error}");
+        assert!(error.contains(reason), "{event}: {error}");
     }
 }
 
 #[tokio::test]
-async fn a_panic_in_an_input_type_is_an_answer_as_well() {
+async fn a_panic_while_decoding_the_input_is_a_rejection() {
     /// Cannot be decoded.
     #[derive(JsonSchema)]
     struct Explosive {}
@@ -344,32 +347,32 @@ async fn a_panic_in_an_input_type_is_an_answer_as_well() {
         Ok(())
     }
     let function = function(Toolkit::new([Tool::new("T.Explode@1.0.0", explode)]).unwrap());
-    let answer = call(&function, "T.Explode", json!({})).await;
-    assert_eq!(answer.status, 400);
-    assert!(!answer.body.to_string().contains("secret"));
+    let response = call(&function, "T.Explode", json!({})).await;
+    assert_eq!(response.status, 400);
+    assert!(!response.body.to_string().contains("secret"));
 }
 
 #[tokio::test]
-async fn a_tool_may_have_all_the_time_there_is() {
+async fn a_tool_may_have_the_maximum_duration_as_its_timeout() {
     let tool = Tool::new("T.Large@1.0.0", large).timeout(Duration::MAX);
-    still_works(&function(Toolkit::new([tool]).unwrap())).await;
+    assert_works(&function(Toolkit::new([tool]).unwrap())).await;
 }
 
 #[tokio::test]
-async fn a_load_balancer_sends_less_than_lambda() {
+async fn the_size_limit_of_a_load_balancer_is_lower_than_that_of_lambda() {
     let function = tools();
     let body = json!({"tool_id": "T.Large", "input": {"bytes": 2_000_000, "of": "x"}});
     let event = json!({"requestContext": {"elb": {}}, "httpMethod": "POST", "path": "/call",
                        "headers": {}, "body": body.to_string(), "isBase64Encoded": false});
-    let answer = function.answer(&event.to_string()).await.unwrap();
+    let response = function.respond(&event.to_string()).await.unwrap();
     assert_eq!(
-        answer.body["error"]["message"],
+        response.body["error"]["message"],
         "The tool's result is too large to send"
     );
 }
 
 #[tokio::test]
-async fn an_event_that_is_damaged_is_not_quoted() {
+async fn a_malformed_event_is_not_quoted() {
     let event = r#"{"rawPath": 7, "headers": {"authorization": "Bearer marked"},
                     "requestContext": {"http": {"method": "marked\n"}}}"#;
     let error = tools().invoke(event).await.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Secrets in AWS Secrets Manager: the real client against a real API.
+//! Secrets in AWS Secrets Manager: the real client against an emulator.
 
 use std::{
     sync::Arc,
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use test_support::{
-    aws::{Emulator, Gate},
+    aws::{AwsProxy, Emulator},
     function,
     lambda::{event, invoke_on},
     runs_as_function,
@@ -23,26 +23,26 @@ use tower::ServiceExt;
 
 use crate::aws::secrets_manager;
 
-/// A tool that tells its secrets, which no real one should.
-fn teller(id: &'static str, secrets: &[&str]) -> Tool {
-    /// Tells its secrets.
+/// A tool that returns its secrets, which no real tool should do.
+fn revealing_tool(id: &'static str, secrets: &[&str]) -> Tool {
+    /// Returns its secrets.
     #[derive(Deserialize, JsonSchema)]
-    struct Tell {}
+    struct Reveal {}
 
     let ids: Arc<[String]> = secrets.iter().map(|&it| it.to_owned()).collect();
-    let tell = move |_: Tell, cx: Context| {
+    let reveal = move |_: Reveal, cx: Context| {
         let ids = Arc::clone(&ids);
         async move {
-            let mut told = Vec::new();
+            let mut values = Vec::new();
             for id in ids.iter() {
-                told.push(cx.secret(id)?.expose().to_owned());
+                values.push(cx.secret(id)?.expose().to_owned());
             }
-            Ok::<_, Failure>(told)
+            Ok::<_, Failure>(values)
         }
     };
     secrets
         .iter()
-        .fold(Tool::new(id, tell), |tool, &id| tool.secret(id))
+        .fold(Tool::new(id, reveal), |tool, &id| tool.secret(id))
 }
 
 fn router(tools: Vec<Tool>, secrets: Secrets) -> Router {
@@ -60,8 +60,8 @@ async fn call(router: &Router, body: &Value) -> (u16, Value) {
     (status, serde_json::from_slice(&body.unwrap()).unwrap())
 }
 
-/// The value that a tool gives, or the developer message of why it was not called.
-async fn told(router: &Router, tool: &str) -> Value {
+/// The value that a tool returns, or the developer message of the rejection.
+async fn value_or_detail(router: &Router, tool: &str) -> Value {
     let (status, body) = call(router, &json!({"tool_id": tool})).await;
     match status {
         200 => body["value"].clone(),
@@ -69,44 +69,48 @@ async fn told(router: &Router, tool: &str) -> Value {
     }
 }
 
-fn actions(gate: &Gate) -> Vec<String> {
-    gate.asked().into_iter().map(|(action, _)| action).collect()
+fn actions(proxy: &AwsProxy) -> Vec<String> {
+    proxy
+        .take_requests()
+        .into_iter()
+        .map(|(action, _)| action)
+        .collect()
 }
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn secrets_are_found_by_id_by_prefix_and_inside_json() {
+async fn secrets_are_found_by_id_with_a_prefix_and_inside_json() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    let client = secrets_manager(&gate);
-    gate.put_secret("KEY", "of its own name").await;
-    gate.put_secret("prod/KEY", "behind a prefix").await;
+    let proxy = emulator.proxy().await;
+    let client = secrets_manager(&proxy);
+    proxy.put_secret("KEY", "by id").await;
+    proxy.put_secret("prod/KEY", "with a prefix").await;
     let inside = json!({"KEY": "inside", "PORT": 5432, "NESTED": {"a": [1]}, "NONE": null});
-    gate.put_secret("prod/tools", &inside.to_string()).await;
-    gate.put_secret("prod/no-json", "{").await;
-    gate.put_secret("prod/list", "[]").await;
-    // Bytes that are text, and bytes that are not.
+    proxy.put_secret("prod/tools", &inside.to_string()).await;
+    proxy.put_secret("prod/no-json", "{").await;
+    proxy.put_secret("prod/list", "[]").await;
+    // Bytes that are UTF-8, and bytes that are not.
     for (name, value) in [("BYTES", "dGV4dA=="), ("NO_TEXT", "//4=")] {
-        gate.put_binary_secret(name, value).await;
+        proxy.put_binary_secret(name, value).await;
     }
-    gate.asked();
+    proxy.take_requests();
     let store = || SecretsManager::new().client(client.clone());
-    let tools = |id| vec![teller("T.T@1.0.0", &[id])];
+    let tools = |id| vec![revealing_tool("T.T@1.0.0", &[id])];
     let all = "T.T@1.0.0";
 
     for (store, id, value) in [
-        (store(), "KEY", "of its own name"),
-        (store().prefix("prod/"), "KEY", "behind a prefix"),
+        (store(), "KEY", "by id"),
+        (store().prefix("prod/"), "KEY", "with a prefix"),
         (store().json("prod/tools"), "KEY", "inside"),
         (store().json("prod/tools"), "PORT", "5432"),
         (store().json("prod/tools"), "NESTED", r#"{"a":[1]}"#),
         (store(), "BYTES", "text"),
     ] {
         let router = router(tools(id), Secrets::from_store(store));
-        assert_eq!(told(&router, all).await, json!([value]));
-        assert_eq!(gate.asked().len(), 1);
+        assert_eq!(value_or_detail(&router, all).await, json!([value]));
+        assert_eq!(proxy.take_requests().len(), 1);
     }
-    for (store, id, says) in [
+    for (store, id, part) in [
         (
             store(),
             "NOWHERE",
@@ -152,8 +156,8 @@ async fn secrets_are_found_by_id_by_prefix_and_inside_json() {
         let (status, body) = call(&router, &json!({"tool_id": all})).await;
         let message = body["developer_message"].as_str().unwrap();
         assert_eq!(status, 400);
-        assert!(message.contains(says), "{message}");
-        let is_missing = says.starts_with("in the");
+        assert!(message.contains(part), "{message}");
+        let is_missing = part.starts_with("in the");
         assert_eq!(
             body.get("missing_requirements").is_some(),
             is_missing,
@@ -166,17 +170,17 @@ async fn secrets_are_found_by_id_by_prefix_and_inside_json() {
 #[ignore = "needs moto; run tests/all"]
 async fn a_cold_cache_costs_one_request_for_twenty_ids() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    let client = secrets_manager(&gate);
+    let proxy = emulator.proxy().await;
+    let client = secrets_manager(&proxy);
     let ids: Vec<String> = (0..40).map(|i| format!("ID_{i}")).collect();
     for id in &ids {
-        gate.put_secret(id, &format!("value of {id}")).await;
+        proxy.put_secret(id, &format!("value of {id}")).await;
     }
-    gate.asked();
+    proxy.take_requests();
     let tools = ids.chunks(2).enumerate().map(|(i, ids)| {
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
         let id: &'static str = Box::leak(format!("T.T{i}@1.0.0").into_boxed_str());
-        teller(id, &ids)
+        revealing_tool(id, &ids)
     });
     let store = SecretsManager::new().client(client);
     let router = router(tools.collect(), Secrets::from_store(store));
@@ -184,14 +188,14 @@ async fn a_cold_cache_costs_one_request_for_twenty_ids() {
     for i in 0..1000 {
         let (router, tool) = (router.clone(), i % 20);
         calls.spawn(async move {
-            let told = told(&router, &format!("T.T{tool}@1.0.0")).await;
-            let values = [2 * tool, 2 * tool + 1].map(|i| format!("value of ID_{i}"));
-            assert_eq!(told, json!(values));
+            let value = value_or_detail(&router, &format!("T.T{tool}@1.0.0")).await;
+            let expected = [2 * tool, 2 * tool + 1].map(|i| format!("value of ID_{i}"));
+            assert_eq!(value, json!(expected));
         });
     }
     calls.join_all().await;
-    let asked = gate.asked();
-    let sizes = asked.iter().map(|(action, body)| {
+    let requests = proxy.take_requests();
+    let sizes = requests.iter().map(|(action, body)| {
         assert_eq!(action, "BatchGetSecretValue");
         body["SecretIdList"].as_array().unwrap().len()
     });
@@ -200,35 +204,35 @@ async fn a_cold_cache_costs_one_request_for_twenty_ids() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn a_rotation_is_seen_after_the_time_to_live_and_at_once_after_a_refusal() {
+async fn a_rotated_secret_is_read_after_the_cache_time() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    let client = secrets_manager(&gate);
-    gate.put_secret("KEY", "old").await;
+    let proxy = emulator.proxy().await;
+    let client = secrets_manager(&proxy);
+    proxy.put_secret("KEY", "old").await;
     let secrets = || Secrets::from_store(SecretsManager::new().client(client.clone()));
     let time = Duration::from_millis(700);
-    let router_of_teller = router(
-        vec![teller("T.T@1.0.0", &["KEY"])],
+    let router = router(
+        vec![revealing_tool("T.T@1.0.0", &["KEY"])],
         secrets().cache_for(time),
     );
-    assert_eq!(told(&router_of_teller, "T.T").await, json!(["old"]));
-    gate.change_secret("KEY", "new").await;
-    assert_eq!(told(&router_of_teller, "T.T").await, json!(["old"]));
+    assert_eq!(value_or_detail(&router, "T.T").await, json!(["old"]));
+    proxy.change_secret("KEY", "new").await;
+    assert_eq!(value_or_detail(&router, "T.T").await, json!(["old"]));
     tokio::time::sleep(time).await;
-    assert_eq!(told(&router_of_teller, "T.T").await, json!(["new"]));
+    assert_eq!(value_or_detail(&router, "T.T").await, json!(["new"]));
 }
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn errors_are_told_apart() {
+async fn each_kind_of_error_has_its_own_message() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    let client = secrets_manager(&gate);
-    gate.put_secret("tools", "{}").await;
+    let proxy = emulator.proxy().await;
+    let client = secrets_manager(&proxy);
+    proxy.put_secret("tools", "{}").await;
     let each = || SecretsManager::new().client(client.clone()).prefix("prod/");
     let json = || SecretsManager::new().client(client.clone()).json("tools");
-    let says = async |store: SecretsManager| {
-        let tools = vec![teller("T.T@1.0.0", &["KEY"])];
+    let messages_of = async |store: SecretsManager| {
+        let tools = vec![revealing_tool("T.T@1.0.0", &["KEY"])];
         let router = router(tools, Secrets::from_store(store));
         let begun = Instant::now();
         let (status, body) = call(&router, &json!({"tool_id": "T.T"})).await;
@@ -237,18 +241,18 @@ async fn errors_are_told_apart() {
         let text = |name: &str| body[name].as_str().unwrap().to_owned();
         (text("message"), text("developer_message"))
     };
-    let owners = "The tool server cannot read a secret that this tool needs";
+    let permanent = "The tool server cannot read a secret that this tool needs";
     let temporary = "The tool server is temporarily unavailable";
 
     let not_allowed = "User: arn:aws:sts::1:assumed-role/r/f is not authorized to perform";
-    gate.refuse(400, "AccessDeniedException", not_allowed);
-    let (message, detail) = says(each()).await;
-    assert_eq!(message, owners);
+    proxy.fail_with(400, "AccessDeniedException", not_allowed);
+    let (message, detail) = messages_of(each()).await;
+    assert_eq!(message, permanent);
     assert!(
         detail.contains("allow secretsmanager:BatchGetSecretValue on *"),
         "{detail}"
     );
-    let (_, detail) = says(json()).await;
+    let (_, detail) = messages_of(json()).await;
     let allow = "allow secretsmanager:GetSecretValue on \
                  arn:aws:secretsmanager:us-east-1:*:secret:tools-??????";
     assert!(detail.contains(allow), "{detail}");
@@ -256,21 +260,21 @@ async fn errors_are_told_apart() {
         detail.contains("; if that is allowed, there is no such secret"),
         "{detail}"
     );
-    gate.refuse(400, "AccessDeniedException", "Access to KMS is not allowed");
-    let (_, detail) = says(json()).await;
+    proxy.fail_with(400, "AccessDeniedException", "Access to KMS is not allowed");
+    let (_, detail) = messages_of(json()).await;
     assert!(detail.contains("allow kms:Decrypt"), "{detail}");
 
     let one = |code: &str| {
         json!({"SecretValues": [], "Errors": [
             {"SecretId": "prod/KEY", "ErrorCode": code, "Message": not_allowed}]})
     };
-    gate.answer(200, one("AccessDeniedException"));
-    let (_, detail) = says(each()).await;
+    proxy.respond_with(200, one("AccessDeniedException"));
+    let (_, detail) = messages_of(each()).await;
     let allow = "allow secretsmanager:GetSecretValue on \
                  arn:aws:secretsmanager:us-east-1:*:secret:prod/KEY-??????";
     assert!(detail.contains(allow), "{detail}");
-    gate.answer(200, one("InvalidRequestException"));
-    let (message, _) = says(each()).await;
+    proxy.respond_with(200, one("InvalidRequestException"));
+    let (message, _) = messages_of(each()).await;
     assert_eq!(
         message, "Secrets required before this tool can be called",
         "marked for deletion"
@@ -281,8 +285,8 @@ async fn errors_are_told_apart() {
         (500, "InternalServiceError", "the store is not available: "),
         (502, "", "the store is not available: "),
     ] {
-        gate.refuse(status, code, "");
-        let (message, detail) = says(each()).await;
+        proxy.fail_with(status, code, "");
+        let (message, detail) = messages_of(each()).await;
         assert_eq!(message, temporary, "{code}");
         assert!(detail.contains(what), "{detail}");
     }
@@ -293,43 +297,46 @@ async fn errors_are_told_apart() {
         ),
         ("DecryptionFailure", "not decodable: "),
     ] {
-        gate.refuse(400, code, "");
-        let (message, detail) = says(each()).await;
-        assert_eq!(message, owners);
+        proxy.fail_with(400, code, "");
+        let (message, detail) = messages_of(each()).await;
+        assert_eq!(message, permanent);
         assert!(detail.contains(what), "{detail}");
     }
-    gate.answer(200, json!("nonsense"));
-    let (message, _) = says(each()).await;
+    proxy.respond_with(200, json!("nonsense"));
+    let (message, _) = messages_of(each()).await;
     assert_eq!(message, temporary);
-    gate.open();
+    proxy.open();
 }
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn without_the_store_calls_go_on_with_what_is_cached() {
+async fn without_the_store_calls_use_cached_secrets() {
     let mut emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    let client = secrets_manager(&gate);
-    gate.put_secret("KEY", "value").await;
+    let proxy = emulator.proxy().await;
+    let client = secrets_manager(&proxy);
+    proxy.put_secret("KEY", "value").await;
     let time = Duration::from_millis(200);
     let secrets = || Secrets::from_store(SecretsManager::new().client(client.clone()));
-    let tools = || vec![teller("T.T@1.0.0", &["KEY"])];
+    let tools = || vec![revealing_tool("T.T@1.0.0", &["KEY"])];
     let warm = router(tools(), secrets().cache_for(time));
-    assert_eq!(told(&warm, "T.T").await, json!(["value"]));
+    assert_eq!(value_or_detail(&warm, "T.T").await, json!(["value"]));
     emulator.stop();
-    drop(gate);
+    drop(proxy);
     tokio::time::sleep(time).await;
     let begun = Instant::now();
-    assert_eq!(told(&warm, "T.T").await, json!(["value"]));
+    assert_eq!(value_or_detail(&warm, "T.T").await, json!(["value"]));
     let cold = router(tools(), secrets());
-    let why = told(&cold, "T.T").await;
-    assert!(why.as_str().unwrap().contains("cannot be reached"), "{why}");
+    let detail = value_or_detail(&cold, "T.T").await;
+    assert!(
+        detail.as_str().unwrap().contains("cannot be reached"),
+        "{detail}"
+    );
     assert!(begun.elapsed() < Duration::from_secs(7));
 }
 
-/// Not a test by itself: a function none of whose tools has secrets, run by the next test.
+/// Not a test: a function whose tools need no secrets, which the next test runs.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "is started by the test below"]
+#[ignore = "started by the test below"]
 async fn calculator_function() {
     if runs_as_function() {
         async fn add(_: Value) -> Result<Value, Failure> {
@@ -345,12 +352,12 @@ async fn calculator_function() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn stores_that_nobody_needs_are_not_asked() {
+async fn unneeded_stores_get_no_requests() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
+    let proxy = emulator.proxy().await;
     let mut function = function("secrets_manager::calculator_function");
     let environment = [
-        ("AWS_ENDPOINT_URL", &*gate.url()),
+        ("AWS_ENDPOINT_URL", &*proxy.url()),
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
@@ -362,5 +369,5 @@ async fn stores_that_nobody_needs_are_not_asked() {
     let events = [(event("calculator/add.header-form"), None)];
     let (reports, _) = invoke_on(&mut function, &events, &environment).await;
     assert_eq!(reports[0].1["statusCode"], 200);
-    assert_eq!(actions(&gate), [""; 0]);
+    assert_eq!(actions(&proxy), [""; 0]);
 }

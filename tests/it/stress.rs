@@ -1,4 +1,4 @@
-//! Many calls with few ids, on several processes that are killed while they run them.
+//! Many calls with few ids, on several processes that are killed while they run the calls.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -23,15 +23,15 @@ use serde_json::{Value, json};
 
 use test_support::{Running, aws::Emulator, function, installed, repository};
 
-/// How many processes are killed at most, so that the test ends.
-const KILLS: usize = 6;
+/// The maximum number of killed processes, so that the test ends.
+const MAX_KILLS: usize = 6;
 
-/// Something else each time.
+/// True with this probability in percent.
 fn chance(percent: u64) -> bool {
     RandomState::new().hash_one(()) % 100 < percent
 }
 
-/// Appends a line in one write: processes share the file.
+/// Appends a line in one write, because processes share the file.
 fn append(file: &Path, line: &str) {
     let mut file = OpenOptions::new()
         .create(true)
@@ -46,9 +46,9 @@ fn lines(file: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Ends this process as nobody expects it.
+/// Kills this process.
 fn kill(folder: &Path) {
-    if lines(&folder.join("killed")).len() < KILLS {
+    if lines(&folder.join("killed")).len() < MAX_KILLS {
         let id = std::process::id().to_string();
         append(&folder.join("killed"), &id);
         append(&folder.join("effects"), &format!("killed {id}"));
@@ -57,9 +57,9 @@ fn kill(folder: &Path) {
     }
 }
 
-/// Not a test by itself: the processes of the test below.
+/// Not a test: the function that the test below runs in several processes.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "is started by the test below"]
+#[ignore = "started by the test below"]
 async fn effects_function() {
     let Some(folder) = std::env::var_os("EFFECTS") else {
         return;
@@ -74,7 +74,7 @@ async fn effects_function() {
                 if chance(20) {
                     return Err(Failure::new("not now").retry_after(Duration::from_millis(50)));
                 }
-                // At least two, however the dice fall.
+                // At least two processes must be killed.
                 let is_early = || lines(&folder.join("killed")).len() < 2;
                 if may_die && chance(30) {
                     kill(&folder);
@@ -98,7 +98,7 @@ async fn effects_function() {
     serve(Toolkit::new(tools).unwrap()).await.unwrap();
 }
 
-/// A process that is replaced when it was killed.
+/// A process that is replaced after it was killed.
 struct Slot {
     running: Running,
     url: String,
@@ -142,8 +142,8 @@ fn url_of(slots: &Slots, folder: &Path, emulator: &str) -> String {
 #[ignore = "needs moto; run tests/all"]
 async fn two_hundred_calls_with_twenty_ids_have_twenty_effects() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    gate.make_table("calls").await;
+    let proxy = emulator.proxy().await;
+    proxy.create_table("calls").await;
     let folder = std::env::temp_dir().join(format!("effects-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -171,22 +171,23 @@ async fn two_hundred_calls_with_twenty_ids_have_twenty_effects() {
             for _ in 0..400 {
                 let url = url_of(&slots, &folder, &emulator);
                 let request = reqwest::Client::new().post(format!("{url}/tools/call"));
-                // A process that was killed answers nothing.
-                if let Ok(answer) = request.body(body.clone()).send().await
-                    && let Ok(answer) = answer.json::<Value>().await
+                // A killed process does not respond.
+                if let Ok(response) = request.body(body.clone()).send().await
+                    && let Ok(outcome) = response.json::<Value>().await
                 {
-                    // A 400 says that the store is not there at the moment.
-                    if answer["success"].is_boolean() && answer["error"]["can_retry"] != true {
-                        return (id, answer);
+                    // A 400 without `success` means that the store is unavailable.
+                    if outcome["success"].is_boolean() && outcome["error"]["can_retry"] != true {
+                        return (id, outcome);
                     }
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
-            panic!("{id} does not come to an end");
+            panic!("{id} does not end");
         });
     }
-    let answers = tasks.join_all().await;
-    // For each id, who had the effect, and whether that process had been killed by the next one.
+    let results = tasks.join_all().await;
+    // For each id, the processes that had the effect. Before another process may have it, the
+    // previous one must have been killed.
     let mut killed = BTreeSet::new();
     let mut effects: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in lines(&folder.join("effects")) {
@@ -195,37 +196,37 @@ async fn two_hundred_calls_with_twenty_ids_have_twenty_effects() {
             killed.insert(process.to_owned());
             continue;
         }
-        let had = effects.entry(id.to_owned()).or_default();
-        if let Some(before) = had.last() {
+        let processes = effects.entry(id.to_owned()).or_default();
+        if let Some(previous) = processes.last() {
             assert!(!id.contains("once"), "{id} ran twice");
             assert!(
-                killed.contains(before),
-                "{id} ran twice, and {before} lived"
+                killed.contains(previous),
+                "{id} ran twice, although {previous} was not killed"
             );
         }
-        had.push(process.to_owned());
+        processes.push(process.to_owned());
     }
     drop(slots);
     fs::remove_dir_all(&folder).unwrap();
 
     assert!(killed.len() >= 2, "{} processes were killed", killed.len());
     let mut outcomes: HashMap<String, Value> = HashMap::new();
-    for (id, answer) in answers {
-        let outcome = (answer["value"].clone(), answer["error"].clone());
+    for (id, result) in results {
+        let outcome = (result["value"].clone(), result["error"].clone());
         let first = outcomes.entry(id.clone()).or_insert_with(|| json!(outcome));
         assert_eq!(
             *first,
             json!(outcome),
             "{id}: all calls get the same outcome"
         );
-        if answer["success"] == true {
-            assert_eq!(answer["value"], id.as_str());
+        if result["success"] == true {
+            assert_eq!(result["value"], id.as_str());
             assert!(effects.contains_key(&id), "{id}");
         } else {
-            let message = answer["error"]["message"].as_str().unwrap();
+            let message = result["error"]["message"].as_str().unwrap();
             assert!(
                 id.contains("once") && message.contains("was cut off"),
-                "{answer}"
+                "{result}"
             );
         }
     }
@@ -234,7 +235,7 @@ async fn two_hundred_calls_with_twenty_ids_have_twenty_effects() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the Python client oxp; run tests/all"]
-async fn the_published_client_that_loses_patience_has_one_effect() {
+async fn a_call_that_the_published_client_retries_has_one_effect() {
     let effects = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&effects);
     let slow = move |_: Value, _: Context| {
@@ -263,13 +264,13 @@ async fn the_published_client_that_loses_patience_has_one_effect() {
             .output()
     };
     let output = tokio::task::spawn_blocking(run).await.unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    // How often it asked, and what it got in the end.
-    assert_eq!(said, "2 done\n");
+    // The number of requests, and the value.
+    assert_eq!(stdout, "2 done\n");
     assert_eq!(effects.load(Ordering::SeqCst), 1);
 }

@@ -1,4 +1,4 @@
-//! Calling tools without a socket.
+//! Calls tools without a socket.
 
 use lambda_tools::{
     Server,
@@ -6,7 +6,7 @@ use lambda_tools::{
 };
 use serde_json::{Value, json};
 
-/// A function that answers events.
+/// A function that handles events.
 pub(crate) fn function(server: impl Into<Server>) -> LambdaFunction {
     LambdaFunction::new(server)
 }
@@ -33,22 +33,22 @@ pub(crate) fn event(method: &str, path: &str, body: &str) -> String {
 pub(crate) async fn call(function: &LambdaFunction, tool: &str, input: Value) -> ExpectedResponse {
     let body = json!({"tool_id": tool, "input": input}).to_string();
     let event = event("POST", "/tools/call", &body);
-    function.answer(&event).await.expect("an HTTP event")
+    function.respond(&event).await.expect("an HTTP event")
 }
 
 /// The `error` of a call whose tool failed.
 pub(crate) async fn failure(function: &LambdaFunction, tool: &str, input: Value) -> Value {
-    let answer = call(function, tool, input).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(answer.body["success"], false, "{answer:?}");
-    assert!(answer.body.get("value").is_none(), "{answer:?}");
-    answer.body["error"].clone()
+    let response = call(function, tool, input).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    assert_eq!(response.body["success"], false, "{response:?}");
+    assert!(response.body.get("value").is_none(), "{response:?}");
+    response.body["error"].clone()
 }
 
 /// The `value` of a call that succeeded.
 pub(crate) async fn value(function: &LambdaFunction, tool: &str, input: Value) -> Value {
-    let answer = call(function, tool, input).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(answer.body["success"], true, "{answer:?}");
-    answer.body["value"].clone()
+    let response = call(function, tool, input).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    assert_eq!(response.body["success"], true, "{response:?}");
+    response.body["value"].clone()
 }

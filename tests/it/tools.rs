@@ -1,5 +1,5 @@
-//! The tools of the specifications, without the APIs of others that real ones ask, and a program
-//! that serves them.
+//! The example tools of the specifications, without third-party APIs, and a program that serves
+//! them.
 
 use std::{fs::OpenOptions, io::Write, process::Command, time::Duration};
 
@@ -25,7 +25,7 @@ async fn add(input: Add) -> Result<f64, Failure> {
 /// Rings a doorbell.
 #[derive(Deserialize, JsonSchema)]
 struct Ring {
-    /// Which one.
+    /// The id of the doorbell.
     doorbell_id: String,
 }
 
@@ -39,7 +39,7 @@ async fn ring(input: Ring) -> Result<(), Failure> {
         .retry_after(Duration::from_millis(500)))
 }
 
-/// Says what time it is.
+/// Returns the current time.
 #[derive(Deserialize, JsonSchema)]
 struct GetTimestamp {}
 
@@ -50,14 +50,14 @@ async fn get_timestamp(_: GetTimestamp) -> Result<Value, Failure> {
 /// Sends a text message.
 #[derive(Deserialize, JsonSchema)]
 struct Send {
-    /// Who gets it.
+    /// The recipient.
     to: String,
-    /// What it says.
+    /// The text of the message.
     message: String,
 }
 
 async fn send(input: Send, cx: Context) -> Result<Value, Failure> {
-    // As Twilio's: account, token and sender.
+    // Like Twilio's key: account, token and sender.
     let key = cx.secret("TWILIO_API_KEY")?;
     if key.expose().split(':').count() != 3 || input.message.is_empty() {
         return Err(Failure::new("The message was not sent"));
@@ -65,11 +65,11 @@ async fn send(input: Send, cx: Context) -> Result<Value, Failure> {
     Ok(json!({"status": "sent", "to": input.to}))
 }
 
-/// Gets a user's mails.
+/// Gets a user's emails.
 #[derive(Deserialize, JsonSchema)]
 struct GetEmails {}
 
-/// Keeps the tokens that it was given where its test looks for them.
+/// Writes the tokens it received to a file for its test.
 async fn get_emails(_: GetEmails, cx: Context) -> Result<Value, Failure> {
     let token = cx.token("google")?;
     if let Some(file) = std::env::var_os("TOKENS") {
@@ -80,7 +80,7 @@ async fn get_emails(_: GetEmails, cx: Context) -> Result<Value, Failure> {
 }
 
 pub(crate) fn tools() -> Vec<Tool> {
-    let of_gmail = "https://www.googleapis.com/auth/gmail.readonly";
+    let gmail_scope = "https://www.googleapis.com/auth/gmail.readonly";
     vec![
         Tool::new("Calculator.Add@1.0.0", add).idempotent(),
         Tool::new("Calculator.Add@2.0.0", add).idempotent(),
@@ -88,7 +88,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         Tool::new("Doorbell.Ring@0.1.0", ring),
         Tool::new("System.GetTimestamp@1.0.0", get_timestamp),
         Tool::new("Gmail.GetEmails@1.2.0", get_emails)
-            .authorization("google", [of_gmail])
+            .authorization("google", [gmail_scope])
             .user_id()
             .idempotent(),
         Tool::new("SMS.Send@0.1.2", send)
@@ -105,9 +105,9 @@ pub(crate) fn server() -> Server {
     )
 }
 
-/// Not a test by itself: what other tests run as a process of its own.
+/// Not a test: the program that other tests run in a separate process.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "is started by other tests"]
+#[ignore = "started by other tests"]
 async fn serving() {
     if runs_as_function()
         && let Err(error) = serve(server()).await
@@ -117,7 +117,7 @@ async fn serving() {
     }
 }
 
-/// A process that serves these tools, with the features that this test has.
+/// A command that serves these tools, with the features of this test build.
 pub(crate) fn program() -> Command {
     isolated(function("tools::serving"))
 }

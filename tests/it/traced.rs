@@ -1,4 +1,4 @@
-//! Spans, as a collector gets them.
+//! Spans as a collector receives them.
 
 use std::{
     collections::BTreeSet,
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use test_support::{
     Running,
     documents::{quoted, table},
-    lambda::{LONG, Platform, X_RAY, calling, event, request_id},
+    lambda::{LONG, Platform, XRAY_TRACE_ID, calling, event, request_id},
 };
 
 use crate::{
     collector::{Collector, attribute},
-    night::night,
+    misbehaving_function,
     tools::program,
 };
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 #[tokio::test]
-async fn spans_have_the_callers_trace() {
+async fn spans_belong_to_the_callers_trace() {
     let collector = Collector::start().await;
     let url = collector.url();
     let environment = [
@@ -37,10 +37,10 @@ async fn spans_have_the_callers_trace() {
     };
     let (uuid, w3c) = ("4bf92f35-77b3-4da6-a3ce-929d0e0e4736", &PARENT[3..35]);
     let failing = json!({"tool_id": "SMS.Send", "input": {"to": "+15005550006", "message": "x"}});
-    let mut refused = failing.clone();
-    refused["context"] = json!({"secrets": [{"id": "TWILIO_API_KEY", "value": "no key"}]});
+    let mut with_bad_key = failing.clone();
+    with_bad_key["context"] = json!({"secrets": [{"id": "TWILIO_API_KEY", "value": "no key"}]});
     let cases = [
-        // The trace, its parent, the call and what is wrong.
+        // The event, the trace id, the parent span and the error type.
         (
             calling(&with("trace_id", uuid), &[("traceparent", PARENT)]),
             w3c,
@@ -50,50 +50,59 @@ async fn spans_have_the_callers_trace() {
         (
             calling(&with("trace_id", uuid), &[]),
             "4bf92f3577b34da6a3ce929d0e0e4736",
-            // Made up of the trace's id, so that all calls of it have the same.
+            // Derived from the trace id, so that all calls of a trace have the same parent.
             "e837bda879bd0a90",
             "",
         ),
         (
             calling(&with("trace_id", "order 66"), &[]),
-            X_RAY,
+            XRAY_TRACE_ID,
             "53995c3f42cd8ad8",
             "",
         ),
-        (calling(&add, &[]), X_RAY, "53995c3f42cd8ad8", ""),
+        (calling(&add, &[]), XRAY_TRACE_ID, "53995c3f42cd8ad8", ""),
         (
             calling(&failing, &[("traceparent", PARENT)]),
             w3c,
             "b7ad6b7169203331",
             "missing_requirements",
         ),
-        (calling(&refused, &[]), X_RAY, "53995c3f42cd8ad8", "failed"),
+        (
+            calling(&with_bad_key, &[]),
+            XRAY_TRACE_ID,
+            "53995c3f42cd8ad8",
+            "failed",
+        ),
         (
             calling(&json!({"tool_id": "No"}), &[]),
-            X_RAY,
+            XRAY_TRACE_ID,
             "53995c3f42cd8ad8",
             "invalid_tool_id",
         ),
     ];
     let mut platform = Platform::start(&mut program(), &[], &environment).await;
     let mut before = 0;
-    for (event, trace, parent, wrong) in &cases {
-        platform.hand_over(&[(event.clone(), LONG)]);
+    for (event, trace, parent, error_type) in &cases {
+        platform.send_events(&[(event.clone(), LONG)]);
         platform.reports(1).await;
-        // They were there before the answer.
+        // The spans arrived before the response.
         let spans = collector.spans();
         let spans = &spans[before..];
         before += spans.len();
         assert_eq!(
             spans.len(),
-            if ["", "failed"].contains(wrong) { 2 } else { 1 },
+            if ["", "failed"].contains(error_type) {
+                2
+            } else {
+                1
+            },
             "{spans:#?}"
         );
-        assert_call(spans, trace, parent, wrong);
+        assert_call(spans, trace, parent, error_type);
     }
     let spans = collector.spans();
-    // X-Ray's trace is not lost where another one wins.
-    assert_eq!(hex(&spans[1].links[0].trace_id), X_RAY);
+    // The X-Ray trace becomes a link if another trace takes precedence.
+    assert_eq!(hex(&spans[1].links[0].trace_id), XRAY_TRACE_ID);
     assert_eq!(
         attribute(&spans[5].attributes, "trace_id").as_deref(),
         Some("order 66")
@@ -108,36 +117,36 @@ async fn spans_have_the_callers_trace() {
         Some("us-east-1")
     );
     assert_attributes_documented(&spans);
-    // Who says that the trace is not recorded is heard.
+    // A trace that is not sampled is not exported.
     let event = calling(&add, &[("traceparent", &PARENT.replace("-01", "-00"))]);
-    platform.hand_over(&[(event, LONG)]);
+    platform.send_events(&[(event, LONG)]);
     platform.reports(1).await;
     assert_eq!(collector.spans().len(), spans.len());
 }
 
-/// The spans of one call: where they are, and what they say went wrong.
-fn assert_call(spans: &[Span], trace: &str, parent: &str, wrong: &str) {
+/// Checks the trace, the parents and the error type of one call's spans.
+fn assert_call(spans: &[Span], trace: &str, parent: &str, error_type: &str) {
     let request = spans.last().unwrap();
     assert_eq!(request.name, "POST /tools/call");
     assert_eq!(hex(&request.trace_id), trace);
     assert_eq!(hex(&request.parent_span_id), parent);
     let error = attribute(&request.attributes, "error.type").unwrap_or_default();
-    assert_eq!(error, wrong);
+    assert_eq!(error, error_type);
     let status = request.status.as_ref().map_or(0, |it| it.code);
-    assert_eq!(status, if wrong.is_empty() { 0 } else { 2 });
-    if wrong == "failed" {
+    assert_eq!(status, if error_type.is_empty() { 0 } else { 2 });
+    if error_type == "failed" {
         assert_eq!(spans[0].name, "execute_tool SMS.Send");
         let error = attribute(&spans[0].attributes, "error.type");
         assert_eq!(error.as_deref(), Some("failed"));
         assert_eq!(spans[0].status.as_ref().map(|it| it.code), Some(2));
     }
-    if wrong.is_empty() {
+    if error_type.is_empty() {
         let tool = &spans[0];
         assert_eq!(tool.name, "execute_tool Calculator.Add");
         assert_eq!(tool.parent_span_id, request.span_id);
         assert_eq!(tool.trace_id, request.trace_id);
-        let called = attribute(&tool.attributes, "gen_ai.tool.call.id");
-        assert_eq!(called.as_deref(), Some("c-1"));
+        let call_id = attribute(&tool.attributes, "gen_ai.tool.call.id");
+        assert_eq!(call_id.as_deref(), Some("c-1"));
     }
 }
 
@@ -163,13 +172,17 @@ fn assert_attributes_documented(spans: &[Span]) {
     for (number, row) in rows.iter().enumerate() {
         documented.extend(quoted(&row[2]).into_iter().map(|name| (number, name)));
     }
-    let beside: Vec<_> = seen.difference(&documented).collect();
-    assert!(beside.is_empty(), "not in the table: {beside:?}");
-    let never: Vec<_> = documented.difference(&seen).collect();
-    assert!(never.is_empty(), "never there: {never:?}");
+    let undocumented: Vec<_> = seen.difference(&documented).collect();
+    assert!(
+        undocumented.is_empty(),
+        "not in the table: {undocumented:?}"
+    );
+    let unseen: Vec<_> = documented.difference(&seen).collect();
+    assert!(unseen.is_empty(), "not in any span: {unseen:?}");
 }
 
-fn list() -> Value {
+/// The event of a request for the list of tools.
+fn list_event() -> Value {
     let mut event = calling(&json!(null), &[]);
     event["rawPath"] = json!("/tools");
     event["requestContext"]["http"] = json!({"method": "GET", "path": "/tools"});
@@ -178,56 +191,56 @@ fn list() -> Value {
 }
 
 #[tokio::test]
-async fn a_collector_that_does_not_answer_costs_a_second() {
+async fn an_unresponsive_collector_delays_a_response_by_a_second_at_most() {
     let collector = Collector::start().await;
     let hangs = format!("{}/hangs", collector.url());
     for (endpoint, limit, longest) in [
         (&*hangs, LONG, 1900),
-        // Nor the answer, where there is less time than that.
+        // The wait also ends before the invocation's deadline.
         (&*hangs, Some(Duration::from_millis(700)), 700),
-        // Nobody is there, and nobody is asked twice.
+        // A refused connection fails at once and is not retried.
         ("http://127.0.0.1:9", LONG, 500),
     ] {
         let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)];
         let mut platform = Platform::start(&mut program(), &[], &environment).await;
-        platform.hand_over(&[(list(), LONG)]);
+        platform.send_events(&[(list_event(), LONG)]);
         platform.reports(1).await;
         let begun = Instant::now();
-        platform.hand_over(&[(event("calculator/add.header-form"), limit)]);
-        let (failed, answer, in_time) = platform.reports(1).await.remove(0);
-        assert!(!failed && in_time, "{answer}");
-        assert_eq!(answer["statusCode"], 200);
+        platform.send_events(&[(event("calculator/add.header-form"), limit)]);
+        let (failed, response, in_time) = platform.reports(1).await.remove(0);
+        assert!(!failed && in_time, "{response}");
+        assert_eq!(response["statusCode"], 200);
         assert!(begun.elapsed() < Duration::from_millis(longest));
         let lines = platform.end();
-        let says = lines
+        let is_logged = lines
             .iter()
-            .any(|line| line.contains("spans are not exported"));
-        assert!(says, "{lines:?}");
+            .any(|line| line.contains("spans could not be exported"));
+        assert!(is_logged, "{lines:?}");
     }
 }
 
 #[tokio::test]
-async fn spans_that_were_not_taken_are_sent_with_the_next() {
+async fn spans_without_a_response_are_sent_again_with_the_next() {
     let collector = Collector::start().await;
-    let url = format!("{}/late", collector.url());
+    let url = format!("{}/hangs-once", collector.url());
     let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
     let mut platform = Platform::start(&mut program(), &[], &environment).await;
     for spans in [0, 4] {
-        platform.hand_over(&[(event("calculator/add.header-form"), LONG)]);
+        platform.send_events(&[(event("calculator/add.header-form"), LONG)]);
         platform.reports(1).await;
         assert_eq!(collector.spans().len(), spans);
     }
 }
 
 #[tokio::test]
-async fn spans_that_are_refused_are_sent_once_more() {
+async fn rejected_spans_are_sent_once_more() {
     let collector = Collector::start().await;
-    let url = format!("{}/refuses", collector.url());
+    let url = format!("{}/rejects", collector.url());
     let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
     let mut platform = Platform::start(&mut program(), &[], &environment).await;
     let mut before = 0;
     for sent in [2, 4, 4, 4] {
-        platform.hand_over(&[(event("calculator/add.header-form"), LONG)]);
+        platform.send_events(&[(event("calculator/add.header-form"), LONG)]);
         platform.reports(1).await;
         let spans = collector.spans().len();
         assert_eq!(spans - before, sent);
@@ -236,7 +249,7 @@ async fn spans_that_are_refused_are_sent_once_more() {
 }
 
 #[tokio::test]
-async fn a_protocol_that_is_not_spoken_ends_the_start() {
+async fn an_unsupported_protocol_fails_at_start_up() {
     let output = program()
         .env("PORT", "0")
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
@@ -244,17 +257,17 @@ async fn a_protocol_that_is_not_spoken_ends_the_start() {
         .output()
         .unwrap();
     assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("http/protobuf"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("http/protobuf"), "{stderr}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_is_sent_when_lambda_ends_the_process() {
+async fn the_remaining_spans_are_sent_when_lambda_stops_the_process() {
     let collector = Collector::start().await;
     let url = collector.url();
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
-        // What the environment says wins.
+        // The environment takes precedence.
         (
             "OTEL_RESOURCE_ATTRIBUTES",
             "service.name=shop,cloud.region=here",
@@ -262,13 +275,13 @@ async fn what_is_left_is_sent_when_lambda_ends_the_process() {
         ("OTEL_SERVICE_NAME", ""),
         ("AWS_REGION", "us-east-1"),
     ];
-    let mut command = night();
+    let mut command = misbehaving_function::command();
     let mut platform = Platform::start(&mut command, &[], &environment).await;
     let call = calling(
         &json!({"tool_id": "Night.Leave", "call_id": "c-1", "trace_id": "t-1"}),
         &[],
     );
-    platform.hand_over(&[(call, LONG)]);
+    platform.send_events(&[(call, LONG)]);
     platform.reports(1).await;
     let names = |collector: &Collector| -> Vec<String> {
         let spans = collector.spans().into_iter();
@@ -282,10 +295,10 @@ async fn what_is_left_is_sent_when_lambda_ends_the_process() {
     };
     assert_eq!(names(&collector), of_call("Night.Leave"));
     for (name, value) in [("service.name", "shop"), ("cloud.region", "here")] {
-        let found = attribute(&collector.resource(), name);
-        assert_eq!(found.as_deref(), Some(value));
+        let resource_value = attribute(&collector.resource(), name);
+        assert_eq!(resource_value.as_deref(), Some(value));
     }
-    // What the tool says is said to be its own.
+    // The tool's log line has the fields of its call.
     let line = platform.function.line_with("a line of the tool", 5);
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["left"], 1);
@@ -310,8 +323,8 @@ async fn what_is_left_is_sent_when_lambda_ends_the_process() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subscriber_of_the_programs_own_is_told_that_nothing_is_exported() {
-    let mut command = night();
+async fn a_program_with_its_own_subscriber_is_warned_that_no_spans_are_exported() {
+    let mut command = misbehaving_function::command();
     command
         .env("HAS_SUBSCRIBER", "yes")
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")

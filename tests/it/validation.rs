@@ -1,4 +1,4 @@
-//! Messages about wrong parameters: the rule in words, never the value.
+//! Messages about invalid parameters: they describe the rule and never contain the value.
 
 use std::collections::BTreeMap;
 
@@ -22,15 +22,18 @@ async fn messages(schema: Value, input: Value) -> BTreeMap<String, String> {
 async fn messages_of(schema: Value, input: Value) -> BTreeMap<String, String> {
     let tool = Tool::dynamic("T.T@1.0.0", "A tool.", schema, Value::Null, nothing);
     let function = function(Toolkit::new([tool]).unwrap());
-    let answer = call(&function, "T.T", input).await;
-    assert_eq!(answer.status, 422, "{answer:?}");
-    assert_eq!(answer.body["message"], "Some input parameters are invalid");
-    serde_json::from_value(answer.body["parameter_errors"].clone()).unwrap()
+    let response = call(&function, "T.T", input).await;
+    assert_eq!(response.status, 422, "{response:?}");
+    assert_eq!(
+        response.body["message"],
+        "Some input parameters are invalid"
+    );
+    serde_json::from_value(response.body["parameter_errors"].clone()).unwrap()
 }
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-async fn one_rule_one_message() {
+async fn each_rule_has_its_own_message() {
     let mark = "the-value-itself";
     for (schema, input, message) in [
         (json!({"type": "number"}), json!(mark), "Must be a number"),
@@ -101,17 +104,17 @@ async fn one_rule_one_message() {
         (
             json!({"maxItems": 1}),
             json!([1, 2]),
-            "Must have at most 1 items",
+            "Must have at most 1 item",
         ),
         (
             json!({"uniqueItems": true}),
             json!([mark, mark]),
-            "Must not have the same item twice",
+            "Must not contain the same item twice",
         ),
         (
             json!({"minProperties": 1}),
             json!({}),
-            "Must have at least 1 properties",
+            "Must have at least 1 property",
         ),
         (
             json!({"maxProperties": 0}),
@@ -126,7 +129,7 @@ async fn one_rule_one_message() {
         (
             json!({"propertyNames": {"maxLength": 1}}),
             json!({"ab": 1}),
-            "Has a wrong name in it: Must be at most 1 characters long",
+            "Has an invalid property name: Must be at most 1 character long",
         ),
         (
             json!({"anyOf": [{"type": "string"}, {"type": "number"}]}),
@@ -139,26 +142,26 @@ async fn one_rule_one_message() {
             "Must be exactly one of the forms that the tool's definition describes",
         ),
     ] {
-        let found = messages(schema.clone(), input).await;
+        let errors = messages(schema.clone(), input).await;
         let expected = BTreeMap::from([("p".to_owned(), message.to_owned())]);
-        assert_eq!(found, expected, "{schema}");
-        assert!(!format!("{found:?}").contains(mark));
+        assert_eq!(errors, expected, "{schema}");
+        assert!(!format!("{errors:?}").contains(mark));
     }
 }
 
 #[tokio::test]
-async fn several_rules_of_one_parameter_are_one_message() {
-    let found = messages(json!({"minLength": 5, "pattern": "^[0-9]+$"}), json!("abc")).await;
+async fn several_violations_of_one_parameter_are_joined_into_one_message() {
+    let errors = messages(json!({"minLength": 5, "pattern": "^[0-9]+$"}), json!("abc")).await;
     let message = "Must be at least 5 characters long; Must match the pattern ^[0-9]+$";
     let reversed = "Must match the pattern ^[0-9]+$; Must be at least 5 characters long";
     assert!(
-        [message, reversed].contains(&found["p"].as_str()),
-        "{found:?}"
+        [message, reversed].contains(&errors["p"].as_str()),
+        "{errors:?}"
     );
 }
 
 #[tokio::test]
-async fn every_bad_parameter_at_any_depth_has_its_path() {
+async fn every_invalid_parameter_is_reported_with_its_path() {
     let text = |about: &str| json!({"type": "string", "description": about});
     let schema = json!({
         "type": "object",
@@ -203,7 +206,7 @@ async fn every_bad_parameter_at_any_depth_has_its_path() {
 }
 
 #[tokio::test]
-async fn the_form_that_was_meant_is_the_one_that_is_explained() {
+async fn messages_describe_the_form_that_the_input_resembles() {
     let form = |by: &str, field: &str| {
         json!({"type": "object", "properties": {
                    "by": {"const": by},
@@ -211,44 +214,44 @@ async fn the_form_that_was_meant_is_the_one_that_is_explained() {
                "required": ["by", field], "additionalProperties": false})
     };
     let schema = json!({"oneOf": [form("card", "token"), form("invoice", "address")]});
-    let found = messages(schema.clone(), json!({"by": "card", "token": 5})).await;
+    let errors = messages(schema.clone(), json!({"by": "card", "token": 5})).await;
     assert_eq!(
-        found,
+        errors,
         BTreeMap::from([("p.token".into(), "Must be a string".into())])
     );
-    let found = messages(schema.clone(), json!({"by": "cash"})).await;
+    let errors = messages(schema.clone(), json!({"by": "cash"})).await;
     assert_eq!(
-        found,
+        errors,
         BTreeMap::from([("p.by".into(), "Must be one of: card, invoice".into())])
     );
-    let found = messages(schema.clone(), json!({})).await;
+    let errors = messages(schema.clone(), json!({})).await;
     assert_eq!(
-        found,
+        errors,
         BTreeMap::from([("p.by".into(), "Is required".into())])
     );
-    let found = messages(schema, json!("cash")).await;
-    assert_eq!(found["p"], "Must be an object");
+    let errors = messages(schema, json!("cash")).await;
+    assert_eq!(errors["p"], "Must be an object");
     let mut card = form("card", "token");
     card["properties"]["currency"] = json!({"enum": ["EUR", "USD"], "description": "Currency."});
     let schema = json!({"oneOf": [card, form("invoice", "address")]});
-    let found = messages(
+    let errors = messages(
         schema,
         json!({"by": "card", "token": "t", "currency": "XXX"}),
     )
     .await;
     let expected = ("p.currency".into(), "Must be one of: EUR, USD".into());
-    assert_eq!(found, BTreeMap::from([expected]));
+    assert_eq!(errors, BTreeMap::from([expected]));
 }
 
 #[tokio::test]
-async fn messages_stay_few_and_short() {
+async fn the_number_and_the_length_of_messages_are_limited() {
     let schema = json!({"type": "array", "items": {"type": "string"}});
-    let found = messages(schema, json!(vec![1; 5000])).await;
-    assert_eq!(found.len(), 101);
-    assert_eq!(found["…"], "More parameters are invalid");
+    let errors = messages(schema, json!(vec![1; 5000])).await;
+    assert_eq!(errors.len(), 101);
+    assert_eq!(errors["…"], "More parameters are invalid");
     let schema = json!({"type": "object", "additionalProperties": false});
-    let found = messages_of(schema, json!({"x".repeat(1_000_000): 1})).await;
-    assert!(found.keys().all(|name| name.len() < 100));
+    let errors = messages_of(schema, json!({"x".repeat(1_000_000): 1})).await;
+    assert!(errors.keys().all(|name| name.len() < 100));
     let schema = json!({"type": "object", "additionalProperties": false,
                         "properties": {"a": {"description": "A."}}});
     let many = |count: usize| {
@@ -256,17 +259,14 @@ async fn messages_stay_few_and_short() {
             .map(|i| (format!("k{i}"), json!(1)))
             .collect::<Value>()
     };
-    let found = messages_of(schema.clone(), many(50_000)).await;
-    assert_eq!(found.len(), 101);
-    let found = messages_of(schema, many(100)).await;
-    assert!(
-        !found.contains_key("…"),
-        "exactly as many as there is room for"
-    );
+    let errors = messages_of(schema.clone(), many(50_000)).await;
+    assert_eq!(errors.len(), 101);
+    let errors = messages_of(schema, many(100)).await;
+    assert!(!errors.contains_key("…"), "exactly the maximum number");
 }
 
 #[tokio::test]
-async fn what_the_type_refuses_is_named_without_its_value() {
+async fn a_value_that_only_the_type_rejects_is_named_but_not_quoted() {
     /// Takes an address.
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Lookup {
@@ -278,25 +278,25 @@ async fn what_the_type_refuses_is_named_without_its_value() {
         Ok(input.addresses.len())
     }
     let function = function(Toolkit::new([Tool::new("Net.Lookup@1.0.0", lookup)]).unwrap());
-    let answer = call(
+    let response = call(
         &function,
         "Net.Lookup",
         json!({"addresses": ["::1", "secret"]}),
     )
     .await;
-    assert_eq!(answer.status, 422);
+    assert_eq!(response.status, 422);
     let errors = json!({"addresses[1]": "Is not valid"});
-    assert_eq!(answer.body["parameter_errors"], errors);
+    assert_eq!(response.body["parameter_errors"], errors);
 }
 
 /// Numbers of several types.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Count {
-    /// A small one.
+    /// A small number.
     small: Option<u8>,
-    /// A number with a sign.
+    /// A signed number.
     signed: Option<i64>,
-    /// One that is not nothing.
+    /// A number other than 0.
     nonzero: Option<std::num::NonZeroI32>,
 }
 
@@ -306,7 +306,7 @@ async fn count(input: Count) -> Result<i64, Failure> {
 }
 
 #[tokio::test]
-async fn an_integer_that_its_type_cannot_hold_is_told_the_range() {
+async fn the_message_about_an_integer_out_of_range_contains_the_range() {
     let function = function(Toolkit::new([Tool::new("Count.Up@1.0.0", count)]).unwrap());
     for (field, number, message) in [
         (
@@ -325,56 +325,56 @@ async fn an_integer_that_its_type_cannot_hold_is_told_the_range() {
             "Must be an integer between -2147483648 and 2147483647 other than 0",
         ),
     ] {
-        let answer = call(&function, "Count.Up", json!({field: number})).await;
-        assert_eq!(answer.status, 422, "{answer:?}");
-        assert_eq!(answer.body["parameter_errors"], json!({field: message}));
+        let response = call(&function, "Count.Up", json!({field: number})).await;
+        assert_eq!(response.status, 422, "{response:?}");
+        assert_eq!(response.body["parameter_errors"], json!({field: message}));
     }
-    let answer = call(&function, "Count.Up", json!({"small": 300})).await;
-    let message = answer.body["parameter_errors"]["small"].as_str().unwrap();
+    let response = call(&function, "Count.Up", json!({"small": 300})).await;
+    let message = response.body["parameter_errors"]["small"].as_str().unwrap();
     assert!(message.contains("255"), "{message}");
     // -0 is the integer 0.
     let body = r#"{"tool_id": "Count.Up", "input": {"signed": -0, "small": -0.0}}"#;
     let event = event("POST", "/tools/call", body);
-    let answer = function.answer(&event).await.unwrap();
-    assert_eq!(answer.body["value"], 0, "{answer:?}");
+    let response = function.respond(&event).await.unwrap();
+    assert_eq!(response.body["value"], 0, "{response:?}");
 }
 
 #[tokio::test]
-async fn dynamic_tools_get_no_integer_that_has_lost_digits() {
+async fn integers_that_would_lose_digits_are_rejected_for_dynamic_tools() {
     async fn echo(input: Value) -> Result<Value, Failure> {
         Ok(input["n"].clone())
     }
     let schema = json!({"type": "object", "properties": {"n": {"description": "Anything."}}});
     let tool = Tool::dynamic("Echo.It@1.0.0", "Echoes.", schema, json!({}), echo);
     let function = function(Toolkit::new([tool]).unwrap());
-    let answer = async |number: &str| {
+    let call_with = async |number: &str| {
         let body = format!(r#"{{"tool_id": "Echo.It", "input": {{"n": [{number}]}}}}"#);
         let event = event("POST", "/tools/call", &body);
-        function.answer(&event).await.unwrap()
+        function.respond(&event).await.unwrap()
     };
     for number in ["18446744073709551617", "-9223372036854775809"] {
-        let answer = answer(number).await;
+        let response = call_with(number).await;
         let message = "Must be an integer between -9223372036854775808 and 18446744073709551615, \
                        or be written with an exponent";
-        assert_eq!(answer.body["parameter_errors"], json!({"n[0]": message}));
+        assert_eq!(response.body["parameter_errors"], json!({"n[0]": message}));
     }
     for number in ["18446744073709551615", "-9223372036854775808"] {
-        assert_eq!(answer(number).await.body["value"][0].to_string(), number);
+        assert_eq!(call_with(number).await.body["value"][0].to_string(), number);
     }
-    assert_eq!(answer("1.8446744073709551617e19").await.status, 200);
+    assert_eq!(call_with("1.8446744073709551617e19").await.status, 200);
 }
 
 /// Something to draw.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Draw {
-    /// What to draw.
+    /// The shapes to draw.
     shapes: Vec<Shape>,
     /// Names of layers.
     #[serde(default)]
     layers: std::collections::BTreeMap<String, Vec<u16>>,
 }
 
-/// One of several, with data.
+/// One of several kinds, with its data.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Shape {
@@ -385,7 +385,7 @@ enum Shape {
     },
     /// A text.
     Text {
-        /// What it says.
+        /// The text itself.
         text: String,
     },
 }
@@ -401,20 +401,20 @@ async fn draw(input: Draw) -> Result<f64, Failure> {
     Ok(input.shapes.iter().map(size).sum::<f64>() + layers as f64)
 }
 
-/// What is wrong in a large input is found where it is, one part after the other.
+/// A large input is checked one part at a time.
 #[tokio::test]
-async fn what_is_wrong_in_a_large_input_is_named_like_in_a_small_one() {
+async fn errors_in_a_large_input_are_reported_like_those_in_a_small_one() {
     let function = function(Toolkit::new([Tool::new("Shapes.Draw@1.0.0", draw)]).unwrap());
     let circle = json!({"circle": {"radius": 1}});
     let right = vec![circle.clone(); 10_000];
-    let answer = call(&function, "Shapes.Draw", json!({"shapes": right})).await;
-    assert_eq!(answer.body["value"], 10_000);
+    let response = call(&function, "Shapes.Draw", json!({"shapes": right})).await;
+    assert_eq!(response.body["value"], 10_000);
 
     let errors_of = async |shapes: &[Value], layer: Vec<i32>| {
         let layers = json!({"a": layer, "b": [1, "x"]});
         let input = json!({"shapes": shapes, "layers": layers, "colour": 1});
-        let answer = call(&function, "Shapes.Draw", input).await;
-        answer.body["parameter_errors"].clone()
+        let response = call(&function, "Shapes.Draw", input).await;
+        response.body["parameter_errors"].clone()
     };
     let (one, other) = (json!({"circle": {"radius": "x"}}), json!("circle"));
     let small = errors_of(&[one.clone(), other.clone()], vec![7]).await;
@@ -428,58 +428,58 @@ async fn what_is_wrong_in_a_large_input_is_named_like_in_a_small_one() {
     let large = errors_of(&wrong, vec![7; 2000]).await.to_string();
     let large = large.replace("[5000]", "[0]").replace("[9999]", "[1]");
     assert_eq!(large.parse::<Value>().unwrap(), small);
-    // As many as are worth reading, and the word that there are more.
+    // 100 errors, and a note that there are more.
     let input = json!({"shapes": vec![json!({}); 20_000]});
-    let answer = call(&function, "Shapes.Draw", input).await;
-    let errors = answer.body["parameter_errors"].as_object().unwrap();
+    let response = call(&function, "Shapes.Draw", input).await;
+    let errors = response.body["parameter_errors"].as_object().unwrap();
     assert_eq!(errors.len(), 101, "{errors:?}");
     assert_eq!(errors["…"], "More parameters are invalid");
     assert!(errors.contains_key("shapes[0]"), "{errors:?}");
-    // A rule of the whole, which no part breaks.
-    let answer = call(
+    // A rule of the whole input that no single part violates.
+    let response = call(
         &function,
         "Shapes.Draw",
         json!({"layers": {"a": vec![1; 5000]}}),
     )
     .await;
     let errors = json!({"shapes": "Is required"});
-    assert_eq!(answer.body["parameter_errors"], errors);
+    assert_eq!(response.body["parameter_errors"], errors);
 }
 
-/// Where the schema of a part is not simply the one of its place, a large value is told as a whole.
+/// If the schema of a part does not depend on its place alone, a large value gets a single message.
 #[tokio::test]
-async fn a_large_input_under_a_complicated_schema_is_told_as_a_whole() {
+async fn a_large_input_with_a_complex_schema_gets_one_message_for_the_whole() {
     let list = json!({"type": "array", "items": {"type": "string"}});
     let schema = json!({"anyOf": [list, {"type": "string"}]});
-    let found = messages(schema, json!(vec![1; 5000])).await;
+    let errors = messages(schema, json!(vec![1; 5000])).await;
     assert_eq!(
-        found["p"],
+        errors["p"],
         "Must be one of the forms that the tool's definition describes"
     );
     let schema = json!({"type": "array", "prefixItems": [{"type": "string"}], "items": {}});
-    let found = messages(schema, json!(vec![1; 5000])).await;
-    assert_eq!(found["p"], "Does not satisfy the tool's definition");
-    // Draft 7 writes it like this.
+    let errors = messages(schema, json!(vec![1; 5000])).await;
+    assert_eq!(errors["p"], "Does not satisfy the tool's definition");
+    // The same in draft 7.
     let schema = json!({"type": "array", "items": [{"type": "string"}]});
-    let found = messages(schema, json!(vec![1; 5000])).await;
-    assert_eq!(found["p"], "Does not satisfy the tool's definition");
-    // Rules of the list itself are told all the same.
+    let errors = messages(schema, json!(vec![1; 5000])).await;
+    assert_eq!(errors["p"], "Does not satisfy the tool's definition");
+    // Violations of the list's own rules are still reported.
     let schema = json!({"type": "array", "maxItems": 10, "items": {"type": "integer"}});
-    let found = messages(schema, json!(vec![1; 5000])).await;
-    assert_eq!(found["p"], "Must have at most 10 items");
+    let errors = messages(schema, json!(vec![1; 5000])).await;
+    assert_eq!(errors["p"], "Must have at most 10 items");
 }
 
-/// A large input is checked beside the workers: on one thread, others are served meanwhile; and the
-/// check has no more time than the call.
+/// A large input is checked on a blocking thread: even with one worker, other calls are served
+/// meanwhile. The check is limited by the call's timeout.
 #[tokio::test]
-async fn a_large_check_keeps_nobody_waiting_and_ends_with_its_call() {
+async fn the_check_of_a_large_input_does_not_block_other_calls_and_times_out() {
     #[derive(schemars::JsonSchema)]
     #[expect(dead_code, reason = "only its schema is used")]
     struct Any {
         /// Anything.
         text: String,
     }
-    /// Takes its time to be read.
+    /// Takes a long time to decode.
     struct Slow;
     impl schemars::JsonSchema for Slow {
         fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -512,13 +512,13 @@ async fn a_large_check_keeps_nobody_waiting_and_ends_with_its_call() {
         call(&function, "No.Such", json!({})).await;
         begun.elapsed()
     };
-    let (answer, served) = tokio::join!(call(&function, "Slow.Take", large.clone()), others);
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let (response, served) = tokio::join!(call(&function, "Slow.Take", large.clone()), others);
+    assert_eq!(response.status, 200, "{response:?}");
     assert!(served < std::time::Duration::from_millis(300), "{served:?}");
     let begun = std::time::Instant::now();
-    let answer = call(&function, "Slow.Late", large).await;
-    assert_eq!(answer.status, 400);
+    let response = call(&function, "Slow.Late", large).await;
+    assert_eq!(response.status, 400);
     let message = "The input could not be checked in time";
-    assert_eq!(answer.body["message"], message);
+    assert_eq!(response.body["message"], message);
     assert!(begun.elapsed() < std::time::Duration::from_millis(300));
 }

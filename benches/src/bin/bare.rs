@@ -1,4 +1,4 @@
-//! The floor: `lambda_http` and a constant.
+//! The lower bound: `lambda_http` and a constant response.
 
 use lambda_http::{Body, Error, Request, Response, run, service_fn};
 

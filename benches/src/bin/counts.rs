@@ -1,7 +1,7 @@
-//! One stage of a call, over and over, for counting its instructions.
+//! Repeats one stage of a call, so that its instructions can be counted.
 //!
-//! Arguments: the stage, and how often. `benches/counts` runs it under callgrind with two numbers
-//! of rounds; the difference is what the rounds cost, without the start.
+//! Arguments: the stage and the number of rounds. `benches/counts` runs it under callgrind with two
+//! numbers of rounds; the difference is the cost of the rounds without the start-up.
 
 use std::{env, hint::black_box};
 
@@ -33,7 +33,7 @@ fn toolkit() -> Toolkit {
     Toolkit::new((1..100).map(tool).chain([recorded])).expect("right definitions")
 }
 
-/// Sends one body through the router; everything but the event around it.
+/// Sends one body through the router, without the event around it.
 async fn send(router: &Router, body: &str, expected: StatusCode) {
     let request = Request::post("/tools/call").body(Body::from(body.to_owned()));
     let response = router.clone().oneshot(request.expect("a request")).await;
@@ -69,7 +69,7 @@ async fn rounds(stage: &str, count: usize) {
             "decode" => send(&router, &unknown, StatusCode::BAD_REQUEST).await,
             "validate" => send(&router, &wrong, StatusCode::UNPROCESSABLE_ENTITY).await,
             "call" => send(&router, &right, StatusCode::OK).await,
-            // Claimed and recorded in memory, then the same one again.
+            // A new id each time: claimed and recorded in memory.
             "recorded" => {
                 let id = format!("call-{round}");
                 let body = recorded.replace("\"c\"", &format!("\"{id}\""));
@@ -77,9 +77,9 @@ async fn rounds(stage: &str, count: usize) {
             }
             "replay" => send(&router, &recorded, StatusCode::OK).await,
             "event" => {
-                black_box(function.invoke(&event).await.expect("an answer"));
+                black_box(function.invoke(&event).await.expect("a response"));
             }
-            other => panic!("there is no stage {other}"),
+            other => panic!("unknown stage {other}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The same one tool as somebody would write it by hand: `lambda_http`, serde, jsonschema.
+//! The same tool written by hand with `lambda_http`, serde and jsonschema.
 
 use std::{sync::LazyLock, time::Instant};
 

@@ -1,6 +1,6 @@
-//! A function with as many tools as `TOOLS` says, and with tools of large inputs and schemas.
+//! A function with as many tools as `TOOLS` sets, and with tools of large inputs and schemas.
 
-use lambda_tools::{Failure, Tool, Toolkit, serve};
+use lambda_tools::{Failure, Server, Tool, Toolkit, serve};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ async fn add(input: Add) -> Result<f64, Failure> {
 /// Counts records.
 #[derive(Deserialize, JsonSchema)]
 struct Count {
-    /// What to count.
+    /// The records to count.
     records: Vec<Record>,
 }
 
@@ -30,7 +30,7 @@ struct Record {
     /// A number.
     id: u64,
     /// A text.
-    #[expect(dead_code, reason = "decoded, as an input is")]
+    #[expect(dead_code, reason = "only decoded")]
     text: String,
 }
 
@@ -88,7 +88,9 @@ async fn main() -> Result<(), lambda_tools::Error> {
         wide(500),
         deep(),
     ];
-    // One tool is one tool.
+    // With `TOOLS=1` there is exactly one tool.
     let few = few.into_iter().take(if tools == Some(1) { 1 } else { 5 });
-    serve(Toolkit::new(few.chain(many).map(Tool::idempotent))?).await
+    let toolkit = Toolkit::new(few.chain(many).map(Tool::idempotent))?;
+    // The largest input has 5 MB.
+    serve(Server::new(toolkit).max_request_size(6_000_000)).await
 }

@@ -1,4 +1,4 @@
-//! The smallest function: one tool. Copy this folder to begin your own.
+//! The smallest function: one tool. Copy this folder to start your own.
 
 use lambda_tools::{Failure, Tool, Toolkit, serve};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Arithmetic, in three versions that live side by side.
+//! Addition, in three versions that coexist.
 
 use lambda_tools::{Failure, Tool};
 use schemars::JsonSchema;
@@ -59,10 +59,10 @@ struct AddExactly {
 }
 
 async fn add_exactly(input: AddExactly) -> Result<Sum, Failure> {
-    /// From here on neighbouring whole numbers share one float.
+    /// From this value on, neighbouring integers share one float.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let AddExactly { a, b } = input;
-    // Whole numbers are added as such: as floats they may have been rounded before.
+    // Integers are added exactly: converted to floats, they might already be rounded.
     let whole = a.as_i128().zip(b.as_i128()).map(|(a, b)| a + b);
     let float = |number: &Number| number.as_f64().unwrap_or(f64::INFINITY);
     let (a, b) = (float(&a), float(&b));
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_versions_differ_where_a_sum_cannot_be_right() {
+    async fn versions_differ_for_sums_that_cannot_be_exact() {
         let huge = || Add {
             a: f64::MAX,
             b: f64::MAX,

@@ -1,4 +1,4 @@
-//! Failures of other people's APIs, with the right advice.
+//! Failures of external APIs, with the right advice.
 
 use std::{
     error::Error,
@@ -8,14 +8,15 @@ use std::{
 use lambda_tools::Failure;
 use reqwest::{Response, StatusCode, header::RETRY_AFTER};
 
-/// A request that got no answer. Nothing in it names the URL, which may carry the query.
-pub(crate) fn unreachable(api: &str, error: &reqwest::Error) -> Failure {
+/// A request without a usable response. The failure never names the URL, which may contain the
+/// query.
+pub(crate) fn no_response(api: &str, error: &reqwest::Error) -> Failure {
     let why = if error.is_timeout() {
         "did not answer in time"
     } else if error.is_connect() {
         "could not be reached"
     } else if error.is_decode() || error.is_body() {
-        "gave an answer that cannot be read"
+        "returned a response that cannot be read"
     } else {
         "could not be asked"
     };
@@ -27,7 +28,7 @@ pub(crate) fn unreachable(api: &str, error: &reqwest::Error) -> Failure {
     Failure::new(format!("{api} {why}")).developer_message(detail)
 }
 
-/// An answer that says to come back later, with how long to wait if it says that too.
+/// A response that reports a temporary problem, with its `Retry-After` if it has one.
 pub(crate) fn busy(api: &str, response: &Response, now: SystemTime) -> Failure {
     let status = response.status();
     let what = if status == StatusCode::TOO_MANY_REQUESTS {

@@ -1,4 +1,4 @@
-//! Gmail, on behalf of the user whose token the call brings, or who has allowed it.
+//! Gmail, on behalf of a user, with a token from the call or from a grant.
 //!
 //! Reference: the Gmail API's `users.messages.list` and `users.messages.get`.
 
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Endpoints, error};
 
-/// How many emails one call gives: as many as a model can read at once.
-const MOST: usize = 10;
+/// Emails per call: as many as a model can read at once.
+const MAX_EMAILS: usize = 10;
 
 /// Gmail's tools.
 #[must_use]
@@ -60,13 +60,10 @@ async fn get_emails(
         token: cx.token("google")?,
         cx,
     };
-    let listed = gmail.list(input.query.as_deref()).await?;
-    let emails = listed
-        .messages
-        .iter()
-        .map(|message| gmail.email(&message.id));
+    let list = gmail.list(input.query.as_deref()).await?;
+    let emails = list.messages.iter().map(|message| gmail.email(&message.id));
     let emails = try_join_all(emails).await?;
-    // One that was deleted in the meantime is left out.
+    // Messages that were deleted in the meantime are omitted.
     let emails = emails.into_iter().flatten().collect();
     Ok(Emails { emails })
 }
@@ -79,7 +76,7 @@ struct Gmail<'a> {
 
 /// `users.messages.list`. Without matches the field is absent.
 #[derive(Deserialize)]
-struct Listed {
+struct MessageList {
     #[serde(default)]
     messages: Vec<Message>,
 }
@@ -113,17 +110,17 @@ struct Header {
 }
 
 impl Gmail<'_> {
-    async fn list(&self, query: Option<&str>) -> Result<Listed, Failure> {
-        let most = MOST.to_string();
-        let mut parameters = vec![("maxResults", most.as_str())];
+    async fn list(&self, query: Option<&str>) -> Result<MessageList, Failure> {
+        let limit = MAX_EMAILS.to_string();
+        let mut parameters = vec![("maxResults", limit.as_str())];
         parameters.extend(query.map(|query| ("q", query)));
-        let response = self.ask("messages", &parameters).await?;
+        let response = self.get("messages", &parameters).await?;
         self.read(response).await
     }
 
     async fn email(&self, id: &str) -> Result<Option<Email>, Failure> {
         let parameters = [("format", "metadata"), ("metadataHeaders", "Subject")];
-        let response = self.ask(&format!("messages/{id}"), &parameters).await?;
+        let response = self.get(&format!("messages/{id}"), &parameters).await?;
         if response.status() == StatusCode::NOT_FOUND {
             return Ok(None);
         }
@@ -137,29 +134,29 @@ impl Gmail<'_> {
         }))
     }
 
-    async fn ask(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Response, Failure> {
+    async fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Response, Failure> {
         let url = format!("{}/gmail/v1/users/me/{path}", self.endpoints.gmail);
         let request = crate::http().get(url).query(parameters);
         let request = request
             .bearer_auth(self.token.expose())
             .timeout(self.endpoints.timeout);
-        request.send().await.map_err(|error| unanswered(&error))
+        request.send().await.map_err(|error| no_response(&error))
     }
 
     async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Failure> {
         if response.status().is_success() {
-            return response.json().await.map_err(|error| unanswered(&error));
+            return response.json().await.map_err(|error| no_response(&error));
         }
-        Err(self.refused(response).await)
+        Err(self.failure_of(response).await)
     }
 
-    async fn refused(&self, response: Response) -> Failure {
+    async fn failure_of(&self, response: Response) -> Failure {
         let status = response.status();
         let busy = error::busy("Gmail", &response, self.cx.now());
         match status {
             StatusCode::TOO_MANY_REQUESTS => busy,
             status if status.is_server_error() => busy,
-            StatusCode::UNAUTHORIZED => self.cx.token_refused("google"),
+            StatusCode::UNAUTHORIZED => self.cx.token_rejected("google"),
             StatusCode::FORBIDDEN if is_over_quota(response).await => busy,
             StatusCode::FORBIDDEN => Failure::new("The user's token does not allow reading emails")
                 .developer_message(
@@ -172,12 +169,12 @@ impl Gmail<'_> {
     }
 }
 
-/// Reading again does no harm, so whatever got no answer may be tried again.
-fn unanswered(error: &reqwest::Error) -> Failure {
-    error::unreachable("Gmail", error).retry()
+/// Reads have no effect, so a request without a response may be retried.
+fn no_response(error: &reqwest::Error) -> Failure {
+    error::no_response("Gmail", error).retry()
 }
 
-/// Gmail reports some exceeded quotas as 403, and says so in the reason.
+/// Gmail reports some exceeded quotas as a 403 with a special reason.
 async fn is_over_quota(response: Response) -> bool {
     #[derive(Deserialize)]
     struct Body {

@@ -1,5 +1,5 @@
-//! The five tools of the specifications, real ones: a calculator, a doorbell, the time, Gmail and
-//! Twilio's text messages. One module a tool.
+//! Real implementations of the five tools of the specifications: a calculator, a doorbell, the
+//! time, Gmail and Twilio's text messages. One module per tool.
 
 pub mod calculator;
 pub mod doorbell;
@@ -28,10 +28,10 @@ pub fn tools(endpoints: Endpoints) -> Vec<Tool> {
     tools
 }
 
-/// A server of these tools that says what the toolbox is.
+/// A server of these tools, with the toolbox's title and description.
 ///
 /// # Errors
-/// Mistakes in the definitions of tools.
+/// Invalid tool definitions.
 pub fn server(tools: Vec<Tool>) -> Result<Server, BuildError> {
     let info = ServerInfo::new("Toolbox", env!("CARGO_PKG_VERSION")).description(
         "The five tools of the specifications: a calculator, a doorbell, the time, Gmail \
@@ -41,14 +41,14 @@ pub fn server(tools: Vec<Tool>) -> Result<Server, BuildError> {
     Ok(server.info(info))
 }
 
-/// Where the APIs of others are. Tests point them at servers of their own.
+/// The URLs of external APIs. Tests replace them with those of local servers.
 #[derive(Clone, Debug)]
 pub struct Endpoints {
     /// Base URL of the Gmail API.
     pub gmail: String,
     /// Base URL of the Twilio API.
     pub twilio: String,
-    /// How long one request to them may take.
+    /// The time limit of one request.
     pub timeout: Duration,
 }
 
@@ -63,20 +63,20 @@ impl Default for Endpoints {
 }
 
 impl Endpoints {
-    /// The public APIs, unless `GMAIL_URL` or `TWILIO_URL` say otherwise.
+    /// The public APIs, unless `GMAIL_URL` or `TWILIO_URL` is set.
     #[must_use]
     pub fn from_env() -> Self {
-        let given = Self::default();
+        let defaults = Self::default();
         Self {
-            gmail: env::var("GMAIL_URL").unwrap_or(given.gmail),
-            twilio: env::var("TWILIO_URL").unwrap_or(given.twilio),
-            timeout: given.timeout,
+            gmail: env::var("GMAIL_URL").unwrap_or(defaults.gmail),
+            twilio: env::var("TWILIO_URL").unwrap_or(defaults.twilio),
+            timeout: defaults.timeout,
         }
     }
 }
 
-/// One client for all calls, made by the first that needs it: reading the machine's certificates
-/// takes longer than a whole cold start should.
+/// One client for all calls, created on first use: reading the machine's certificates takes longer
+/// than an entire cold start should.
 fn http() -> &'static reqwest::Client {
     static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(reqwest::Client::new);
     &CLIENT

@@ -1,6 +1,6 @@
 //! Text messages through Twilio.
 //!
-//! The secret `TWILIO_API_KEY` holds three things, separated by colons: the account SID, the auth
+//! The secret `TWILIO_API_KEY` has three parts, separated by colons: the account SID, the auth
 //! token and the sender, which is a phone number (`AC…:token:+15550001111`) or a messaging
 //! service's SID (`AC…:token:MG…`). Reference: Twilio's Messages resource.
 
@@ -21,7 +21,7 @@ pub fn tools(endpoints: Arc<Endpoints>) -> Vec<Tool> {
         async move { send(&endpoints, input, &cx).await }
     };
     let tool = Tool::new("SMS.Send@0.1.2", send).secret("TWILIO_API_KEY");
-    // A message that may have been sent is not sent again because somebody asks twice.
+    // A repeated call must not send a message that may already have been sent.
     vec![tool.run_at_most_once()]
 }
 
@@ -33,7 +33,7 @@ struct Send {
     #[schemars(regex(pattern = r"^\+[1-9][0-9]{1,14}$"))]
     to: String,
     /// Message content to send.
-    // Twilio refuses empty messages and those over 1,600 characters.
+    // Twilio rejects empty messages and those over 1,600 characters.
     #[schemars(length(min = 1, max = 1600))]
     message: String,
 }
@@ -44,31 +44,31 @@ struct Sent {
     status: String,
 }
 
-/// Twilio's answer to a message that it takes.
+/// Twilio's response to an accepted message.
 #[derive(Deserialize)]
 struct Message {
     status: String,
 }
 
 async fn send(endpoints: &Endpoints, input: Send, cx: &Context) -> Result<Sent, Failure> {
-    let mut response = ask(endpoints, &input, cx.secret("TWILIO_API_KEY")?).await?;
-    // Twilio has done nothing yet: a second try with another key sends one message.
+    let mut response = post(endpoints, &input, cx.secret("TWILIO_API_KEY")?).await?;
+    // Twilio has not sent anything yet: a second attempt with another key sends one message.
     if response.status() == StatusCode::UNAUTHORIZED
-        && let Some(rotated) = cx.secret_refused("TWILIO_API_KEY").await
+        && let Some(rotated) = cx.secret_rejected("TWILIO_API_KEY").await
     {
-        response = ask(endpoints, &input, &rotated).await?;
+        response = post(endpoints, &input, &rotated).await?;
     }
     if !response.status().is_success() {
-        return Err(refused(response, cx).await);
+        return Err(failure_of(response, cx).await);
     }
-    let message: Message = response.json().await.map_err(|error| unanswered(&error))?;
+    let message: Message = response.json().await.map_err(|error| no_response(&error))?;
     Ok(Sent {
         status: message.status,
     })
 }
 
-async fn ask(endpoints: &Endpoints, input: &Send, key: &Secret) -> Result<Response, Failure> {
-    let account = Account::of(key)?;
+async fn post(endpoints: &Endpoints, input: &Send, key: &Secret) -> Result<Response, Failure> {
+    let account = Account::parse(key)?;
     let Endpoints {
         twilio, timeout, ..
     } = endpoints;
@@ -88,10 +88,10 @@ async fn ask(endpoints: &Endpoints, input: &Send, key: &Secret) -> Result<Respon
         .basic_auth(account.sid, Some(account.token))
         .form(&form)
         .timeout(*timeout);
-    request.send().await.map_err(|error| unanswered(&error))
+    request.send().await.map_err(|error| no_response(&error))
 }
 
-/// What `TWILIO_API_KEY` holds.
+/// The parts of `TWILIO_API_KEY`.
 struct Account<'a> {
     sid: &'a str,
     token: &'a str,
@@ -99,7 +99,7 @@ struct Account<'a> {
 }
 
 impl<'a> Account<'a> {
-    fn of(secret: &'a Secret) -> Result<Self, Failure> {
+    fn parse(secret: &'a Secret) -> Result<Self, Failure> {
         let parts: Vec<_> = secret.expose().trim().split(':').collect();
         match parts.as_slice() {
             [sid, token, sender] if is_sid(sid) && !token.is_empty() && is_sender(sender) => {
@@ -115,7 +115,7 @@ impl<'a> Account<'a> {
     }
 }
 
-/// The account's SID becomes part of a path.
+/// The account's SID is inserted into a path.
 fn is_sid(text: &str) -> bool {
     text.starts_with("AC") && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -124,17 +124,17 @@ fn is_sender(text: &str) -> bool {
     text.starts_with('+') || text.starts_with("MG")
 }
 
-/// No answer: unless the connection failed, the message may have been sent, and sending it again
-/// could deliver it twice.
-fn unanswered(error: &reqwest::Error) -> Failure {
-    let failure = error::unreachable("Twilio", error);
+/// Unless the connection failed, the message may have been sent, and sending it again could deliver
+/// it twice.
+fn no_response(error: &reqwest::Error) -> Failure {
+    let failure = error::no_response("Twilio", error);
     if error.is_connect() {
         return failure.retry();
     }
     failure.prompt("The message may have been sent; do not send it again without asking the user.")
 }
 
-async fn refused(response: Response, cx: &Context) -> Failure {
+async fn failure_of(response: Response, cx: &Context) -> Failure {
     let status = response.status();
     let busy = error::busy("Twilio", &response, cx.now());
     match status {
@@ -150,7 +150,7 @@ async fn refused(response: Response, cx: &Context) -> Failure {
                 "The message may have been sent; do not send it again without asking the user.",
             ),
         status => {
-            // Twilio's error codes are public and say what is wrong with the message.
+            // Twilio's error codes are public and describe the problem with the message.
             #[derive(Deserialize)]
             struct Body {
                 code: Option<u32>,

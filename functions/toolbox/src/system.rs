@@ -1,4 +1,4 @@
-//! What the machine knows.
+//! The system's time.
 
 use lambda_tools::{Context, Failure, Tool};
 use schemars::JsonSchema;

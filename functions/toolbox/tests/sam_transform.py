@@ -1,6 +1,6 @@
-"""Turns a SAM template into the resources it stands for, as a deployment would, and prints it as JSON.
+"""Expands a SAM template into its resources, as a deployment would, and prints the result as JSON.
 
-cfn-lint checks the template as it is written; some of its mistakes show only here.
+cfn-lint checks the template as written; some mistakes appear only in the result.
 """
 
 import json
@@ -14,7 +14,7 @@ os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 
 
 class NoPolicies:
-    """The names of managed policies, which would come from IAM."""
+    """Replaces the names of managed policies, which would come from IAM."""
 
     def load(self):
         return {}
@@ -24,6 +24,6 @@ with open(sys.argv[1], encoding="utf-8") as file:
     template = yaml_parse(file)
 for resource in template["Resources"].values():
     if "CodeUri" in resource["Properties"]:
-        # `sam package` puts the code there.
+        # The URL that `sam package` would insert.
         resource["Properties"]["CodeUri"] = "s3://bucket/key"
 print(json.dumps(transform(template, {}, NoPolicies()), default=str))

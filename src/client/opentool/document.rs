@@ -1,4 +1,4 @@
-//! The OpenTool document: what a server has to call.
+//! The OpenTool document: a server's functions.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -12,15 +12,15 @@ use crate::tool::requirement::null_is_default;
 pub struct OpenToolDocument {
     /// The version of the format.
     pub opentool: String,
-    /// What the server says of itself.
+    /// The server's description.
     pub info: DocumentInfo,
-    /// Where it is, where it says so.
+    /// The server's URL, if the document names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerUrl>,
-    /// What there is to call.
+    /// The functions that can be called.
     #[serde(default, deserialize_with = "null_is_default")]
     pub functions: Vec<FunctionModel>,
-    /// Schemas that others refer to, by name.
+    /// Schemas that others reference, by name.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -29,81 +29,81 @@ pub struct OpenToolDocument {
     pub schemas: IndexMap<String, ValueSchema>,
 }
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DocumentInfo {
-    /// Its name.
+    /// The server's name.
     pub title: String,
-    /// What it is for.
+    /// The server's purpose.
     #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
     /// `x.y.z`.
     pub version: String,
 }
 
-/// Where a server is.
+/// The URL of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServerUrl {
-    /// Its URL.
+    /// The URL.
     pub url: String,
-    /// What it is for.
+    /// The server's purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// Something to call.
+/// A function that can be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FunctionModel {
-    /// Its name, by which it is called.
+    /// The name to call it by.
     pub name: String,
-    /// What it does.
+    /// The function's purpose.
     #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
-    /// What it takes.
+    /// The parameters.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parameters: Vec<Parameter>,
-    /// What it gives.
+    /// The return value.
     #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
     pub returns: Option<ReturnValue>,
 }
 
-/// What a function takes.
+/// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Parameter {
-    /// Its name.
+    /// The parameter's name.
     pub name: String,
-    /// What it means.
+    /// The parameter's meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it looks like.
+    /// The parameter's schema.
     pub schema: ValueSchema,
-    /// Whether a call must have it.
+    /// True if the parameter is required.
     #[serde(default, deserialize_with = "null_is_default")]
     pub required: bool,
 }
 
-/// What a function gives.
+/// The return value of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReturnValue {
-    /// Its name.
+    /// The value's name.
     pub name: String,
-    /// What it means.
+    /// The value's meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it looks like.
+    /// The value's schema.
     pub schema: ValueSchema,
 }
 
-/// What a value looks like.
+/// The schema of a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ValueSchema {
-    /// `boolean`, `integer`, `number`, `string`, `array` or `object`; empty beside a reference.
+    /// `boolean`, `integer`, `number`, `string`, `array` or `object`; empty for a reference.
     #[serde(
         rename = "type",
         default,
@@ -111,7 +111,7 @@ pub struct ValueSchema {
         skip_serializing_if = "String::is_empty"
     )]
     pub kind: String,
-    /// What it means.
+    /// The value's meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// An object's properties.
@@ -121,10 +121,10 @@ pub struct ValueSchema {
         skip_serializing_if = "IndexMap::is_empty"
     )]
     pub properties: IndexMap<String, ValueSchema>,
-    /// What stands in an array.
+    /// The schema of an array's items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<ValueSchema>>,
-    /// The values there are.
+    /// The allowed values.
     #[serde(
         rename = "enum",
         default,
@@ -132,14 +132,14 @@ pub struct ValueSchema {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub values: Vec<Value>,
-    /// The properties that have to be there.
+    /// The names of the required properties.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub required: Vec<String>,
-    /// `#/schemas/NAME`: the schema stands in the document's `schemas`.
+    /// `#/schemas/NAME`: a reference to an entry of the document's `schemas`.
     #[serde(rename = "$ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }

@@ -6,39 +6,39 @@ use serde_json::{Value, json};
 
 use crate::client::ClientError;
 
-/// What can go wrong with a request: the text's five exceptions, with their codes, messages and
-/// JSON form.
+/// The error of a request: the specification's five exceptions, with their codes, messages and JSON
+/// form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenToolError {
-    /// There is no response, or no result in it.
+    /// The response is empty or has no result.
     ResponseNull {
         /// The HTTP status.
         code: i64,
     },
-    /// The request failed, and the response has no error in it.
+    /// The request failed, and the response has no error object.
     ErrorNull {
         /// The HTTP status.
         code: i64,
     },
     /// The credentials are missing or not valid.
     Unauthorized,
-    /// The server cannot be reached, or there is no OpenTool at this URL.
+    /// The server cannot be reached, or there is no OpenTool server at this URL.
     NoAccess {
-        /// What the network says about it; not in the text's message.
+        /// The network error; not part of the specification's message.
         cause: Option<String>,
     },
     /// The call failed.
     Call {
-        /// The JSON-RPC error's code, where the server gave one; not in the text's JSON form.
+        /// The code of the JSON-RPC error, if any; not part of the specification's JSON form.
         code: Option<i64>,
-        /// What went wrong.
+        /// The reason.
         message: String,
     },
 }
 
 impl OpenToolError {
-    /// The error's code, where it has one.
+    /// The error's code, if it has one.
     #[must_use]
     pub fn code(&self) -> Option<i64> {
         match self {
@@ -49,7 +49,7 @@ impl OpenToolError {
         }
     }
 
-    /// The error's message, as the text has it.
+    /// The error's message, as the specification words it.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -61,7 +61,7 @@ impl OpenToolError {
         }
     }
 
-    /// The error in JSON: `{"code", "message"}`, and `{"message"}` of a call.
+    /// The error as JSON: `{"code", "message"}`, or `{"message"}` for [`Call`](Self::Call).
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self.code() {

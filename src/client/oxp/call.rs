@@ -1,4 +1,4 @@
-//! A call, written in one of the dialects.
+//! Encoding of a call in one of the dialects.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use crate::Secret;
 
-/// How calls are written: all three say the same.
+/// The dialect of a call; all three carry the same data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallFormat {
-    /// OXP 1.0, header form: `OXP-Version: 1.0`, bodies bare.
+    /// OXP 1.0, header form: `OXP-Version: 1.0`, calls without an envelope.
     #[default]
     Header,
     /// OXP 1.0, `$schema` form: `"$schema": "urn:oxp:1.0"`, calls in `request`.
@@ -20,7 +20,7 @@ pub enum CallFormat {
     Otc,
 }
 
-/// A call of a tool.
+/// A tool call.
 ///
 /// ```
 /// use lambda_tools::client::oxp::CallRequest;
@@ -63,8 +63,8 @@ impl CallRequest {
         self
     }
 
-    /// Sets the id by which a repeated call is known, a new UUID otherwise. Give one of your own
-    /// to repeat a call after this program was stopped.
+    /// Sets the id that identifies a repeated call; the default is a new UUID. Pass your own to
+    /// repeat a call after a restart of the program.
     pub fn call_id(mut self, id: impl Into<String>) -> Self {
         self.call_id = Some(id.into());
         self
@@ -82,7 +82,7 @@ impl CallRequest {
         self
     }
 
-    /// Adds the user's token of a provider, such as `google`.
+    /// Adds the user's token for a provider, such as `google`.
     pub fn token(mut self, provider: impl Into<String>, token: impl Into<Secret>) -> Self {
         self.tokens.insert(provider.into(), token.into());
         self
@@ -95,11 +95,11 @@ impl CallRequest {
     }
 
     pub(super) fn id(&self) -> String {
-        let given = self.call_id.clone();
-        given.unwrap_or_else(|| Uuid::new_v4().to_string())
+        let id = self.call_id.clone();
+        id.unwrap_or_else(|| Uuid::new_v4().to_string())
     }
 
-    pub(super) fn written(&self, call_id: &str, dialect: CallFormat) -> Vec<u8> {
+    pub(super) fn encode(&self, call_id: &str, dialect: CallFormat) -> Vec<u8> {
         let mut request = json!({
             "tool_id": self.tool_id,
             "call_id": call_id,
@@ -121,19 +121,19 @@ impl CallRequest {
     }
 
     fn context(&self) -> Map<String, Value> {
-        let listed = |secrets: &BTreeMap<String, Secret>, name: &str| {
-            let one = |(id, value): (&String, &Secret)| json!({"id": id, name: value.expose()});
-            secrets.iter().map(one).collect::<Vec<_>>()
+        let list = |secrets: &BTreeMap<String, Secret>, name: &str| {
+            let item = |(id, value): (&String, &Secret)| json!({"id": id, name: value.expose()});
+            secrets.iter().map(item).collect::<Vec<_>>()
         };
         let mut context = Map::new();
         if let Some(user_id) = &self.user_id {
             context.insert("user_id".into(), json!(user_id));
         }
         if !self.tokens.is_empty() {
-            context.insert("authorization".into(), json!(listed(&self.tokens, "token")));
+            context.insert("authorization".into(), json!(list(&self.tokens, "token")));
         }
         if !self.secrets.is_empty() {
-            context.insert("secrets".into(), json!(listed(&self.secrets, "value")));
+            context.insert("secrets".into(), json!(list(&self.secrets, "value")));
         }
         context
     }

@@ -1,7 +1,7 @@
-//! Challenges: what a user has to allow before a tool can act for them.
+//! Authorization challenges: permissions that a tool needs from the user before it can act.
 //!
-//! OXP 1.0, Authorization Challenges: the user follows `url` once, `check_url` tells when that is
-//! done, then the same call succeeds.
+//! OXP 1.0, Authorization Challenges: the user opens `url` once, `check_url` reports completion,
+//! then the same call succeeds.
 
 use std::time::{Duration, Instant};
 
@@ -13,36 +13,36 @@ use crate::client::{ClientError, http::ReceivedResponse, retry::RetryAdvice};
 
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
-/// What the user has to allow, and where.
+/// A permission that the tool needs from the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct AuthorizationChallenge {
     /// The challenge's or the provider's id.
     pub id: String,
-    /// Where the user goes.
+    /// The URL that the user opens.
     #[serde(default)]
     pub url: String,
-    /// Where a client asks whether the user is done.
+    /// The URL that a client polls for the user's decision.
     #[serde(default)]
     pub check_url: String,
 }
 
-/// What the user has decided.
+/// The user's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChallengeDecision {
-    /// The tool may act: the same call succeeds now.
+    /// The user allowed it: the same call succeeds now.
     Completed,
-    /// The user refused, or the challenge came to nothing.
+    /// The user declined, or the challenge failed.
     Failed,
 }
 
 impl OxpClient {
-    /// Asks until the user has answered a challenge. `check_url` is asked wherever it is, as the
-    /// specification has it; the credentials go along only if it is on the same server.
+    /// Polls until the user has decided. `check_url` may be on any server, as the specification
+    /// allows; credentials are sent only if it is on the client's own.
     ///
     /// # Errors
-    /// No decision in time, a `check_url` that is none, an answer that is none.
+    /// No decision in time, an invalid `check_url`, or an invalid response.
     pub async fn wait_for(
         &self,
         challenge: &AuthorizationChallenge,
@@ -52,37 +52,38 @@ impl OxpClient {
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
         let (Some(url), false) = (url, challenge.check_url.is_empty()) else {
             return Err(ClientError::Setup(
-                "the challenge has no URL to ask at".into(),
+                "the challenge has no valid check_url".into(),
             ));
         };
-        let begun = Instant::now();
-        let every = self.poll_every.max(SHORTEST_WAIT);
+        let started = Instant::now();
+        let interval = self.poll_interval.max(SHORTEST_WAIT);
         loop {
-            let left = self.challenge_for.saturating_sub(begun.elapsed());
-            if left.is_zero() {
+            let remaining = self.challenge_timeout.saturating_sub(started.elapsed());
+            if remaining.is_zero() {
                 return Err(ClientError::StillPending);
             }
-            let timeout = self.patience.timeout.min(left);
-            let received = self.http.get(url.clone(), HeaderMap::new(), timeout).await;
-            let after = match advice_on(&received) {
-                // It may be back before the user is.
+            let timeout = self.limits.timeout.min(remaining);
+            let response = self.http.get(url.clone(), HeaderMap::new(), timeout).await;
+            let after = match advice_on(&response) {
+                // The server may recover before the user decides.
                 RetryAdvice::Again(after) => after,
-                RetryAdvice::Done => match decision_in(&received?)? {
+                RetryAdvice::Done => match decision_in(&response?)? {
                     Some(decision) => return Ok(decision),
                     None => None,
                 },
             };
-            let left = self.challenge_for.saturating_sub(begun.elapsed());
-            tokio::time::sleep(every.max(after.unwrap_or_default()).min(left)).await;
+            let remaining = self.challenge_timeout.saturating_sub(started.elapsed());
+            let wait = interval.max(after.unwrap_or_default());
+            tokio::time::sleep(wait.min(remaining)).await;
         }
     }
 }
 
-fn decision_in(received: &ReceivedResponse) -> Result<Option<ChallengeDecision>, ClientError> {
-    if !received.status.is_success() {
-        return Err(status_error(received));
+fn decision_in(response: &ReceivedResponse) -> Result<Option<ChallengeDecision>, ClientError> {
+    if !response.status.is_success() {
+        return Err(status_error(response));
     }
-    match received.json()?["status"].as_str() {
+    match response.json()?["status"].as_str() {
         Some("completed") => Ok(Some(ChallengeDecision::Completed)),
         Some("failed") => Ok(Some(ChallengeDecision::Failed)),
         Some("pending") => Ok(None),

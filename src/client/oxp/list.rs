@@ -1,4 +1,4 @@
-//! Decoding of the list of tools, whichever form it has.
+//! Decoding of the list of tools, in whichever form.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,11 +25,11 @@ struct ListedTool {
     requirements: Option<Requirements>,
 }
 
-/// OXP's `items` or OTC's `tools`; a server that sends both says the same in both.
+/// Reads OXP's `items` or OTC's `tools`; a server that sends both repeats itself.
 pub(super) fn tools_in(body: Value) -> Result<Vec<ToolDefinition>, ClientError> {
     let unreadable = |text: String| ClientError::Unreadable(text);
     let list: ToolListBody = serde_json::from_value(body)
-        .map_err(|error| unreadable(format!("it is no list of tools: {error}")))?;
+        .map_err(|error| unreadable(format!("it is not a list of tools: {error}")))?;
     let definitions = list.items.or(list.tools);
     let definitions =
         definitions.ok_or_else(|| unreadable("it has neither 'items' nor 'tools'".to_owned()))?;
@@ -43,15 +43,15 @@ impl From<ListedTool> for ToolDefinition {
             name: definition.name,
             description: definition.description,
             version: definition.version,
-            input_schema: bare(definition.input_schema),
+            input_schema: unwrap_parameters(definition.input_schema),
             output_schema: definition.output_schema,
             requirements: definition.requirements.unwrap_or_default(),
         }
     }
 }
 
-/// `{"parameters": …}` is no keyword of JSON Schema, but what two of the dialects wrap it in.
-fn bare(mut schema: Value) -> Value {
+/// Two of the dialects wrap the schema in `{"parameters": …}`, which is not a JSON Schema keyword.
+fn unwrap_parameters(mut schema: Value) -> Value {
     match schema.as_object_mut() {
         Some(object) if object.len() == 1 => match object.get_mut("parameters") {
             Some(parameters) => parameters.take(),

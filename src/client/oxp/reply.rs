@@ -1,4 +1,4 @@
-//! What a server says about a call, whichever dialect it speaks.
+//! Decoding of a server's reply to a call, in whichever dialect.
 
 use crate::payload::JsonObject;
 use std::{collections::BTreeMap, time::Duration};
@@ -11,7 +11,7 @@ use super::{AuthorizationChallenge, status_error};
 use crate::{
     client::{
         ClientError,
-        http::{ReceivedResponse, decoded},
+        http::{ReceivedResponse, decode},
         retry::RetryAdvice,
     },
     tool::requirement::null_is_default,
@@ -19,40 +19,40 @@ use crate::{
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-/// What a server says about a call.
+/// A server's reply to a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallReply {
-    /// The id of the call, as the server has it.
+    /// The id of the call, as the server reports it.
     pub call_id: String,
-    /// How long the tool took, where the server says so.
+    /// The tool's running time, if the server reports it.
     pub duration: Option<Duration>,
-    /// Whether this is the outcome of an earlier call with the same id.
+    /// True if this is the outcome of an earlier call with the same id.
     pub is_replay: bool,
-    /// How many attempts it took.
+    /// The number of attempts made.
     pub attempts: u32,
-    /// What came of it.
+    /// The call's outcome.
     pub outcome: CallOutcome,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CallOutcome {
-    /// The tool's value; `null` for a tool that gives nothing.
+    /// The tool's value; `null` for a tool that returns nothing.
     Value(Value),
     /// The tool failed.
     ToolError(ToolError),
-    /// The input is wrong (422): what is wrong, by parameter.
+    /// The input is invalid (422).
     InvalidInput {
         /// For the user and the model.
         message: String,
-        /// A message for each bad parameter, nested ones by path.
+        /// A message for each invalid parameter; nested ones are keyed by path.
         parameter_errors: BTreeMap<String, String>,
     },
-    /// The tool needs more than the call brings.
+    /// The call does not meet the tool's requirements.
     MissingRequirements(MissingRequirements),
-    /// The call was not run for another reason (400).
+    /// The call was rejected for another reason (400).
     ServerError(ServerError),
 }
 
@@ -64,15 +64,15 @@ pub struct ToolError {
     pub message: String,
     /// For logs.
     pub developer_message: Option<String>,
-    /// Whether the same call may succeed later.
+    /// True if the same call may succeed later.
     pub can_retry: bool,
-    /// When.
+    /// The time to wait before a retry.
     pub retry_after: Option<Duration>,
-    /// For the model's next attempt.
+    /// Advice for the model's next attempt.
     pub additional_prompt_content: Option<String>,
 }
 
-/// What a call has to bring: OXP 1.0, `missing_requirements`.
+/// The requirements that a call did not meet: OXP 1.0, `missing_requirements`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MissingRequirements {
@@ -80,15 +80,16 @@ pub struct MissingRequirements {
     pub message: String,
     /// For logs.
     pub developer_message: Option<String>,
-    /// What the user has to allow first; see [`Client::wait_for`](super::Client::wait_for).
+    /// The permissions that the user must grant first; see
+    /// [`OxpClient::wait_for`](super::OxpClient::wait_for).
     pub challenges: Vec<AuthorizationChallenge>,
-    /// Whether the user's id is missing.
+    /// True if the user's id is missing.
     pub user_id: bool,
-    /// The ids of the secrets that are missing.
+    /// The ids of the missing secrets.
     pub secrets: Vec<String>,
 }
 
-/// Why a call was not run.
+/// The reason why a call was not run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerError {
@@ -108,37 +109,37 @@ impl CallOutcome {
         }
     }
 
-    /// What a model should read where there is no value: the message, what is wrong with each
-    /// parameter, and the advice for the next attempt.
+    /// The text for a model if there is no value: the message, the error of each parameter, and the
+    /// advice for the next attempt.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::Value(_) => "the tool gave a value".to_owned(),
-            Self::ToolError(failed) => match &failed.additional_prompt_content {
-                Some(prompt) => format!("{} ({prompt})", failed.message),
-                None => failed.message.clone(),
+            Self::Value(_) => "the tool returned a value".to_owned(),
+            Self::ToolError(failure) => match &failure.additional_prompt_content {
+                Some(prompt) => format!("{} ({prompt})", failure.message),
+                None => failure.message.clone(),
             },
             Self::InvalidInput {
                 message,
                 parameter_errors,
             } => {
-                let one = |(name, error): (&String, &String)| format!("{name}: {error}");
-                let errors: Vec<_> = parameter_errors.iter().map(one).collect();
+                let line = |(name, error): (&String, &String)| format!("{name}: {error}");
+                let errors: Vec<_> = parameter_errors.iter().map(line).collect();
                 format!("{message} ({})", errors.join("; "))
             }
             Self::MissingRequirements(missing) => missing.message.clone(),
-            Self::ServerError(refused) => refused.message.clone(),
+            Self::ServerError(error) => error.message.clone(),
         }
     }
 }
 
 impl CallReply {
-    pub(super) fn of(received: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
-        let outcome = match received.status.as_u16() {
-            200 => return Self::of_answer(received, call_id),
-            422 => invalid(received)?,
-            400 => refused(received)?,
-            _ => return Err(status_error(received)),
+    pub(super) fn of(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
+        let outcome = match response.status.as_u16() {
+            200 => return Self::of_success(response, call_id),
+            422 => invalid_input(response)?,
+            400 => rejection(response)?,
+            _ => return Err(status_error(response)),
         };
         Ok(Self {
             call_id: call_id.to_owned(),
@@ -149,42 +150,43 @@ impl CallReply {
         })
     }
 
-    fn of_answer(received: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
-        let mut body = object(received.json()?)?;
-        // An envelope around it in two of the dialects.
-        let mut answer = match body.swap_remove("result") {
-            Some(Value::Object(answer)) if !body.contains_key("success") => answer,
+    /// The reply in a 200, which carries failures as well.
+    fn of_success(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
+        let mut body = object(response.json()?)?;
+        // Two of the dialects have an envelope.
+        let mut result = match body.swap_remove("result") {
+            Some(Value::Object(result)) if !body.contains_key("success") => result,
             _ => body,
         };
-        let duration = answer.get("duration").and_then(Value::as_f64);
+        let duration = result.get("duration").and_then(Value::as_f64);
         let duration = duration.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
-        let id = answer.get("call_id").and_then(Value::as_str);
+        let id = result.get("call_id").and_then(Value::as_str);
         let call_id = id.unwrap_or(call_id).to_owned();
-        let error = answer.swap_remove("error");
-        let outcome = match (answer.get("success"), error) {
+        let error = result.swap_remove("error");
+        let outcome = match (result.get("success"), error) {
             (Some(Value::Bool(true)), None | Some(Value::Null)) => {
-                CallOutcome::Value(answer.swap_remove("value").unwrap_or_default())
+                CallOutcome::Value(result.swap_remove("value").unwrap_or_default())
             }
-            (Some(Value::Bool(false)), Some(Value::Object(error))) => failed(error)?,
+            (Some(Value::Bool(false)), Some(Value::Object(error))) => tool_error(error)?,
             _ => {
-                let text = "it has neither a success nor an error";
+                let text = "it reports neither success nor an error";
                 return Err(ClientError::Unreadable(text.into()));
             }
         };
         Ok(Self {
             call_id,
             duration,
-            is_replay: received.headers.contains_key(REPLAY),
+            is_replay: response.headers.contains_key(REPLAY),
             attempts: 1,
             outcome,
         })
     }
 
-    /// What the answer itself says about asking again.
+    /// The reply's own advice on retrying.
     pub(super) fn advice(&self) -> Option<RetryAdvice> {
         match &self.outcome {
-            CallOutcome::ToolError(failed) if failed.can_retry => {
-                Some(RetryAdvice::Again(failed.retry_after))
+            CallOutcome::ToolError(failure) if failure.can_retry => {
+                Some(RetryAdvice::Again(failure.retry_after))
             }
             CallOutcome::ServerError(_) | CallOutcome::MissingRequirements(_) => None,
             _ => Some(RetryAdvice::Done),
@@ -195,7 +197,7 @@ impl CallReply {
 fn object(value: Value) -> Result<JsonObject, ClientError> {
     match value {
         Value::Object(object) => Ok(object),
-        _ => Err(ClientError::Unreadable("it is no JSON object".into())),
+        _ => Err(ClientError::Unreadable("it is not a JSON object".into())),
     }
 }
 
@@ -239,7 +241,11 @@ struct MissingSecret {
 }
 
 impl MissingBody {
-    fn said(self, message: String, developer_message: Option<String>) -> MissingRequirements {
+    fn with_message(
+        self,
+        message: String,
+        developer_message: Option<String>,
+    ) -> MissingRequirements {
         MissingRequirements {
             message,
             developer_message,
@@ -250,14 +256,14 @@ impl MissingBody {
     }
 }
 
-fn failed(error: JsonObject) -> Result<CallOutcome, ClientError> {
-    let error: ToolFailureBody = decoded(Value::Object(error))?;
-    // Some servers report here what the specification reports in a 400.
+fn tool_error(error: JsonObject) -> Result<CallOutcome, ClientError> {
+    let error: ToolFailureBody = decode(Value::Object(error))?;
+    // Some servers report missing requirements here; the specification has them in a 400.
     if let Some(missing) = error.missing_requirements {
-        let missing = missing.said(error.message, error.developer_message);
+        let missing = missing.with_message(error.message, error.developer_message);
         return Ok(CallOutcome::MissingRequirements(missing));
     }
-    let too_long = |ms: f64| {
+    let out_of_range = |ms: f64| {
         if ms > 0.0 {
             Duration::MAX
         } else {
@@ -266,7 +272,7 @@ fn failed(error: JsonObject) -> Result<CallOutcome, ClientError> {
     };
     let retry_after = error.retry_after_ms.map(|ms| {
         let time = Duration::try_from_secs_f64(ms / 1000.0);
-        time.unwrap_or_else(|_| too_long(ms))
+        time.unwrap_or_else(|_| out_of_range(ms))
     });
     Ok(CallOutcome::ToolError(ToolError {
         message: error.message,
@@ -277,15 +283,15 @@ fn failed(error: JsonObject) -> Result<CallOutcome, ClientError> {
     }))
 }
 
-fn refused(received: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
-    // Something in between may answer in words of its own.
-    let Ok(error) = received.decoded::<RejectionBody>() else {
-        return Err(status_error(received));
+fn rejection(response: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
+    // A proxy may respond with a 400 in another format.
+    let Ok(error) = response.decode::<RejectionBody>() else {
+        return Err(status_error(response));
     };
     Ok(match error.missing_requirements {
-        Some(missing) => {
-            CallOutcome::MissingRequirements(missing.said(error.message, error.developer_message))
-        }
+        Some(missing) => CallOutcome::MissingRequirements(
+            missing.with_message(error.message, error.developer_message),
+        ),
         None => CallOutcome::ServerError(ServerError {
             message: error.message,
             developer_message: error.developer_message,
@@ -293,9 +299,9 @@ fn refused(received: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
     })
 }
 
-fn invalid(received: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
-    let Ok(error) = received.decoded::<ValidationBody>() else {
-        return Err(status_error(received));
+fn invalid_input(response: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
+    let Ok(error) = response.decode::<ValidationBody>() else {
+        return Err(status_error(response));
     };
     Ok(CallOutcome::InvalidInput {
         message: error.message,

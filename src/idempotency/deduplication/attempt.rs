@@ -1,4 +1,4 @@
-//! One attempt to claim a call.
+//! One attempt to claim a call, and the withdrawal of its claim.
 
 use std::{
     sync::Arc,
@@ -13,16 +13,16 @@ use crate::{
     tool::repeats::RepeatPolicy,
 };
 
-/// How much longer than its tool and the store may take a call is nobody else's, where the platform
-/// does not stop the whole process by itself.
+/// Extra time a claim is held beyond the tool's and the store's limits, where there is no platform
+/// deadline.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How far the clocks of two processes may be apart. One that is ahead takes a call for over that
-/// still runs: claims are free that much later.
+/// The most that the clocks of two processes may differ. By a clock that is ahead, a running call
+/// is over already, so claims become free that much later.
 pub(super) const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 
 impl Deduplication {
-    pub(super) fn claim_of(
+    pub(super) fn new_claim(
         &self,
         identity: &CallIdentity,
         policy: RepeatPolicy,
@@ -31,14 +31,14 @@ impl Deduplication {
     ) -> CallRecord {
         let to_settle = self.idempotency.timeout + GRACE;
         let until = limits.deadline.unwrap_or(now + limits.tool + to_settle);
-        // With no time left nothing runs, by whatever clock.
+        // Without time left nothing runs, so clocks do not matter.
         let has_time = until > now;
-        let over = if has_time {
+        let over_at = if has_time {
             until + CLOCK_MARGIN
         } else {
             until
         };
-        let expires_at = (now + self.idempotency.expire_after).max(over);
+        let expires_at = (now + self.idempotency.expire_after).max(over_at);
         let at_most_once = policy == RepeatPolicy::AtMostOnce;
         CallRecord {
             claim: store::new_version(),
@@ -46,35 +46,34 @@ impl Deduplication {
             owner: identity.owner.clone(),
             at_most_once,
             state: CallState::Running { until },
-            free_at: if at_most_once { expires_at } else { over },
+            free_at: if at_most_once { expires_at } else { over_at },
             expires_at,
         }
     }
 
-    /// Writes the claim; the record that stands against it, if any.
-    pub(super) async fn held(
+    /// Writes a claim. Returns the existing record that prevents it, if any.
+    pub(super) async fn write_claim(
         &self,
         store: &dyn Store,
-        key: &str,
-        record: &CallRecord,
+        (key, record): (&str, &CallRecord),
         now: SystemTime,
         limit: Duration,
     ) -> Result<Option<CallRecord>, StoreError> {
-        let claim = (key, &record.clone().stored());
+        let claim = (key, &record.clone().into_stored());
         match store::put(store, limit, claim, None, now).await? {
             PutOutcome::Written => Ok(None),
-            PutOutcome::Conflict(Some(held)) => CallRecord::read(held).map(Some),
+            PutOutcome::Conflict(Some(existing)) => CallRecord::from_stored(existing).map(Some),
             PutOutcome::Conflict(None) => Err(StoreError::unavailable(
-                "the store neither writes a claim nor says what is there",
+                "the store rejected a claim without returning the existing record",
             )),
         }
     }
 
-    /// Takes back a claim that may have been written although the store did not say so. Its call
+    /// Withdraws a claim that may have been written although the store did not confirm it. Its call
     /// must not run any more.
     ///
-    /// Before the answer leaves: afterwards the platform may stop the process.
-    pub(super) async fn give_up(
+    /// Must finish before the response leaves: afterwards the platform may stop the process.
+    pub(super) async fn withdraw_claim(
         &self,
         store: &dyn Store,
         key: &str,
@@ -82,17 +81,22 @@ impl Deduplication {
         deadline: Option<SystemTime>,
     ) {
         let limit = self.time_to_settle(deadline);
-        let released = within(limit, store.delete(key, record.claim)).await;
-        if let Err(error) = released.flatten() {
-            tracing::debug!(%error, "a claim that was given up may be in the store");
+        let result = within(limit, store.delete(key, record.claim)).await;
+        if let Err(error) = result.flatten() {
+            tracing::debug!(%error, "a withdrawn claim may still be in the store");
         }
     }
 
-    /// Takes back such a claim while its call runs without it.
-    pub(super) fn release_beside(&self, store: &Arc<dyn Store>, key: String, record: &CallRecord) {
+    /// Withdraws such a claim while its call runs without it.
+    pub(super) fn withdraw_in_background(
+        &self,
+        store: &Arc<dyn Store>,
+        key: String,
+        record: &CallRecord,
+    ) {
         let (store, limit, claim) = (Arc::clone(store), self.idempotency.timeout, record.claim);
         tokio::spawn(async move {
-            // If that fails too, the claim ends by itself.
+            // If this fails too, the claim runs out by itself.
             let _ = within(limit, store.delete(&key, claim)).await.flatten();
         });
     }

@@ -1,4 +1,4 @@
-//! What is known of a call that is not to run.
+//! The outcomes of duplicate calls, which do not run.
 
 use crate::tool::reason::Reason;
 use std::time::{Duration, SystemTime};
@@ -8,38 +8,38 @@ use crate::{
     Failure,
     idempotency::{
         CallRecord, CallState,
-        outcome::{TimedResult, decoded},
+        outcome::{TimedResult, decode},
     },
 };
 
 impl Deduplication {
-    /// What a record says of the call. None while it runs.
-    pub(super) fn known(&self, held: &CallRecord) -> Option<RecordedOutcome> {
+    /// The outcome that a record has for the call. `None` while the call is running.
+    pub(super) fn recorded_outcome(&self, record: &CallRecord) -> Option<RecordedOutcome> {
         let replay = |(duration, result): TimedResult| RecordedOutcome {
             duration,
             result,
             is_replay: true,
         };
         let now = self.clock.now();
-        match &held.state {
-            // Over, and not yet free: such a call is not to run again.
+        match &record.state {
+            // Over, but not free yet: the call must not run again.
             CallState::Running { until }
-                if held.at_most_once && is_over(*until, now) && now < held.free_at =>
+                if record.at_most_once && is_over(*until, now) && now < record.free_at =>
             {
                 Some(replay((Duration::ZERO, Err(cut_off()))))
             }
-            // It runs, or will soon be free.
+            // Still running, or free soon.
             CallState::Running { .. } => None,
             CallState::Finished(bytes) => {
-                let ended = decoded(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
-                Some(replay(ended))
+                let outcome = decode(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
+                Some(replay(outcome))
             }
             CallState::OutcomeDropped => Some(replay((Duration::ZERO, Err(not_kept())))),
         }
     }
 }
 
-/// By the clock of whoever runs it too.
+/// True if the call is over by the clock of the process that runs it, too.
 fn is_over(until: SystemTime, now: SystemTime) -> bool {
     now.duration_since(until)
         .is_ok_and(|since| since >= CLOCK_MARGIN)
@@ -62,17 +62,17 @@ fn cut_off() -> Failure {
         Reason::CutOff,
         "This call was cut off, and may have had its effect",
     )
-    .developer_message("The process that ran the tool ended before it could say what came of it.")
+    .developer_message("The process that ran the tool ended before it recorded an outcome.")
     .prompt(
         "Do not call the tool again without asking the user whether the first call did its work.",
     )
 }
 
 fn not_kept() -> Failure {
-    let message = "This call has run, and its outcome can no longer be told";
+    let message = "This call has run, and its outcome is no longer available";
     Failure::internal(Reason::NotKept, message)
         .developer_message(
             "The outcome was too large to be kept, had to make room for others, or cannot be read.",
         )
-        .prompt("Do not call the tool again for its effect; it has had it.")
+        .prompt("Do not call the tool again for its effect, which may already have happened.")
 }

@@ -1,25 +1,25 @@
-//! What becomes of a claim: its outcome is recorded, or it is released.
+//! Settles a claim: records the outcome of its call, or releases it.
 
 use std::time::{Duration, SystemTime};
 
 use super::{Claim, Deduplication, RunEnd};
 use crate::{
     Failure,
-    idempotency::{CallRecord, CallState, outcome::encoded, record::OUTCOME},
+    idempotency::{CallRecord, CallState, outcome::encode, record::OUTCOME},
     store::{self, PutOutcome, Store, within},
     tool::{output::Output, repeats::RepeatPolicy},
 };
 
 impl Deduplication {
-    /// Records what came of a call, or releases it so that it can run again.
+    /// Records the outcome of a call, or releases its claim so that it can run again.
     ///
-    /// The caller gets the outcome whether or not that goes well.
+    /// The caller gets the outcome whether or not this succeeds.
     pub(crate) async fn settle(
         &self,
         claim: Claim,
         duration: Duration,
         result: &Result<Output, Failure>,
-        ending: RunEnd,
+        end: RunEnd,
     ) {
         let Some(store) = self.idempotency.store.as_deref() else {
             return;
@@ -31,18 +31,21 @@ impl Deduplication {
             deadline,
         } = claim;
         let limit = self.time_to_settle(deadline);
-        match afterwards(policy, result, ending) {
-            // Whether it has its effect is not decided yet.
+        match settlement(policy, result, end) {
+            // The tool may still have its effect.
             Settlement::Wait => {}
             Settlement::Release => {
                 let released = within(limit, store.delete(&key, record.claim)).await;
                 if let Err(error) = released.flatten() {
-                    tracing::warn!(%error, "a call is not released; it runs again only after its time");
+                    tracing::warn!(
+                        %error,
+                        "a claim could not be released; its call cannot run until it expires"
+                    );
                 }
             }
             Settlement::Record => {
                 let expires_at = self.clock.now() + self.idempotency.expire_after;
-                let outcome = encoded(duration, result);
+                let outcome = encode(duration, result);
                 let record = CallRecord {
                     state: if outcome.len() <= store.largest_field() {
                         CallState::Finished(outcome)
@@ -53,12 +56,12 @@ impl Deduplication {
                     expires_at,
                     ..record
                 };
-                self.record(store, &key, record.stored(), limit).await;
+                self.record(store, &key, record.into_stored(), limit).await;
             }
         }
     }
 
-    /// Writes a record in the place of its claim, again and again until its time is up.
+    /// Replaces a claim with a record, and retries until the time is up.
     async fn record(
         &self,
         store: &dyn Store,
@@ -66,9 +69,9 @@ impl Deduplication {
         mut record: store::Record,
         limit: Duration,
     ) {
-        let ends = tokio::time::Instant::now() + limit;
+        let end = tokio::time::Instant::now() + limit;
         loop {
-            let left = ends.saturating_duration_since(tokio::time::Instant::now());
+            let left = end.saturating_duration_since(tokio::time::Instant::now());
             let (over, now) = (Some(record.version), self.clock.now());
             let error = match store::put(store, left, (key, &record), over, now).await {
                 Ok(PutOutcome::Written) => return,
@@ -78,23 +81,23 @@ impl Deduplication {
                 }
                 Err(error) => error,
             };
-            // The store does not take this one, and may take that it ran.
+            // The store rejects the outcome, but may accept a record that the call ran.
             if !error.is_temporary() && record.take(OUTCOME).is_some() {
-                tracing::error!(%error, "an outcome cannot be kept");
+                tracing::error!(%error, "an outcome could not be recorded, only that its call ran");
                 continue;
             }
             if left.is_zero() || !error.is_temporary() {
-                tracing::error!(%error, "an outcome is not recorded, as if its process had died");
+                tracing::error!(%error, "an outcome could not be recorded; its claim stays");
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100).min(left)).await;
         }
     }
 
-    /// The answer has to leave before the platform stops the process. Never nothing: what is lost
-    /// with the record is more than the answer.
+    /// The time left for settling: the response has to leave before the platform stops the process.
+    /// Never zero, because losing the record is worse than losing the response.
     pub(super) fn time_to_settle(&self, deadline: Option<SystemTime>) -> Duration {
-        const FOR_THE_ANSWER: Duration = Duration::from_millis(100);
+        const FOR_RESPONSE: Duration = Duration::from_millis(100);
         let limit = self.idempotency.timeout;
         let Some(deadline) = deadline else {
             return limit;
@@ -102,23 +105,19 @@ impl Deduplication {
         let left = deadline
             .duration_since(self.clock.now())
             .unwrap_or_default();
-        limit.min(left.saturating_sub(FOR_THE_ANSWER).max(FOR_THE_ANSWER))
+        limit.min(left.saturating_sub(FOR_RESPONSE).max(FOR_RESPONSE))
     }
 }
 
-/// What happens to a claim after its call.
+/// The action on a claim after its call.
 enum Settlement {
     Record,
     Release,
     Wait,
 }
 
-fn afterwards(
-    policy: RepeatPolicy,
-    result: &Result<Output, Failure>,
-    ending: RunEnd,
-) -> Settlement {
-    match (ending, policy, result) {
+fn settlement(policy: RepeatPolicy, result: &Result<Output, Failure>, end: RunEnd) -> Settlement {
+    match (end, policy, result) {
         (RunEnd::Stopped | RunEnd::Unstoppable, RepeatPolicy::AtMostOnce, _) => Settlement::Record,
         (RunEnd::NotStarted | RunEnd::Stopped, ..) => Settlement::Release,
         (RunEnd::Unstoppable, ..) => Settlement::Wait,

@@ -11,7 +11,7 @@ use crate::{
     testing::LambdaFunction,
 };
 
-async fn claims(deduplication: &Deduplication, left: Option<Duration>) -> bool {
+async fn can_claim(deduplication: &Deduplication, left: Option<Duration>) -> bool {
     let identity = CallIdentity {
         key: "key".into(),
         fingerprint: "print".into(),
@@ -21,28 +21,28 @@ async fn claims(deduplication: &Deduplication, left: Option<Duration>) -> bool {
         tool: Duration::from_millis(20),
         deadline: left.map(|left| FIXED.now() + left),
     };
-    let claimed = deduplication
+    let result = deduplication
         .claim(identity, RepeatPolicy::Recorded, limits)
         .await;
-    matches!(claimed.ok().unwrap(), ClaimResult::Recorded(_))
+    matches!(result.ok().unwrap(), ClaimResult::Claimed(_))
 }
 
 #[tokio::test]
-async fn a_call_without_time_left_is_over_and_not_of_unknown_length() {
+async fn a_call_without_time_left_is_over_at_once() {
     for (left, second) in [
         (Some(Duration::ZERO), true),
         (Some(Duration::from_millis(1)), false),
         (None, false),
     ] {
         let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
-        assert!(claims(&deduplication, left).await);
-        // Nobody settles the first one: its process has died.
-        assert_eq!(claims(&deduplication, left).await, second, "{left:?}");
+        assert!(can_claim(&deduplication, left).await);
+        // The first claim is not settled, as if its process had died.
+        assert_eq!(can_claim(&deduplication, left).await, second, "{left:?}");
     }
 }
 
 #[tokio::test]
-async fn a_memory_that_is_full_is_no_store_that_is_away() {
+async fn a_full_memory_is_not_an_unreachable_store() {
     let idempotency = Idempotency::in_memory().best_effort();
     let deduplication = Deduplication::new(idempotency, FIXED);
     let limits = || ClaimLimits {
@@ -60,15 +60,15 @@ async fn a_memory_that_is_full_is_no_store_that_is_away() {
             .await
     };
     for number in 0..10_000 {
-        assert!(matches!(claim(number).await, Ok(ClaimResult::Recorded(_))));
+        assert!(matches!(claim(number).await, Ok(ClaimResult::Claimed(_))));
     }
-    // It would run, and once more when it is repeated.
-    let refused = claim(10_000).await.err().expect("a refusal");
-    assert!(matches!(refused, ClaimError::Unprotected(error) if error.is_temporary()));
+    // Otherwise the call would run now, and again if it is repeated.
+    let error = claim(10_000).await.err().expect("an error");
+    assert!(matches!(error, ClaimError::Unprotected(error) if error.is_temporary()));
 }
 
 #[tokio::test]
-async fn a_clock_that_is_a_little_ahead_does_not_free_a_call_that_runs() {
+async fn a_clock_that_is_slightly_ahead_does_not_free_a_running_call() {
     let moved = Arc::default();
     let clock = FIXED.movable(&moved);
     let idempotency = Idempotency::in_memory().wait_for(Duration::ZERO);
@@ -88,29 +88,29 @@ async fn a_clock_that_is_a_little_ahead_does_not_free_a_call_that_runs() {
         deduplication.claim(identity(&key), policy, limits).await
     };
     for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
-        assert!(matches!(claim(policy).await, Ok(ClaimResult::Recorded(_))));
+        assert!(matches!(claim(policy).await, Ok(ClaimResult::Claimed(_))));
     }
-    for (past_the_end, is_over) in [(0, false), (1500, false), (1999, false), (2500, true)] {
-        moved.store(1000 + past_the_end, Ordering::SeqCst);
-        let Ok(ClaimResult::Known(once)) = claim(RepeatPolicy::AtMostOnce).await else {
-            panic!("runs twice, {past_the_end} ms past the end");
+    for (ms_past_end, is_over) in [(0, false), (1500, false), (1999, false), (2500, true)] {
+        moved.store(1000 + ms_past_end, Ordering::SeqCst);
+        let Ok(ClaimResult::Duplicate(once)) = claim(RepeatPolicy::AtMostOnce).await else {
+            panic!("runs twice, {ms_past_end} ms past the end");
         };
         let reason = once.result.unwrap_err().parts().reason;
         let expected = if is_over { "cut_off" } else { "running" };
-        assert_eq!(reason.as_str(), expected, "{past_the_end}");
+        assert_eq!(reason.as_str(), expected, "{ms_past_end}");
         match claim(RepeatPolicy::Recorded).await {
-            Ok(ClaimResult::Recorded(_)) => assert!(is_over, "{past_the_end}"),
-            Ok(ClaimResult::Known(known)) => {
-                assert!(!is_over, "{past_the_end}");
-                assert!(!known.is_replay, "not known to be cut off");
+            Ok(ClaimResult::Claimed(_)) => assert!(is_over, "{ms_past_end}"),
+            Ok(ClaimResult::Duplicate(outcome)) => {
+                assert!(!is_over, "{ms_past_end}");
+                assert!(!outcome.is_replay, "not cut off yet");
             }
-            _ => panic!("{past_the_end}"),
+            _ => panic!("{ms_past_end}"),
         }
     }
 }
 
-/// Claims a call and records that it gave a text. None if it ran before.
-async fn runs(
+/// Claims a call and records a text as its result. `None` if it ran before.
+async fn run_and_record(
     deduplication: &Deduplication,
     (owner, key): (&str, &str),
     policy: RepeatPolicy,
@@ -126,17 +126,16 @@ async fn runs(
         deadline: None,
     };
     let claim = match deduplication.claim(identity, policy, limits).await {
-        Ok(ClaimResult::Recorded(claim)) => claim,
-        Ok(ClaimResult::Known(known)) => {
-            assert!(known.is_replay);
+        Ok(ClaimResult::Claimed(claim)) => claim,
+        Ok(ClaimResult::Duplicate(outcome)) => {
+            assert!(outcome.is_replay);
             return None;
         }
-        _ => panic!("refused"),
+        _ => panic!("not claimed"),
     };
     let result = Ok(Output::Value(text.into()));
-    let ending = RunEnd::Returned;
-    let took = Duration::ZERO;
-    deduplication.settle(claim, took, &result, ending).await;
+    let (duration, end) = (Duration::ZERO, RunEnd::Returned);
+    deduplication.settle(claim, duration, &result, end).await;
     Some(())
 }
 
@@ -144,7 +143,7 @@ async fn runs(
 async fn other_calls_do_not_make_an_at_most_once_call_run_again() {
     let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
     let once = async || {
-        runs(
+        run_and_record(
             &deduplication,
             ("a", "once"),
             RepeatPolicy::AtMostOnce,
@@ -152,23 +151,26 @@ async fn other_calls_do_not_make_an_at_most_once_call_run_again() {
         )
         .await
     };
-    let recorded = async || runs(&deduplication, ("b", "do"), RepeatPolicy::Recorded, "done").await;
+    let recorded = async || {
+        let call = ("b", "do");
+        run_and_record(&deduplication, call, RepeatPolicy::Recorded, "done").await
+    };
     assert!(once().await.is_some() && recorded().await.is_some());
     for i in 0..=10_000 {
         let call = ("a", &*i.to_string());
-        runs(&deduplication, call, RepeatPolicy::Recorded, "").await;
+        run_and_record(&deduplication, call, RepeatPolicy::Recorded, "").await;
     }
     assert!(once().await.is_none(), "ran twice");
     assert!(recorded().await.is_none(), "another caller's");
 }
 
 #[test]
-fn what_is_known_of_a_running_call() {
+fn only_a_call_that_was_cut_off_has_an_outcome_without_finishing() {
     let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
     let now = FIXED.now();
     let ago = now - Duration::from_secs(2);
     let later = now + Duration::from_secs(1);
-    for (until, free_at, at_most_once, is_known) in [
+    for (until, free_at, at_most_once, has_outcome) in [
         (later, later, false, false),
         (now, now, false, false),
         (now, later, false, false),
@@ -177,7 +179,7 @@ fn what_is_known_of_a_running_call() {
         (ago, now, true, false),
         (ago, later, true, true),
     ] {
-        let held = CallRecord {
+        let record = CallRecord {
             claim: 1,
             fingerprint: String::new(),
             owner: String::new(),
@@ -186,40 +188,41 @@ fn what_is_known_of_a_running_call() {
             free_at,
             expires_at: later,
         };
-        assert_eq!(deduplication.known(&held).is_some(), is_known);
+        let outcome = deduplication.recorded_outcome(&record);
+        assert_eq!(outcome.is_some(), has_outcome);
     }
 }
 
 #[tokio::test]
-async fn settling_has_the_time_that_the_platform_leaves() {
+async fn settling_is_limited_by_the_platforms_deadline() {
     let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
     for (left, limit) in [(50, 100), (250, 150), (1000, 900), (60_000, 3000)] {
         let deadline = FIXED.now() + Duration::from_millis(left);
-        let settling = deduplication.time_to_settle(Some(deadline));
-        assert_eq!(settling, Duration::from_millis(limit), "{left}");
+        let time = deduplication.time_to_settle(Some(deadline));
+        assert_eq!(time, Duration::from_millis(limit), "{left}");
     }
     assert_eq!(deduplication.time_to_settle(None), Duration::from_secs(3));
 }
 
-/// A store that writes claims, and loses the answers to the first ones.
-struct Losing {
+/// A store that writes claims, but loses its first responses.
+struct LossyStore {
     memory: Memory,
-    answers: AtomicUsize,
-    /// Whether it answers deletions, and how late.
+    losses: AtomicUsize,
+    /// The delay of deletions; `None` if they never respond.
     deletes_after: Option<Duration>,
 }
 
-impl Losing {
-    fn new(answers: usize, deletes_after: Option<Duration>) -> Self {
+impl LossyStore {
+    fn new(losses: usize, deletes_after: Option<Duration>) -> Self {
         Self {
             memory: Memory::new(LIMITS),
-            answers: AtomicUsize::new(answers),
+            losses: AtomicUsize::new(losses),
             deletes_after,
         }
     }
 }
 
-impl Store for Losing {
+impl Store for LossyStore {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<store::Record>> {
         self.memory.get(id)
     }
@@ -232,14 +235,14 @@ impl Store for Losing {
         now: SystemTime,
     ) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
-            let put = self.memory.put(id, record, over, now).await?;
-            let less = |count: usize| count.checked_sub(1);
-            let lost = self
-                .answers
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
-            match lost {
-                Ok(_) => Err(StoreError::unavailable("the answer was lost")),
-                Err(_) => Ok(put),
+            let outcome = self.memory.put(id, record, over, now).await?;
+            let decrement = |count: usize| count.checked_sub(1);
+            let loss = self
+                .losses
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, decrement);
+            match loss {
+                Ok(_) => Err(StoreError::unavailable("the response was lost")),
+                Err(_) => Ok(outcome),
             }
         })
     }
@@ -255,16 +258,16 @@ impl Store for Losing {
     }
 }
 
-fn identity(print: &str) -> CallIdentity {
+fn identity(fingerprint: &str) -> CallIdentity {
     CallIdentity {
         key: "key".into(),
-        fingerprint: print.into(),
+        fingerprint: fingerprint.into(),
         owner: "owner".into(),
     }
 }
 
-/// A claim by a call that has not much time.
-async fn hasty(deduplication: &Deduplication) -> Result<ClaimResult, ClaimError> {
+/// A claim by a call with little time left.
+async fn claim_in_a_hurry(deduplication: &Deduplication) -> Result<ClaimResult, ClaimError> {
     let limits = || ClaimLimits {
         tool: Duration::from_secs(1),
         deadline: Some(FIXED.now() + Duration::from_millis(400)),
@@ -274,13 +277,13 @@ async fn hasty(deduplication: &Deduplication) -> Result<ClaimResult, ClaimError>
 }
 
 #[tokio::test]
-async fn a_call_whose_claim_was_lost_runs_once_when_it_is_repeated() {
-    for lost in [1, 2] {
+async fn a_call_whose_claim_was_not_confirmed_runs_once_if_repeated() {
+    for losses in [1, 2] {
         for is_at_most_once in [false, true] {
             let effects = Arc::new(AtomicUsize::new(0));
-            let counted = Arc::clone(&effects);
+            let counter = Arc::clone(&effects);
             let act = move |_: Value, _: Context| {
-                let effect = counted.fetch_add(1, Ordering::SeqCst) + 1;
+                let effect = counter.fetch_add(1, Ordering::SeqCst) + 1;
                 async move { Ok::<_, Failure>(json!(effect)) }
             };
             let object = json!({"type": "object"});
@@ -290,9 +293,10 @@ async fn a_call_whose_claim_was_lost_runs_once_when_it_is_repeated() {
             } else {
                 tool
             };
-            let store = Idempotency::in_store(Losing::new(lost, Some(Duration::ZERO)));
+            let store = LossyStore::new(losses, Some(Duration::ZERO));
+            let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
             let server = Server::new(Toolkit::new([tool]).unwrap());
-            let function = LambdaFunction::new(server.idempotency(store.wait_for(Duration::ZERO)));
+            let function = LambdaFunction::new(server.idempotency(idempotency));
             let body = json!({"tool_id": "Act.Do", "call_id": "lost", "input": {}});
             let event = json!({
                 "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
@@ -300,53 +304,53 @@ async fn a_call_whose_claim_was_lost_runs_once_when_it_is_repeated() {
                 "requestContext": {"stage": "$default", "timeEpoch": 0,
                                    "http": {"method": "POST", "path": "/tools/call"}},
             });
-            let call = async || function.answer(&event.to_string()).await.unwrap();
-            for _ in 0..lost {
+            let call = async || function.respond(&event.to_string()).await.unwrap();
+            for _ in 0..losses {
                 assert_eq!(call().await.status, 400, "nothing runs");
             }
             assert_eq!(effects.load(Ordering::SeqCst), 0);
-            let answer = call().await;
-            assert_eq!(answer.body["value"], 1, "{answer:?}");
-            let again = call().await;
-            assert_eq!(again.body["value"], 1);
-            assert_eq!(again.headers["idempotent-replay"], "true");
+            let response = call().await;
+            assert_eq!(response.body["value"], 1, "{response:?}");
+            let replay = call().await;
+            assert_eq!(replay.body["value"], 1);
+            assert_eq!(replay.headers["idempotent-replay"], "true");
         }
     }
 }
 
 #[tokio::test]
 async fn another_call_may_take_the_id_of_one_that_never_ran() {
-    let store = Losing::new(1, Some(Duration::from_millis(50)));
+    let store = LossyStore::new(1, Some(Duration::from_millis(50)));
     let deduplication = Deduplication::new(Idempotency::in_store(store), FIXED);
-    // The claim is taken back before the call is answered.
-    assert!(hasty(&deduplication).await.is_err());
+    // The claim is withdrawn before the response leaves.
+    assert!(claim_in_a_hurry(&deduplication).await.is_err());
     let limits = || ClaimLimits {
         tool: Duration::from_secs(1),
         deadline: None,
     };
-    let claimed = deduplication.claim(identity("other"), RepeatPolicy::Recorded, limits);
-    assert!(matches!(claimed.await, Ok(ClaimResult::Recorded(_))));
+    let claim = deduplication.claim(identity("other"), RepeatPolicy::Recorded, limits);
+    assert!(matches!(claim.await, Ok(ClaimResult::Claimed(_))));
 }
 
 #[tokio::test]
-async fn taking_back_a_claim_leaves_time_for_the_answer() {
-    let store = Losing::new(1, None);
+async fn withdrawing_a_claim_leaves_time_for_the_response() {
+    let store = LossyStore::new(1, None);
     let deduplication = Deduplication::new(Idempotency::in_store(store), FIXED);
-    let begun = std::time::Instant::now();
-    assert!(hasty(&deduplication).await.is_err());
+    let started = std::time::Instant::now();
+    assert!(claim_in_a_hurry(&deduplication).await.is_err());
     // 300 ms of the call's 400; the store itself may take 3 seconds.
-    let took = begun.elapsed();
-    assert!(took >= Duration::from_millis(300), "{took:?}");
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    let elapsed = started.elapsed();
+    assert!(elapsed >= Duration::from_millis(300), "{elapsed:?}");
+    assert!(elapsed < Duration::from_secs(2), "{elapsed:?}");
 }
 
-/// A store that takes nothing over what is there while it is down.
-struct Down {
+/// A store that replaces no record while it is down.
+struct UnavailableStore {
     memory: Memory,
     is_down: Arc<AtomicBool>,
 }
 
-impl Store for Down {
+impl Store for UnavailableStore {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<store::Record>> {
         self.memory.get(id)
     }
@@ -370,11 +374,11 @@ impl Store for Down {
 }
 
 #[tokio::test]
-async fn an_outcome_that_is_not_recorded_is_as_if_its_process_had_died() {
+async fn an_outcome_that_cannot_be_recorded_leaves_the_claim() {
     for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
         let (moved, is_down) = (Arc::default(), Arc::new(AtomicBool::new(true)));
         let clock = FIXED.movable(&moved);
-        let store = Down {
+        let store = UnavailableStore {
             memory: Memory::new(LIMITS),
             is_down: Arc::clone(&is_down),
         };
@@ -386,23 +390,24 @@ async fn an_outcome_that_is_not_recorded_is_as_if_its_process_had_died() {
             deadline: Some(FIXED.now() + Duration::from_secs(1)),
         };
         let claim = async || deduplication.claim(identity("print"), policy, limits).await;
-        let Ok(ClaimResult::Recorded(first)) = claim().await else {
+        let Ok(ClaimResult::Claimed(first)) = claim().await else {
             panic!("{policy:?}");
         };
         let result = Ok(Output::Value("done".into()));
-        let settled = deduplication.settle(first, Duration::ZERO, &result, RunEnd::Returned);
-        settled.await;
+        let settling = deduplication.settle(first, Duration::ZERO, &result, RunEnd::Returned);
+        settling.await;
         is_down.store(false, Ordering::SeqCst);
-        let Ok(ClaimResult::Known(known)) = claim().await else {
+        let reason = |outcome: RecordedOutcome| outcome.result.unwrap_err().parts().reason;
+        let Ok(ClaimResult::Duplicate(outcome)) = claim().await else {
             panic!("{policy:?}");
         };
-        assert_eq!(known.result.unwrap_err().parts().reason.as_str(), "running");
+        assert_eq!(reason(outcome).as_str(), "running");
         moved.store(3000, Ordering::SeqCst);
         match claim().await {
-            Ok(ClaimResult::Recorded(_)) => assert_eq!(policy, RepeatPolicy::Recorded),
-            Ok(ClaimResult::Known(known)) => {
+            Ok(ClaimResult::Claimed(_)) => assert_eq!(policy, RepeatPolicy::Recorded),
+            Ok(ClaimResult::Duplicate(outcome)) => {
                 assert_eq!(policy, RepeatPolicy::AtMostOnce);
-                assert_eq!(known.result.unwrap_err().parts().reason.as_str(), "cut_off");
+                assert_eq!(reason(outcome).as_str(), "cut_off");
             }
             _ => panic!("{policy:?}"),
         }

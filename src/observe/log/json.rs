@@ -1,7 +1,7 @@
-//! Lines of JSON, one object each, in which a call's ids stand where queries look for them.
+//! Log lines as JSON objects, with a call's ids at the top level, where queries look for them.
 //!
-//! `tracing-subscriber`'s own JSON has them in an object of the span, so that a query for a
-//! `requestId` finds the line of the call, but not those that its tool has left.
+//! `tracing-subscriber`'s own JSON nests them in an object of the span, so a query for a
+//! `requestId` finds the line of the call, but not the lines logged by its tool.
 
 use std::{
     fmt::{self, Debug, Display},
@@ -25,12 +25,12 @@ use tracing_subscriber::{
     registry::{LookupSpan, SpanRef},
 };
 
-use crate::observe::{confidential::without_secrets, request_log::LINES};
+use crate::observe::{confidential::without_secrets, request_log::REQUEST_TARGET};
 
-/// The spans that say whose a line is.
-const OURS: [&str; 2] = ["lambda_tools::call", "lambda_tools::invocation"];
+/// The targets of the spans that identify a line's call or invocation.
+const CONTEXT_TARGETS: [&str; 2] = ["lambda_tools::call", "lambda_tools::invocation"];
 
-/// What a line of a tool has from us. Its own fields of these names stand behind `field.`.
+/// Reserved field names; a tool's own field of the same name is written as `field.NAME`.
 const RESERVED: [&str; 7] = [
     "call_id",
     "level",
@@ -41,7 +41,7 @@ const RESERVED: [&str; 7] = [
     "trace_id",
 ];
 
-/// Writes lines, and the fields of spans as they will stand in them.
+/// Formats lines, and the fields of spans as they appear in lines.
 pub(super) struct JsonFormatter;
 
 impl<S> FormatEvent<S, JsonFormatter> for JsonFormatter
@@ -58,7 +58,7 @@ where
         SystemTime.format_time(&mut Writer::new(&mut time))?;
         let level = event.metadata().level();
         let mut line = Vec::with_capacity(512);
-        // Writing to memory does not fail, here and below.
+        // Writing to memory does not fail, here or below.
         let _ = write!(line, "{{\"timestamp\":\"{time}\",\"level\":\"{level}\"");
         let target = event.metadata().target();
         let reserved: &[&str] = if target.starts_with("lambda_tools::") {
@@ -69,36 +69,36 @@ where
         let mut fields = FieldWriter {
             line: &mut line,
             reserved,
-            redacts: target != LINES,
-            names_request: false,
+            redacts: target != REQUEST_TARGET,
+            has_request_id: false,
         };
         event.record(&mut fields);
-        // The line of a request names it itself.
-        if target != LINES || !fields.names_request {
-            of_spans(context, &mut line);
+        // A request's line already has its own ids.
+        if target != REQUEST_TARGET || !fields.has_request_id {
+            write_spans(context, &mut line);
         }
         line.extend_from_slice(b"}\n");
         writer.write_str(str::from_utf8(&line).map_err(|_| fmt::Error)?)
     }
 }
 
-/// The fields of our innermost span beside those of the event, and the innermost span of the
-/// tool's own, if there is one.
-fn of_spans<S>(context: &FmtContext<'_, S, JsonFormatter>, line: &mut Vec<u8>)
+/// Writes the fields of our innermost span after those of the event, then the tool's own innermost
+/// span, if any.
+fn write_spans<S>(context: &FmtContext<'_, S, JsonFormatter>, line: &mut Vec<u8>)
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
-    let mut theirs = None;
+    let mut tool_span = None;
     for span in context.event_scope().into_iter().flatten() {
-        if OURS.contains(&span.metadata().target()) {
+        if CONTEXT_TARGETS.contains(&span.metadata().target()) {
             line.extend_from_slice(fields_of(&span).as_bytes());
             break;
         }
-        theirs.get_or_insert(span);
+        tool_span.get_or_insert(span);
     }
-    if let Some(span) = theirs {
+    if let Some(span) = tool_span {
         line.extend_from_slice(b",\"span\":{\"name\":");
-        put(line, span.name());
+        write_json(line, span.name());
         line.extend_from_slice(fields_of(&span).as_bytes());
         line.push(b'}');
     }
@@ -122,12 +122,12 @@ impl<'writer> FormatFields<'writer> for JsonFormatter {
             line: &mut text,
             reserved: &["name"],
             redacts: true,
-            names_request: false,
+            has_request_id: false,
         });
         writer.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 
-    /// What is recorded later stands behind the rest, or in the place of what it was before.
+    /// Appends fields that are recorded later; a new value replaces the old one of the same name.
     fn add_fields(
         &self,
         current: &'writer mut FormattedFields<Self>,
@@ -135,7 +135,7 @@ impl<'writer> FormatFields<'writer> for JsonFormatter {
     ) -> fmt::Result {
         self.format_fields(current.as_writer(), fields)?;
         let object = format!("{{{}}}", current.fields.trim_start_matches(','));
-        // A name that is there twice counts as its last.
+        // Of duplicate names, the last one counts.
         if let Ok(all) = serde_json::from_str::<Map<String, Value>>(&object) {
             current.fields.clear();
             for (name, value) in all {
@@ -151,10 +151,10 @@ impl<'writer> FormatFields<'writer> for JsonFormatter {
 struct FieldWriter<'a> {
     line: &'a mut Vec<u8>,
     reserved: &'static [&'static str],
-    /// Whether there may be secrets in them, because a tool has logged what it was given.
+    /// True if a tool may have logged secrets in these fields.
     redacts: bool,
-    /// Whether there was a `requestId` among them.
-    names_request: bool,
+    /// True once a `requestId` was written.
+    has_request_id: bool,
 }
 
 impl FieldWriter<'_> {
@@ -162,14 +162,14 @@ impl FieldWriter<'_> {
         self.line.push(b',');
         let name = field.name();
         let name = name.strip_prefix("r#").unwrap_or(name);
-        self.names_request |= name == "requestId";
+        self.has_request_id |= name == "requestId";
         if self.reserved.contains(&name) {
-            put(self.line, format_args!("field.{name}"));
+            write_json(self.line, format_args!("field.{name}"));
         } else {
-            put(self.line, name);
+            write_json(self.line, name);
         }
         self.line.push(b':');
-        put(self.line, value);
+        write_json(self.line, value);
     }
 
     /// A secret may be a number.
@@ -182,7 +182,7 @@ impl FieldWriter<'_> {
     }
 }
 
-fn put(line: &mut Vec<u8>, value: impl Serialize) {
+fn write_json(line: &mut Vec<u8>, value: impl Serialize) {
     let _ = serde_json::to_writer(line, &value);
 }
 
@@ -222,7 +222,7 @@ mod tests {
 
     use crate::observe::lines::Lines;
 
-    /// What is printed, without the times.
+    /// The lines that `log` prints, without their timestamps.
     fn printed(log: impl FnOnce()) -> Vec<Value> {
         let lines = Lines::default();
         let layer = tracing_subscriber::fmt::layer()
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn any_value_is_json() {
+    fn any_value_is_written_as_json() {
         let lines = printed(|| {
             tracing::warn!(
                 text = "\"quoted\"\n\u{1}é",
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_ids_are_fields_of_what_it_logs() {
+    fn a_calls_ids_are_fields_of_its_tools_lines() {
         let lines = printed(|| {
             let outer =
                 tracing::error_span!(target: "lambda_tools::invocation", "x", requestId = "r-0");
@@ -270,7 +270,7 @@ mod tests {
             let call = tracing::error_span!(target: "lambda_tools::call", "call", requestId = "r-1", call_id = "c");
             let _call = call.entered();
             tracing::info!(target: "their::module", tool = "a", level = 7, other = 1, "of a tool");
-            tracing::info!(target: LINES, requestId = "r-2", "of the call");
+            tracing::info!(target: REQUEST_TARGET, requestId = "r-2", "of the call");
             let _own = tracing::info_span!("theirs", page = 2).entered();
             let inner = tracing::info_span!("innermost", name = "x", late = tracing::field::Empty);
             inner.record("late", 1);

@@ -1,4 +1,4 @@
-//! Fields in lines of text, without the secrets of calls.
+//! Fields in text lines, without the secrets of calls.
 
 use std::fmt::{self, Debug};
 
@@ -13,7 +13,7 @@ use tracing_subscriber::{
 
 use crate::observe::confidential::without_secrets;
 
-/// Writes fields as `tracing-subscriber` does, after a look at each.
+/// Writes fields as `tracing-subscriber` does, but redacts each of them first.
 pub(super) struct TextFormatter;
 
 impl<'writer> FormatFields<'writer> for TextFormatter {

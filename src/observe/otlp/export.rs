@@ -1,7 +1,8 @@
-//! Spans on their way to a collector, over OTLP.
+//! The export of spans to a collector, over OTLP.
 //!
-//! A function is frozen between two invocations, with whatever thread would send spans later. So
-//! they are collected while a call runs and sent when its answer is made, before Lambda has it.
+//! Lambda freezes a function between two invocations, including any thread that would send spans
+//! later. So they are collected while a call runs, and sent when its response is complete, before
+//! Lambda receives it.
 
 use std::{
     env,
@@ -26,47 +27,48 @@ use tracing_subscriber::{
 use super::queue::{QueuedSpans, SpanQueue, SpansInFlight};
 use crate::{Error, observe::spans};
 
-/// How long a collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise. Callers wait
-/// for it.
+/// The collector's time limit, unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets another. Callers wait for
+/// it.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where spans go.
+/// Collects spans and sends them to the collector.
 pub(super) struct SpanExport {
     tracer: Tracer,
-    ended: SpanQueue,
-    /// Asked by one at a time.
+    queue: SpanQueue,
+    /// Used by one flush at a time.
     exporter: tokio::sync::Mutex<SpanExporter>,
     timeout: Duration,
     _provider: SdkTracerProvider,
 }
 
 impl SpanExport {
-    /// As OpenTelemetry's variables say: nothing, unless they name a collector.
+    /// Reads OpenTelemetry's variables: the export is off unless they name a collector.
     pub(super) fn from_environment() -> Result<Option<Self>, Error> {
-        let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let is_named = [
             "OTEL_EXPORTER_OTLP_ENDPOINT",
             "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
         ]
         .into_iter()
-        .any(|name| set(name).is_some());
-        let is_off = set("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"))
-            || set("OTEL_TRACES_EXPORTER").is_some_and(|it| it != "otlp");
+        .any(|name| variable(name).is_some());
+        let is_off = variable("OTEL_SDK_DISABLED")
+            .is_some_and(|it| it.eq_ignore_ascii_case("true"))
+            || variable("OTEL_TRACES_EXPORTER").is_some_and(|it| it != "otlp");
         if is_off || !is_named {
             return Ok(None);
         }
-        let protocol = set("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
+        let protocol = variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
         if let Some(other) = protocol
-            .or_else(|| set("OTEL_EXPORTER_OTLP_PROTOCOL"))
+            .or_else(|| variable("OTEL_EXPORTER_OTLP_PROTOCOL"))
             .filter(|it| it != "http/protobuf")
         {
             return Err(format!(
-                "OTEL_EXPORTER_OTLP_PROTOCOL is '{other}', and spans are sent as http/protobuf only"
+                "OTEL_EXPORTER_OTLP_PROTOCOL is '{other}', but only http/protobuf is supported"
             )
             .into());
         }
-        let timeout = set("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
-            .or_else(|| set("OTEL_EXPORTER_OTLP_TIMEOUT"))
+        let timeout = variable("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
+            .or_else(|| variable("OTEL_EXPORTER_OTLP_TIMEOUT"))
             .and_then(|ms| ms.parse().ok().filter(|&ms| ms > 0))
             .map_or(TIMEOUT, Duration::from_millis);
         let client = reqwest::Client::builder()
@@ -75,27 +77,27 @@ impl SpanExport {
         let mut exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(client)
-            // Callers wait for it.
+            // Callers wait for the export.
             .with_retry_policy(RetryPolicy::disabled())
             .build()?;
         let resource = resource();
         exporter.set_resource(&resource);
-        let ended = SpanQueue::default();
+        let queue = SpanQueue::default();
         let provider = SdkTracerProvider::builder()
-            .with_span_processor(ended.clone())
+            .with_span_processor(queue.clone())
             .with_resource(resource)
             .build();
         Ok(Some(Self {
             tracer: provider.tracer("lambda_tools"),
-            ended,
+            queue,
             exporter: tokio::sync::Mutex::new(exporter),
             timeout,
             _provider: provider,
         }))
     }
 
-    /// Takes spans: ours, and those that tools make on level `info` and above. The lines of the
-    /// log stay there.
+    /// Collects spans: ours, and those that tools create at level `info` and above. Log lines are
+    /// not exported.
     pub(super) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -103,7 +105,7 @@ impl SpanExport {
         let targets = Targets::new()
             .with_default(LevelFilter::INFO)
             .with_target(spans::TARGET, LevelFilter::TRACE)
-            // For the log: they say the same again.
+            // The log's spans, which repeat the same facts.
             .with_target("lambda_tools::call", LevelFilter::OFF)
             .with_target("lambda_tools::invocation", LevelFilter::OFF)
             .with_target("lambda_runtime", LevelFilter::OFF);
@@ -117,10 +119,10 @@ impl SpanExport {
         layer.with_filter(targets.and(only_spans))
     }
 
-    /// Sends what has ended, within the time that is left.
+    /// Sends the spans that have ended, in the time left before the deadline.
     pub(super) async fn flush(&self, deadline: Option<SystemTime>) {
-        /// For handing the answer over, which may be large. Half of what tools are stopped before
-        /// the deadline.
+        /// For handing over the response, which may be large. Half of the margin by which tools
+        /// are stopped before the deadline.
         const MARGIN: Duration = Duration::from_millis(150);
         let left = deadline.map(|deadline| {
             let left = deadline.duration_since(SystemTime::now());
@@ -128,18 +130,18 @@ impl SpanExport {
         });
         let limit = left.map_or(self.timeout, |left| left.min(self.timeout));
         if limit.is_zero() {
-            // The next invocation may have the time.
+            // The next invocation may have time.
             return;
         }
-        let sent = tokio::time::timeout(limit, self.send()).await;
-        match sent {
+        let result = tokio::time::timeout(limit, self.send()).await;
+        match result {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "spans are not exported"),
+            Ok(Err(error)) => tracing::warn!(%error, "spans could not be exported"),
             Err(_) => {
                 let ms = limit.as_millis();
                 tracing::warn!(
-                    error = format!("no answer within {ms} ms"),
-                    "spans are not exported"
+                    error = format!("no response within {ms} ms"),
+                    "spans could not be exported"
                 );
             }
         }
@@ -149,34 +151,34 @@ impl SpanExport {
 impl SpanExport {
     async fn send(&self) -> OTelSdkResult {
         let exporter = self.exporter.lock().await;
-        let waiting = self.ended.take();
-        if waiting.spans.is_empty() {
+        let queued = self.queue.take();
+        if queued.spans.is_empty() {
             return Ok(());
         }
-        let spans = waiting.spans.clone();
-        // Also if the time is over first: those of other calls are among them.
-        let mut kept = SpansInFlight(&self.ended, waiting);
+        let spans = queued.spans.clone();
+        // Returns them to the queue after a timeout too: some belong to other calls.
+        let mut in_flight = SpansInFlight(&self.queue, queued);
         exporter.export(spans).await?;
-        kept.1 = QueuedSpans::default();
+        in_flight.1 = QueuedSpans::default();
         Ok(())
     }
 }
 
-/// Whose spans they are. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win.
+/// The service that the spans belong to. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win.
 fn resource() -> Resource {
     let on_lambda = [
         ("AWS_LAMBDA_FUNCTION_NAME", "faas.name"),
         ("AWS_LAMBDA_FUNCTION_VERSION", "faas.version"),
         ("AWS_REGION", "cloud.region"),
     ];
-    let known = on_lambda
+    let attributes = on_lambda
         .into_iter()
         .filter_map(|(variable, name)| Some(KeyValue::new(name, env::var(variable).ok()?)));
-    let mut resource = Resource::builder().with_attributes(known);
+    let mut resource = Resource::builder().with_attributes(attributes);
     if let Ok(name) = env::var("AWS_LAMBDA_FUNCTION_NAME") {
         resource = resource.with_service_name(name);
     }
-    // Once more, because what is put there later wins.
+    // Applied once more, because later attributes win.
     let resource = resource.with_detector(Box::new(EnvResourceDetector::new()));
     match env::var("OTEL_SERVICE_NAME") {
         Ok(name) if !name.is_empty() => resource.with_service_name(name).build(),

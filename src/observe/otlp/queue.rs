@@ -1,4 +1,4 @@
-//! Spans between their end and their way to the collector.
+//! Spans that have ended and wait for their export.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,52 +13,53 @@ use opentelemetry_sdk::{
 
 use crate::observe::confidential::without_secrets;
 
-/// More are dropped: a collector that is away must not fill the memory.
-const MOST: usize = 2048;
+/// The most spans that are queued; more are dropped, so that an unreachable collector does not fill
+/// the memory.
+const CAPACITY: usize = 2048;
 
-/// Spans that have ended and not been sent.
+/// Spans that have ended and are not sent yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanQueue(Arc<Mutex<QueuedSpans>>);
 
 #[derive(Debug, Default)]
 pub(super) struct QueuedSpans {
     pub(super) spans: Vec<SpanData>,
-    /// How many of them, from the first on, the collector has not taken before.
-    refused: usize,
+    /// The number of spans at the front that an earlier export did not deliver.
+    retries: usize,
 }
 
 impl SpanQueue {
     fn add(&self, span: SpanData) {
-        let mut waiting = self.waiting();
-        if waiting.spans.len() < MOST {
-            waiting.spans.push(span);
+        let mut queued = self.lock();
+        if queued.spans.len() < CAPACITY {
+            queued.spans.push(span);
         }
     }
 
     pub(super) fn take(&self) -> QueuedSpans {
-        std::mem::take(&mut *self.waiting())
+        std::mem::take(&mut *self.lock())
     }
 
-    fn waiting(&self) -> MutexGuard<'_, QueuedSpans> {
+    fn lock(&self) -> MutexGuard<'_, QueuedSpans> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Spans that are on their way; what is left of them when this is dropped was not taken.
+/// Spans that are being sent. Those left when this is dropped were not delivered.
 pub(super) struct SpansInFlight<'a>(pub(super) &'a SpanQueue, pub(super) QueuedSpans);
 
 impl Drop for SpansInFlight<'_> {
-    /// They are tried once more with the next: a collector may have been asked through a connection
-    /// that did not outlive a freeze. It may also be that it cannot take them, ever.
+    /// Undelivered spans are sent once more, with the next export: the connection may not have
+    /// survived a freeze. Only once more, because the collector may never accept them.
     fn drop(&mut self) {
-        let QueuedSpans { mut spans, refused } = std::mem::take(&mut self.1);
-        spans.drain(..refused);
-        let mut waiting = self.0.waiting();
-        let since = std::mem::take(&mut waiting.spans);
-        waiting.refused = spans.len();
-        spans.extend(since);
-        spans.truncate(MOST);
-        waiting.spans = spans;
+        let QueuedSpans { mut spans, retries } = std::mem::take(&mut self.1);
+        spans.drain(..retries);
+        let mut queued = self.0.lock();
+        let newer = std::mem::take(&mut queued.spans);
+        queued.retries = spans.len();
+        spans.extend(newer);
+        spans.truncate(CAPACITY);
+        queued.spans = spans;
     }
 }
 
@@ -79,7 +80,7 @@ impl SpanProcessor for SpanQueue {
     }
 }
 
-/// Takes secrets of calls out of what tools say in spans of their own.
+/// Removes the secrets of calls from the texts in tools' own spans.
 fn redact(span: &mut SpanData) {
     if let Some(name) = without_secrets(&span.name) {
         span.name = name.into();

@@ -1,8 +1,8 @@
-//! How a request ended: its line is written, it is counted, its span ends.
+//! The end of a request: writes its line, counts it, and ends its span.
 
 use std::time::Duration;
 
-use super::{LINES, RequestLog};
+use super::{REQUEST_TARGET, RequestLog};
 use crate::{
     Failure,
     observe::{
@@ -16,67 +16,67 @@ use crate::{
     },
 };
 
-/// The longest text of a tool's choice. `CloudWatch` splits lines of a megabyte, which are no JSON
-/// then.
+/// The most bytes of a text chosen by a tool. `CloudWatch` splits lines of a megabyte, and the
+/// parts are not JSON.
 const LONGEST_MESSAGE: usize = 4096;
 
-/// One line for all outcomes, each on its level.
-macro_rules! line {
-    ($level:ident, $line:expr, $took:expr, $($field:ident = $value:expr),* $(,)?) => {{
-        let line = $line;
+/// Writes the line of a request: the same fields for all outcomes, each at its level.
+macro_rules! write_line {
+    ($level:ident, $log:expr, $elapsed:expr, $($field:ident = $value:expr),* $(,)?) => {{
+        let log = $log;
         tracing::$level!(
-            target: LINES,
-            tool = line.trail.asked_for.as_deref(),
-            version = line.trail.version(),
+            target: REQUEST_TARGET,
+            tool = log.trail.requested_tool.as_deref(),
+            version = log.trail.version(),
             $($field = $value,)*
-            duration_ms = milliseconds($took),
-            dialect = line.dialect,
-            caller = line.caller.as_deref(),
-            trace_id = line.trail.trace.label(),
-            trace = line.trail.trace.id_beside_label(),
-            requestId = line.arrival.invocation.request_id.as_deref(),
-            cold_start = line.arrival.invocation.is_cold.then_some(true),
+            duration_ms = milliseconds($elapsed),
+            dialect = log.dialect,
+            caller = log.caller.as_deref(),
+            trace_id = log.trail.trace.label(),
+            trace = log.trail.trace.id_unless_label(),
+            requestId = log.arrival.invocation.request_id.as_deref(),
+            cold_start = log.arrival.invocation.is_cold.then_some(true),
             "{}",
-            line.what
+            log.operation
         )
     }};
 }
 
 impl RequestLog {
-    /// Tools that were listed, or why not.
-    pub(crate) fn listed(&mut self, refused: Option<&str>) {
-        let line = self.written();
-        let took = line.took();
-        match refused {
-            None => line!(info, line, took, outcome = "success"),
-            Some(why) => line!(
+    /// A list of tools, or the reason why it could not be sent.
+    pub(crate) fn write_list(&mut self, failure: Option<&str>) {
+        let log = self.mark_written();
+        let elapsed = log.elapsed();
+        match failure {
+            None => write_line!(info, log, elapsed, outcome = "success"),
+            Some(why) => write_line!(
                 warn,
-                line,
-                took,
+                log,
+                elapsed,
                 outcome = "failure",
                 developer_message = why
             ),
         }
     }
 
-    fn written(&mut self) -> &Self {
+    fn mark_written(&mut self) -> &Self {
         self.is_written = true;
         self
     }
 
-    /// A call whose tool ran, now or before.
-    pub(crate) fn answered(&mut self, answered: &CallSummary<'_>) {
-        let line = self.written();
-        let took = line.took();
-        let call_id = line.trail.call_id.as_deref();
-        let tool_ms = answered.duration.map(milliseconds);
-        let replayed = answered.is_replay.then_some(true);
-        let end = match answered.failure {
+    /// A call whose tool ran, now or earlier.
+    pub(crate) fn write_call(&mut self, summary: &CallSummary<'_>) {
+        let log = self.mark_written();
+        let elapsed = log.elapsed();
+        let call_id = log.trail.call_id.as_deref();
+        let tool_ms = summary.duration.map(milliseconds);
+        let replayed = summary.is_replay.then_some(true);
+        let end = match summary.failure {
             None => {
-                line!(
+                write_line!(
                     info,
-                    line,
-                    took,
+                    log,
+                    elapsed,
                     outcome = "success",
                     call_id = call_id,
                     tool_ms = tool_ms,
@@ -87,10 +87,10 @@ impl RequestLog {
             Some(failure) => {
                 let why = failure.parts().developer_message.as_deref();
                 let why = why.unwrap_or_else(|| failure.message());
-                line!(
+                write_line!(
                     warn,
-                    line,
-                    took,
+                    log,
+                    elapsed,
                     outcome = "failure",
                     reason = failure.parts().reason.as_str(),
                     call_id = call_id,
@@ -102,58 +102,58 @@ impl RequestLog {
                 RequestEnd::Failure
             }
         };
-        line.ended(
-            answered
+        log.end_span(
+            summary
                 .failure
                 .map(|failure| failure.parts().reason.as_str()),
         );
-        line.count(
-            if answered.is_replay {
+        log.count(
+            if summary.is_replay {
                 RequestEnd::Replay
             } else {
                 end
             },
-            took,
+            elapsed,
         );
     }
 
-    /// A request that reached no tool, and the parameters that are wrong.
-    pub(crate) fn rejected(
+    /// A request that reached no tool, and its invalid parameters, if any.
+    pub(crate) fn write_rejection(
         &mut self,
         reason: Reason,
         detail: &str,
         errors: Option<&ParameterErrors>,
     ) {
-        let line = self.written();
-        let took = line.took();
-        line!(
+        let log = self.mark_written();
+        let elapsed = log.elapsed();
+        write_line!(
             warn,
-            line,
-            took,
+            log,
+            elapsed,
             outcome = "rejection",
             reason = reason.as_str(),
-            call_id = line.trail.call_id.as_deref(),
-            developer_message = line.why(detail, errors),
+            call_id = log.trail.call_id.as_deref(),
+            developer_message = log.developer_message(detail, errors),
         );
         let parameters = errors.map_or(0, ParameterErrors::len);
-        line.ended(Some(reason.as_str()));
-        line.count(RequestEnd::Rejection { reason, parameters }, took);
+        log.end_span(Some(reason.as_str()));
+        log.count(RequestEnd::Rejection { reason, parameters }, elapsed);
     }
 
-    fn why(&self, detail: &str, errors: Option<&ParameterErrors>) -> String {
-        let mut why = detail.to_owned();
+    fn developer_message(&self, detail: &str, errors: Option<&ParameterErrors>) -> String {
+        let mut message = detail.to_owned();
         if let (Some(errors), Some(tool)) = (errors, &self.trail.tool) {
-            why += &names_of(errors, &tool.tool.input);
+            message += &parameter_names(errors, &tool.tool.input);
         }
-        clipped(&why, LONGEST_MESSAGE).into_owned()
+        clipped(&message, LONGEST_MESSAGE).into_owned()
     }
 
-    fn ended(&self, error: Option<&str>) {
+    fn end_span(&self, error_type: Option<&str>) {
         let Self { trail, arrival, .. } = self;
         let span = trail.span.as_ref();
         if let Some(span) = span.filter(|span| !span.is_disabled()) {
-            if !trail.is_placed {
-                spans::place(span, &trail.trace);
+            if !trail.has_joined_trace {
+                spans::join_trace(span, &trail.trace);
             }
             span.record("call_id", trail.call_id.as_deref());
             span.record("trace_id", trail.trace.label());
@@ -161,25 +161,25 @@ impl RequestLog {
             let request_id = arrival.invocation.request_id.as_deref();
             span.record("faas.invocation_id", request_id);
             span.record("faas.coldstart", arrival.invocation.is_cold);
-            if let Some(why) = error {
-                spans::failed(span, why);
+            if let Some(error_type) = error_type {
+                spans::mark_failed(span, error_type);
             }
             spans::end(span);
         }
     }
 
-    fn count(&self, end: RequestEnd, took: Duration) {
+    fn count(&self, end: RequestEnd, duration: Duration) {
         let metrics = self.observer.metrics.as_ref();
         let Some(metrics) = metrics.filter(|_| self.trail.span.is_some()) else {
             return;
         };
-        let counted = RequestMetrics {
+        let request = RequestMetrics {
             tool: self.trail.tool.as_ref().map(|tool| &tool.id),
             end,
-            took,
+            duration,
             cache: self.trail.cache,
         };
-        metrics.count(&counted, self.observer.credential_clock.now());
+        metrics.count(&request, self.observer.credential_clock.now());
     }
 }
 
@@ -188,33 +188,33 @@ impl Drop for RequestLog {
         if self.is_written {
             return;
         }
-        let line = self.written();
-        let took = line.took();
-        line!(
+        let log = self.mark_written();
+        let elapsed = log.elapsed();
+        write_line!(
             warn,
-            line,
-            took,
+            log,
+            elapsed,
             outcome = "abandoned",
-            call_id = line.trail.call_id.as_deref(),
+            call_id = log.trail.call_id.as_deref(),
             developer_message = "The request was dropped before it was answered.",
         );
-        line.ended(Some("abandoned"));
-        line.count(RequestEnd::Abandoned, took);
+        log.end_span(Some("abandoned"));
+        log.count(RequestEnd::Abandoned, elapsed);
     }
 }
 
-/// What came of a call whose tool ran.
+/// The outcome of a call whose tool ran, for the log.
 pub(crate) struct CallSummary<'a> {
-    /// How long the tool ran for this call; none if it did not.
+    /// The time the tool ran for this call; `None` if it did not.
     pub(crate) duration: Option<Duration>,
     pub(crate) failure: Option<&'a Failure>,
     pub(crate) is_replay: bool,
 }
 
-/// The line of a request whose body cannot be decoded, and of which nothing else is known.
+/// Logs a request whose body cannot be decoded; nothing else is known about it.
 pub(crate) fn undecodable(reason: Reason, detail: &str) {
     tracing::warn!(
-        target: LINES,
+        target: REQUEST_TARGET,
         outcome = "rejection",
         reason = reason.as_str(),
         duration_ms = 0.0,
@@ -223,11 +223,11 @@ pub(crate) fn undecodable(reason: Reason, detail: &str) {
     );
 }
 
-/// The tool's parameters among what is wrong. Other names, and what stands below a parameter, are
-/// of the caller's making.
-fn names_of(errors: &ParameterErrors, input: &Schema) -> String {
+/// The tool's parameters that are invalid. Other names, and those below a parameter, are made up
+/// by the caller and not logged.
+fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {
     let properties = input.value()["properties"].as_object();
-    let of_tool = |path: &str| {
+    let declared_name = |path: &str| {
         properties?.keys().find(|name| {
             let rest = path.strip_prefix(name.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -236,7 +236,7 @@ fn names_of(errors: &ParameterErrors, input: &Schema) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut others = 0;
     for path in errors.keys() {
-        match of_tool(path) {
+        match declared_name(path) {
             Some(name) if names.contains(&&**name) => {}
             Some(name) => names.push(name),
             None => others += 1,

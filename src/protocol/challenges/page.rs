@@ -1,7 +1,7 @@
-//! The pages: one that asks, and one for each end.
+//! The pages: one that asks for consent, and one for each result.
 //!
-//! No scripts, no styles, nothing from elsewhere. What others have chosen, such as the user's id,
-//! is on the page that asks only, escaped.
+//! No scripts, no styles, no external resources. Only the consent page contains text from others,
+//! such as the user's id, and escapes it.
 
 use axum::{body::Body, response::Response};
 use http::{
@@ -17,9 +17,9 @@ use crate::oauth::{CallbackPage, ConsentPage};
 /// The name of the form's field.
 pub(super) const FIELD: &str = "form";
 
-/// What happened.
-pub(super) fn page(told: CallbackPage) -> Response {
-    let (status, title, text) = words_of(told);
+/// The page for a result.
+pub(super) fn result_page(result: CallbackPage) -> Response {
+    let (status, title, text) = texts_of(result);
     let mut response = html(title, &format!("<p>{text}</p>\n"), "'none'");
     *response.status_mut() = status;
     let policy = HeaderValue::from_static("no-referrer");
@@ -27,45 +27,45 @@ pub(super) fn page(told: CallbackPage) -> Response {
     response
 }
 
-/// Who asks for what, and a button.
-pub(super) fn consent(asked: &ConsentPage, cookie: &str) -> Response {
+/// The page that names the caller, the user and the scopes, with a button to continue.
+pub(super) fn consent_page(consent: &ConsentPage, cookie: &str) -> Response {
     let Ok(cookie) = HeaderValue::try_from(cookie) else {
-        return page(CallbackPage::Failed);
+        return result_page(CallbackPage::Failed);
     };
-    let provider = escaped(&asked.provider);
+    let provider = escaped(&consent.provider);
     let title = format!("Allow the use of your account at {provider}?");
-    // Chromium holds the redirects behind a form to this as well, and where the provider sends its
-    // users from there is not known here. On a machine of one's own it may have no TLS.
-    let form_action = if asked.is_https {
+    // Chromium also applies this to redirects after a form, and the provider's further redirects
+    // are unknown here. On a local machine they may be without TLS.
+    let form_action = if consent.is_https {
         "'self' https:"
     } else {
         "'self' https: http:"
     };
-    let mut response = html(&title, &content_of(asked, &provider), form_action);
+    let mut response = html(&title, &content_of(consent, &provider), form_action);
     let headers = response.headers_mut();
     headers.insert(SET_COOKIE, cookie);
-    // With `no-referrer` browsers would send the form with `Origin: null`, as another site's.
+    // With `no-referrer`, browsers would send the form with `Origin: null`, like another site's.
     let policy = HeaderValue::from_static("same-origin");
     headers.insert(REFERRER_POLICY, policy);
     response
 }
 
-fn content_of(asked: &ConsentPage, provider: &str) -> String {
-    let who = match asked.caller.as_str() {
-        "" => "Somebody who did not have to say who they are".to_owned(),
+fn content_of(consent: &ConsentPage, provider: &str) -> String {
+    let name = match consent.caller.as_str() {
+        "" => "An anonymous caller".to_owned(),
         name => format!("<strong><bdi>{}</bdi></strong>", escaped(name)),
     };
-    // Isolated: a text that runs from right to left would turn around what is beside it.
-    let user = format!("<strong><bdi>{}</bdi></strong>", escaped(&asked.user));
+    // Isolated: right-to-left text would reorder the text next to it.
+    let user = format!("<strong><bdi>{}</bdi></strong>", escaped(&consent.user));
     let scope = |scope: &String| format!("<li><code>{}</code></li>\n", escaped(scope));
-    let scopes: String = asked.scopes.iter().map(scope).collect();
+    let scopes: String = consent.scopes.iter().map(scope).collect();
     let rights = match scopes.as_str() {
-        "" => "<p>No particular rights are asked for.</p>\n".to_owned(),
-        scopes => format!("<p>These rights are asked for:</p>\n<ul>\n{scopes}</ul>\n"),
+        "" => "<p>No particular rights are requested.</p>\n".to_owned(),
+        scopes => format!("<p>These rights are requested:</p>\n<ul>\n{scopes}</ul>\n"),
     };
-    let form = escaped(&asked.form);
+    let form = escaped(&consent.form);
     format!(
-        "<p>{who} asks to use your account at <strong>{provider}</strong>, in calls for the user \
+        "<p>{name} asks to use your account at <strong>{provider}</strong>, in calls for the user \
          {user}.</p>\n{rights}\
          <p>Continue only if you are this user and have asked for this yourself: tools that are \
          called for this user then use your account. Otherwise close this window; nothing has been \
@@ -101,22 +101,22 @@ fn html(title: &str, content: &str, form_action: &str) -> Response {
 }
 
 fn escaped(text: &str) -> String {
-    let mut all = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            '&' => all.push_str("&amp;"),
-            '<' => all.push_str("&lt;"),
-            '>' => all.push_str("&gt;"),
-            '"' => all.push_str("&quot;"),
-            '\'' => all.push_str("&#39;"),
-            other => all.push(other),
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
         }
     }
-    all
+    escaped
 }
 
-fn words_of(told: CallbackPage) -> (StatusCode, &'static str, &'static str) {
-    match told {
+fn texts_of(result: CallbackPage) -> (StatusCode, &'static str, &'static str) {
+    match result {
         CallbackPage::Completed => (
             StatusCode::OK,
             "Done",
@@ -127,7 +127,7 @@ fn words_of(told: CallbackPage) -> (StatusCode, &'static str, &'static str) {
             "Not allowed",
             "You have not allowed access, and nothing was changed. You can close this window.",
         ),
-        CallbackPage::TooLittle => (
+        CallbackPage::InsufficientScopes => (
             StatusCode::OK,
             "Not everything was allowed",
             "The tool needs everything that was asked for. Go back to where you found the link, \
@@ -152,7 +152,7 @@ fn words_of(told: CallbackPage) -> (StatusCode, &'static str, &'static str) {
         CallbackPage::Failed => (
             StatusCode::OK,
             "It did not work",
-            "Access was not given. Go back to where you found the link and ask again.",
+            "Access was not granted. Go back to where you found the link and ask again.",
         ),
         CallbackPage::Unavailable => (
             StatusCode::SERVICE_UNAVAILABLE,

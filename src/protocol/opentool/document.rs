@@ -1,6 +1,6 @@
-//! The catalogue as an OpenTool document, written once and kept.
+//! The catalogue as an OpenTool document, encoded once and cached.
 //!
-//! Functions have names and no versions: each is the newest version of a tool.
+//! Functions have names but no versions: each is the newest version of a tool.
 
 use std::{
     collections::HashMap,
@@ -14,18 +14,18 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::{
     ServerInfo, ToolDefinition, Toolkit,
-    payload::{LARGEST_PAYLOAD, size_as_sent},
-    tool::{definition::name_of, toolkit::closest_of},
+    payload::{LARGEST_PAYLOAD, encoded_size},
+    tool::{definition::name_of, toolkit::closest_name},
 };
 
-/// The document, and the tools by their functions' names.
+/// The encoded document, and an index of tools by function name.
 pub(crate) struct FunctionCatalogue {
     pub(super) info: ServerInfo,
-    written: OnceLock<Result<Bytes, String>>,
+    document: OnceLock<Result<Bytes, String>>,
     names: OnceLock<HashMap<String, Arc<str>>>,
 }
 
-/// OpenTool, the document.
+/// The document of the OpenTool specification.
 #[derive(Serialize)]
 struct DocumentBody<'a> {
     opentool: &'static str,
@@ -53,14 +53,14 @@ impl FunctionCatalogue {
     pub(crate) fn new(info: ServerInfo) -> Self {
         Self {
             info,
-            written: OnceLock::new(),
+            document: OnceLock::new(),
             names: OnceLock::new(),
         }
     }
 
     pub(super) fn get(&self, toolkit: &Toolkit) -> Result<&Bytes, &str> {
-        let written = self.written.get_or_init(|| write(&self.info, toolkit));
-        written.as_ref().map_err(String::as_str)
+        let document = self.document.get_or_init(|| encode(&self.info, toolkit));
+        document.as_ref().map_err(String::as_str)
     }
 
     /// The `Toolkit.Tool` whose newest version has this name.
@@ -70,21 +70,21 @@ impl FunctionCatalogue {
 
     pub(super) fn closest(&self, name: &str, toolkit: &Toolkit) -> Option<String> {
         let names = self.names(toolkit);
-        closest_of(name, names.keys().map(String::as_str), names.len(), '_')
+        closest_name(name, names.keys().map(String::as_str), names.len(), '_')
     }
 
-    /// Made by the first call that needs it: a cold start must not grow with the number of tools.
+    /// Built on first use: cold starts must not take longer with more tools.
     fn names(&self, toolkit: &Toolkit) -> &HashMap<String, Arc<str>> {
         self.names.get_or_init(|| {
-            let named = |entry: &crate::tool::toolkit::ToolEntry| {
+            let name_and_id = |entry: &crate::tool::toolkit::ToolEntry| {
                 (name_of(&entry.id, &entry.tool), entry.id.shared())
             };
-            toolkit.newest().map(named).collect()
+            toolkit.newest().map(name_and_id).collect()
         })
     }
 }
 
-fn write(info: &ServerInfo, toolkit: &Toolkit) -> Result<Bytes, String> {
+fn encode(info: &ServerInfo, toolkit: &Toolkit) -> Result<Bytes, String> {
     let functions: Vec<_> = toolkit
         .newest()
         .map(|entry| function_of(ToolDefinition::of(&entry.id, &entry.tool)))
@@ -98,7 +98,7 @@ fn write(info: &ServerInfo, toolkit: &Toolkit) -> Result<Bytes, String> {
         functions,
     };
     let body = serde_json::to_vec(&document).map_err(|error| error.to_string())?;
-    let size = size_as_sent(&body);
+    let size = encoded_size(&body);
     if size > LARGEST_PAYLOAD {
         return Err(format!(
             "The document would be {size} bytes; AWS Lambda sends {LARGEST_PAYLOAD} at most."
@@ -109,7 +109,7 @@ fn write(info: &ServerInfo, toolkit: &Toolkit) -> Result<Bytes, String> {
 
 fn function_of(definition: ToolDefinition) -> DocumentFunction {
     let mut input = definition.input_schema;
-    // The definition has said what the input's own description would.
+    // The tool's description replaces that of its input type.
     if let Some(input) = input.as_object_mut() {
         input.insert("description".into(), definition.description.into());
     }
@@ -123,12 +123,12 @@ fn function_of(definition: ToolDefinition) -> DocumentFunction {
 }
 
 impl DocumentReturn {
-    /// Describes `result`, which is an object whatever the tool gives.
+    /// Describes `result`, which is an object whatever the tool returns.
     fn of(output: Value) -> Self {
         if output.is_null() {
             return Self {
                 name: "result",
-                description: "Nothing: an empty object.".into(),
+                description: "An empty object.".into(),
                 schema: schema::reduced(json!({"type": "object", "properties": {}})),
             };
         }
@@ -137,7 +137,7 @@ impl DocumentReturn {
             name: "result",
             description: Some(schema::take_description(&mut value))
                 .filter(|text| !text.is_empty())
-                .unwrap_or_else(|| "What the tool gives.".to_owned()),
+                .unwrap_or_else(|| "The result of the tool.".to_owned()),
             schema: value,
         }
     }

@@ -1,7 +1,7 @@
-//! Rejections as JSON-RPC errors: a code and one text, which is all that the protocol has.
+//! Rejections as JSON-RPC errors: a code and a single text.
 //!
-//! The text is for the model and the user at once, so it names what is wrong and what would be
-//! right. Reference: OpenTool, Client and Server, part 2; JSON-RPC 2.0, section 5.1.
+//! Both the model and the user read the text, so it names the error and the fix. Reference:
+//! OpenTool, Client and Server, part 2; JSON-RPC 2.0, section 5.1.
 
 use http::StatusCode;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
-    protocol::wording::{self, CANNOT_ASK, INVALID_INPUT, MISDEFINED, Wording, shown},
+    protocol::wording::{self, CANNOT_ASK, INVALID_INPUT, MISDEFINED, Wording, clipped_name},
     tool::schema::ParameterErrors,
 };
 
@@ -22,9 +22,9 @@ pub(super) const INVALID_PARAMS: i32 = -32602;
 const INTERNAL_ERROR: i32 = -32603;
 /// The server cannot take the call at the moment. JSON-RPC 2.0 leaves -32000 to -32099 to servers.
 const UNAVAILABLE: i32 = -32000;
-/// The tool needs what neither the call nor the server has.
+/// The tool has requirements that neither the call nor the server meets.
 const MISSING_REQUIREMENTS: i32 = -32001;
-/// The id belongs to a call that asks for something else.
+/// The id belongs to a different call.
 const ID_REUSED: i32 = -32002;
 /// OpenTool: the tool failed.
 pub(super) const FAILED: i32 = 500;
@@ -37,7 +37,7 @@ pub(super) struct RpcError {
 }
 
 impl RpcError {
-    /// An answer that cannot be sent.
+    /// The error for a response that cannot be sent.
     pub(super) fn internal(detail: &str) -> Self {
         Self {
             code: INTERNAL_ERROR,
@@ -46,12 +46,12 @@ impl RpcError {
     }
 }
 
-/// What became of a call that was understood: an error in a 200, but for credentials.
+/// The status and code for a rejection. A well-formed call gets a 200, unless its credentials are
+/// invalid or could not be checked.
 pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
     match rejection {
         Rejection::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, 401),
-        // Whatever is wrong with the call's form was said before; this is a body that did not
-        // arrive.
+        // Malformed calls were rejected during decoding; this is a body that could not be received.
         Rejection::Malformed { .. }
         | Rejection::UnsupportedVersion
         | Rejection::InvalidToolId(_) => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
@@ -66,7 +66,7 @@ pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
         }
         Rejection::Misdefined { .. } => (StatusCode::OK, INTERNAL_ERROR),
         Rejection::CallIdReused => (StatusCode::OK, ID_REUSED),
-        // Of any of the three requests, also of those that are not JSON-RPC.
+        // Can occur on all three routes; two of them are not JSON-RPC.
         Rejection::Undecided => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
         Rejection::Unauthorizable(_) if !rejection.is_temporary() => {
             (StatusCode::OK, INTERNAL_ERROR)
@@ -81,7 +81,7 @@ pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
 
 pub(super) fn message_of(rejection: &Rejection) -> String {
     match rejection {
-        // The text that the specification gives to its clients.
+        // The specification's text.
         Rejection::Unauthenticated(_) => "Please check API Key is VALID or NOT".to_owned(),
         Rejection::Malformed { detail, .. } => detail.clone(),
         Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
@@ -98,7 +98,7 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
         | Rejection::Busy
         | Rejection::Unprotected(_)
         | Rejection::Unavailable => wording::UNAVAILABLE.to_owned(),
-        // In the same words, or what only OXP's calls can name.
+        // The shared texts; some of these rejections occur with OXP only.
         other @ (Rejection::CheckTimedOut { .. }
         | Rejection::UnsupportedVersion
         | Rejection::InvalidToolId(_)
@@ -107,17 +107,17 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
 }
 
 fn unknown(name: &str, closest: Option<&str>) -> String {
-    let name = shown(name);
-    let found = format!("Tool '{name}' was not found");
+    let name = clipped_name(name);
+    let message = format!("Tool '{name}' was not found");
     match closest {
-        Some(closest) => format!("{found}; did you mean '{closest}'?"),
-        None => found,
+        Some(closest) => format!("{message}; did you mean '{closest}'?"),
+        None => message,
     }
 }
 
-/// Every bad parameter, not only the first.
+/// Lists every invalid parameter, not only the first.
 fn invalid_params(errors: &ParameterErrors) -> String {
-    /// As many as a model should read; names are as long as the caller likes.
+    /// In bytes: enough for a model to read. Parameter names are unbounded.
     const LONGEST: usize = 8000;
     let errors: Vec<_> = errors
         .iter()
@@ -131,20 +131,20 @@ fn invalid_params(errors: &ParameterErrors) -> String {
     text
 }
 
-/// The calls of this protocol cannot bring what is missing; the server's owner has to.
+/// Calls in this protocol cannot supply missing requirements; the server's owner has to.
 fn missing_requirements(missing: &UnmetRequirements) -> String {
-    let mut which = Vec::new();
+    let mut items = Vec::new();
     let providers = missing.requirements.authorization.iter();
-    which.extend(providers.map(|it| format!("a token of '{}' for the user", it.id)));
+    items.extend(providers.map(|it| format!("a token for '{}' for the user", it.id)));
     if missing.requirements.user_id {
-        which.push("a user id".to_owned());
+        items.push("a user id".to_owned());
     }
-    // Where it should be, and why it cannot be read, is for the log: this text is for the model.
+    // The secret's location and the read error are for the log: this text is for the model.
     let secrets = missing.requirements.secrets.iter();
-    which.extend(secrets.map(|it| format!("the secret '{}'", it.id)));
+    items.extend(secrets.map(|it| format!("the secret '{}'", it.id)));
     let unreadable = missing.unreadable.iter();
-    which.extend(unreadable.map(|(id, _)| format!("the secret '{id}', which cannot be read")));
-    let mut text = format!("{} needs {}.", missing.tool, which.join(" and "));
+    items.extend(unreadable.map(|(id, _)| format!("the secret '{id}', which cannot be read")));
+    let mut text = format!("{} needs {}.", missing.tool, items.join(" and "));
     if !missing.challenges.is_empty() {
         let urls: Vec<_> = missing
             .challenges
@@ -154,7 +154,7 @@ fn missing_requirements(missing: &UnmetRequirements) -> String {
         let urls = urls.join(" and ");
         text = format!("{text} Ask the user to allow it at {urls} and call again.");
     } else if missing.requirements.user_id || !missing.requirements.authorization.is_empty() {
-        text.push_str(" OpenTool's calls cannot bring a user id or tokens.");
+        text.push_str(" OpenTool's calls cannot carry a user id or tokens.");
     }
     text
 }

@@ -1,7 +1,7 @@
 //! Decoding of JSON-RPC requests.
 //!
-//! What can be read of a wrong request is read, above all its id, so that the answer finds its
-//! call.
+//! As much as possible of an invalid request is read, above all its id, so that clients can match
+//! the response to the call.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     call::{Call, ClientContext, rejection::Rejection},
-    observe::request_log::RequestedTool,
+    observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation},
         integers,
@@ -29,21 +29,21 @@ use crate::{
     tool::id::Selector,
 };
 
-/// An id as it came: a JSON string or number.
+/// An id exactly as sent: a JSON string or number.
 pub(super) type RpcId = RawValue;
 
-/// What an answer has to know of its request.
+/// The properties of a request that its response depends on.
 #[derive(Default)]
 pub(crate) struct RpcForm {
     pub(super) id: Option<Box<RpcId>>,
-    /// The status and the code with which a request is refused that is no call.
-    pub(super) refused: Option<(StatusCode, i32)>,
+    /// The status and code for a malformed request.
+    pub(super) error: Option<(StatusCode, i32)>,
 }
 
-/// Why a body is no call: a code and a sentence.
-type RpcMistake = (i32, String);
+/// An error in a body's form: a code and a sentence.
+type FormError = (i32, String);
 
-/// Raw until it is known of what kind each field has to be.
+/// Fields stay raw until their types are checked.
 #[derive(Deserialize)]
 struct RpcRequest<'a> {
     #[serde(borrow)]
@@ -52,12 +52,12 @@ struct RpcRequest<'a> {
     method: Option<&'a RawValue>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
-    /// A number has to be echoed digit by digit.
+    /// A number is echoed digit by digit.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
 }
 
-/// Tells `null` from a field that is not there.
+/// Distinguishes `null` from a missing field.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     Deserialize::deserialize(deserializer).map(Some)
 }
@@ -69,67 +69,67 @@ pub(super) fn call(
     document: &FunctionCatalogue,
 ) -> DecodedRequest<RpcForm> {
     let body = request.body;
-    let read = match request_in(body) {
-        Ok(read) => read,
-        Err(mistake) => return refused(id_somewhere_in(body), None, mistake),
+    let rpc = match request_in(body) {
+        Ok(rpc) => rpc,
+        Err(error) => return reject(id_anywhere_in(body), None, error),
     };
-    let (id, call_id) = match read.id.map(|id| (id, id_in(id))) {
+    let (id, call_id) = match rpc.id.map(|id| (id, id_in(id))) {
         None => {
             let detail = "The request has no id: notifications are not supported.";
-            return refused(None, None, (INVALID_REQUEST, detail.into()));
+            return reject(None, None, (INVALID_REQUEST, detail.into()));
         }
         Some((_, None)) => {
             let detail = "'id' must be a string or a number of at most 256 bytes.";
-            return refused(None, None, (INVALID_REQUEST, detail.into()));
+            return reject(None, None, (INVALID_REQUEST, detail.into()));
         }
         Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
     };
-    let method = match method_of(&read) {
+    let method = match method_of(&rpc) {
         Ok(method) => method,
-        Err(detail) => return refused(id, None, (INVALID_REQUEST, detail.into())),
+        Err(detail) => return reject(id, None, (INVALID_REQUEST, detail.into())),
     };
-    let input = match input_in(read.params, request.most_values) {
+    let input = match input_in(rpc.params, request.max_values) {
         Ok(input) => input,
-        Err(mistake) => return refused(id, Some(method), mistake),
+        Err(error) => return reject(id, Some(method), error),
     };
     let toolkit = &request.engine.toolkit;
-    let asked = match document.tool_of(&method, toolkit) {
+    let operation = match document.tool_of(&method, toolkit) {
         Some(qualified) => Operation::Call(Box::new(Call {
             selector: Selector {
                 qualified,
                 version: None,
             },
-            // What some clients send for what they have not set.
+            // Some clients send an empty string for an unset id.
             call_id: Some(call_id).filter(|id| !id.is_empty()),
-            turn: None,
-            unkept_integers: integers::unkept(body, &["params"]),
+            permit: None,
+            lossy_integers: integers::lossy_paths(body, &["params"]),
             trace_id: None,
             input,
-            given: ClientContext::default(),
+            client_context: ClientContext::default(),
         })),
-        None => Operation::Refused(
+        None => Operation::Reject(
             Rejection::UnknownTool {
                 closest: document.closest(&method, toolkit),
                 qualified: (&*method).into(),
             },
-            RequestedTool {
+            RequestNames {
                 tool: Some(method),
                 call_id: Some(call_id),
                 trace_id: None,
             },
         ),
     };
-    let form = RpcForm { id, refused: None };
-    DecodedRequest { form, asked }
+    let form = RpcForm { id, error: None };
+    DecodedRequest { form, operation }
 }
 
-/// What can be read of a request that is no call goes into the log.
-fn refused(
+/// Rejects a malformed request; its readable names go into the log.
+fn reject(
     id: Option<Box<RpcId>>,
     method: Option<String>,
-    (code, detail): RpcMistake,
+    (code, detail): FormError,
 ) -> DecodedRequest<RpcForm> {
-    let names = RequestedTool {
+    let names = RequestNames {
         call_id: id.as_deref().and_then(id_in),
         tool: method,
         trace_id: None,
@@ -139,15 +139,15 @@ fn refused(
         INVALID_PARAMS => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
-    let refused = Some((status, code));
+    let error = Some((status, code));
     DecodedRequest {
-        form: RpcForm { id, refused },
-        asked: Operation::Refused(rejection, names),
+        form: RpcForm { id, error },
+        operation: Operation::Reject(rejection, names),
     }
 }
 
 fn method_of(request: &RpcRequest<'_>) -> Result<String, &'static str> {
-    // The published TypeScript client says 2.0.0.
+    // The published TypeScript client sends 2.0.0.
     let version = request.jsonrpc.and_then(text_in);
     if !version.is_some_and(|it| it == "2.0" || it == "2.0.0") {
         return Err("'jsonrpc' must be \"2.0\".");
@@ -156,15 +156,15 @@ fn method_of(request: &RpcRequest<'_>) -> Result<String, &'static str> {
     method.ok_or("'method' must be a string: the name of a function.")
 }
 
-fn request_in(body: &[u8]) -> Result<RpcRequest<'_>, RpcMistake> {
+fn request_in(body: &[u8]) -> Result<RpcRequest<'_>, FormError> {
     let body = body.trim_ascii();
     if body.is_empty() {
         return Err((PARSE_ERROR, "The body is empty.".into()));
     }
-    let no_json = |error| (PARSE_ERROR, format!("The body is not valid JSON: {error}"));
+    let syntax_error = |error| (PARSE_ERROR, format!("The body is not valid JSON: {error}"));
     let is_object = body.starts_with(b"{");
     if !is_object {
-        serde_json::from_slice::<IgnoredAny>(body).map_err(no_json)?;
+        serde_json::from_slice::<IgnoredAny>(body).map_err(syntax_error)?;
         let detail = if body.starts_with(b"[") {
             "Batches are not supported: send one request at a time."
         } else {
@@ -177,45 +177,45 @@ fn request_in(body: &[u8]) -> Result<RpcRequest<'_>, RpcMistake> {
             INVALID_REQUEST,
             format!("The request cannot be read: {error}"),
         ),
-        _ => no_json(error),
+        _ => syntax_error(error),
     })
 }
 
-/// The params of a request, or the code and the sentence with which they are refused.
-fn input_in(params: Option<&RawValue>, most_values: usize) -> Result<Value, RpcMistake> {
+/// The params of a request as an object.
+fn input_in(params: Option<&RawValue>, max_values: usize) -> Result<Value, FormError> {
     let Some(params) = params else {
         return Ok(Value::Object(serde_json::Map::new()));
     };
     match params.get().as_bytes().first() {
         Some(b'{') => {}
         Some(b'[') => {
-            let detail = "'params' must be an object: name by name.";
+            let detail = "'params' must be an object with named parameters.";
             return Err((INVALID_PARAMS, detail.into()));
         }
         _ => return Err((INVALID_REQUEST, "'params' must be an object.".into())),
     }
-    json::read(params.get().as_bytes(), &JsonScope::Whole, most_values).map_err(|unread| {
-        match unread {
+    json::read(params.get().as_bytes(), &JsonScope::Whole, max_values).map_err(
+        |error| match error {
             JsonError::Syntax(error) => {
                 (PARSE_ERROR, format!("The body is not valid JSON: {error}"))
             }
-            JsonError::Refused(sentence) => (INVALID_REQUEST, sentence),
-        }
-    })
+            JsonError::Rejected(sentence) => (INVALID_REQUEST, sentence),
+        },
+    )
 }
 
 fn text_in(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// The id of a request that cannot be read: one that has a field twice, for example.
-fn id_somewhere_in(body: &[u8]) -> Option<Box<RpcId>> {
+/// The id of an unreadable request, such as one with a duplicate field.
+fn id_anywhere_in(body: &[u8]) -> Option<Box<RpcId>> {
     let IdOnly(id) = serde_json::from_slice(body).ok()?;
     let id = id?;
     id_in(&id).is_some().then_some(id)
 }
 
-/// The last `id` of an object, whatever else is in it.
+/// The last `id` field of an object; other fields are ignored.
 struct IdOnly(Option<Box<RpcId>>);
 
 impl<'de> Deserialize<'de> for IdOnly {
@@ -243,8 +243,8 @@ impl<'de> Visitor<'de> for IdOnly {
     }
 }
 
-/// The text of an id, by which a repeated call is known. It comes back in the answer, which must
-/// not become too large to send.
+/// The text of an id, which identifies a repeated call. Its length is limited because the response
+/// echoes it and must not become too large to send.
 fn id_in(id: &RawValue) -> Option<String> {
     let is_text = id.get().starts_with('"');
     let text = if is_text {

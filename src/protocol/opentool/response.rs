@@ -1,6 +1,6 @@
 //! Encoding of JSON-RPC responses.
 //!
-//! `result` is an object in every answer; `error` is `null` in a good one.
+//! `result` is an object in every response; `error` is `null` on success.
 
 use serde::Serialize;
 
@@ -30,16 +30,16 @@ enum ResultObject<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ResponseId<'a> {
-    Given(&'a RpcId),
+    Echoed(&'a RpcId),
     Unknown(&'static str),
 }
 
-pub(super) fn encoded(outcome: &Outcome, id: Option<&RpcId>) -> Vec<u8> {
+pub(super) fn encode_outcome(outcome: &Outcome, id: Option<&RpcId>) -> Vec<u8> {
     match &outcome.result {
-        Ok(output) => written(content_of(output), None, id),
+        Ok(output) => encode(content_of(output), None, id),
         Err(failure) => {
             let (code, message) = (FAILED, message_of(failure));
-            written(
+            encode(
                 ResultObject::Nothing {},
                 Some(RpcError { code, message }),
                 id,
@@ -48,8 +48,8 @@ pub(super) fn encoded(outcome: &Outcome, id: Option<&RpcId>) -> Vec<u8> {
     }
 }
 
-pub(super) fn refused(error: RpcError, id: Option<&RpcId>) -> Vec<u8> {
-    written(ResultObject::Nothing {}, Some(error), id)
+pub(super) fn encode_error(error: RpcError, id: Option<&RpcId>) -> Vec<u8> {
+    encode(ResultObject::Nothing {}, Some(error), id)
 }
 
 fn content_of(output: &Output) -> ResultObject<'_> {
@@ -62,7 +62,7 @@ fn content_of(output: &Output) -> ResultObject<'_> {
     }
 }
 
-/// There is one text: what would help the next attempt goes into it.
+/// The protocol has a single text, so it includes the hint for the next attempt.
 fn message_of(failure: &Failure) -> String {
     let message = failure.message();
     match &failure.parts().additional_prompt_content {
@@ -71,12 +71,12 @@ fn message_of(failure: &Failure) -> String {
     }
 }
 
-fn written(result: ResultObject<'_>, error: Option<RpcError>, id: Option<&RpcId>) -> Vec<u8> {
-    let answer = RpcResponse {
+fn encode(result: ResultObject<'_>, error: Option<RpcError>, id: Option<&RpcId>) -> Vec<u8> {
+    let response = RpcResponse {
         jsonrpc: "2.0",
         result,
         error,
-        id: id.map_or(ResponseId::Unknown(""), ResponseId::Given),
+        id: id.map_or(ResponseId::Unknown(""), ResponseId::Echoed),
     };
-    serde_json::to_vec(&answer).expect("JSON values can be written as JSON")
+    serde_json::to_vec(&response).expect("JSON values can be serialized as JSON")
 }

@@ -1,18 +1,18 @@
-//! From JSON Schema to the few keywords that OpenTool's schemas have.
+//! Reduces JSON Schema to the few keywords of OpenTool's schemas.
 //!
-//! One type of six, `description`, `properties`, `items`, `enum` and `required`: published clients
-//! refuse more. The rest becomes sentences in the description, which is what models read; a
-//! keyword without a sentence of its own is quoted, so that nothing is lost.
+//! One of six types, `description`, `properties`, `items`, `enum` and `required`: published clients
+//! reject anything else. Other keywords become sentences in the description, which models read;
+//! those without a matching sentence are quoted, so that nothing is lost.
 
 mod forms;
 mod keywords;
 
-use crate::payload::JsonObject;
+use crate::{payload::JsonObject, text::counted};
 use serde_json::{Value, json};
 
 use keywords::{KINDS, fits, is_bare, kinds_of, listed, names, object_of, values_of};
 
-/// The parameters that a reduced input describes.
+/// The parameters in a reduced input schema.
 pub(super) fn parameters(mut input: JsonObject) -> Vec<Value> {
     let required = names(input.shift_remove("required"));
     let parameter = |(name, schema)| {
@@ -32,21 +32,21 @@ pub(super) fn take_description(schema: &mut JsonObject) -> String {
     }
 }
 
-/// As what `result` is: the object that a tool gives, or one around any other value.
+/// The schema of `result`: the object that a tool returns, or a wrapper for any other value.
 pub(super) fn result(output: Value) -> JsonObject {
     let kinds = kinds_of(&output);
     let mut value = reduced(output);
     let (may_be_object, may_be_null) = (kinds.contains(&"object"), kinds.contains(&"null"));
     if kinds.iter().all(|kind| ["object", "null"].contains(kind)) {
         if may_be_null {
-            // `null` becomes an empty object.
+            // `null` is sent as an empty object.
             value.shift_remove("required");
         }
         return value;
     }
     let unwrapped = "A value that is an object is the result itself, without `value`.";
-    let said = Vec::from_iter(may_be_object.then(|| unwrapped.to_owned()));
-    let mut result = described("object", take_description(&mut value.clone()), &said);
+    let sentences = Vec::from_iter(may_be_object.then(|| unwrapped.to_owned()));
+    let mut result = described("object", take_description(&mut value.clone()), &sentences);
     result.insert("properties".into(), json!({"value": value}));
     if !may_be_null && !may_be_object {
         result.insert("required".into(), json!(["value"]));
@@ -54,14 +54,14 @@ pub(super) fn result(output: Value) -> JsonObject {
     result
 }
 
-/// The schema in the format's keywords.
+/// The schema reduced to OpenTool's keywords.
 pub(super) fn reduced(schema: Value) -> JsonObject {
     let kinds = kinds_of(&schema);
     let kind = kinds.iter().copied().find(|kind| *kind != "null");
     let kind = kind.unwrap_or("object");
-    let mut said = Vec::from_iter(sentence_of_kinds(&kinds, kind));
+    let mut sentences = Vec::from_iter(sentence_of_kinds(&kinds, kind));
     let mut rest = object_of(schema);
-    forms::take(&mut rest, kind, &mut said);
+    forms::merge(&mut rest, kind, &mut sentences);
     rest.shift_remove("type");
     let description = take_description(&mut rest);
     let mut contents = JsonObject::new();
@@ -73,17 +73,17 @@ pub(super) fn reduced(schema: Value) -> JsonObject {
         }
         _ => take_values(&mut rest, kind, &mut contents),
     }
-    add_sentences(rest, &mut said);
-    let mut whole = described(kind, description, &said);
-    whole.append(&mut contents);
-    whole
+    add_sentences(rest, &mut sentences);
+    let mut schema = described(kind, description, &sentences);
+    schema.append(&mut contents);
+    schema
 }
 
-fn described(kind: &str, mut text: String, said: &[String]) -> JsonObject {
-    for sentence in said {
+fn described(kind: &str, mut text: String, sentences: &[String]) -> JsonObject {
+    for sentence in sentences {
         if !text.is_empty() {
-            let ends = text.ends_with(['.', '!', '?', ':']);
-            text.push_str(if ends { " " } else { ". " });
+            let is_ended = text.ends_with(['.', '!', '?', ':']);
+            text.push_str(if is_ended { " " } else { ". " });
         }
         text.push_str(sentence);
     }
@@ -94,7 +94,7 @@ fn described(kind: &str, mut text: String, said: &[String]) -> JsonObject {
     schema
 }
 
-/// Names in `required` that are no property's stay.
+/// Names in `required` without a property stay.
 fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject) {
     let properties = rest.shift_remove("properties").map(object_of);
     let is_known = |name: &String| properties.as_ref().is_some_and(|it| it.contains_key(name));
@@ -114,7 +114,7 @@ fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject) {
     }
 }
 
-/// Choices, and constants as choices of one. Those that are not all of the type stay.
+/// Turns `enum` and `const` into `enum`. Values stay unless all are of the type.
 fn take_values(rest: &mut JsonObject, kind: &str, contents: &mut JsonObject) {
     let listed = values_of(rest).unwrap_or_default().iter();
     let mut values: Vec<Value> = Vec::new();
@@ -132,35 +132,49 @@ fn take_values(rest: &mut JsonObject, kind: &str, contents: &mut JsonObject) {
     }
 }
 
-fn add_sentences(rest: JsonObject, said: &mut Vec<String>) {
+fn add_sentences(rest: JsonObject, sentences: &mut Vec<String>) {
     let mut others = JsonObject::new();
     for (keyword, value) in rest {
         match (keyword.as_str(), &value) {
-            // These say nothing to a caller.
+            // Irrelevant to callers.
             ("$comment" | "$id" | "$schema" | "readOnly" | "title" | "writeOnly", _)
             | ("additionalProperties" | "unevaluatedProperties", Value::Bool(false))
             | ("items", Value::Bool(true)) => {}
-            ("minimum", n) => said.push(format!("Must be at least {n}.")),
-            ("maximum", n) => said.push(format!("Must be at most {n}.")),
-            ("minLength", n) => said.push(format!("Must have at least {n} characters.")),
-            ("maxLength", n) => said.push(format!("Must have at most {n} characters.")),
-            ("minItems", n) => said.push(format!("Must have at least {n} items.")),
-            ("maxItems", n) => said.push(format!("Must have at most {n} items.")),
-            ("pattern", Value::String(it)) => said.push(format!("Must match the pattern `{it}`.")),
-            ("format", Value::String(it)) => said.push(format!("Format: {it}.")),
-            ("default", it) => said.push(format!("Default: {it}.")),
+            ("minimum", n) => sentences.push(format!("Must be at least {n}.")),
+            ("maximum", n) => sentences.push(format!("Must be at most {n}.")),
+            ("minLength", n) => sentences.push(format!(
+                "Must have at least {}.",
+                counted(n, "character", "characters")
+            )),
+            ("maxLength", n) => sentences.push(format!(
+                "Must have at most {}.",
+                counted(n, "character", "characters")
+            )),
+            ("minItems", n) => sentences.push(format!(
+                "Must have at least {}.",
+                counted(n, "item", "items")
+            )),
+            ("maxItems", n) => sentences.push(format!(
+                "Must have at most {}.",
+                counted(n, "item", "items")
+            )),
+            ("pattern", Value::String(it)) => {
+                sentences.push(format!("Must match the pattern `{it}`."));
+            }
+            ("format", Value::String(it)) => sentences.push(format!("Format: {it}.")),
+            ("default", it) => sentences.push(format!("Default: {it}.")),
             ("examples", Value::Array(all)) => {
-                said.push(format!("Examples: {}.", listed(all, ", ")));
+                sentences.push(format!("Examples: {}.", listed(all, ", ")));
             }
             ("additionalProperties", it) => match it["type"].as_str() {
-                Some(kind) if is_bare(it) => said.push(format!("Any other property: {kind}.")),
-                _ => said.push(format!("Any other property: {it}.")),
+                Some(kind) if is_bare(it) => sentences.push(format!("Any other property: {kind}.")),
+                _ => sentences.push(format!("Any other property: {it}.")),
             },
             _ => _ = others.insert(keyword, value),
         }
     }
     if !others.is_empty() {
-        said.push(format!("JSON Schema: {}.", Value::from(others)));
+        sentences.push(format!("JSON Schema: {}.", Value::from(others)));
     }
 }
 

@@ -1,7 +1,7 @@
-//! The list of tools, written once in each form and kept.
+//! The list of tools, encoded once in each form and cached.
 //!
-//! A catalogue is asked for more often than it is needed; after the first time it costs one copy
-//! of a pointer.
+//! Clients request the catalogue more often than they need it; every request after the first costs
+//! one pointer copy.
 
 use std::sync::OnceLock;
 
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::dialect::Dialect;
 use crate::{
     Requirements, ToolDefinition, Toolkit,
-    payload::{LARGEST_PAYLOAD, size_as_sent},
+    payload::{LARGEST_PAYLOAD, encoded_size},
 };
 
-/// How an answer is wrapped; for `GET /tools`, what the list looks like.
+/// The form of a response; for `GET /tools`, the form of the list.
 #[derive(Clone, Copy, Default)]
 pub(crate) enum OxpForm {
     /// OXP 1.0, header form: `items`, schemas bare.
@@ -23,11 +23,11 @@ pub(crate) enum OxpForm {
     Header,
     /// OTC 1.0: `tools`, input schemas wrapped in `parameters`.
     Otc,
-    /// Both of OXP's: what a reader gets that does not say which it knows. The SDKs read `items`,
-    /// the documentation's text says `tools`.
+    /// OXP 1.0, `$schema` form, with both `items` and `tools`, because clients do not say which
+    /// they read: the SDKs read `items`, the documentation's text says `tools`.
     Universal,
-    /// OXP 1.0, `$schema` form, as its OpenAPI document has it: what remains of the universal form
-    /// where that is too large to send.
+    /// OXP 1.0, `$schema` form, with `items` only, as in its OpenAPI document: the fallback if the
+    /// universal form is too large to send.
     Items,
 }
 
@@ -51,7 +51,7 @@ impl OxpForm {
     }
 }
 
-/// The written catalogue in each of its forms.
+/// The encoded catalogue in each of its forms.
 #[derive(Default)]
 pub(super) struct Catalogue {
     forms: [OnceLock<Result<Bytes, String>>; 4],
@@ -59,8 +59,8 @@ pub(super) struct Catalogue {
 
 impl Catalogue {
     pub(super) fn get(&self, form: OxpForm, toolkit: &Toolkit) -> Result<&Bytes, &str> {
-        let written = self.forms[form as usize].get_or_init(|| write(form, toolkit));
-        written.as_ref().map_err(String::as_str)
+        let body = self.forms[form as usize].get_or_init(|| build(form, toolkit));
+        body.as_ref().map_err(String::as_str)
     }
 }
 
@@ -87,16 +87,16 @@ struct WrappedDefinition<'a> {
     requirements: &'a Requirements,
 }
 
-fn write(form: OxpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
+fn build(form: OxpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
     let definitions = toolkit.definitions();
-    match (written(form, &definitions), form) {
-        // Rather for the readers of one form than for none.
-        (Err(_), OxpForm::Universal) => written(OxpForm::Items, &definitions),
+    match (encode(form, &definitions), form) {
+        // A list that some clients can read is better than none.
+        (Err(_), OxpForm::Universal) => encode(OxpForm::Items, &definitions),
         (body, _) => body,
     }
 }
 
-fn written(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, String> {
+fn encode(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, String> {
     let items = || Some(definitions);
     let tools = || Some(definitions.iter().map(wrapped).collect());
     let (items, tools) = match form {
@@ -111,7 +111,7 @@ fn written(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, Strin
         tools,
     };
     let body = serde_json::to_vec(&list).map_err(|error| error.to_string())?;
-    let size = size_as_sent(&body);
+    let size = encoded_size(&body);
     if size > LARGEST_PAYLOAD {
         return Err(format!(
             "The list of tools would be {size} bytes; AWS Lambda sends {LARGEST_PAYLOAD} at most."

@@ -1,16 +1,16 @@
-//! The three dialects, and which versions of the protocol are served.
+//! The three dialects, and the supported versions of the protocol.
 //!
-//! OXP 1.0 exists in a header form and in a `$schema` form, and was first called Open Tool Calling
-//! (OTC). All three say the same things in different wrappings.
+//! OXP 1.0 has a header form and a `$schema` form, and was first called Open Tool Calling (OTC).
+//! All three have the same content in different envelopes.
 
 use http::{HeaderMap, HeaderName};
 
 use crate::call::rejection::Rejection;
 
-/// Says the protocol's version in OXP's header form, both ways.
+/// The protocol version in OXP's header form, in requests and responses.
 pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static("oxp-version");
 
-/// How a request was wrapped, and so how its answer is.
+/// The wire form of a request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// OXP 1.0, header form: bodies are bare.
@@ -22,7 +22,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// A word for logs.
+    /// The name in logs.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Header => "oxp-header",
@@ -31,7 +31,7 @@ impl Dialect {
         }
     }
 
-    /// The `$schema` of an answer.
+    /// The `$schema` of a response.
     pub(super) fn schema(self) -> Option<&'static str> {
         match self {
             Self::Header => None,
@@ -40,7 +40,8 @@ impl Dialect {
         }
     }
 
-    /// The dialect of an envelope, by its `$schema`; the specification takes none as the latest.
+    /// The dialect of an envelope with this `$schema`; without one, the specification assumes the
+    /// latest.
     pub(super) fn of_envelope(schema: Option<&str>) -> Self {
         match schema {
             Some(schema) if schema.starts_with("otc://") => Self::Otc,
@@ -49,17 +50,18 @@ impl Dialect {
     }
 }
 
-/// Whether the version in the `OXP-Version` header, if there is one, is served.
+/// Rejects an unsupported version in the `OXP-Version` header, if present.
 pub(super) fn check_header(headers: &HeaderMap) -> Result<(), Rejection> {
-    let served = |value: &http::HeaderValue| value.to_str().is_ok_and(|v| is_one(v.trim()));
-    if headers.get_all(VERSION_HEADER).iter().all(served) {
+    let is_supported =
+        |value: &http::HeaderValue| value.to_str().is_ok_and(|v| is_supported_version(v.trim()));
+    if headers.get_all(VERSION_HEADER).iter().all(is_supported) {
         Ok(())
     } else {
         Err(Rejection::UnsupportedVersion)
     }
 }
 
-/// Whether the version that a `$schema` names is served.
+/// Rejects an unsupported version in a `$schema`.
 pub(super) fn check_schema(schema: Option<&str>) -> Result<(), Rejection> {
     let Some(schema) = schema else {
         return Ok(());
@@ -67,11 +69,11 @@ pub(super) fn check_schema(schema: Option<&str>) -> Result<(), Rejection> {
     let version = schema
         .strip_prefix("otc://")
         .or_else(|| schema.strip_prefix("urn:oxp:"));
-    let served = match version {
-        Some(version) => is_one(version),
-        None => is_document_of_one(schema),
+    let is_supported = match version {
+        Some(version) => is_supported_version(version),
+        None => is_supported_document(schema),
     };
-    if served {
+    if is_supported {
         Ok(())
     } else {
         Err(Rejection::UnsupportedVersion)
@@ -79,13 +81,13 @@ pub(super) fn check_schema(schema: Option<&str>) -> Result<(), Rejection> {
 }
 
 /// `1`, `1.0` and `1.0.0` are the same version, and the only one.
-fn is_one(version: &str) -> bool {
+fn is_supported_version(version: &str) -> bool {
     matches!(version, "1" | "1.0" | "1.0.0")
 }
 
-/// The URL of the `OpenAPI` document, `…/spec/http/1.0/openapi.json`. One whose path names another
-/// version is refused; one that names none is taken for the current version, as no `$schema` is.
-fn is_document_of_one(url: &str) -> bool {
+/// Checks the URL of the `OpenAPI` document, `…/spec/http/1.0/openapi.json`. A path with another
+/// version is rejected; a path without one means the current version, like a missing `$schema`.
+fn is_supported_document(url: &str) -> bool {
     let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| {
         scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
     }) else {
@@ -98,7 +100,10 @@ fn is_document_of_one(url: &str) -> bool {
             .all(|number| number.parse::<u32>().is_ok());
         is_version.then_some(version)
     };
-    rest.split('/').skip(1).filter_map(version_in).all(is_one)
+    rest.split('/')
+        .skip(1)
+        .filter_map(version_in)
+        .all(is_supported_version)
 }
 
 #[cfg(test)]
@@ -106,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_version_in_every_spelling() {
+    fn every_spelling_of_the_version_is_accepted() {
         for schema in [
             "otc://1",
             "otc://1.0",
@@ -123,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_and_garbage_are_refused() {
+    fn other_versions_and_garbage_are_rejected() {
         for schema in [
             "otc://2.0",
             "otc://",

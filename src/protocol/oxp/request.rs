@@ -1,8 +1,7 @@
 //! Decoding of requests.
 //!
-//! A body is parsed once, as far as its fields are known, and taken apart by hand, because the
-//! answer to a wrong one has to name the field that is wrong. Order of the checks: JSON, shape,
-//! types, protocol version, tool id.
+//! A body is parsed once, known fields only, and its fields are read by hand, because an error has
+//! to name the invalid field. Order of the checks: JSON, shape, types, protocol version, tool id.
 
 use crate::payload::JsonObject;
 use std::collections::BTreeMap;
@@ -17,7 +16,7 @@ use super::{
 use crate::{
     Secret,
     call::{Call, ClientContext, rejection::Rejection},
-    observe::request_log::RequestedTool,
+    observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, Operation},
         http::LONGEST_SECRET,
@@ -66,7 +65,7 @@ const BODY: JsonScope = call_fields!(("$schema", JsonScope::Scalar), ("request",
 /// The body of `GET /tools`.
 const LIST: JsonScope = JsonScope::Fields(&[("$schema", JsonScope::Scalar)]);
 
-/// Where the input is.
+/// The paths of the input.
 const INPUTS: [&str; 4] = ["input", "inputs", "request.input", "request.inputs"];
 
 const NAMES: JsonScope = JsonScope::Fields(&[
@@ -83,25 +82,25 @@ const NAMES: JsonScope = JsonScope::Fields(&[
     ),
 ]);
 
-/// Decodes the body of `POST /tools/call`, in whichever dialect it is, of so many values at most.
+/// Decodes the body of `POST /tools/call` in any dialect, with at most `max_values` values.
 pub(super) fn call(
     headers: &HeaderMap,
     bytes: &[u8],
-    most_values: usize,
+    max_values: usize,
 ) -> DecodedRequest<OxpForm> {
-    let (dialect, call) = match object(bytes, &BODY, most_values) {
+    let (dialect, call) = match object(bytes, &BODY, max_values) {
         Ok(body) => call_in(headers, body),
         Err(rejection) => (Dialect::Header, Err(rejection)),
     };
-    let asked = match call {
+    let operation = match call {
         Ok(call) => Operation::Call(Box::new(Call {
-            unkept_integers: integers::unkept(bytes, &INPUTS),
+            lossy_integers: integers::lossy_paths(bytes, &INPUTS),
             ..call
         })),
-        Err(rejection) => Operation::Refused(rejection, names_in(bytes)),
+        Err(rejection) => Operation::Reject(rejection, names_in(bytes)),
     };
     let form = dialect.into();
-    DecodedRequest { form, asked }
+    DecodedRequest { form, operation }
 }
 
 /// A dialect, and the call in it.
@@ -120,10 +119,10 @@ fn call_in(headers: &HeaderMap, body: JsonObject) -> DialectCall {
     (Dialect::Header, Err(rejection))
 }
 
-/// How a request that is refused calls what it asks for, for the log.
-fn names_in(body: &[u8]) -> RequestedTool {
-    let Some(Value::Object(mut body)) = json::glance(body, &NAMES) else {
-        return RequestedTool::default();
+/// The names in a rejected request, for the log.
+fn names_in(body: &[u8]) -> RequestNames {
+    let Some(Value::Object(mut body)) = json::read_leniently(body, &NAMES) else {
+        return RequestNames::default();
     };
     if let Some(Value::Object(request)) = body.swap_remove("request") {
         body = request;
@@ -132,7 +131,7 @@ fn names_in(body: &[u8]) -> RequestedTool {
         Some(Value::String(text)) => Some(text),
         _ => None,
     };
-    RequestedTool {
+    RequestNames {
         tool: text("tool_id"),
         call_id: text("call_id"),
         trace_id: text("trace_id"),
@@ -165,17 +164,17 @@ fn enveloped(headers: &HeaderMap, body: JsonObject) -> DialectCall {
 
 /// Decodes a `GET /tools`.
 pub(super) fn list(headers: &HeaderMap, body: &[u8]) -> DecodedRequest<OxpForm> {
-    let (form, asked) = match form_of_list(headers, body) {
+    let (form, operation) = match form_of_list(headers, body) {
         Ok(form) => (form, Operation::List),
         Err((dialect, rejection)) => {
-            let asked = Operation::Refused(rejection, RequestedTool::default());
-            (dialect.into(), asked)
+            let operation = Operation::Reject(rejection, RequestNames::default());
+            (dialect.into(), operation)
         }
     };
-    DecodedRequest { form, asked }
+    DecodedRequest { form, operation }
 }
 
-/// Which form of the catalogue a `GET /tools` asks for: by header, by body, or not at all.
+/// The form of the catalogue that a `GET /tools` requests by header or body, or else the default.
 fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<OxpForm, (Dialect, Rejection)> {
     let bare = |rejection| (Dialect::Header, rejection);
     let schema = if body.trim_ascii().is_empty() {
@@ -190,7 +189,7 @@ fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<OxpForm, (Dialect, R
         Some(Dialect::Otc) => OxpForm::Otc,
         _ => OxpForm::Universal,
     };
-    // An error keeps to the form in which the client speaks; who says nothing gets it bare.
+    // An error uses the client's form; without a `$schema` it is bare.
     let dialect = schema.map_or(Dialect::Header, |_| form.dialect());
     dialect::check_schema(schema)
         .and_then(|()| dialect::check_header(headers))
@@ -198,8 +197,8 @@ fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<OxpForm, (Dialect, R
         .map_err(|rejection| (dialect, rejection))
 }
 
-fn object(body: &[u8], shape: &JsonScope, most_values: usize) -> Result<JsonObject, Rejection> {
-    match json::read(body, shape, most_values) {
+fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, Rejection> {
+    match json::read(body, scope, max_values) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Rejection::malformed(
             "The request cannot be understood",
@@ -213,34 +212,35 @@ fn object(body: &[u8], shape: &JsonScope, most_values: usize) -> Result<JsonObje
             "The request is not valid JSON",
             format!("The body is not valid JSON: {error}"),
         )),
-        Err(JsonError::Refused(sentence)) => Err(Rejection::malformed(
+        Err(JsonError::Rejected(sentence)) => Err(Rejection::malformed(
             "The request cannot be understood",
             sentence,
         )),
     }
 }
 
-/// OXP 1.0, Call Tool Request, its fields of the right types.
+/// OXP 1.0, Call Tool Request, with the fields' types checked.
 struct CallToolRequest {
     tool_id: String,
     call_id: Option<String>,
     trace_id: Option<String>,
     input: JsonObject,
-    given: ClientContext,
+    context: ClientContext,
 }
 
 impl CallToolRequest {
     fn of(body: JsonObject, path: &str) -> Result<Self, Rejection> {
         let mut body = ObjectFields::of(body, path);
         let tool_id = body.text("tool_id")?;
-        let tool_id = tool_id.ok_or_else(|| wrong(&format!("{path}tool_id"), "is missing"))?;
+        let tool_id =
+            tool_id.ok_or_else(|| invalid_field(&format!("{path}tool_id"), "is missing"))?;
         Ok(Self {
             tool_id,
-            // What some clients send for what they have not set.
+            // Some clients send an empty string for an unset id.
             call_id: body.id("call_id")?.filter(|id| !id.is_empty()),
             trace_id: body.text("trace_id")?,
             input: input(&mut body)?,
-            given: given(&mut body)?,
+            context: context(&mut body)?,
         })
     }
 
@@ -248,11 +248,11 @@ impl CallToolRequest {
         Ok(Call {
             selector: self.tool_id.parse().map_err(Rejection::InvalidToolId)?,
             call_id: self.call_id,
-            turn: None,
-            unkept_integers: Vec::new(),
+            permit: None,
+            lossy_integers: Vec::new(),
             trace_id: self.trace_id,
             input: Value::Object(self.input),
-            given: self.given,
+            client_context: self.context,
         })
     }
 }
@@ -268,7 +268,7 @@ fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, Rejection> {
     }
 }
 
-fn given(body: &mut ObjectFields<'_>) -> Result<ClientContext, Rejection> {
+fn context(body: &mut ObjectFields<'_>) -> Result<ClientContext, Rejection> {
     let Some(context) = body.object("context")? else {
         return Ok(ClientContext::default());
     };
@@ -281,7 +281,7 @@ fn given(body: &mut ObjectFields<'_>) -> Result<ClientContext, Rejection> {
     })
 }
 
-/// An object whose fields are taken out one by one, and where it stands in the body.
+/// An object whose fields are taken out one by one, and its path in the body.
 struct ObjectFields<'a> {
     object: JsonObject,
     path: &'a str,
@@ -296,16 +296,16 @@ impl<'a> ObjectFields<'a> {
         match self.object.swap_remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(self.wrong(name, "must be a string")),
+            Some(_) => Err(self.invalid_field(name, "must be a string")),
         }
     }
 
-    /// A text that is kept, or hashed, or sent back.
+    /// A string that is stored, hashed or echoed, and so limited in length.
     fn id(&mut self, name: &str) -> Result<Option<String>, Rejection> {
         let id = self.text(name)?;
         if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
-            let what = format!("must have at most {LONGEST_ID} bytes");
-            return Err(self.wrong(name, &what));
+            let problem = format!("must have at most {LONGEST_ID} bytes");
+            return Err(self.invalid_field(name, &problem));
         }
         Ok(id)
     }
@@ -314,7 +314,7 @@ impl<'a> ObjectFields<'a> {
         match self.object.swap_remove(name) {
             None => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object)),
-            Some(_) => Err(self.wrong(name, "must be an object")),
+            Some(_) => Err(self.invalid_field(name, "must be an object")),
         }
     }
 
@@ -323,23 +323,23 @@ impl<'a> ObjectFields<'a> {
         let items = match self.object.swap_remove(name) {
             None => return Ok(BTreeMap::new()),
             Some(Value::Array(items)) => items,
-            Some(_) => return Err(self.wrong(name, "must be an array")),
+            Some(_) => return Err(self.invalid_field(name, "must be an array")),
         };
         let item_of = |(index, item)| {
             let path = format!("{}{name}[{index}]", self.path);
             let Value::Object(item) = item else {
-                return Err(wrong(&path, "must be an object"));
+                return Err(invalid_field(&path, "must be an object"));
             };
             let path = path + ".";
             let mut item = ObjectFields::of(item, &path);
             let mut text = |name: &str| {
                 let text = item.text(name)?;
-                text.ok_or_else(|| wrong(&format!("{path}{name}"), "is missing"))
+                text.ok_or_else(|| invalid_field(&format!("{path}{name}"), "is missing"))
             };
             let (id, secret) = (text("id")?, text(value)?);
             if secret.len() > LONGEST_SECRET {
-                let what = format!("must have at most {LONGEST_SECRET} bytes");
-                return Err(wrong(&format!("{path}{value}"), &what));
+                let problem = format!("must have at most {LONGEST_SECRET} bytes");
+                return Err(invalid_field(&format!("{path}{value}"), &problem));
             }
             Ok((id, Secret::from(secret)))
         };
@@ -348,20 +348,20 @@ impl<'a> ObjectFields<'a> {
             let (id, secret) = item_of((index, item))?;
             if secrets.insert(id, secret).is_some() {
                 let path = format!("{}{name}[{index}].id", self.path);
-                return Err(wrong(&path, "is there twice"));
+                return Err(invalid_field(&path, "is there twice"));
             }
         }
         Ok(secrets)
     }
 
-    fn wrong(&self, name: &str, what: &str) -> Rejection {
-        wrong(&format!("{}{name}", self.path), what)
+    fn invalid_field(&self, name: &str, problem: &str) -> Rejection {
+        invalid_field(&format!("{}{name}", self.path), problem)
     }
 }
 
-fn wrong(path: &str, what: &str) -> Rejection {
+fn invalid_field(path: &str, problem: &str) -> Rejection {
     Rejection::malformed(
         "The request cannot be understood",
-        format!("'{path}' {what}."),
+        format!("'{path}' {problem}."),
     )
 }

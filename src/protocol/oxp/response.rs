@@ -1,6 +1,6 @@
 //! Encoding of outcomes.
 //!
-//! A tool's outcome is a 200 whatever the tool did.
+//! Every outcome is a 200 response, whether the tool succeeded or failed.
 
 use std::time::Duration;
 
@@ -49,26 +49,26 @@ struct Envelope<'a> {
     result: CallToolResponse<'a>,
 }
 
-/// The body of a 200.
-pub(super) fn encoded(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
+/// The body of a 200 response.
+pub(super) fn encode(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
     let result = match &outcome.result {
         Ok(value) => ValueOrError::Value(value),
         Err(failure) => ValueOrError::Error(error_of(failure)),
     };
-    let answer = CallToolResponse {
+    let response = CallToolResponse {
         call_id: &outcome.call_id,
         success: outcome.result.is_ok(),
         duration: milliseconds(outcome.duration),
         result,
     };
     let body = match dialect.schema() {
-        None => serde_json::to_vec(&answer),
+        None => serde_json::to_vec(&response),
         Some(schema) => serde_json::to_vec(&Envelope {
             schema,
-            result: answer,
+            result: response,
         }),
     };
-    body.expect("JSON values can be written as JSON")
+    body.expect("JSON values can be serialized as JSON")
 }
 
 fn error_of(failure: &Failure) -> ToolErrorBody<'_> {

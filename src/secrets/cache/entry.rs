@@ -1,4 +1,4 @@
-//! What is known of one secret, and for how long.
+//! The cached result for one secret, and how long it is valid.
 
 use std::time::{Duration, Instant};
 
@@ -7,54 +7,55 @@ use crate::{
     secrets::{ReadResult, Secrets},
 };
 
-/// How long it is remembered that there is no value, or none that may be read.
-pub(super) const BRIEFLY: Duration = Duration::from_secs(10);
+/// The time for which a missing or unreadable secret is remembered, and the minimum time between
+/// rereads of a rejected one.
+pub(super) const NEGATIVE_TTL: Duration = Duration::from_secs(10);
 
-/// How long a store that failed is left alone.
+/// The pause before a store that failed is read again.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// What is answered until the next read is due.
+/// The result to return until the next read is due.
 pub(super) struct CacheEntry {
-    pub(super) read: ReadResult,
+    pub(super) result: ReadResult,
     pub(super) due: Instant,
-    /// The last value that the store gave, and when.
+    /// The last value that the store returned, and when.
     good: Option<(Secret, Instant)>,
-    /// When a value was last refused where it belongs.
-    refused_at: Option<Instant>,
+    /// When the API it belongs to last rejected a value.
+    rejected_at: Option<Instant>,
 }
 
 impl CacheEntry {
-    /// What is known after a read: the store's word, or the last good value in a bad time.
+    /// The entry after a read: the store's result, or the last good value after a temporary error.
     pub(super) fn after(
         before: Option<&Self>,
         id: &str,
-        read: ReadResult,
+        result: ReadResult,
         secrets: &Secrets,
         now: Instant,
     ) -> Self {
-        let refused_at = before.and_then(|before| before.refused_at);
-        let (read, wait, good) = match read {
+        let rejected_at = before.and_then(|before| before.rejected_at);
+        let (result, wait, good) = match result {
             Ok(Some(secret)) => {
                 let good = (secret.clone(), now);
                 (Ok(Some(secret)), secrets.cache_for, Some(good))
             }
             Err(error) if error.is_temporary() => {
                 let good = before.and_then(|before| before.last_good(secrets, now));
-                let read = good.map(|(secret, _)| {
-                    tracing::warn!(secret = id, %error, "the last good value is used");
+                let result = good.map(|(secret, _)| {
+                    tracing::warn!(secret = id, %error, "using the last good value");
                     Some(secret.clone())
                 });
-                (read.ok_or(error), PAUSE, good.cloned())
+                (result.ok_or(error), PAUSE, good.cloned())
             }
-            // There is no value any longer, or none that may be used.
-            read => (read, BRIEFLY, None),
+            // The value no longer exists, or may no longer be used.
+            result => (result, NEGATIVE_TTL, None),
         };
         let due = now + wait;
         Self {
-            read,
+            result,
             due,
             good,
-            refused_at,
+            rejected_at,
         }
     }
 
@@ -65,13 +66,14 @@ impl CacheEntry {
         good.filter(|(_, at)| now.saturating_duration_since(*at) < limit)
     }
 
-    /// Whether this value was refused, and none of this secret a moment ago.
-    pub(super) fn is_newly_refused(&mut self, refused: &Secret, now: Instant) -> bool {
-        let recently = |at| now.saturating_duration_since(at) < BRIEFLY;
-        let is_this = matches!(&self.read, Ok(Some(value)) if value.is(refused));
-        let is_new = is_this && !self.refused_at.is_some_and(recently);
+    /// Records that a value was rejected. Returns whether it is the cached one, and no value of
+    /// this secret was rejected shortly before.
+    pub(super) fn is_newly_rejected(&mut self, rejected: &Secret, now: Instant) -> bool {
+        let is_recent = |at| now.saturating_duration_since(at) < NEGATIVE_TTL;
+        let is_cached = matches!(&self.result, Ok(Some(value)) if value.is(rejected));
+        let is_new = is_cached && !self.rejected_at.is_some_and(is_recent);
         if is_new {
-            self.refused_at = Some(now);
+            self.rejected_at = Some(now);
         }
         is_new
     }

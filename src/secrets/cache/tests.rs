@@ -1,11 +1,11 @@
-//! The cache, with a clock and a store that do what a test says.
+//! Tests of the cache, with a clock and a store that each test controls.
 
 use std::{cell::Cell, sync::LazyLock, time::Instant};
 
 use tokio::task::JoinSet;
 
 use super::{
-    entry::{BRIEFLY, PAUSE},
+    entry::{NEGATIVE_TTL, PAUSE},
     *,
 };
 use crate::secrets::{ReadFuture, SecretStore};
@@ -14,7 +14,8 @@ const TTL: Duration = Duration::from_mins(5);
 const LITTLE: Duration = Duration::from_millis(10);
 
 thread_local! {
-    /// How far the test has moved the clock. Its tasks run on its own thread.
+    /// The time by which the test has moved the clock. Thread-local, because a test and its tasks
+    /// share one thread.
     static MOVED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
@@ -34,11 +35,11 @@ fn wait(time: Duration) {
 /// The ids of each request.
 type Requests = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// What a store says of an id.
-type Says = Box<dyn FnMut(&str) -> ReadResult + Send>;
+/// Returns a store's result for an id.
+type Lookup = Box<dyn FnMut(&str) -> ReadResult + Send>;
 
 struct Store {
-    says: Mutex<Says>,
+    lookup: Mutex<Lookup>,
     requests: Requests,
 }
 
@@ -47,8 +48,8 @@ impl SecretStore for Store {
         Box::pin(async move {
             self.requests.lock().unwrap().push(ids.to_vec());
             tokio::time::sleep(LITTLE).await;
-            let mut says = self.says.lock().unwrap();
-            ids.iter().map(|id| says(id)).collect()
+            let mut lookup = self.lookup.lock().unwrap();
+            ids.iter().map(|id| lookup(id)).collect()
         })
     }
 
@@ -67,18 +68,18 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(says: impl FnMut(&str) -> ReadResult + Send + 'static) -> Self {
-        Self::with(says, &[], |secrets| secrets)
+    fn new(lookup: impl FnMut(&str) -> ReadResult + Send + 'static) -> Self {
+        Self::with(lookup, &[], |secrets| secrets)
     }
 
     fn with(
-        says: impl FnMut(&str) -> ReadResult + Send + 'static,
+        lookup: impl FnMut(&str) -> ReadResult + Send + 'static,
         declared: &[String],
         change: impl FnOnce(Secrets) -> Secrets,
     ) -> Self {
         let requests = Requests::default();
         let store = Store {
-            says: Mutex::new(Box::new(says)),
+            lookup: Mutex::new(Box::new(lookup)),
             requests: Arc::clone(&requests),
         };
         let secrets = change(Secrets::from_store(store));
@@ -91,7 +92,7 @@ impl Fixture {
     }
 
     /// The value, or the error's text.
-    async fn says(&self, id: &str) -> String {
+    async fn text(&self, id: &str) -> String {
         match self.read(id).await {
             Ok(Some(secret)) => secret.expose().to_owned(),
             Ok(None) => "none".to_owned(),
@@ -103,61 +104,65 @@ impl Fixture {
         self.requests.lock().unwrap().len()
     }
 
-    /// How many ids each request had.
+    /// The number of ids in each request.
     fn sizes(&self) -> Vec<usize> {
         let requests = self.requests.lock().unwrap();
         requests.iter().map(Vec::len).collect()
     }
 
-    async fn reread(&self, id: &str, refused: &Secret) -> Option<String> {
-        let value = self.cache.reread(id, refused, TTL).await?;
+    async fn reread(&self, id: &str, rejected: &Secret) -> Option<String> {
+        let value = self.cache.reread(id, rejected, TTL).await?;
         Some(value.expose().to_owned())
     }
 }
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "one of the things that a store can say"
+    reason = "one of the results that a store can return"
 )]
-fn there(value: impl Into<Secret>) -> ReadResult {
+fn present(value: impl Into<Secret>) -> ReadResult {
     Ok(Some(value.into()))
 }
 
-/// Says one thing after the other, the last one again and again.
-fn in_turn<const N: usize>(reads: [ReadResult; N]) -> impl FnMut(&str) -> ReadResult + Send {
+/// Returns one result after the other, and repeats the last one.
+fn in_turn<const N: usize>(results: [ReadResult; N]) -> impl FnMut(&str) -> ReadResult + Send {
     let mut next = 0;
     move |_| {
-        let read = reads[next.min(N - 1)].clone();
+        let result = results[next.min(N - 1)].clone();
         next += 1;
-        read
+        result
     }
 }
 
 #[tokio::test]
-async fn a_value_is_used_for_its_time_and_then_read_again() {
-    let fixture = Fixture::new(in_turn([there("old"), there("new")]));
-    assert_eq!(fixture.says("A").await, "old");
+async fn a_value_is_used_until_it_expires_and_then_read_again() {
+    let fixture = Fixture::new(in_turn([present("old"), present("new")]));
+    assert_eq!(fixture.text("A").await, "old");
     wait(TTL.saturating_sub(LITTLE));
-    assert_eq!(fixture.says("A").await, "old");
+    assert_eq!(fixture.text("A").await, "old");
     assert_eq!(fixture.requests(), 1);
     wait(LITTLE);
-    assert_eq!(fixture.says("A").await, "new");
+    assert_eq!(fixture.text("A").await, "new");
     assert_eq!(fixture.requests(), 2);
 }
 
 #[tokio::test]
-async fn nothing_is_kept_where_that_is_wished() {
-    let says = in_turn([there("one"), there("two"), Err(StoreError::throttled("x"))]);
-    let fixture = Fixture::with(says, &[], |it| it.cache_for(Duration::ZERO));
-    assert_eq!(fixture.says("A").await, "one");
-    assert_eq!(fixture.says("A").await, "two");
-    assert_eq!(fixture.says("A").await, "throttled: x");
+async fn a_cache_time_of_zero_reads_the_value_each_time() {
+    let lookup = in_turn([
+        present("one"),
+        present("two"),
+        Err(StoreError::throttled("x")),
+    ]);
+    let fixture = Fixture::with(lookup, &[], |it| it.cache_for(Duration::ZERO));
+    assert_eq!(fixture.text("A").await, "one");
+    assert_eq!(fixture.text("A").await, "two");
+    assert_eq!(fixture.text("A").await, "throttled: x");
 }
 
 #[tokio::test]
 async fn a_thousand_calls_make_one_request_for_each_full_batch() {
     let ids: Vec<_> = (0..45).map(|i| format!("ID_{i}")).collect();
-    let fixture = Fixture::with(|id| there(id), &ids, |secrets| secrets);
+    let fixture = Fixture::with(|id| present(id), &ids, |secrets| secrets);
     let mut calls = JoinSet::new();
     for call in 0..1000 {
         let (cache, id) = (Arc::clone(&fixture.cache), ids[call % 45].clone());
@@ -171,8 +176,8 @@ async fn a_thousand_calls_make_one_request_for_each_full_batch() {
 }
 
 #[tokio::test]
-async fn one_call_for_many_makes_as_few_requests_as_there_can_be() {
-    let fixture = Fixture::new(|id| there(id));
+async fn one_call_for_many_ids_makes_as_few_requests_as_possible() {
+    let fixture = Fixture::new(|id| present(id));
     let ids: Vec<_> = (0..41).map(|i| format!("ID_{i}")).collect();
     let ids: Vec<_> = ids.iter().map(String::as_str).collect();
     let reads = fixture.cache.read(&ids, None).await;
@@ -181,97 +186,102 @@ async fn one_call_for_many_makes_as_few_requests_as_there_can_be() {
 }
 
 #[tokio::test]
-async fn the_last_good_value_bridges_a_bad_time_but_not_for_ever() {
+async fn the_last_good_value_replaces_temporary_errors_for_a_limited_time() {
     for error in [StoreError::throttled("x"), StoreError::unavailable("x")] {
-        let says = in_turn([there("good"), Err(error)]);
+        let lookup = in_turn([present("good"), Err(error)]);
         let stale = Duration::from_mins(1);
-        let fixture = Fixture::with(says, &[], |secrets| secrets.stale_for(stale));
-        assert_eq!(fixture.says("A").await, "good");
+        let fixture = Fixture::with(lookup, &[], |secrets| secrets.stale_for(stale));
+        assert_eq!(fixture.text("A").await, "good");
         wait(TTL);
-        assert_eq!(fixture.says("A").await, "good");
-        assert_eq!(fixture.says("A").await, "good");
+        assert_eq!(fixture.text("A").await, "good");
+        assert_eq!(fixture.text("A").await, "good");
         assert_eq!(
             fixture.requests(),
             2,
             "the store is left alone for a moment"
         );
         wait(PAUSE);
-        assert_eq!(fixture.says("A").await, "good");
+        assert_eq!(fixture.text("A").await, "good");
         assert_eq!(fixture.requests(), 3);
         wait(stale);
-        assert!(fixture.says("A").await.ends_with(": x"));
+        assert!(fixture.text("A").await.ends_with(": x"));
     }
 }
 
 #[tokio::test]
-async fn a_store_that_comes_back_is_believed() {
+async fn a_store_that_recovers_is_read_again() {
     let down = || Err(StoreError::unavailable("x"));
-    let fixture = Fixture::new(in_turn([down(), there("value")]));
-    assert_eq!(fixture.says("A").await, "the store is not available: x");
-    assert_eq!(fixture.says("A").await, "the store is not available: x");
+    let fixture = Fixture::new(in_turn([down(), present("value")]));
+    assert_eq!(fixture.text("A").await, "the store is not available: x");
+    assert_eq!(fixture.text("A").await, "the store is not available: x");
     assert_eq!(fixture.requests(), 1);
     wait(PAUSE);
-    assert_eq!(fixture.says("A").await, "value");
+    assert_eq!(fixture.text("A").await, "value");
 }
 
 #[tokio::test]
-async fn absence_and_refusal_are_remembered_briefly_and_end_a_good_value() {
+async fn absence_and_denial_are_remembered_briefly_and_replace_a_good_value() {
     let denied = StoreError::denied("x");
-    for (read, text) in [(Ok(None), "none"), (Err(denied), "access denied: x")] {
-        let fixture = Fixture::new(in_turn([there("good"), read, there("back")]));
-        assert_eq!(fixture.says("A").await, "good");
+    for (result, text) in [(Ok(None), "none"), (Err(denied), "access denied: x")] {
+        let fixture = Fixture::new(in_turn([present("good"), result, present("restored")]));
+        assert_eq!(fixture.text("A").await, "good");
         wait(TTL);
-        assert_eq!(fixture.says("A").await, text);
-        assert_eq!(fixture.says("A").await, text);
+        assert_eq!(fixture.text("A").await, text);
+        assert_eq!(fixture.text("A").await, text);
         assert_eq!(fixture.requests(), 2);
-        wait(BRIEFLY);
-        assert_eq!(fixture.says("A").await, "back");
+        wait(NEGATIVE_TTL);
+        assert_eq!(fixture.text("A").await, "restored");
     }
 }
 
 #[tokio::test]
-async fn a_refused_value_is_read_again_once() {
-    let says = in_turn([there("old"), there("new"), there("new"), there("newest")]);
-    let fixture = Fixture::new(says);
+async fn a_rejected_value_is_read_again_once() {
+    let lookup = in_turn([
+        present("old"),
+        present("new"),
+        present("new"),
+        present("newest"),
+    ]);
+    let fixture = Fixture::new(lookup);
     let old = fixture.read("A").await.unwrap().unwrap();
-    let reread = async |refused: &Secret| fixture.reread("A", refused).await;
-    // Several calls at once are refused: one of them asks.
+    let reread = async |rejected: &Secret| fixture.reread("A", rejected).await;
+    // The value is rejected in two calls at once: only one of them reads the store.
     let both = tokio::join!(reread(&old), reread(&old));
     assert_eq!(both, (Some("new".into()), Some("new".into())));
     assert_eq!(fixture.requests(), 2);
-    assert_eq!(reread(&old).await.as_deref(), Some("new"), "known by now");
+    assert_eq!(reread(&old).await.as_deref(), Some("new"), "already cached");
     let new = Secret::from("new");
-    assert_eq!(reread(&new).await, None, "asked a moment ago");
+    assert_eq!(reread(&new).await, None, "read a moment ago");
     assert_eq!(fixture.requests(), 2);
-    wait(BRIEFLY);
-    assert_eq!(reread(&new).await, None, "asked, and still the same");
-    wait(BRIEFLY);
+    wait(NEGATIVE_TTL);
+    assert_eq!(reread(&new).await, None, "read, and still the same");
+    wait(NEGATIVE_TTL);
     assert_eq!(reread(&new).await.as_deref(), Some("newest"));
-    assert_eq!(fixture.says("A").await, "newest", "what was read is kept");
+    assert_eq!(fixture.text("A").await, "newest", "the new value is cached");
 }
 
 #[tokio::test]
-async fn a_call_that_is_cut_off_takes_nothing_with_it() {
-    let fixture = Fixture::new(|_| there("value"));
-    let cut_off = tokio::time::timeout(LITTLE / 10, fixture.read("A")).await;
-    assert!(cut_off.is_err());
-    assert_eq!(fixture.says("A").await, "value");
+async fn a_cancelled_call_does_not_cancel_the_read() {
+    let fixture = Fixture::new(|_| present("value"));
+    let cancelled = tokio::time::timeout(LITTLE / 10, fixture.read("A")).await;
+    assert!(cancelled.is_err());
+    assert_eq!(fixture.text("A").await, "value");
     assert_eq!(fixture.requests(), 1);
 }
 
-/// A store with a mistake in it.
+/// A store with a bug.
 enum Broken {
     Panics,
     Hangs,
-    Forgets,
+    ReturnsNothing,
 }
 
 impl SecretStore for Broken {
     fn read<'a>(&'a self, _: &'a [String]) -> ReadFuture<'a> {
         match self {
-            Self::Panics => Box::pin(async { panic!("a mistake") }),
+            Self::Panics => Box::pin(async { panic!("a bug") }),
             Self::Hangs => Box::pin(std::future::pending()),
-            Self::Forgets => Box::pin(async { Vec::new() }),
+            Self::ReturnsNothing => Box::pin(async { Vec::new() }),
         }
     }
 
@@ -281,11 +291,11 @@ impl SecretStore for Broken {
 }
 
 #[tokio::test]
-async fn a_store_with_a_mistake_is_an_error_and_no_hang() {
+async fn a_store_with_a_bug_is_an_error_and_no_hang() {
     for (store, text) in [
-        (Broken::Panics, "stopped because of an error"),
-        (Broken::Hangs, "no answer within 20 ms"),
-        (Broken::Forgets, "left it out"),
+        (Broken::Panics, "the store panicked"),
+        (Broken::Hangs, "no response within 20 ms"),
+        (Broken::ReturnsNothing, "returned no result"),
     ] {
         let secrets = Secrets::from_store(store).timeout(LITTLE * 2);
         let cache = SecretCache::new(secrets, Vec::new(), clock());
@@ -303,12 +313,12 @@ async fn a_store_with_a_mistake_is_an_error_and_no_hang() {
         .remove(0)
         .unwrap_err();
     assert!(
-        error.to_string().ends_with("no answer within 5 ms"),
+        error.to_string().ends_with("no response within 5 ms"),
         "{error}"
     );
 }
 
-/// Answers once, and then never again.
+/// Responds once, and then never again.
 struct Silent(Mutex<bool>);
 
 impl SecretStore for Silent {
@@ -316,7 +326,7 @@ impl SecretStore for Silent {
         if std::mem::replace(&mut *self.0.lock().unwrap(), true) {
             return Box::pin(std::future::pending());
         }
-        Box::pin(async move { ids.iter().map(|id| there(&**id)).collect() })
+        Box::pin(async move { ids.iter().map(|id| present(&**id)).collect() })
     }
 
     fn location(&self, id: &str) -> String {
@@ -325,7 +335,7 @@ impl SecretStore for Silent {
 }
 
 #[tokio::test]
-async fn a_store_that_has_become_silent_is_bridged_too() {
+async fn the_last_good_value_replaces_a_missing_response() {
     let secrets = Secrets::from_store(Silent(Mutex::default())).timeout(LITTLE * 5);
     let cache = SecretCache::new(secrets, Vec::new(), clock());
     let read = async |left| cache.read(&["A"], left).await.remove(0);
@@ -337,24 +347,33 @@ async fn a_store_that_has_become_silent_is_bridged_too() {
 }
 
 #[tokio::test]
-async fn without_a_cache_absence_and_bad_times_are_remembered_all_the_same() {
+async fn absence_and_temporary_errors_are_remembered_even_without_caching() {
     let down = || Err(StoreError::unavailable("x"));
-    let says = in_turn([down(), Ok(None), there("one"), there("two"), there("three")]);
-    let fixture = Fixture::with(says, &["B".to_owned()], |it| it.cache_for(Duration::ZERO));
-    for (text, time) in [("the store is not available: x", PAUSE), ("none", BRIEFLY)] {
-        assert_eq!(fixture.says("A").await, text);
-        assert_eq!(fixture.says("A").await, text);
+    let lookup = in_turn([
+        down(),
+        Ok(None),
+        present("one"),
+        present("two"),
+        present("three"),
+    ]);
+    let fixture = Fixture::with(lookup, &["B".to_owned()], |it| it.cache_for(Duration::ZERO));
+    for (text, time) in [
+        ("the store is not available: x", PAUSE),
+        ("none", NEGATIVE_TTL),
+    ] {
+        assert_eq!(fixture.text("A").await, text);
+        assert_eq!(fixture.text("A").await, text);
         wait(time);
     }
     assert_eq!(fixture.sizes(), [1, 1], "nothing else is read");
-    for (refused, newer) in [("zero", "one"), ("one", "two"), ("two", "three")] {
-        let value = fixture.reread("A", &Secret::from(refused)).await;
+    for (rejected, newer) in [("zero", "one"), ("one", "two"), ("two", "three")] {
+        let value = fixture.reread("A", &Secret::from(rejected)).await;
         assert_eq!(value.as_deref(), Some(newer));
     }
 }
 
 #[tokio::test]
-async fn a_refused_value_goes_on_where_the_store_is_silent() {
+async fn a_rejected_value_stays_in_use_if_the_store_does_not_respond() {
     let secrets = Secrets::from_store(Silent(Mutex::default())).timeout(LITTLE * 2);
     let cache = SecretCache::new(secrets, Vec::new(), clock());
     let read = async || cache.read(&["A"], None).await.remove(0).unwrap().unwrap();
@@ -364,53 +383,53 @@ async fn a_refused_value_goes_on_where_the_store_is_silent() {
 }
 
 #[tokio::test]
-async fn what_was_rotated_together_is_read_together() {
+async fn secrets_rotated_together_are_read_together() {
     let ids = ["SID".to_owned(), "TOKEN".to_owned()];
     let mut version = 0;
-    let says = move |id: &str| {
+    let lookup = move |id: &str| {
         version += 1;
-        there(format!("{id}-{}", (version + 1) / 2))
+        present(format!("{id}-{}", (version + 1) / 2))
     };
-    let fixture = Fixture::with(says, &ids, |secrets| secrets);
-    assert_eq!(fixture.says("SID").await, "SID-1");
+    let fixture = Fixture::with(lookup, &ids, |secrets| secrets);
+    assert_eq!(fixture.text("SID").await, "SID-1");
     let old = fixture.read("TOKEN").await.unwrap().unwrap();
     let new = fixture.cache.reread("TOKEN", &old, TTL).await.unwrap();
     assert_eq!(new.expose(), "TOKEN-2");
-    assert_eq!(fixture.says("SID").await, "SID-2");
+    assert_eq!(fixture.text("SID").await, "SID-2");
     assert_eq!(fixture.sizes(), [2, 2]);
 }
 
 #[tokio::test]
-async fn what_is_declared_is_there_before_the_first_call() {
+async fn declared_secrets_are_cached_before_the_first_call() {
     let ids = ["A".to_owned(), "B".to_owned()];
-    let fixture = Fixture::with(|id| there(id), &ids, |secrets| secrets);
-    fixture.cache.warm().await;
-    assert_eq!(fixture.says("A").await, "A");
-    assert_eq!(fixture.says("B").await, "B");
+    let fixture = Fixture::with(|id| present(id), &ids, |secrets| secrets);
+    fixture.cache.warm_up().await;
+    assert_eq!(fixture.text("A").await, "A");
+    assert_eq!(fixture.text("B").await, "B");
     assert_eq!(fixture.requests(), 1);
-    let none = Fixture::with(|id| there(id), &ids, |it| it.cache_for(Duration::ZERO));
-    none.cache.warm().await;
-    assert_eq!(none.requests(), 0, "what is not kept is not read ahead");
+    let none = Fixture::with(|id| present(id), &ids, |it| it.cache_for(Duration::ZERO));
+    none.cache.warm_up().await;
+    assert_eq!(none.requests(), 0, "no values are cached, so none are read");
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_there_costs_the_others_nothing() {
+async fn a_missing_secret_does_not_affect_others() {
     let ids = ["A", "B", "C"].map(str::to_owned);
-    let says = |id: &str| match id {
+    let lookup = |id: &str| match id {
         "A" => Ok(None),
         "B" => Err(StoreError::denied("x")),
-        _ => there(id),
+        _ => present(id),
     };
-    let fixture = Fixture::with(says, &ids, |secrets| secrets);
+    let fixture = Fixture::with(lookup, &ids, |secrets| secrets);
     for _ in 0..3 {
         for _ in 0..5 {
-            assert_eq!(fixture.says("C").await, "C");
-            assert_eq!(fixture.says("A").await, "none");
-            assert_eq!(fixture.says("B").await, "access denied: x");
+            assert_eq!(fixture.text("C").await, "C");
+            assert_eq!(fixture.text("A").await, "none");
+            assert_eq!(fixture.text("B").await, "access denied: x");
         }
-        wait(BRIEFLY);
+        wait(NEGATIVE_TTL);
     }
-    // C is not read again before its time; what else is due comes along.
+    // C is not read again before it is due; the others are read together.
     let requests = fixture.requests.lock().unwrap().clone();
     assert_eq!(
         requests,
@@ -419,11 +438,11 @@ async fn a_secret_that_is_not_there_costs_the_others_nothing() {
 }
 
 #[tokio::test]
-async fn what_one_call_reads_another_waits_for_and_reads_what_is_missing() {
+async fn a_call_waits_for_a_read_in_progress_and_reads_only_the_rest() {
     let ids = ["A".to_owned()];
-    let fixture = Fixture::with(|id| there(id), &ids, |secrets| secrets);
-    // C is not declared, and nobody else reads it.
-    let both = tokio::join!(fixture.says("A"), async {
+    let fixture = Fixture::with(|id| present(id), &ids, |secrets| secrets);
+    // C is not declared, so no other call reads it.
+    let both = tokio::join!(fixture.text("A"), async {
         fixture.cache.read(&["A", "C", "C"], None).await
     });
     assert_eq!(both.0, "A");
@@ -433,14 +452,14 @@ async fn what_one_call_reads_another_waits_for_and_reads_what_is_missing() {
     assert_eq!(*fixture.requests.lock().unwrap(), [["A"], ["C"]]);
 }
 
-/// Reads one secret at a time, and never the one that is called `NEVER`.
+/// Reads one secret at a time, and never returns the one named `NEVER`.
 struct Partial;
 
 impl SecretStore for Partial {
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         match &*ids[0] {
             "NEVER" => Box::pin(std::future::pending()),
-            id => Box::pin(std::future::ready(vec![there(id)])),
+            id => Box::pin(std::future::ready(vec![present(id)])),
         }
     }
 
@@ -450,7 +469,7 @@ impl SecretStore for Partial {
 }
 
 #[tokio::test]
-async fn a_secret_that_never_comes_takes_no_other_with_it() {
+async fn a_secret_that_is_never_returned_does_not_block_others() {
     let ids = ["A", "NEVER"].map(str::to_owned);
     let secrets = Secrets::from_store(Partial).timeout(LITTLE * 5);
     let cache = SecretCache::new(secrets, ids.to_vec(), clock());
@@ -461,7 +480,7 @@ async fn a_secret_that_never_comes_takes_no_other_with_it() {
     };
     assert_eq!(value.expose(), "A");
     assert!(
-        error.to_string().ends_with("no answer within 5 ms"),
+        error.to_string().ends_with("no response within 5 ms"),
         "{error}"
     );
 }

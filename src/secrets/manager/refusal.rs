@@ -1,4 +1,4 @@
-//! What Secrets Manager says when it does not give a value, and what to do about it.
+//! The errors of Secrets Manager, and what to do about them.
 
 use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 
@@ -6,7 +6,7 @@ use crate::{StoreError, aws, secrets::ReadResult};
 
 const SERVICE: &str = "AWS Secrets Manager";
 
-/// Not there, or on its way out: marked for deletion, or without a current version.
+/// The secret is missing, marked for deletion, or without a current version.
 pub(super) fn is_absent(code: &str) -> bool {
     matches!(
         code,
@@ -14,37 +14,36 @@ pub(super) fn is_absent(code: &str) -> bool {
     )
 }
 
-/// What Secrets Manager says of one secret among several.
-pub(super) fn unreadable(name: &str, code: &str, message: &str, region: &str) -> ReadResult {
+/// The result for one secret of a batch, from its error.
+pub(super) fn result_of_error(name: &str, code: &str, message: &str, region: &str) -> ReadResult {
     if is_absent(code) {
         return Ok(None);
     }
     let resource = arn(region, name);
-    let own = own_error(code, message, "secretsmanager:GetSecretValue", &resource);
-    Err(own.unwrap_or_else(|| aws::error_of_code(SERVICE, code)))
+    let error = specific_error(code, message, "secretsmanager:GetSecretValue", &resource);
+    Err(error.unwrap_or_else(|| aws::error_of_code(SERVICE, code)))
 }
 
-/// A request that did not succeed.
-pub(super) fn refused<E: ProvideErrorMetadata>(
+/// The error for a failed request.
+pub(super) fn request_error<E: ProvideErrorMetadata>(
     error: &SdkError<E>,
     action: &str,
     resource: &str,
 ) -> StoreError {
-    let own = |code: &str, message: &str| own_error(code, message, action, resource);
-    aws::error_of(SERVICE, error, own)
+    let specific = |code: &str, message: &str| specific_error(code, message, action, resource);
+    aws::error_of(SERVICE, error, specific)
 }
 
-fn own_error(code: &str, message: &str, action: &str, resource: &str) -> Option<StoreError> {
+fn specific_error(code: &str, message: &str, action: &str, resource: &str) -> Option<StoreError> {
     Some(match code {
-        // Keys of one's own have permissions of their own.
+        // Customer-managed keys have separate permissions.
         "AccessDeniedException" if message.contains("KMS") => StoreError::denied(format!(
-            "allow kms:Decrypt on the KMS key with which {resource} is encrypted"
+            "allow kms:Decrypt on the KMS key that encrypts {resource}"
         )),
         "AccessDeniedException" if resource == "*" => {
             StoreError::denied(format!("allow {action} on {resource}"))
         }
-        // What may be read is decided before it is looked for, by the name alone where there is
-        // no secret.
+        // Access is checked before existence; for a missing secret, by its name alone.
         "AccessDeniedException" => StoreError::denied(format!(
             "allow {action} on {resource}; if that is allowed, there is no such secret"
         )),
@@ -58,7 +57,7 @@ fn own_error(code: &str, message: &str, action: &str, resource: &str) -> Option<
     })
 }
 
-/// What a policy has to name: Secrets Manager puts six characters behind a name.
+/// The resource that a policy must name: Secrets Manager appends six characters to a name.
 pub(super) fn arn(region: &str, name: &str) -> String {
     if name.starts_with("arn:") {
         return name.to_owned();
@@ -71,7 +70,7 @@ pub(super) fn arn(region: &str, name: &str) -> String {
     format!("arn:{partition}:secretsmanager:{region}:*:secret:{name}-??????")
 }
 
-/// What Secrets Manager takes as the name of a secret, or as its ARN.
+/// Secrets Manager accepts the text as the name or the ARN of a secret.
 pub(super) fn is_name(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+=.@-:".contains(&byte);
     (1..=2048).contains(&text.len()) && text.bytes().all(is_allowed)

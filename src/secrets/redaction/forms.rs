@@ -1,6 +1,6 @@
-//! The forms that a secret has where it is not written as it is: base64, hex, numbers, parts.
+//! The encoded forms of a secret: base64, hex, lists of numbers, and the same for its parts.
 //!
-//! Escapes are no such forms: [`SpelledOut`](super::spelled::SpelledOut) reads them.
+//! Escapes are not among them: [`TextReadings`](super::spelled::TextReadings) decodes those.
 
 use std::fmt::Write;
 
@@ -14,24 +14,24 @@ use serde_json::Value;
 
 use super::spelled::{HEAD, head_of};
 
-/// Words that are no secrets by themselves are no longer, and have nothing but letters.
+/// A part of letters only, up to this length, is an ordinary word and not a secret.
 const LONGEST_WORD: usize = 15;
 
-/// More parts of one secret are not looked for by themselves.
+/// Further parts of one secret are not searched for separately.
 const MOST_PARTS: usize = 256;
 
-/// Larger values are looked for in base64 and hex as they are only, not in other encodings before:
-/// each is as long as the value, and longer.
+/// Larger values are searched for in base64 and hex without another encoding inside: each of those
+/// forms is at least as long as the value.
 const LARGE: usize = 1024;
 
-/// RFC 3986, 2.3.
+/// All characters but the unreserved ones of RFC 3986, 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The URL standard's `application/x-www-form-urlencoded`, before spaces become pluses.
+/// The `application/x-www-form-urlencoded` set of the URL standard, before spaces become pluses.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b' ')
     .remove(b'*')
@@ -41,17 +41,17 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC
 
 type FormText = Zeroizing<String>;
 
-/// What is searched for.
+/// A form to search for.
 pub(super) struct EncodedForm {
     pub(super) text: Zeroizing<Vec<u8>>,
-    /// Whether the character before it has bits of the secret.
+    /// The character before it holds bits of the secret.
     pub(super) takes_before: bool,
-    /// Whether the character after it has, behind which there may be padding.
+    /// The character after it holds bits of the secret. Padding may follow that character.
     pub(super) takes_after: bool,
 }
 
 impl EncodedForm {
-    /// None is shorter.
+    /// No form is shorter than a head.
     pub(super) fn head(&self) -> u64 {
         head_of(&self.text[..HEAD])
     }
@@ -77,13 +77,13 @@ pub(super) fn forms_of(secret: &str, shortest: usize) -> Vec<EncodedForm> {
 fn add_forms(value: &str, forms: &mut Vec<EncodedForm>) {
     forms.push(whole(Zeroizing::new(value.to_owned())));
     forms.push(whole(numbers(value.as_bytes())));
-    for written in encoded(value) {
+    for inner in inner_encodings(value) {
         for upper in [false, true] {
-            forms.push(whole(hex(written.as_bytes(), upper)));
+            forms.push(whole(hex(inner.as_bytes(), upper)));
         }
         for offset in 0..3 {
-            let standard = base64(written.as_bytes(), offset, &STANDARD_NO_PAD);
-            let url_safe = base64(written.as_bytes(), offset, &URL_SAFE_NO_PAD);
+            let standard = base64(inner.as_bytes(), offset, &STANDARD_NO_PAD);
+            let url_safe = base64(inner.as_bytes(), offset, &URL_SAFE_NO_PAD);
             let differ = standard.text != url_safe.text;
             forms.push(standard);
             forms.extend(differ.then_some(url_safe));
@@ -103,17 +103,18 @@ fn bytes(mut text: FormText) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(std::mem::take(&mut *text).into_bytes())
 }
 
-/// What becomes base64 or hex: the value, or the JSON, URL or form that it is in.
-fn encoded(value: &str) -> Vec<FormText> {
+/// The texts that may be encoded in base64 or hex: the value itself, or escaped for JSON, a URL or
+/// a form.
+fn inner_encodings(value: &str) -> Vec<FormText> {
     if value.len() > LARGE {
         return vec![Zeroizing::new(value.to_owned())];
     }
-    let room = || String::with_capacity(value.len() * 3);
-    let mut reserved = Zeroizing::new(room());
+    let buffer = || String::with_capacity(value.len() * 3);
+    let mut reserved = Zeroizing::new(buffer());
     reserved.extend(utf8_percent_encode(value, RESERVED));
-    let mut percent = Zeroizing::new(room());
+    let mut percent = Zeroizing::new(buffer());
     percent.extend(utf8_percent_encode(value, NON_ALPHANUMERIC));
-    let mut form = Zeroizing::new(room());
+    let mut form = Zeroizing::new(buffer());
     for piece in utf8_percent_encode(value, FORM) {
         form.extend(piece.chars().map(|c| if c == ' ' { '+' } else { c }));
     }
@@ -128,8 +129,8 @@ fn encoded(value: &str) -> Vec<FormText> {
 
 fn in_json(value: &str) -> FormText {
     let mut json = Zeroizing::new(Vec::with_capacity(value.len() * 6 + 2));
-    let written = serde_json::to_writer(&mut *json, value);
-    written.expect("writing text to memory does not fail");
+    let result = serde_json::to_writer(&mut *json, value);
+    result.expect("writing text to memory does not fail");
     let text = str::from_utf8(&json[1..json.len() - 1]);
     Zeroizing::new(text.expect("JSON is UTF-8").to_owned())
 }
@@ -137,17 +138,17 @@ fn in_json(value: &str) -> FormText {
 fn hex(value: &[u8], upper: bool) -> FormText {
     let mut text = Zeroizing::new(String::with_capacity(value.len() * 2));
     for byte in value {
-        let written = if upper {
+        let result = if upper {
             write!(text, "{byte:02X}")
         } else {
             write!(text, "{byte:02x}")
         };
-        written.expect("writing to memory does not fail");
+        result.expect("writing to memory does not fail");
     }
     text
 }
 
-/// As in Rust's `Debug` of bytes, and in JSON, without the blanks.
+/// Bytes as in Rust's `Debug` and in JSON, without the blanks.
 fn numbers(value: &[u8]) -> FormText {
     let mut text = Zeroizing::new(String::with_capacity(value.len() * 4));
     for byte in value {
@@ -157,8 +158,8 @@ fn numbers(value: &[u8]) -> FormText {
     text
 }
 
-/// The characters that the value alone decides where `offset` bytes, and any number of threes of
-/// them, stand before it.
+/// The characters of the encoding that depend on the value alone, if the number of bytes before it
+/// is `offset` modulo 3.
 fn base64(value: &[u8], offset: usize, engine: &GeneralPurpose) -> EncodedForm {
     let mut bytes = Zeroizing::new(Vec::with_capacity(offset + value.len()));
     bytes.resize(offset, 0);
@@ -172,8 +173,8 @@ fn base64(value: &[u8], offset: usize, engine: &GeneralPurpose) -> EncodedForm {
     }
 }
 
-/// What is a secret by itself in one that has several, such as `SID:TOKEN`, a URL with a password,
-/// JSON, or the lines of a key.
+/// The parts of a secret that are secrets themselves, such as those of `SID:TOKEN`, a URL with a
+/// password, JSON, or the lines of a key.
 fn parts_of(secret: &str, shortest: usize) -> Vec<FormText> {
     let mut texts = Vec::new();
     match serde_json::from_str(secret) {
@@ -189,8 +190,8 @@ fn parts_of(secret: &str, shortest: usize) -> Vec<FormText> {
         for part in split.chain([text.trim()]) {
             let decoded = percent_decode_str(part).decode_utf8_lossy().into_owned();
             for part in [part.to_owned(), decoded].map(Zeroizing::new) {
-                let is_one = part.len() >= shortest && !is_word(&part) && *part != secret;
-                if is_one && !parts.contains(&part) {
+                let is_secret = part.len() >= shortest && !is_word(&part) && *part != secret;
+                if is_secret && !parts.contains(&part) {
                     parts.push(part);
                 }
                 if parts.len() >= MOST_PARTS {

@@ -1,26 +1,27 @@
-//! A text with all that it can be read as: the bytes that are there, and what its escapes say.
+//! A text with all its readings: its bytes, and the bytes that its escapes may stand for.
 //!
-//! URLs, JSON, Rust's `Debug` and layers of them write one secret in many ways, and nobody knows
-//! which of them a text is in. Decoding it as a whole would lose what only looks like an escape: in
+//! URLs, JSON, Rust's `Debug` and layers of them write one secret in many ways, and the encoding of
+//! a text is not known. Decoding it as a whole would lose bytes that only look like an escape: in
 //! `C:\newest-key`, the `n` is the first letter of a secret. So each position keeps every reading.
 
 use std::{cell::Cell, collections::HashSet};
 
-/// The number of bytes that a search begins with.
+/// The number of bytes with which a search begins.
 pub(super) const HEAD: usize = 6;
 
-/// More readings of one position, and more ways from there, are not followed: texts may be made to
-/// have any number of them.
+/// The maximum number of readings of one position, and of paths that are followed from there: a
+/// text can be crafted to have any number of them.
 const MOST_READINGS: usize = 16;
-const MOST_WAYS: usize = 1000;
+const MOST_PATHS: usize = 1000;
 
-/// How many steps one text may take in all. What is left after them counts as secret: no text may
-/// take seconds, and none show a secret for being difficult.
+/// The maximum number of steps for one text. The rest of the text then counts as secret: no text
+/// may take seconds, and none may reveal a secret by being complex.
 const MOST_STEPS: usize = 2_000_000;
 
-pub(super) struct SpelledOut<'t> {
+/// A text and the escapes in it.
+pub(super) struct TextReadings<'t> {
     text: &'t [u8],
-    /// Those that start last come first.
+    /// In descending order of their start.
     escapes: Vec<EscapeSequence>,
     steps: Cell<usize>,
 }
@@ -40,28 +41,28 @@ impl EscapeSequence {
     }
 }
 
-/// Forms have a plus for a space.
-fn folded(byte: u8) -> u8 {
+/// Treats a plus as a space, as in HTML forms.
+fn fold(byte: u8) -> u8 {
     if byte == b'+' { b' ' } else { byte }
 }
 
-fn longer(head: u64, byte: u8) -> u64 {
-    head << 8 | u64::from(folded(byte))
+fn append(head: u64, byte: u8) -> u64 {
+    head << 8 | u64::from(fold(byte))
 }
 
-/// The first bytes of what is searched for.
+/// Packs up to [`HEAD`] bytes into a number.
 pub(super) fn head_of(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |head, byte| longer(head, *byte))
+    bytes.iter().fold(0, |head, byte| append(head, *byte))
 }
 
-impl<'t> SpelledOut<'t> {
+impl<'t> TextReadings<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let mut this = Self {
             text: text.as_bytes(),
             escapes: Vec::new(),
             steps: Cell::new(MOST_STEPS),
         };
-        // From the end, so that what follows an escape is known already, escapes in it included.
+        // Backwards, so that all readings of the text after an escape are already known.
         let mut end = text.len();
         while let Some(at) = memchr::memrchr3(b'%', b'\\', b',', &this.text[..end]) {
             this.read(at);
@@ -70,25 +71,26 @@ impl<'t> SpelledOut<'t> {
         this
     }
 
-    /// Calls back with each position and each head of full length that can be read there, if
-    /// `begins` knows it; it is asked about shorter ones before, with their lengths.
+    /// Calls `visit` with each position and each full head that can be read there, if `is_prefix`
+    /// accepts it. `is_prefix` takes a prefix and its length, and may reject shorter prefixes first.
     pub(super) fn each_head(
         &self,
-        begins: impl Fn(u64, usize) -> bool,
-        mut found: impl FnMut(usize, u64),
+        is_prefix: impl Fn(u64, usize) -> bool,
+        mut visit: impl FnMut(usize, u64),
     ) {
-        let mut behind = self.escapes.len();
+        // The escapes below this index start at or after the position.
+        let mut ahead = self.escapes.len();
         let mut open = Vec::new();
         for at in 0..self.text.len() {
-            while behind > 0 && self.escapes[behind - 1].start < at {
-                behind -= 1;
+            while ahead > 0 && self.escapes[ahead - 1].start < at {
+                ahead -= 1;
             }
-            if behind > 0 && self.escapes[behind - 1].start < at + HEAD {
-                self.branching_heads(at, &mut open, &begins, &mut found);
+            if ahead > 0 && self.escapes[ahead - 1].start < at + HEAD {
+                self.branching_heads(at, &mut open, &is_prefix, &mut visit);
             } else if let Some(bytes) = self.text.get(at..at + HEAD) {
                 let head = head_of(bytes);
-                if begins(head, HEAD) {
-                    found(at, head);
+                if is_prefix(head, HEAD) {
+                    visit(at, head);
                 }
             }
         }
@@ -98,24 +100,24 @@ impl<'t> SpelledOut<'t> {
         &self,
         start: usize,
         open: &mut Vec<(usize, u64, usize)>,
-        begins: &impl Fn(u64, usize) -> bool,
-        found: &mut impl FnMut(usize, u64),
+        is_prefix: &impl Fn(u64, usize) -> bool,
+        visit: &mut impl FnMut(usize, u64),
     ) {
         open.clear();
         open.push((start, 0, 0));
-        for _ in 0..MOST_WAYS {
+        for _ in 0..MOST_PATHS {
             let Some((at, head, len)) = open.pop() else {
                 return;
             };
             if len == HEAD {
-                found(start, head);
+                visit(start, head);
                 continue;
             }
             let mut follow = |bytes: &[u8], end| {
                 let bytes = &bytes[..bytes.len().min(HEAD - len)];
-                let head = bytes.iter().fold(head, |head, byte| longer(head, *byte));
+                let head = bytes.iter().fold(head, |head, byte| append(head, *byte));
                 let len = len + bytes.len();
-                if begins(head, len) {
+                if is_prefix(head, len) {
                     open.push((end, head, len));
                 }
             };
@@ -128,12 +130,12 @@ impl<'t> SpelledOut<'t> {
         }
     }
 
-    /// Where `searched` ends if it begins at `at`; the last of several such places.
-    pub(super) fn end_of(&self, searched: &[u8], at: usize) -> Option<usize> {
+    /// The end of `needle` if it can be read at `at`; the last of several possible ends.
+    pub(super) fn end_of(&self, needle: &[u8], at: usize) -> Option<usize> {
         let mut end = None;
         let mut open = Vec::new();
         let mut tried = HashSet::new();
-        let mut next = Some((at, searched));
+        let mut next = Some((at, needle));
         while let Some((at, left)) = next {
             let Some(steps) = self.steps.get().checked_sub(1) else {
                 return Some(self.text.len());
@@ -146,38 +148,38 @@ impl<'t> SpelledOut<'t> {
             };
             for escape in self.escapes_at(at) {
                 let bytes = escape.bytes();
-                let is_same = |(one, other): (&u8, &u8)| folded(*one) == folded(*other);
-                let is_read = bytes.len() <= left.len() && bytes.iter().zip(left).all(is_same);
-                let further = &left[bytes.len().min(left.len())..];
-                if is_read && tried.insert((escape.end, further.len())) {
-                    open.push((escape.end, further));
+                let is_same = |(byte, other): (&u8, &u8)| fold(*byte) == fold(*other);
+                let is_match = bytes.len() <= left.len() && bytes.iter().zip(left).all(is_same);
+                let rest = &left[bytes.len().min(left.len())..];
+                if is_match && tried.insert((escape.end, rest.len())) {
+                    open.push((escape.end, rest));
                 }
             }
             next = match self.text.get(at) {
-                Some(byte) if folded(*byte) == folded(*first) => Some((at + 1, &left[1..])),
+                Some(byte) if fold(*byte) == fold(*first) => Some((at + 1, &left[1..])),
                 _ => open.pop(),
             };
         }
         end
     }
 
-    /// The end of the one byte at `at`, if it can be read as one that is asked for; the last of
-    /// several such places.
-    pub(super) fn end_of_one(&self, at: usize, is_it: impl Fn(u8) -> bool) -> Option<usize> {
-        let ends = self.readings(at).filter(|(byte, _)| is_it(*byte));
-        ends.map(|(_, end)| end).max()
+    /// The end of the byte at `at` if it can be read as one that `accepts` returns true for; the
+    /// last of several possible ends.
+    pub(super) fn end_of_byte(&self, at: usize, accepts: impl Fn(u8) -> bool) -> Option<usize> {
+        let readings = self.readings(at).filter(|(byte, _)| accepts(*byte));
+        readings.map(|(_, end)| end).max()
     }
 
     fn escapes_at(&self, at: usize) -> &[EscapeSequence] {
         if !matches!(self.text.get(at), Some(b'%' | b'\\' | b',')) {
             return &[];
         }
-        let behind = self.escapes.partition_point(|escape| escape.start > at);
-        let here = &self.escapes[behind..];
-        &here[..here.partition_point(|escape| escape.start == at)]
+        let first = self.escapes.partition_point(|escape| escape.start > at);
+        let escapes = &self.escapes[first..];
+        &escapes[..escapes.partition_point(|escape| escape.start == at)]
     }
 
-    /// What single bytes can be read at `at`, and where they end.
+    /// The single bytes that can be read at `at`, and their ends.
     fn readings(&self, at: usize) -> impl Iterator<Item = (u8, usize)> {
         let itself = self.text.get(at).map(|byte| (*byte, at + 1));
         let escapes = self.escapes_at(at).iter();
@@ -187,8 +189,8 @@ impl<'t> SpelledOut<'t> {
             .chain(escapes.map(|escape| (escape.bytes[0], escape.end)))
     }
 
-    /// Finds the escapes that start at `at`, those whose first character is written as an escape
-    /// included.
+    /// Finds the escapes that start at `at`, including those whose first character is itself
+    /// escaped.
     fn read(&mut self, at: usize) {
         let mut next = self.escapes.len();
         self.read_as(at, self.text[at], at + 1);
@@ -210,13 +212,13 @@ impl<'t> SpelledOut<'t> {
         }
     }
 
-    fn add(&mut self, start: usize, end: usize, read: &[u8]) {
-        let known = self.escapes_at(start);
-        let is_known = |escape: &EscapeSequence| escape.end == end && escape.bytes() == read;
-        if known.len() < MOST_READINGS && !known.iter().any(is_known) {
+    fn add(&mut self, start: usize, end: usize, decoded: &[u8]) {
+        let escapes = self.escapes_at(start);
+        let is_same = |escape: &EscapeSequence| escape.end == end && escape.bytes() == decoded;
+        if escapes.len() < MOST_READINGS && !escapes.iter().any(is_same) {
             let mut bytes = [0; 4];
-            bytes[..read.len()].copy_from_slice(read);
-            let len = read.len();
+            bytes[..decoded.len()].copy_from_slice(decoded);
+            let len = decoded.len();
             self.escapes.push(EscapeSequence {
                 start,
                 end,
@@ -232,9 +234,9 @@ impl<'t> SpelledOut<'t> {
         }
     }
 
-    /// Each layer of quoting doubles backslashes: any number of them may be one.
+    /// Each layer of quoting doubles backslashes, so any number of them may stand for one.
     fn read_backslash(&mut self, start: usize, at: usize) {
-        if let Some(end) = self.end_of_one(at, |byte| byte == b'\\') {
+        if let Some(end) = self.end_of_byte(at, |byte| byte == b'\\') {
             self.add(start, end, b"\\");
         }
         let letters: Vec<_> = self.readings(at).collect();
@@ -262,18 +264,18 @@ impl<'t> SpelledOut<'t> {
     }
 
     fn read_unicode(&mut self, start: usize, at: usize) {
-        if let Some((read, end)) = self.unicode(at) {
-            self.add(start, end, read.encode_utf8(&mut [0; 4]).as_bytes());
+        if let Some((character, end)) = self.unicode(at) {
+            self.add(start, end, character.encode_utf8(&mut [0; 4]).as_bytes());
         }
     }
 
-    /// What stands behind `\u`: Rust's number in braces, or JSON's four digits, twice for what is
-    /// beyond them.
+    /// The character after `\u`: Rust's number in braces, or JSON's four digits, or two such
+    /// escapes for a surrogate pair.
     fn unicode(&self, at: usize) -> Option<(char, usize)> {
-        if let Some(inside) = self.end_of_one(at, |byte| byte == b'{') {
+        if let Some(inside) = self.end_of_byte(at, |byte| byte == b'{') {
             let (code, end) = (1..=6).find_map(|digits| {
                 let (code, end) = self.number(inside, digits)?;
-                Some((code, self.end_of_one(end, |byte| byte == b'}')?))
+                Some((code, self.end_of_byte(end, |byte| byte == b'}')?))
             })?;
             return Some((char::from_u32(code)?, end));
         }
@@ -284,7 +286,7 @@ impl<'t> SpelledOut<'t> {
         let backslashes = self.readings(end).filter(|(byte, _)| *byte == b'\\');
         let (low, end) = backslashes
             .filter_map(|(_, at)| {
-                let at = self.end_of_one(at, |byte| byte == b'u')?;
+                let at = self.end_of_byte(at, |byte| byte == b'u')?;
                 self.number(at, 4)
             })
             .find(|(low, _)| (0xDC00..0xE000).contains(low))?;
@@ -303,7 +305,7 @@ impl<'t> SpelledOut<'t> {
         Some((number, at))
     }
 
-    /// Lists of numbers are written with a comma, and with or without blanks or a new line.
+    /// The comma of a list of numbers may be followed by blanks or a line break.
     fn read_comma(&mut self, start: usize, at: usize) {
         let is_list = start > 0 && self.text[start - 1].is_ascii_digit();
         if !is_list {
@@ -311,8 +313,8 @@ impl<'t> SpelledOut<'t> {
         }
         let is_blank = |byte: u8| byte.is_ascii_whitespace() || byte == b'+';
         let mut end = at;
-        while let Some(further) = self.end_of_one(end, is_blank) {
-            end = further;
+        while let Some(next) = self.end_of_byte(end, is_blank) {
+            end = next;
         }
         if end > at {
             self.add(start, end, b",");

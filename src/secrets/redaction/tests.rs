@@ -1,4 +1,4 @@
-//! Secrets in all the ways in which other programs write them.
+//! Tests with secrets in all encodings that other programs use.
 
 use std::fmt::Write;
 
@@ -61,28 +61,28 @@ fn every_character(text: &str) -> String {
     escaped
 }
 
-/// A URL that the `url` crate has put together.
+/// A URL that the `url` crate builds.
 fn url(change: impl FnOnce(&mut Url)) -> String {
     let mut url = Url::parse("https://a.example/").unwrap();
     change(&mut url);
     url.to_string()
 }
 
-/// The secret, encoded in every way.
+/// The secret in every encoding, with the names of the encodings.
 fn encodings(secret: &str) -> Vec<(String, String)> {
     let bytes = secret.as_bytes();
     let json = quoted(secret);
     let mut all = vec![
-        ("as it is", secret.to_owned()),
+        ("plain", secret.to_owned()),
         ("percent", percent(secret)),
         (
             "lower-case percent",
-            Layer::Percent((0..0x7F).collect(), true).around(secret),
+            Layer::Percent((0..0x7F).collect(), true).apply(secret),
         ),
         ("percent twice", percent(&percent(secret))),
         ("percent three times", percent(&percent(&percent(secret)))),
         (
-            "some of it in percent",
+            "percent in part",
             utf8_percent_encode(secret, CONTROLS).to_string(),
         ),
         (
@@ -129,7 +129,7 @@ fn encodings(secret: &str) -> Vec<(String, String)> {
         ("json of percent", quoted(&percent(secret))),
     ];
     if !secret.contains(['\n', '\\']) {
-        // Which of them a URL drops or turns around, it says nowhere.
+        // A URL parser drops line breaks and replaces backslashes.
         let text = format!("https://u:{}@a.example/{secret}", percent(secret));
         let parsed = Url::parse(&text);
         all.extend(parsed.ok().map(|url| ("parsed", url.to_string())));
@@ -152,7 +152,7 @@ fn encodings(secret: &str) -> Vec<(String, String)> {
     all
 }
 
-/// Nothing of the encoded text that is long enough to be recognised may be left.
+/// Asserts that no recognisable piece of the encoded text is left.
 fn assert_gone(what: &str, redacted: &str, encoded: &str) {
     let harmless = [
         "https://:@a.example/?k=",
@@ -172,7 +172,7 @@ fn assert_gone(what: &str, redacted: &str, encoded: &str) {
 }
 
 #[test]
-fn a_secret_is_found_in_every_form_it_may_have() {
+fn a_secret_is_redacted_in_every_encoding() {
     let mut cases = 0;
     for secret in SECRETS {
         for (name, encoded) in encodings(secret) {
@@ -196,7 +196,7 @@ fn a_secret_is_found_in_every_form_it_may_have() {
 }
 
 #[test]
-fn the_parts_of_a_secret_are_secrets() {
+fn the_parts_of_a_secret_are_redacted() {
     for (secret, parts) in [
         (
             SECRETS[2],
@@ -237,7 +237,7 @@ fn the_parts_of_a_secret_are_secrets() {
 }
 
 #[test]
-fn what_surrounds_a_secret_stays() {
+fn the_text_around_a_secret_is_unchanged() {
     let secret = "top \"secret\"\n";
     for (text, expected) in [
         ("it is top \"secret\"\n!", "it is [secret]!"),
@@ -259,20 +259,20 @@ fn what_surrounds_a_secret_stays() {
 }
 
 #[test]
-fn a_secret_in_another_does_not_save_the_rest_of_it() {
+fn overlapping_secrets_are_redacted_together() {
     let host = "db.example.com";
     let url = "postgres://u:password@db.example.com/x";
     for secrets in [[host, url], [url, host]] {
         let redacted = redaction(secrets).redacted(&format!("no connection to {url}"));
         assert_eq!(redacted.unwrap(), "no connection to [secret]");
     }
-    // Nor do two that overlap.
+    // Neither contains the other.
     let redacted = redaction(["first-second", "second-third"]).redacted("<first-second-third>");
     assert_eq!(redacted.unwrap(), "<[secret]>");
 }
 
 #[test]
-fn the_longest_of_several_placeholders_is_written() {
+fn the_placeholder_of_the_longest_match_is_used() {
     let mut redaction = Redaction::default();
     for (secret, placeholder) in [("short!", "A"), ("a-short!-one", "B")] {
         let redactor = Redactor::new(secret, SHORTEST_TO_RECORD);
@@ -283,7 +283,7 @@ fn the_longest_of_several_placeholders_is_written() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn text_without_secrets_is_unchanged() {
     let redaction = redaction(
         SECRETS
             .into_iter()
@@ -307,7 +307,7 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
-fn what_was_removed_stays() {
+fn a_removed_secret_is_not_redacted() {
     let mut redaction = redaction(["first-key"]);
     let second = Redactor::new("second-key", SHORTEST);
     redaction.add(&second, &Arc::from(PLACEHOLDER));
@@ -318,7 +318,7 @@ fn what_was_removed_stays() {
 }
 
 #[test]
-fn texts_that_can_be_read_in_many_ways_take_no_longer() {
+fn texts_with_many_readings_are_redacted_quickly() {
     let redaction = redaction([
         "%%%%%%%%%%",
         "\\\\\\\\\\\\\\\\\\\\",
@@ -359,7 +359,7 @@ enum Layer {
 }
 
 impl Layer {
-    fn around(&self, text: &str) -> String {
+    fn apply(&self, text: &str) -> String {
         match self {
             Self::Json => quoted(text),
             Self::Slashes => quoted(text).replace('/', "\\/"),
@@ -374,11 +374,11 @@ impl Layer {
                     .fold(CONTROLS.add(b'%'), |set, byte| set.add(*byte));
                 let all: &'static AsciiSet = Box::leak(Box::new(all));
                 let pieces = utf8_percent_encode(text, all);
-                let lowered = |piece: &str| match piece.strip_prefix('%') {
+                let lowercase = |piece: &str| match piece.strip_prefix('%') {
                     Some(digits) if *lower => format!("%{}", digits.to_lowercase()),
                     _ => piece.to_owned(),
                 };
-                pieces.map(lowered).collect()
+                pieces.map(lowercase).collect()
             }
         }
     }
@@ -407,14 +407,14 @@ proptest! {
     })]
 
     #[test]
-    fn no_layers_of_escapes_hide_a_secret(secret in secret(), layers in layers()) {
-        let encoded = layers.iter().fold(secret.clone(), |text, layer| layer.around(&text));
+    fn layers_of_escapes_do_not_hide_a_secret(secret in secret(), layers in layers()) {
+        let encoded = layers.iter().fold(secret.clone(), |text, layer| layer.apply(&text));
         let redacted = redacted(&format!("é<{encoded}>é"), &secret);
         prop_assert_eq!(redacted, "é<[secret]>é", "{}", encoded);
     }
 
     #[test]
-    fn nor_does_what_is_below_them(
+    fn encodings_below_layers_of_escapes_do_not_hide_a_secret(
         secret in secret(), before in "[ -~]{0,7}", after in "[ -~]{0,7}", kind in 0..6, layers in layers(),
     ) {
         let whole = format!("{before}{secret}{after}");
@@ -426,19 +426,19 @@ proptest! {
             4 => format!("{:?}", whole.as_bytes()),
             _ => STANDARD_NO_PAD.encode(quoted(&whole)),
         };
-        let encoded = layers.iter().fold(core.clone(), |text, layer| layer.around(&text));
+        let encoded = layers.iter().fold(core.clone(), |text, layer| layer.apply(&text));
         let redacted = redacted(&format!("<{encoded}>"), &secret);
         prop_assert!(redacted.contains(PLACEHOLDER), "{}", encoded);
         prop_assert!(redacted.starts_with('<') && redacted.ends_with('>'), "{}", redacted);
         // At most 16 bytes around the secret remain, of at most five characters each ("255, "). The
         // layers escape one character at a time, and some characters more than others.
-        let escaped = |c: char| layers.iter().fold(c.to_string(), |text, layer| layer.around(&text)).len();
+        let escaped = |c: char| layers.iter().fold(c.to_string(), |text, layer| layer.apply(&text)).len();
         let longest = core.chars().map(escaped).max().unwrap_or(1);
         prop_assert!(redacted.len() < 80 * longest + 40, "{} of {}", redacted, encoded);
     }
 
     #[test]
-    fn other_texts_are_left_alone(text in r"([%\\,+ ]|\\u|\\x|u\{|[0-9a-fA-F]|\PC){0,80}") {
+    fn other_texts_are_unchanged(text in r"([%\\,+ ]|\\u|\\x|u\{|[0-9a-fA-F]|\PC){0,80}") {
         let redaction = redaction(["a-secret-with-$$-in-it", "\u{7}\u{7}\u{7}-another-one"]);
         prop_assert_eq!(redaction.redacted(&text), None);
     }

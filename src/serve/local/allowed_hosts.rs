@@ -1,4 +1,4 @@
-//! The hosts under which a local server may be called, and whose pages may call it.
+//! The hosts that requests to a local server may name, and whose pages may send them.
 
 use std::net::IpAddr;
 
@@ -11,36 +11,36 @@ const ALL: &str = "*";
 /// The hosts that a request may name.
 pub(super) struct AllowedHosts {
     hosts: Vec<HostName>,
-    /// Set where other machines can reach the server, by addresses that it need not know. A
-    /// browser names an address as the host only when it asks for that very address; DNS rebinding
-    /// needs a name.
-    has_addresses: bool,
+    /// True if other machines can reach the server, at addresses that it may not know. A browser
+    /// names an address as the host only if it requests that very address; DNS rebinding needs a
+    /// name.
+    allows_any_address: bool,
 }
 
 impl AllowedHosts {
-    /// Reads `ALLOWED_HOSTS` for a server that listens at this address; `None` is all hosts.
+    /// Reads `ALLOWED_HOSTS` for a server that listens at this address; `None` allows all hosts.
     pub(super) fn from_environment(listens_at: IpAddr) -> Result<Option<Self>, InvalidSetting> {
         let names = settings::list("ALLOWED_HOSTS", "")?;
         Self::of(&names, !listens_at.is_loopback())
     }
 
-    fn of(names: &[String], has_addresses: bool) -> Result<Option<Self>, InvalidSetting> {
+    fn of(names: &[String], allows_any_address: bool) -> Result<Option<Self>, InvalidSetting> {
         if names.iter().any(|name| name == ALL) {
             return Ok(None);
         }
-        let hosts = names.iter().map(|name| parsed(name));
+        let hosts = names.iter().map(|name| parse_host(name));
         Ok(Some(Self {
             hosts: hosts.collect::<Result<_, _>>()?,
-            has_addresses,
+            allows_any_address,
         }))
     }
 
-    /// True if a request may be for this host.
+    /// True if a request may name this host.
     pub(super) fn has(&self, host: &HostName) -> bool {
-        self.is_named(host) || self.has_addresses && matches!(host, HostName::Address(_))
+        self.is_named(host) || self.allows_any_address && matches!(host, HostName::Address(_))
     }
 
-    /// True if a page from `origin` may send a request for `host`, which has to be allowed itself.
+    /// True if a page from `origin` may send a request to `host`, which must itself be allowed.
     pub(super) fn has_origin(&self, origin: &HostName, host: Option<&HostName>) -> bool {
         self.is_named(origin) || host == Some(origin)
     }
@@ -50,11 +50,11 @@ impl AllowedHosts {
     }
 }
 
-fn parsed(name: &str) -> Result<HostName, InvalidSetting> {
+fn parse_host(name: &str) -> Result<HostName, InvalidSetting> {
     HostName::parse(name).ok_or_else(|| {
         InvalidSetting(format!(
-            "ALLOWED_HOSTS has '{name}', which is not a host by itself: write names and addresses \
-             without scheme and port, as in app.example, 192.0.2.7 or [2001:db8::1], or * for all"
+            "ALLOWED_HOSTS has '{name}', which is not a host: write names and addresses without \
+             scheme and port, as in app.example, 192.0.2.7 or [2001:db8::1], or * for all"
         ))
     })
 }
@@ -67,13 +67,15 @@ mod tests {
         HostName::parse(text).unwrap()
     }
 
-    fn allowed(has_addresses: bool) -> AllowedHosts {
+    fn allowed(allows_any_address: bool) -> AllowedHosts {
         let names = ["Tunnel.Example".to_owned(), "192.0.2.1".to_owned()];
-        AllowedHosts::of(&names, has_addresses).unwrap().unwrap()
+        AllowedHosts::of(&names, allows_any_address)
+            .unwrap()
+            .unwrap()
     }
 
     #[test]
-    fn on_a_loopback_address_only_named_hosts_are_allowed() {
+    fn on_a_loopback_address_only_listed_hosts_are_allowed() {
         let allowed = allowed(false);
         for name in [
             "localhost",
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_every_address_is_allowed_and_pages_that_it_serves() {
+    fn on_other_addresses_any_address_and_its_own_pages_are_allowed() {
         let allowed = allowed(true);
         let (ours, other) = (host("192.0.2.7"), host("192.0.2.8"));
         assert!(allowed.has(&ours) && allowed.has(&host("[2001:db8::1]")));
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_hosts_or_all() {
+    fn an_entry_is_a_host_or_a_star() {
         let of = |name: &str| AllowedHosts::of(&["app.example".into(), name.into()], false);
         assert!(of("*").unwrap().is_none());
         for name in ["https://app.example", "app.example:80", "*.example", "::1"] {

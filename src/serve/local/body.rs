@@ -1,7 +1,7 @@
-//! Bodies have to arrive in time.
+//! A time limit on request bodies.
 //!
-//! A client that sends its body byte by byte would keep its connection for as long as it likes:
-//! hyper limits the time for the head of a request only.
+//! Without it, a client that sends its body byte by byte could keep its connection open forever:
+//! hyper limits only the time for the head of a request.
 
 use std::{
     io,
@@ -27,12 +27,12 @@ use tokio::time::Sleep;
 
 use crate::protocol::problem;
 
-/// Lets requests through to `router` whose bodies arrive whole within `limit`.
+/// Rejects requests to `router` whose whole body does not arrive within `limit`.
 pub(super) fn limit(router: Router, limit: Duration) -> Router {
-    router.layer(middleware::from_fn_with_state(limit, timed))
+    router.layer(middleware::from_fn_with_state(limit, run_limited))
 }
 
-async fn timed(State(limit): State<Duration>, request: Request, next: Next) -> Response {
+async fn run_limited(State(limit): State<Duration>, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
@@ -45,7 +45,7 @@ async fn timed(State(limit): State<Duration>, request: Request, next: Next) -> R
         })
     });
     let response = next.run(request).await;
-    // Whatever the router made of a part of the body, this is the reason.
+    // Replaces whatever the router responded to the partial body.
     if is_late.load(Relaxed) {
         return problem::late(limit);
     }

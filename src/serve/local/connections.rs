@@ -1,7 +1,7 @@
-//! Connections: taken, served over HTTP/1.1, and closed when a client is slow or idle.
+//! Connections: accepted, served over HTTP/1.1, and closed when a client is slow or idle.
 //!
-//! No HTTP/2: programs that call a local server do not need it, and limits and the guard would
-//! have to hold for both.
+//! No HTTP/2: programs that call a local server do not need it, and the limits and the guard would
+//! have to cover both.
 
 use std::{future::Future, io, pin::pin, time::Duration};
 
@@ -16,17 +16,17 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{body, stream::TimedStream};
 
-/// The time from a failure to accept until the next attempt, and so between two warnings.
+/// The pause after a failure to accept a connection, and so between two warnings.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long clients may take to send a request, and to read on. Calls take the time of their tools.
+/// Time limits for clients to send a request and to read the response. Tools have their own.
 #[derive(Clone, Copy)]
 pub(super) struct ConnectionLimits {
-    /// For its head, counted from the start of the connection or the end of the last answer.
+    /// For the head, counted from the start of the connection or the end of the last response.
     pub(super) head: Duration,
-    /// For its body, counted from the end of the head.
+    /// For the body, counted from the end of the head.
     pub(super) body: Duration,
-    /// To read on in an answer.
+    /// For the client to read more of a response.
     pub(super) write: Duration,
 }
 
@@ -38,7 +38,7 @@ impl ConnectionLimits {
     };
 }
 
-/// Serves until `stop` completes; returns once the requests that are under way are answered.
+/// Serves until `stop` completes; returns once running requests have their responses.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -65,27 +65,27 @@ pub(super) async fn serve(
             }
         });
     }
-    // New clients are refused, rather than left waiting in the queue.
+    // Rejects new clients, rather than leaving them waiting in the queue.
     drop(listener);
     open.shutdown().await;
 }
 
-/// Returns the next connection. Errors pass: descriptors become free again.
+/// Returns the next connection. Errors are temporary: file descriptors become free again.
 async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
-            Err(error) if is_of_one_client(&error) => {}
+            Err(error) if is_client_error(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "connections cannot be accepted; trying again in a second");
+                tracing::warn!(%error, "connections cannot be accepted; retrying in a second");
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
 }
 
-/// Such an error says that a client left before its connection was accepted.
-fn is_of_one_client(error: &io::Error) -> bool {
+/// True if a client disconnected before its connection was accepted.
+fn is_client_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted

@@ -1,4 +1,4 @@
-//! The lines that say where the server is and how to call it.
+//! The start-up lines: the server's address and how to call it.
 
 use std::{fmt, net::SocketAddr};
 
@@ -30,18 +30,18 @@ impl fmt::Display for Greeting {
         writeln!(f, "  GET  {url}/health")?;
         writeln!(f, "  GET  {url}/tools")?;
         writeln!(f, "  POST {url}/tools/call")?;
-        let who = match (self.is_open, self.address.ip().is_loopback()) {
+        let callers = match (self.is_open, self.address.ip().is_loopback()) {
             (false, _) => "Callers need credentials.",
             (true, true) => {
-                "Everybody on this machine may call; TOOLS_AUTH=api-key asks for a key."
+                "Anyone on this machine may call; set TOOLS_AUTH=api-key to require a key."
             }
             (true, false) => {
-                "Everybody who can reach it may call; TOOLS_AUTH=api-key asks for a key."
+                "Anyone who can reach it may call; set TOOLS_AUTH=api-key to require a key."
             }
         };
-        f.write_str(who)?;
+        f.write_str(callers)?;
         if self.is_empty {
-            f.write_str("\nThere are no tools in it yet.")?;
+            f.write_str("\nIt has no tools yet.")?;
         }
         if let Some(example) = &self.example {
             let key = if self.is_open {

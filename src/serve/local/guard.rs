@@ -1,8 +1,8 @@
-//! Keeps web pages out.
+//! Protection against web pages.
 //!
-//! A page in a developer's browser can send requests to this machine and to those near it, across
-//! origins or after pointing its own name at them; tools may do more than its author should be able
-//! to ask for. Browsers always say which host they ask and, where it matters, for which page.
+//! A page in a developer's browser can send requests to this machine and its network, across
+//! origins or by DNS rebinding, and tools may do more than the page's author should be able to
+//! request. Browsers always name the host of a request and, where it matters, the page's origin.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderName, header, uri::Authority};
 use super::{allowed_hosts::AllowedHosts, host_name::HostName};
 use crate::protocol::problem;
 
-/// Lets only requests through to `router` that name allowed hosts.
+/// Rejects requests to `router` that do not name allowed hosts.
 pub(super) fn protect(router: Router, allowed: Option<AllowedHosts>) -> Router {
     let Some(allowed) = allowed else {
         return router;
@@ -28,7 +28,7 @@ pub(super) fn protect(router: Router, allowed: Option<AllowedHosts>) -> Router {
 async fn guard(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
     match check(&allowed, &request) {
         Ok(()) => next.run(request).await,
-        Err(why) => problem::forbidden(&why),
+        Err(detail) => problem::forbidden(&detail),
     }
 }
 
@@ -37,9 +37,9 @@ fn check(allowed: &AllowedHosts, request: &Request) -> Result<(), String> {
     let target = in_target(request.uri().authority())?;
     let host = in_header(headers, &header::HOST, HostName::in_authority)?;
     let origin = in_header(headers, &header::ORIGIN, HostName::in_origin)?;
-    for asked in [&target, &host].into_iter().flatten() {
-        if !allowed.has(asked) {
-            return Err(not_allowed("is for", asked));
+    for host in [&target, &host].into_iter().flatten() {
+        if !allowed.has(host) {
+            return Err(not_allowed("is for", host));
         }
     }
     match origin {
@@ -50,7 +50,7 @@ fn check(allowed: &AllowedHosts, request: &Request) -> Result<(), String> {
     }
 }
 
-/// Reads the host of an absolute target, the form in which proxies are asked.
+/// Reads the host of an absolute target, the form for requests to proxies.
 fn in_target(authority: Option<&Authority>) -> Result<Option<HostName>, String> {
     let Some(authority) = authority else {
         return Ok(None);
@@ -59,11 +59,11 @@ fn in_target(authority: Option<&Authority>) -> Result<Option<HostName>, String> 
     host.map(Some).ok_or_else(|| unreadable("target"))
 }
 
-/// Reads the host in a header that may occur once. Programs may leave `Host` out; no browser does.
+/// Reads the host in a header that may occur once. Programs may omit `Host`; no browser does.
 fn in_header(
     headers: &HeaderMap,
     name: &HeaderName,
-    read: fn(&str) -> Option<HostName>,
+    parse: fn(&str) -> Option<HostName>,
 ) -> Result<Option<HostName>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
@@ -72,22 +72,22 @@ fn in_header(
     if values.next().is_some() {
         return Err(unreadable(&format!("{name} header")));
     }
-    let host = value.to_str().ok().and_then(read);
+    let host = value.to_str().ok().and_then(parse);
     host.map(Some)
         .ok_or_else(|| unreadable(&format!("{name} header")))
 }
 
-fn not_allowed(is: &str, host: &HostName) -> String {
+fn not_allowed(relation: &str, host: &HostName) -> String {
     format!(
-        "This local server keeps web pages out. The request {is} {host}; if that is right, add \
-         {host} to ALLOWED_HOSTS, the names that are allowed besides localhost, and start the \
+        "This local server blocks requests from web pages. The request {relation} {host}; if that is right, \
+         add {host} to ALLOWED_HOSTS, the names that are allowed besides localhost, and start the \
          server again."
     )
 }
 
 fn unreadable(place: &str) -> String {
     format!(
-        "This local server keeps web pages out. The request's {place} does not name one host with \
+        "This local server blocks requests from web pages. The request's {place} does not name one host with \
          or without a port; only ALLOWED_HOSTS=* takes such requests, and every page's with them."
     )
 }

@@ -1,6 +1,6 @@
-//! Hosts as requests name them.
+//! Parsing of hosts in requests.
 //!
-//! The grammar is smaller than RFC 3986's: a web page could hide its own host in the parts that a
+//! The grammar is stricter than RFC 3986: a web page could hide its own host in the parts that a
 //! lenient parser drops or repairs.
 
 use std::{
@@ -31,7 +31,7 @@ impl HostName {
         }
     }
 
-    /// `scheme://` and what [`in_authority`](Self::in_authority) reads, and nothing after it.
+    /// `scheme://`, then the syntax of [`in_authority`](Self::in_authority), and nothing after it.
     pub(super) fn in_origin(text: &str) -> Option<Self> {
         let (scheme, authority) = text.split_once("://")?;
         let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
@@ -39,7 +39,7 @@ impl HostName {
         is_scheme.then(|| Self::in_authority(authority)).flatten()
     }
 
-    /// A host by itself: `name` or `[v6]`.
+    /// A host without a port: `name` or `[v6]`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix('[') {
             let address: Ipv6Addr = rest.strip_suffix(']')?.parse().ok()?;
@@ -67,7 +67,7 @@ impl HostName {
 }
 
 fn is_port(text: &str) -> bool {
-    // The parser of integers takes a sign, too.
+    // The integer parser also accepts a sign.
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
@@ -96,8 +96,8 @@ mod tests {
             ("[0:0:0:0:0:0:0:1]:9000", "[::1]"),
             ("[2001:DB8::1]:80", "[2001:db8::1]"),
         ] {
-            let read = HostName::in_authority(text).map(|host| host.to_string());
-            assert_eq!(read.as_deref(), Some(host), "{text}");
+            let parsed = HostName::in_authority(text).map(|host| host.to_string());
+            assert_eq!(parsed.as_deref(), Some(host), "{text}");
         }
         for text in [
             "",
@@ -154,10 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_an_address_is_a_name() {
+    fn an_invalid_address_is_a_name() {
         for text in ["0x7f.1", "127.1", "192.0.2.300", "192.0.2.7.evil.example"] {
-            let read = HostName::in_authority(text);
-            assert_eq!(read, Some(HostName::Name(text.into())), "{text}");
+            let host = HostName::in_authority(text);
+            assert_eq!(host, Some(HostName::Name(text.into())), "{text}");
         }
     }
 }

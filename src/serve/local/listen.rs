@@ -1,4 +1,4 @@
-//! Where the local server listens.
+//! The local server's address.
 
 use std::fmt;
 
@@ -6,17 +6,18 @@ use tokio::net::TcpListener;
 
 use crate::serve::{Error, settings};
 
-/// As `HOST` and `PORT` say.
+/// Listens at `HOST` and `PORT`.
 pub(super) async fn listen() -> Result<TcpListener, Error> {
-    let host = settings::set("HOST")?.unwrap_or_else(|| "127.0.0.1".into());
-    let port = settings::set("PORT")?.unwrap_or_else(|| "9000".into());
+    let host = settings::get("HOST")?.unwrap_or_else(|| "127.0.0.1".into());
+    let port = settings::get("PORT")?.unwrap_or_else(|| "9000".into());
     let number: u16 = port
         .parse()
         .map_err(|_| CannotListen(format!("PORT is '{port}', which is not a port number")))?;
     let listener = TcpListener::bind((host.as_str(), number)).await;
     Ok(listener.map_err(|error| {
         CannotListen(format!(
-            "cannot listen on {host}:{number}: {error}; set HOST or PORT to listen elsewhere, as in PORT=9001 cargo run"
+            "cannot listen on {host}:{number}: {error}; set HOST or PORT to listen elsewhere, as \
+             in PORT=9001 cargo run"
         ))
     })?)
 }

@@ -1,7 +1,7 @@
-//! A connection that waits for its client only so long.
+//! A connection with a write timeout.
 //!
-//! hyper limits the time to read a request, and none to write an answer: a client that asks and
-//! does not read would keep its connection for ever.
+//! hyper limits the time to read a request, but not the time to write a response: without this, a
+//! client that sends a request and does not read would keep its connection open forever.
 
 use std::{
     future::Future,
@@ -19,9 +19,9 @@ use tokio::{
 
 pub(super) struct TimedStream {
     stream: TcpStream,
-    /// How long a write may wait for the client to read.
+    /// The time that a write may wait for the client to read.
     limit: Duration,
-    waiting: Option<Pin<Box<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl TimedStream {
@@ -29,23 +29,23 @@ impl TimedStream {
         Self {
             stream,
             limit,
-            waiting: None,
+            timer: None,
         }
     }
 
-    /// What came of a write, or that it has waited for too long.
-    fn in_time<T>(
+    /// The result of a write, or `TimedOut` if it has waited too long.
+    fn with_timeout<T>(
         &mut self,
         context: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
+        write: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.waiting = None;
-            return written;
+        if write.is_ready() {
+            self.timer = None;
+            return write;
         }
         let limit = self.limit;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
-        match waiting.as_mut().poll(context) {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        match timer.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
         }
@@ -68,8 +68,8 @@ impl AsyncWrite for TimedStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.in_time(context, written)
+        let write = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.with_timeout(context, write)
     }
 
     fn poll_write_vectored(
@@ -77,8 +77,8 @@ impl AsyncWrite for TimedStream {
         context: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        self.in_time(context, written)
+        let write = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.with_timeout(context, write)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -86,8 +86,8 @@ impl AsyncWrite for TimedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.in_time(context, flushed)
+        let flush = Pin::new(&mut self.stream).poll_flush(context);
+        self.with_timeout(context, flush)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,9 +1,9 @@
-//! The owner's choices of providers in the environment.
+//! The owner's settings for providers in the environment.
 
-use super::{InvalidSetting, list, set, variables::PROVIDERS};
+use super::{InvalidSetting, get, list, variables::PROVIDERS};
 use crate::{
     OAuth, Server,
-    oauth::{Provider, is_base},
+    oauth::{Provider, is_base_url},
 };
 
 type Preset = fn(String, String) -> Provider;
@@ -16,53 +16,52 @@ const PRESETS: [Preset; PROVIDERS.len()] = [
     |id, secret| Provider::slack(id, secret),
 ];
 
-/// Fills in what `server` has not chosen, and checks what it has.
+/// Fills in what the program has not set on `server`, and checks the result.
 pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
     if server.oauth.is_none() {
-        server.oauth = chosen()?;
+        server.oauth = oauth_setting()?;
     }
     let Some(oauth) = &mut server.oauth else {
         return Ok(());
     };
     if oauth.public_url.is_none() {
-        oauth.public_url = set("TOOLS_PUBLIC_URL")?;
+        oauth.public_url = get("TOOLS_PUBLIC_URL")?;
     }
     if on_lambda && oauth.is_in_memory {
-        let text = "users' grants need a table on Lambda, where no instance knows what another has \
-                    been told: TOOLS_OAUTH_TABLE names one of DynamoDB, or in the program \
-                    OAuth::in_dynamodb";
+        let text = "on Lambda, users' grants need a table in DynamoDB, because instances do not \
+                    share memory: set TOOLS_OAUTH_TABLE, or in the program OAuth::in_dynamodb";
         return Err(InvalidSetting(text.into()));
     }
     if oauth.keys.is_empty() {
-        let text = "no secret is named that encrypts what is kept of users";
+        let text = "no secret is set to encrypt users' data (TOOLS_OAUTH_KEY_IDS)";
         return Err(InvalidSetting(text.into()));
     }
     let providers = &oauth.providers;
-    if let Some(mistake) = providers.iter().find_map(|it| it.mistake()) {
+    if let Some(mistake) = providers.iter().find_map(|it| it.config_error()) {
         return Err(InvalidSetting(mistake));
     }
-    let is_twice = |id: &str| providers.iter().filter(|it| it.id() == id).count() > 1;
-    if let Some(twice) = providers.iter().find(|it| is_twice(it.id())) {
-        let text = format!("there are two providers with the id '{}'", twice.id());
+    let is_duplicate = |id: &str| providers.iter().filter(|it| it.id() == id).count() > 1;
+    if let Some(duplicate) = providers.iter().find(|it| is_duplicate(it.id())) {
+        let text = format!("there are two providers with the id '{}'", duplicate.id());
         return Err(InvalidSetting(text));
     }
     match oauth.public_url.as_deref() {
-        Some(url) if !is_base(url) => Err(InvalidSetting(format!(
-            "the public URL is '{url}', and has to be an https:// URL without query, \
-             fragment and credentials (TOOLS_PUBLIC_URL)"
+        Some(url) if !is_base_url(url) => Err(InvalidSetting(format!(
+            "the public URL is '{url}', but must be an https:// URL without query, fragment and \
+             credentials (TOOLS_PUBLIC_URL)"
         ))),
         _ => Ok(()),
     }
 }
 
-fn chosen() -> Result<Option<OAuth>, InvalidSetting> {
+fn oauth_setting() -> Result<Option<OAuth>, InvalidSetting> {
     let mut providers = Vec::new();
     for (name, preset) in PROVIDERS.into_iter().zip(PRESETS) {
-        let Some(client_id) = set(&format!("TOOLS_{name}_CLIENT_ID"))? else {
+        let Some(client_id) = get(&format!("TOOLS_{name}_CLIENT_ID"))? else {
             continue;
         };
         let provider = preset(client_id, format!("TOOLS_{name}_CLIENT_SECRET"));
-        providers.push(match set(&format!("TOOLS_{name}_ISSUER"))? {
+        providers.push(match get(&format!("TOOLS_{name}_ISSUER"))? {
             Some(issuer) => provider.issuer(issuer),
             None => provider,
         });
@@ -72,14 +71,14 @@ fn chosen() -> Result<Option<OAuth>, InvalidSetting> {
     }
     let keys = list("TOOLS_OAUTH_KEY_IDS", "TOOLS_OAUTH_KEY")?;
     let mut oauth = OAuth::with(providers).key_ids(keys);
-    if let Some(table) = set("TOOLS_OAUTH_TABLE")? {
+    if let Some(table) = get("TOOLS_OAUTH_TABLE")? {
         oauth = in_table(oauth, table)?;
     }
-    match set("TOOLS_OAUTH_CHECKS")?.as_deref() {
+    match get("TOOLS_OAUTH_CHECKS")?.as_deref() {
         None | Some("open") => Ok(Some(oauth)),
         Some("authenticated") => Ok(Some(oauth.authenticate_checks())),
         Some(other) => Err(InvalidSetting(format!(
-            "TOOLS_OAUTH_CHECKS is '{other}', and has to be open or authenticated"
+            "TOOLS_OAUTH_CHECKS is '{other}', but must be open or authenticated"
         ))),
     }
 }
@@ -95,6 +94,6 @@ fn in_table(oauth: OAuth, table: String) -> Result<OAuth, InvalidSetting> {
 
 #[cfg(not(feature = "dynamodb"))]
 fn in_table(_: OAuth, _: String) -> Result<OAuth, InvalidSetting> {
-    let choice = "TOOLS_OAUTH_TABLE";
-    Err(super::without_feature(choice, "dynamodb"))
+    let setting = "TOOLS_OAUTH_TABLE";
+    Err(super::without_feature(setting, "dynamodb"))
 }

@@ -7,10 +7,10 @@ use std::{env, time::Duration};
 
 use super::InvalidSetting;
 
-/// The providers that `TOOLS_GOOGLE_CLIENT_ID` and its likes configure.
+/// The providers in variables such as `TOOLS_GOOGLE_CLIENT_ID`.
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
-/// Every variable that this crate defines, without those of a provider.
+/// Every variable that this crate defines, except those of providers.
 const NAMES: [&str; 28] = [
     "ALLOWED_HOSTS",
     "HOST",
@@ -53,8 +53,8 @@ fn is_defined(name: &str) -> bool {
         })
 }
 
-/// A variable's value. Empty is as good as unset.
-pub(crate) fn set(name: &str) -> Result<Option<String>, InvalidSetting> {
+/// The value of a variable. An empty value counts as unset.
+pub(crate) fn get(name: &str) -> Result<Option<String>, InvalidSetting> {
     debug_assert!(is_defined(name), "{name} is not in NAMES");
     match env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
@@ -63,33 +63,33 @@ pub(crate) fn set(name: &str) -> Result<Option<String>, InvalidSetting> {
     }
 }
 
-/// A list separated by commas.
+/// A comma-separated list.
 pub(crate) fn list(name: &str, default: &str) -> Result<Vec<String>, InvalidSetting> {
-    let text = set(name)?;
+    let text = get(name)?;
     let items = text.as_deref().unwrap_or(default).split(',');
     let items = items.map(str::trim).filter(|item| !item.is_empty());
     Ok(items.map(str::to_owned).collect())
 }
 
 pub(super) fn seconds(name: &str) -> Result<Option<Duration>, InvalidSetting> {
-    let Some(text) = set(name)? else {
+    let Some(text) = get(name)? else {
         return Ok(None);
     };
     match text.parse() {
         Ok(seconds) => Ok(Some(Duration::from_secs(seconds))),
         Err(_) => Err(InvalidSetting(format!(
-            "{name} is '{text}', and has to be a number of seconds"
+            "{name} is '{text}', but must be a number of seconds"
         ))),
     }
 }
 
 pub(crate) fn yes_or_no(name: &str) -> Result<Option<bool>, InvalidSetting> {
-    match set(name)?.as_deref() {
+    match get(name)?.as_deref() {
         None => Ok(None),
         Some("yes") => Ok(Some(true)),
         Some("no") => Ok(Some(false)),
         Some(other) => Err(InvalidSetting(format!(
-            "{name} is '{other}', and has to be yes or no"
+            "{name} is '{other}', but must be yes or no"
         ))),
     }
 }
@@ -107,14 +107,14 @@ mod tests {
             .lines()
             .skip_while(|line| !line.starts_with("| environment variable |"));
         let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
-        let first = rows.filter_map(|row| row.split(" | ").next());
-        let listed: BTreeSet<_> = first
+        let cells = rows.filter_map(|row| row.split(" | ").next());
+        let names: BTreeSet<_> = cells
             .flat_map(|cell| cell.split('`').skip(1).step_by(2))
             .filter(|name| name.chars().any(|it| it == '_') || NAMES.contains(name))
-            // Lambda's and `tracing`'s.
+            // Those of Lambda and `tracing`.
             .filter(|name| !name.starts_with("AWS_") && *name != "RUST_LOG")
             .filter(|name| !name.starts_with("TOOLS_GOOGLE_"))
             .collect();
-        assert_eq!(listed, BTreeSet::from(NAMES));
+        assert_eq!(names, BTreeSet::from(NAMES));
     }
 }

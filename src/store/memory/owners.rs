@@ -1,19 +1,18 @@
-//! Who holds how much of the memory, and what of it may go.
+//! Each owner's use of the memory, and the records and fields that may be evicted.
 //!
-//! What every write asks is answered from an index: it must not take longer because there are many
-//! records. Who holds most is looked for among the owners once the memory is full, because until
-//! then nobody asks.
+//! Every write relies on indexes: it must not take longer because there are many records. The owner
+//! with the most records or bytes is searched for only when the memory is full.
 
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
-use super::{EvictionKey, Record};
+use super::{Record, RecordId};
 
 #[derive(Default)]
 pub(super) struct Owners {
-    all: HashMap<Arc<str>, Owner>,
+    by_name: HashMap<Arc<str>, Owner>,
     records: usize,
     bytes: usize,
 }
@@ -22,20 +21,21 @@ pub(super) struct Owners {
 struct Owner {
     records: usize,
     bytes: usize,
-    /// By the numbers of the records: the oldest first.
-    forgettable: BTreeMap<u64, EvictionKey>,
-    droppable: BTreeMap<u64, EvictionKey>,
+    /// By record number: the oldest first.
+    forgettable: BTreeMap<u64, RecordId>,
+    droppable: BTreeMap<u64, RecordId>,
 }
 
 impl Owners {
-    pub(super) fn add(&mut self, key: &EvictionKey, number: u64, record: &Record) {
-        let Some(share) = &record.eviction else {
+    pub(super) fn add(&mut self, id: &RecordId, number: u64, record: &Record) {
+        let Some(eviction) = &record.eviction else {
             return;
         };
-        if !self.all.contains_key(&*share.owner) {
-            self.all.insert((&*share.owner).into(), Owner::default());
+        let name = &*eviction.owner;
+        if !self.by_name.contains_key(name) {
+            self.by_name.insert(name.into(), Owner::default());
         }
-        let Some(owner) = self.all.get_mut(&*share.owner) else {
+        let Some(owner) = self.by_name.get_mut(name) else {
             return;
         };
         let size = record.droppable_bytes();
@@ -43,19 +43,19 @@ impl Owners {
         self.bytes += size;
         owner.records += 1;
         owner.bytes += size;
-        if share.is_forgettable {
-            owner.forgettable.insert(number, Arc::clone(key));
+        if eviction.is_forgettable {
+            owner.forgettable.insert(number, Arc::clone(id));
         }
         if size > 0 {
-            owner.droppable.insert(number, Arc::clone(key));
+            owner.droppable.insert(number, Arc::clone(id));
         }
     }
 
     pub(super) fn remove(&mut self, number: u64, record: &Record) {
-        let Some(share) = &record.eviction else {
+        let Some(eviction) = &record.eviction else {
             return;
         };
-        let Some(owner) = self.all.get_mut(&*share.owner) else {
+        let Some(owner) = self.by_name.get_mut(&*eviction.owner) else {
             return;
         };
         let size = record.droppable_bytes();
@@ -66,48 +66,49 @@ impl Owners {
         owner.forgettable.remove(&number);
         owner.droppable.remove(&number);
         if owner.records == 0 {
-            self.all.remove(&*share.owner);
+            self.by_name.remove(&*eviction.owner);
         }
     }
 
-    /// How many records there are that take somebody's share.
+    /// The number of records that count towards an owner's share.
     pub(super) fn records(&self) -> usize {
         self.records
     }
 
-    /// How many bytes may be dropped.
+    /// The size of all droppable fields.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     pub(super) fn records_of(&self, owner: &str) -> usize {
-        self.all.get(owner).map_or(0, |owner| owner.records)
+        self.by_name.get(owner).map_or(0, |owner| owner.records)
     }
 
-    pub(super) fn oldest_forgettable_of(&self, owner: &str) -> Option<EvictionKey> {
-        oldest(&self.all.get(owner)?.forgettable)
+    pub(super) fn oldest_forgettable_of(&self, owner: &str) -> Option<RecordId> {
+        oldest(&self.by_name.get(owner)?.forgettable)
     }
 
-    /// Of the owner with the most records, among those who have one that may be forgotten.
-    pub(super) fn oldest_forgettable(&self) -> Option<EvictionKey> {
-        let owners = self.all.values();
+    /// The oldest forgettable record of the owner with the most records, among the owners who have
+    /// a forgettable one.
+    pub(super) fn oldest_forgettable(&self) -> Option<RecordId> {
+        let owners = self.by_name.values();
         let owners = owners.filter(|owner| !owner.forgettable.is_empty());
         oldest(&owners.max_by_key(|owner| owner.records)?.forgettable)
     }
 
-    /// The oldest record with bytes to drop of the owner with the most of them.
-    pub(super) fn oldest_droppable(&self) -> Option<EvictionKey> {
-        let owners = self.all.values();
+    /// The oldest record with a droppable field, of the owner with the most droppable bytes.
+    pub(super) fn oldest_droppable(&self) -> Option<RecordId> {
+        let owners = self.by_name.values();
         oldest(&owners.max_by_key(|owner| owner.bytes)?.droppable)
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.by_name.is_empty()
     }
 }
 
-fn oldest(keys: &BTreeMap<u64, EvictionKey>) -> Option<EvictionKey> {
-    let (_, key) = keys.first_key_value()?;
-    Some(Arc::clone(key))
+fn oldest(ids: &BTreeMap<u64, RecordId>) -> Option<RecordId> {
+    let (_, id) = ids.first_key_value()?;
+    Some(Arc::clone(id))
 }

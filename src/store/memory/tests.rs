@@ -12,8 +12,8 @@ const MOST: usize = 50_000;
 
 const LIMITS: MemoryLimits = MemoryLimits {
     what: "calls",
-    of_one: MOST_OF_ONE,
-    of_all: MOST,
+    per_owner: MOST_OF_ONE,
+    total: MOST,
     bytes: 16 << 20,
     forgotten: "forgotten",
     dropped: "dropped",
@@ -42,14 +42,14 @@ fn record(owner: &str) -> Record {
     }
 }
 
-/// One that may not.
-fn kept(owner: &str) -> Record {
+/// A record that may not be forgotten.
+fn unforgettable(owner: &str) -> Record {
     let mut record = record(owner);
     record.eviction.as_mut().unwrap().is_forgettable = false;
     record
 }
 
-/// With 4 MiB, the most that can be kept.
+/// Adds a field of 4 MiB, the most that can be kept.
 fn large(record: Record) -> Record {
     let body = vec![0; LIMITS.bytes / 4];
     let fields = vec![(Cow::Borrowed("body"), Field::Bytes(body))];
@@ -60,7 +60,7 @@ async fn put(memory: &Memory, id: &str, record: Record, over: Option<u64>) -> Pu
     memory.put(id, &record, over, NOW).await.unwrap()
 }
 
-/// Writes what is not there yet.
+/// Writes a new record.
 async fn add(memory: &Memory, id: &str, record: Record) {
     assert_eq!(
         put(memory, id, record, None).await,
@@ -69,7 +69,7 @@ async fn add(memory: &Memory, id: &str, record: Record) {
     );
 }
 
-/// Writes what is there once more.
+/// Replaces an existing record.
 async fn rewrite(memory: &Memory, id: &str, record: Record) {
     assert_eq!(
         put(memory, id, record, Some(1)).await,
@@ -83,8 +83,8 @@ async fn is_held(memory: &Memory, id: &str) -> bool {
 }
 
 async fn has_body(memory: &Memory, id: &str) -> bool {
-    let mut held = memory.get(id).await.unwrap().unwrap();
-    held.take("body").is_some()
+    let mut record = memory.get(id).await.unwrap().unwrap();
+    record.take("body").is_some()
 }
 
 fn is_empty(memory: &Memory) -> bool {
@@ -92,8 +92,8 @@ fn is_empty(memory: &Memory) -> bool {
     let owners = &records.owners;
     (owners.records(), owners.bytes()) == (0, 0)
         && owners.is_empty()
-        && records.free.is_empty()
-        && records.held.is_empty()
+        && records.by_free_at.is_empty()
+        && records.by_id.is_empty()
 }
 
 #[tokio::test]
@@ -120,39 +120,42 @@ async fn of_two_writers_one_wins() {
 }
 
 #[tokio::test]
-async fn what_is_free_is_written_over_and_until_then_by_its_own_writer() {
+async fn a_record_that_is_not_free_is_replaced_only_by_its_version() {
     let memory = memory();
     let free = Record {
         free_at: Some(after(1)),
         expires_at: after(9),
-        ..kept("a")
+        ..unforgettable("a")
     };
     add(&memory, "id", free.clone()).await;
     let new = Record { version: 2, ..free };
     for (seconds, over, is_written) in [(0, None, false), (1, Some(1), true), (2, None, true)] {
-        let put = memory.put("id", &new, over, after(seconds)).await.unwrap();
-        assert_eq!(put == PutOutcome::Written, is_written, "{seconds}");
+        let outcome = memory.put("id", &new, over, after(seconds)).await.unwrap();
+        assert_eq!(outcome == PutOutcome::Written, is_written, "{seconds}");
     }
 }
 
 #[tokio::test]
-async fn the_oldest_that_may_go_make_room_for_new_ones() {
+async fn the_oldest_forgettable_record_makes_room_for_a_new_one() {
     let memory = memory();
     for i in 0..MOST_OF_ONE {
-        add(&memory, &i.to_string(), kept("a")).await;
+        add(&memory, &i.to_string(), unforgettable("a")).await;
     }
     for i in ["1", "2"] {
         rewrite(&memory, i, record("a")).await;
     }
-    add(&memory, "new", kept("a")).await;
-    assert!(!is_held(&memory, "1").await, "was the oldest that may go");
+    add(&memory, "new", unforgettable("a")).await;
+    assert!(
+        !is_held(&memory, "1").await,
+        "was the oldest forgettable one"
+    );
     for id in ["0", "2", "3", "new"] {
         assert!(is_held(&memory, id).await, "{id}");
     }
 }
 
 #[tokio::test]
-async fn what_was_written_again_is_not_the_oldest() {
+async fn a_rewritten_record_is_no_longer_the_oldest() {
     let memory = memory();
     for i in 0..MOST_OF_ONE {
         add(&memory, &i.to_string(), record("a")).await;
@@ -164,21 +167,21 @@ async fn what_was_written_again_is_not_the_oldest() {
 }
 
 #[tokio::test]
-async fn what_is_deleted_pushes_nothing_out() {
+async fn deleted_records_do_not_evict_others() {
     let memory = memory();
     add(&memory, "first", record("a")).await;
     for i in 0..3 * MOST_OF_ONE {
         let id = i.to_string();
-        add(&memory, &id, kept("a")).await;
+        add(&memory, &id, unforgettable("a")).await;
         memory.delete(&id, 1).await.unwrap();
     }
     assert!(is_held(&memory, "first").await);
     let records = memory.records.lock().unwrap();
-    assert_eq!((records.held.len(), records.free.len()), (1, 1));
+    assert_eq!((records.by_id.len(), records.by_free_at.len()), (1, 1));
 }
 
 #[tokio::test]
-async fn bytes_are_counted_too_and_given_back() {
+async fn bytes_are_counted_and_released() {
     let memory = memory();
     let ids = ["a", "b", "c", "d", "e"];
     for id in ids {
@@ -189,7 +192,7 @@ async fn bytes_are_counted_too_and_given_back() {
     let again = put(&memory, "a", record("a"), None).await;
     assert!(
         matches!(again, PutOutcome::Conflict(_)),
-        "it is still known"
+        "the record itself is still there"
     );
     for id in ids {
         memory.delete(id, 1).await.unwrap();
@@ -198,11 +201,11 @@ async fn bytes_are_counted_too_and_given_back() {
 }
 
 #[tokio::test]
-async fn who_writes_very_much_loses_their_own_and_nothing_that_must_stay() {
+async fn an_owner_of_too_many_records_loses_only_their_own_forgettable_ones() {
     let memory = memory();
-    add(&memory, "a-once", kept("a")).await;
+    add(&memory, "a-once", unforgettable("a")).await;
     add(&memory, "a-oldest", record("a")).await;
-    add(&memory, "b-once", kept("b")).await;
+    add(&memory, "b-once", unforgettable("b")).await;
     add(&memory, "b-do", record("b")).await;
     for i in 0..3 * MOST_OF_ONE {
         add(&memory, &i.to_string(), record("a")).await;
@@ -216,29 +219,33 @@ async fn who_writes_very_much_loses_their_own_and_nothing_that_must_stay() {
 }
 
 #[tokio::test]
-async fn who_writes_large_records_loses_their_own_bytes() {
+async fn an_owner_of_large_records_loses_only_their_own_bytes() {
     let memory = memory();
     let small = |record: Record| Record {
         fields: vec![("body".into(), Field::Bytes(b"small".to_vec()))],
         ..record
     };
-    add(&memory, "b-once", small(kept("b"))).await;
+    add(&memory, "b-once", small(unforgettable("b"))).await;
     add(&memory, "b-do", small(record("b"))).await;
     for i in 0..8 {
-        let new = if i % 2 == 0 { kept("a") } else { record("a") };
+        let new = if i % 2 == 0 {
+            unforgettable("a")
+        } else {
+            record("a")
+        };
         add(&memory, &format!("a-{i}"), large(new)).await;
     }
     for id in ["b-once", "b-do"] {
         assert!(has_body(&memory, id).await, "{id}");
     }
     for i in 0..8 {
-        // Three are left beside the small ones.
+        // Three fit next to the small ones.
         assert_eq!(has_body(&memory, &format!("a-{i}")).await, i >= 5, "{i}");
     }
 }
 
 #[tokio::test]
-async fn together_owners_have_a_limit_too_and_who_holds_most_makes_room() {
+async fn all_owners_share_a_limit_and_the_one_with_most_records_makes_room() {
     let memory = memory();
     let flood = async |owner: &str, count: usize| {
         for i in 0..count {
@@ -251,57 +258,60 @@ async fn together_owners_have_a_limit_too_and_who_holds_most_makes_room() {
     }
     flood("new", 10).await;
     let records = memory.records.lock().unwrap();
-    assert_eq!(records.held.len(), MOST);
+    assert_eq!(records.by_id.len(), MOST);
     assert_eq!(records.owners.records_of("most"), MOST_OF_ONE - 10);
     assert_eq!(records.owners.records_of("b"), MOST_OF_ONE - 2000);
-    assert!(!records.held.contains_key("most-9"));
-    assert!(records.held.contains_key("most-10"));
+    assert!(!records.by_id.contains_key("most-9"));
+    assert!(records.by_id.contains_key("most-10"));
 }
 
 #[tokio::test]
-async fn where_nothing_can_be_forgotten_nothing_new_is_written() {
+async fn new_records_are_rejected_if_none_can_be_forgotten() {
     let memory = memory();
     for i in 0..MOST_OF_ONE {
-        add(&memory, &i.to_string(), kept("a")).await;
+        add(&memory, &i.to_string(), unforgettable("a")).await;
     }
     add(&memory, "b-do", record("b")).await;
-    let new = kept("a");
+    let new = unforgettable("a");
     let error = memory.put("new", &new, None, NOW).await.unwrap_err();
     assert!(error.is_temporary() && error.is_full());
     let text = error.to_string();
     assert!(text.contains("10000 calls of this caller"), "{text}");
     assert!(!is_held(&memory, "new").await);
-    assert!(is_held(&memory, "b-do").await, "makes no room");
-    // What is there can be written again, and nobody else is hindered.
-    rewrite(&memory, "0", kept("a")).await;
-    add(&memory, "b", kept("b")).await;
+    assert!(
+        is_held(&memory, "b-do").await,
+        "another owner's record makes no room"
+    );
+    // Existing records can still be replaced, and other owners are not affected.
+    rewrite(&memory, "0", unforgettable("a")).await;
+    add(&memory, "b", unforgettable("b")).await;
     // Everything has expired.
-    let put = memory.put("new", &new, None, after(1)).await;
-    assert_eq!(put, Ok(PutOutcome::Written));
-    assert_eq!(memory.records.lock().unwrap().held.len(), 1);
+    let outcome = memory.put("new", &new, None, after(1)).await;
+    assert_eq!(outcome, Ok(PutOutcome::Written));
+    assert_eq!(memory.records.lock().unwrap().by_id.len(), 1);
 }
 
 #[tokio::test]
-async fn what_must_stay_of_everybody_has_a_limit_too() {
+async fn unforgettable_records_of_all_owners_have_a_limit() {
     let memory = memory();
     for i in 0..MOST {
         let owner = (i % 10).to_string();
-        add(&memory, &i.to_string(), kept(&owner)).await;
+        add(&memory, &i.to_string(), unforgettable(&owner)).await;
     }
-    let error = memory.put("new", &kept("new"), None, NOW).await;
+    let error = memory.put("new", &unforgettable("new"), None, NOW).await;
     let text = error.unwrap_err().to_string();
     assert!(text.contains("50000 calls of all callers"), "{text}");
 }
 
 #[tokio::test]
-async fn what_takes_nobodys_share_finds_room_and_takes_none() {
+async fn records_without_an_owner_do_not_count_towards_the_limits() {
     let memory = memory();
-    let unshared = || Record {
+    let unowned = || Record {
         eviction: None,
         ..record("")
     };
     for i in 0..=MOST {
-        add(&memory, &format!("grant{i}"), unshared()).await;
+        add(&memory, &format!("grant{i}"), unowned()).await;
     }
     add(&memory, "a", record("a")).await;
     for id in ["a", "grant0"] {
@@ -310,26 +320,26 @@ async fn what_takes_nobodys_share_finds_room_and_takes_none() {
 }
 
 #[tokio::test]
-async fn what_is_free_goes_first() {
+async fn free_records_are_dropped_first() {
     let memory = memory();
-    let until = |seconds| Record {
+    let free_after = |seconds| Record {
         free_at: Some(after(seconds)),
         expires_at: after(9),
         ..record("a")
     };
-    add(&memory, "oldest", until(9)).await;
-    add(&memory, "free", until(1)).await;
+    add(&memory, "oldest", free_after(9)).await;
+    add(&memory, "free", free_after(1)).await;
     for i in 2..MOST_OF_ONE {
-        add(&memory, &i.to_string(), until(9)).await;
+        add(&memory, &i.to_string(), free_after(9)).await;
     }
-    let put = memory.put("new", &until(9), None, after(1)).await;
-    assert_eq!(put, Ok(PutOutcome::Written));
+    let outcome = memory.put("new", &free_after(9), None, after(1)).await;
+    assert_eq!(outcome, Ok(PutOutcome::Written));
     assert!(is_held(&memory, "oldest").await);
     assert!(!is_held(&memory, "free").await);
 }
 
 #[tokio::test]
-async fn what_has_expired_goes_with_the_next_write() {
+async fn expired_records_are_dropped_by_the_next_write() {
     let memory = memory();
     let ids: Vec<_> = (0..3).map(|i| i.to_string()).collect();
     for id in &ids {
@@ -340,11 +350,11 @@ async fn what_has_expired_goes_with_the_next_write() {
         ..record("b")
     };
     memory.put("late", &late, None, after(1)).await.unwrap();
-    assert_eq!(memory.records.lock().unwrap().held.len(), 1);
+    assert_eq!(memory.records.lock().unwrap().by_id.len(), 1);
 }
 
 #[tokio::test]
-async fn what_is_lost_is_told_to_the_log_once() {
+async fn losses_are_logged_once() {
     let lines = Lines::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(lines.clone())

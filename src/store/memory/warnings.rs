@@ -1,12 +1,12 @@
-//! What the log is told when the memory is full.
+//! Log warnings about a full memory.
 //!
-//! A full memory loses something with each write: one line a minute says so as well as thousands.
+//! A full memory loses something with each write: one line a minute says as much as thousands.
 
 use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_mins(1);
 
-/// Warnings that are due, until they are taken.
+/// Collects warnings until they are taken and logged.
 #[derive(Default)]
 pub(super) struct Warnings {
     forgotten: Losses,
@@ -14,7 +14,7 @@ pub(super) struct Warnings {
     due: Vec<Warning>,
 }
 
-/// Whom something was lost to, and how often since the last warning.
+/// The owner of the last loss, and the number of losses since the last warning.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Warning {
     text: &'static str,
@@ -24,12 +24,12 @@ pub(super) struct Warning {
 
 #[derive(Default)]
 struct Losses {
-    untold: u64,
-    told_at: Option<Instant>,
+    unreported: u64,
+    reported_at: Option<Instant>,
 }
 
 impl Warnings {
-    /// A record was forgotten before its time.
+    /// A record was forgotten before it expired.
     pub(super) fn forgotten(&mut self, text: &'static str, owner: &str) {
         let warning = self.forgotten.one_more(text, owner, Instant::now());
         self.due.extend(warning);
@@ -48,16 +48,16 @@ impl Warnings {
 
 impl Losses {
     fn one_more(&mut self, text: &'static str, owner: &str, now: Instant) -> Option<Warning> {
-        self.untold += 1;
-        let since = self.told_at.map(|at| now.saturating_duration_since(at));
+        self.unreported += 1;
+        let since = self.reported_at.map(|at| now.saturating_duration_since(at));
         if since.is_some_and(|since| since < PAUSE) {
             return None;
         }
-        self.told_at = Some(now);
+        self.reported_at = Some(now);
         Some(Warning {
             text,
             owner: owner.to_owned(),
-            count: std::mem::take(&mut self.untold),
+            count: std::mem::take(&mut self.unreported),
         })
     }
 }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_is_told_at_first_and_then_once_a_minute() {
+    fn the_first_loss_is_logged_and_later_ones_once_a_minute() {
         let (mut losses, start) = (Losses::default(), Instant::now());
         let mut count = |seconds| {
             let now = start + Duration::from_secs(seconds);

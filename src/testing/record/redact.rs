@@ -1,4 +1,4 @@
-//! Taking secrets out of what is recorded.
+//! Removal of secrets from recordings.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ pub(super) fn redaction_of(secrets: &Placeholders) -> Redaction {
     redaction
 }
 
-/// A request's body, with placeholders where its secrets belong.
+/// A request's body, with placeholders in the places for secrets.
 pub(super) enum RecordedBody {
     None,
-    /// As it came, and what it says.
+    /// The original text, and the value with placeholders.
     Json(String, Value),
 }
 
-/// The body, and what its placeholders stand for. `None` where nothing can be told about the body.
+/// The body, and the secrets that its placeholders replace. `None` if the body is not JSON.
 pub(super) fn without_secrets(body: &[u8]) -> Option<(RecordedBody, Placeholders)> {
     if body.is_empty() {
         return Some((RecordedBody::None, Placeholders::new()));
@@ -38,7 +38,7 @@ pub(super) fn without_secrets(body: &[u8]) -> Option<(RecordedBody, Placeholders
     let mut secrets = Placeholders::new();
     for (list, field) in Protocol::secrets() {
         if let Some(list) = value.pointer_mut(list) {
-            take_out(list, field, &mut secrets);
+            replace_in_list(list, field, &mut secrets);
         }
     }
     if secrets.is_empty() {
@@ -48,37 +48,38 @@ pub(super) fn without_secrets(body: &[u8]) -> Option<(RecordedBody, Placeholders
 }
 
 impl RecordedBody {
-    /// What is recorded: the body as it came, unless there was a secret in it.
+    /// The body to record: the original text, unless it contained a secret.
     pub(super) fn recorded(self, redaction: &Redaction) -> Option<String> {
-        let Self::Json(came, mut value) = self else {
+        let Self::Json(original, mut value) = self else {
             return None;
         };
         replace_all(&mut value, redaction);
-        let is_same = serde_json::from_str(&came).is_ok_and(|came: Value| came == value);
-        Some(if is_same { came } else { value.to_string() })
+        let is_same = serde_json::from_str(&original).is_ok_and(|it: Value| it == value);
+        Some(if is_same { original } else { value.to_string() })
     }
 }
 
-/// Takes the secrets out of a list of `{"id": …, FIELD: …}`; out of anything else, all there is.
-fn take_out(value: &mut Value, field: &str, secrets: &mut Placeholders) {
+/// Collects the secrets of a list of `{"id": …, FIELD: …}` and puts placeholders in their place. In
+/// any other form, every value counts as a secret.
+fn replace_in_list(value: &mut Value, field: &str, secrets: &mut Placeholders) {
     match value {
         Value::Array(items) => {
             for item in items {
                 let id = item.get("id").and_then(Value::as_str).unwrap_or("?");
                 let placeholder = format!("{}_OF_{id}", field.to_uppercase());
                 match item.get_mut(field) {
-                    Some(value) => take_all(value, &placeholder, secrets),
-                    None => take_all(item, &placeholder, secrets),
+                    Some(value) => replace_values(value, &placeholder, secrets),
+                    None => replace_values(item, &placeholder, secrets),
                 }
             }
         }
-        other => take_all(other, "PLACEHOLDER", secrets),
+        other => replace_values(other, "PLACEHOLDER", secrets),
     }
 }
 
-/// Takes every value out, whatever there is; what is no string stays no string, so that the
-/// answer to it stays the same.
-fn take_all(value: &mut Value, placeholder: &str, secrets: &mut Placeholders) {
+/// Collects and replaces every value in a value of any type. Types do not change, so that the
+/// response does not either.
+fn replace_values(value: &mut Value, placeholder: &str, secrets: &mut Placeholders) {
     match value {
         Value::String(text) => {
             secrets.push((std::mem::take(text).into(), placeholder.to_owned()));
@@ -93,19 +94,19 @@ fn take_all(value: &mut Value, placeholder: &str, secrets: &mut Placeholders) {
         }
         Value::Array(items) => {
             for item in items {
-                take_all(item, placeholder, secrets);
+                replace_values(item, placeholder, secrets);
             }
         }
         Value::Object(fields) => {
             for (_, field) in fields {
-                take_all(field, placeholder, secrets);
+                replace_values(field, placeholder, secrets);
             }
         }
         Value::Null | Value::Bool(_) => {}
     }
 }
 
-/// Replaces secrets in all that a value says, the names of fields included.
+/// Replaces secrets everywhere in a value, including field names.
 pub(super) fn replace_all(value: &mut Value, redaction: &Redaction) {
     match value {
         Value::String(text) => replace(text, redaction),
@@ -118,7 +119,7 @@ pub(super) fn replace_all(value: &mut Value, redaction: &Redaction) {
             for item in &mut *items {
                 replace_all(item, redaction);
             }
-            // Bytes are written as numbers.
+            // Serde writes bytes as a list of numbers.
             if items.iter().all(Value::is_number)
                 && let Some(redacted) = redaction.redacted(&value.to_string())
             {
@@ -126,13 +127,14 @@ pub(super) fn replace_all(value: &mut Value, redaction: &Redaction) {
             }
         }
         Value::Object(fields) => {
-            let replaced = |(mut name, mut field)| {
+            let replace_field = |(mut name, mut field)| {
                 replace(&mut name, redaction);
                 replace_all(&mut field, redaction);
                 (name, field)
             };
-            let fields_now: Map<_, _> = std::mem::take(fields).into_iter().map(replaced).collect();
-            *fields = fields_now;
+            let old_fields = std::mem::take(fields).into_iter();
+            let new_fields: Map<_, _> = old_fields.map(replace_field).collect();
+            *fields = new_fields;
         }
         Value::Null | Value::Bool(_) => {}
     }
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_that_is_none_is_recorded_as_it_is() {
+    fn an_invalid_context_is_recorded_unchanged() {
         for context in [
             json!(5),
             json!([]),
@@ -181,18 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_any_form_are_found_in_the_answer() {
+    fn secrets_of_any_form_are_replaced_in_the_response() {
         let key = "-----BEGIN\n\"marked\\\"\n";
         let secrets =
             json!([{"id": "PEM", "value": key}, {"id": "EMPTY", "value": ""}, {"value": 7}]);
         let (_, secrets) = recorded(&json!({"request": {"context": {"secrets": secrets}}}));
-        let mut answer = json!({"error": {"message": format!("bad key {key}!")}});
-        replace_all(&mut answer, &redaction_of(&secrets));
-        assert_eq!(answer["error"]["message"], "bad key VALUE_OF_PEM!");
+        let mut response = json!({"error": {"message": format!("bad key {key}!")}});
+        replace_all(&mut response, &redaction_of(&secrets));
+        assert_eq!(response["error"]["message"], "bad key VALUE_OF_PEM!");
     }
 
     #[test]
-    fn secrets_in_the_wrong_place_are_secrets_too() {
+    fn secrets_in_the_wrong_place_are_replaced() {
         for context in [
             json!({"secrets": {"K": "marked"}}),
             json!({"secrets": ["marked"]}),
@@ -200,9 +202,9 @@ mod tests {
             json!({"secrets": [{"name": "K", "secret": "marked"}]}),
             json!({"authorization": [{"id": "google", "token": {"access_token": "marked"}}]}),
         ] {
-            let mut beside = context.clone();
-            beside["tool_id"] = json!("A.B");
-            for body in [json!({"tool_id": "A.B", "context": context}), beside] {
+            let mut top_level = context.clone();
+            top_level["tool_id"] = json!("A.B");
+            for body in [json!({"tool_id": "A.B", "context": context}), top_level] {
                 let (recorded, _) = recorded(&body);
                 assert!(!recorded.to_string().contains("marked"), "{recorded}");
                 assert_eq!(recorded["tool_id"], "A.B");
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn names_numbers_and_lists_of_numbers_are_held_to_the_secrets_too() {
+    fn secrets_are_replaced_in_names_numbers_and_lists_of_numbers() {
         let bytes: Vec<_> = b"marked-value".to_vec();
         let body = json!({
             "tool_id": "A.B",
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_without_secrets_is_recorded_as_it_came() {
+    fn a_body_without_secrets_is_recorded_unchanged() {
         let text = "{\"tool_id\": \"A.B\",\n  \"input\": {\"amount\": 1.50}}";
         let (body, secrets) = without_secrets(text.as_bytes()).unwrap();
         assert_eq!(
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn short_secrets_do_not_wreck_the_rest() {
+    fn a_short_secret_is_not_replaced_elsewhere() {
         let body = json!({"tool_id": "Trips.Plan", "input": {"a": "a plan"},
                           "context": {"secrets": [{"id": "K", "value": "a"}]}});
         let (recorded, _) = recorded(&body);

@@ -1,9 +1,9 @@
-//! A tool's output, turned into JSON without losing anything.
+//! Lossless conversion of a tool's output to JSON.
 //!
-//! `serde_json` writes a float that is not finite as `null`, silently. A result that says "no
-//! value" where the tool computed nonsense is worse than a failure, so such a float is an error
-//! here. Whole floats are written as integers, as the specification's examples have it: `15`, not
-//! `15.0`. Everything else is handed through to `serde_json`.
+//! `serde_json` silently writes a non-finite float as `null`. A result that says "no value" where
+//! the tool computed nonsense is worse than a failure, so such a float is an error here. Whole
+//! floats are written as integers, as in the specification's examples: `15`, not `15.0`.
+//! Everything else is passed through to `serde_json`.
 
 use serde::{
     Serialize, Serializer,
@@ -14,13 +14,13 @@ use serde::{
 };
 use serde_json::Value;
 
-/// The JSON of `output`; an error for what JSON cannot say (a float that is not finite, a map
+/// The JSON of `output`; an error for values that JSON cannot express (a non-finite float, a map
 /// whose keys are not strings).
 pub(crate) fn to_value<T: Serialize>(output: &T) -> Result<Value, serde_json::Error> {
     output.serialize(Finite(serde_json::value::Serializer))
 }
 
-/// Wraps a serializer, or a value on its way into one, and refuses floats that are not finite.
+/// Wraps a serializer, or a value to be serialized, and rejects non-finite floats.
 struct Finite<T>(T);
 
 impl<T: Serialize + ?Sized> Serialize for Finite<&T> {
@@ -29,7 +29,7 @@ impl<T: Serialize + ?Sized> Serialize for Finite<&T> {
     }
 }
 
-macro_rules! hand_through {
+macro_rules! forward {
     ($($method:ident($type:ty);)*) => {$(
         fn $method(self, value: $type) -> Result<Self::Ok, Self::Error> {
             self.0.$method(value)
@@ -48,7 +48,7 @@ impl<S: Serializer> Serializer for Finite<S> {
     type SerializeStruct = Finite<S::SerializeStruct>;
     type SerializeStructVariant = Finite<S::SerializeStructVariant>;
 
-    hand_through! {
+    forward! {
         serialize_bool(bool);
         serialize_i8(i8);
         serialize_i16(i16);
@@ -67,13 +67,13 @@ impl<S: Serializer> Serializer for Finite<S> {
     }
 
     fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
-        finite(value.is_finite())?;
+        require_finite(value.is_finite())?;
         self.0.serialize_f32(value)
     }
 
     fn serialize_f64(self, value: f64) -> Result<S::Ok, S::Error> {
-        finite(value.is_finite())?;
-        match whole(value) {
+        require_finite(value.is_finite())?;
+        match exact_integer(value) {
             Some(integer) => self.0.serialize_i64(integer),
             None => self.0.serialize_f64(value),
         }
@@ -171,7 +171,7 @@ impl<S: Serializer> Serializer for Finite<S> {
     }
 }
 
-fn finite<E: serde::ser::Error>(is_finite: bool) -> Result<(), E> {
+fn require_finite<E: serde::ser::Error>(is_finite: bool) -> Result<(), E> {
     if is_finite {
         Ok(())
     } else {
@@ -179,8 +179,8 @@ fn finite<E: serde::ser::Error>(is_finite: bool) -> Result<(), E> {
     }
 }
 
-/// The integer that a float is, as far as floats tell integers apart.
-pub(crate) fn whole(float: f64) -> Option<i64> {
+/// The integer value of a whole float, up to where floats can represent every integer.
+pub(crate) fn exact_integer(float: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let is_negative_zero = float == 0.0 && float.is_sign_negative();
     if float.fract() == 0.0 && float.abs() <= EXACT && !is_negative_zero {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_can_say_comes_out_as_from_serde_json() {
+    fn finite_values_serialize_as_with_serde_json() {
         let value = Nested {
             list: vec![1.5],
             pair: (7, "seven"),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_float_that_is_not_finite_is_an_error_wherever_it_is() {
+    fn a_non_finite_float_is_an_error_at_any_depth() {
         for float in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert!(to_value(&float).is_err());
             assert!(to_value(&Some(float)).is_err());

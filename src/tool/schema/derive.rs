@@ -1,30 +1,30 @@
-//! From a Rust type to the schema that is published.
+//! Derives the published schema of a Rust type.
 //!
-//! schemars describes types for every use there is. What a model reads should be short, and what
-//! a caller sends should be held to it: titles and number formats go, references are inlined,
-//! objects are closed, optional parameters are simply not required.
+//! schemars describes types for every purpose. The schema that a model reads should be short, and
+//! a caller's input should be checked strictly: titles and number formats are removed, references
+//! are inlined, objects are closed, optional parameters are simply not required.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::walk;
 
-/// The schema of what a tool takes. The type's own description stays at the root.
+/// The schema of a tool's input. The type's own description remains at the root.
 pub(crate) fn of_input<T: JsonSchema>() -> Value {
-    let mut schema = raw::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
     tidy(&mut schema, &|object| {
-        optional_is_not_null(object);
+        disallow_null_for_optional(object);
         list_required(object);
         describe_variants(object);
     });
-    say_object_at_the_root(&mut schema);
+    set_object_type(&mut schema);
     close(&mut schema);
     schema
 }
 
-/// The schema of what a tool gives: `null` for a tool that gives nothing, `{}` for anything.
+/// The schema of a tool's output: `null` for a tool that returns nothing, `{}` for any value.
 pub(crate) fn of_output<T: JsonSchema>() -> Value {
-    let mut schema = raw::<T>(SchemaSettings::draft2020_12().for_serialize());
+    let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_serialize());
     tidy(&mut schema, &list_required);
     if schema == json!({"type": "null"}) {
         return Value::Null;
@@ -35,7 +35,7 @@ pub(crate) fn of_output<T: JsonSchema>() -> Value {
     schema
 }
 
-fn raw<T: JsonSchema>(settings: SchemaSettings) -> Value {
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     settings
         .with(|settings| {
             settings.inline_subschemas = true;
@@ -46,7 +46,7 @@ fn raw<T: JsonSchema>(settings: SchemaSettings) -> Value {
         .to_value()
 }
 
-/// Removes what says nothing to a caller, at every depth, and applies `change`.
+/// Removes keywords that mean nothing to a caller, at every depth, and applies `change`.
 fn tidy(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
     let Some(object) = schema.as_object_mut() else {
         return;
@@ -60,15 +60,15 @@ fn tidy(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
     walk::each_inner(object, &mut |_, inner| tidy(inner, change));
 }
 
-/// schemars names Rust's number types as formats; no other reader of JSON Schema knows them.
+/// schemars writes Rust's number types as formats, which no other reader of JSON Schema knows.
 fn is_rust_number(format: &str) -> bool {
     let digits = format.trim_start_matches("uint").trim_start_matches("int");
     let integer = digits.len() < format.len() && digits.bytes().all(|byte| byte.is_ascii_digit());
     integer || matches!(format, "double" | "float")
 }
 
-/// An `Option` field may be left out; that is all. It is no second way to send `null`.
-fn optional_is_not_null(object: &mut Map<String, Value>) {
+/// An `Option` field may be omitted, but it must not be `null`.
+fn disallow_null_for_optional(object: &mut Map<String, Value>) {
     let required = object.get("required").cloned().unwrap_or_default();
     let is_required = |name: &str| {
         let names = required.as_array().into_iter().flatten();
@@ -111,8 +111,8 @@ fn remove_null(property: &mut Map<String, Value>) {
     }
 }
 
-/// The doc comment of an enum's variant stands on its form. In the form of a variant that holds
-/// data under its name, the one property there is deserves it as well.
+/// schemars puts the doc comment of an enum variant on its form. If the variant's data is in a
+/// single property of the form, the comment describes that property as well.
 fn describe_variants(object: &mut Map<String, Value>) {
     for keyword in ["oneOf", "anyOf"] {
         let forms = object.get_mut(keyword).and_then(Value::as_array_mut);
@@ -132,15 +132,15 @@ fn describe_variants(object: &mut Map<String, Value>) {
     }
 }
 
-/// The specification's definitions say `required` wherever there are properties, even when empty.
+/// The specification's definitions have `required` wherever there are properties, even if empty.
 fn list_required(object: &mut Map<String, Value>) {
     if object.contains_key("properties") {
         object.entry("required").or_insert_with(|| json!([]));
     }
 }
 
-/// An enum of objects is an object; callers and models look for that at the root.
-fn say_object_at_the_root(schema: &mut Value) {
+/// An enum of objects is an object; callers and models expect that type at the root.
+fn set_object_type(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else {
         return;
     };
@@ -154,45 +154,45 @@ fn say_object_at_the_root(schema: &mut Value) {
     }
 }
 
-/// Keywords whose schemas describe the same object as the schema they stand in.
+/// Keywords whose schemas describe the same object as the schema that contains them.
 const COMBINING: [&str; 6] = ["allOf", "anyOf", "oneOf", "if", "then", "else"];
 
-/// Refuses unknown properties at every depth, unless the type itself says otherwise (a map).
+/// Rejects unknown properties at every depth, unless the type itself specifies them (a map).
 fn close(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else {
         return;
     };
     let has = |key: &str| object.contains_key(key);
     let combined = COMBINING.into_iter().any(has);
-    let says_otherwise = has("additionalProperties") || has("unevaluatedProperties");
-    // The forms of a flattened enum share one object with the properties beside them: only the
-    // whole can be closed, its parts cannot.
-    let shared = combined && has("properties");
-    if shared {
-        if !says_otherwise {
+    let is_specified = has("additionalProperties") || has("unevaluatedProperties");
+    // The forms of a flattened enum share one object with the properties next to them: only the
+    // object as a whole can be closed.
+    let is_shared = combined && has("properties");
+    if is_shared {
+        if !is_specified {
             object.insert("unevaluatedProperties".into(), false.into());
         }
-    } else if walk::is_type(object, "object") && !combined && !says_otherwise {
+    } else if walk::is_type(object, "object") && !combined && !is_specified {
         object.insert("additionalProperties".into(), false.into());
     }
     walk::each_inner(object, &mut |keyword, inner| {
-        if shared && COMBINING.contains(&keyword) {
-            close_below(inner);
+        if is_shared && COMBINING.contains(&keyword) {
+            close_contents(inner);
         } else {
             close(inner);
         }
     });
 }
 
-/// Closes what lies inside a form, but not the form itself, which shares its object with others.
-fn close_below(form: &mut Value) {
+/// Closes the contents of a form, but not the form itself, which shares its object with others.
+fn close_contents(form: &mut Value) {
     if let Some(object) = form.as_object_mut() {
         if object.get("additionalProperties") == Some(&Value::Bool(false)) {
             object.shift_remove("additionalProperties");
         }
         walk::each_inner(object, &mut |keyword, inner| {
             if COMBINING.contains(&keyword) {
-                close_below(inner);
+                close_contents(inner);
             } else {
                 close(inner);
             }

@@ -1,9 +1,9 @@
-//! Finding what is wrong with a value, and no more of it than can be told.
+//! Finds the errors in a value, but no more than can be reported.
 //!
-//! The validator lists every error there is before it hands over the first, each with the forms
-//! that were tried: a megabyte of wrong items becomes hundreds of them. So only a small part is
-//! given to it at once. In a large value the parts that are wrong are looked for one by one, along
-//! the keywords that say which schema is whose, until there are enough.
+//! The validator collects all errors before it returns the first, each with the forms that it
+//! tried: a megabyte of invalid items becomes hundreds of megabytes. So it gets only small parts.
+//! In a large value, the invalid parts are searched for one by one, along the keywords that assign
+//! schemas to parts, until there are enough errors.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use super::{
     validator_of, walk,
 };
 
-/// Up to how many values a part is explained as a whole.
-const AT_ONCE: usize = 1000;
+/// The largest number of values in a part that is explained as a whole.
+const MAX_VALUES: usize = 1000;
 
-/// Keywords under which the schema of a part is not simply the one of its name or place.
+/// Keywords with which the name or index of a part no longer determines its schema.
 const COMPLICATED: [&str; 18] = [
     "$dynamicRef",
     "$recursiveRef",
@@ -40,7 +40,7 @@ const COMPLICATED: [&str; 18] = [
     "unevaluatedProperties",
 ];
 
-/// Hands over what is wrong with `value`, which is known to be wrong.
+/// Reports the errors in `value`, which is known to be invalid.
 pub(super) fn explain(
     validator: &Validator,
     schema: &Value,
@@ -54,10 +54,10 @@ pub(super) fn explain(
         place: "",
     };
     if is_small(value) {
-        return hand_over(validator, part, sink);
+        return report(validator, part, sink);
     }
     if walk::forbidden_reference(schema).is_some() {
-        // A part's schema may refer to what is elsewhere, and means nothing by itself.
+        // The schema of a part may reference the whole schema, and is meaningless by itself.
         return sink.whole(part);
     }
     let mut explainer = Explainer {
@@ -72,21 +72,21 @@ pub(super) fn explain(
 }
 
 fn is_small(value: &Value) -> bool {
-    fn count(value: &Value, left: &mut usize) -> bool {
-        let Some(rest) = left.checked_sub(1) else {
+    fn fits(value: &Value, budget: &mut usize) -> bool {
+        let Some(rest) = budget.checked_sub(1) else {
             return false;
         };
-        *left = rest;
+        *budget = rest;
         match value {
-            Value::Array(items) => items.iter().all(|item| count(item, left)),
-            Value::Object(fields) => fields.values().all(|field| count(field, left)),
+            Value::Array(items) => items.iter().all(|item| fits(item, budget)),
+            Value::Object(fields) => fields.values().all(|field| fits(field, budget)),
             _ => true,
         }
     }
-    count(value, &mut AT_ONCE.clone())
+    fits(value, &mut MAX_VALUES.clone())
 }
 
-fn hand_over(validator: &Validator, part: SchemaPart<'_>, sink: &mut impl MessageSink) {
+fn report(validator: &Validator, part: SchemaPart<'_>, sink: &mut impl MessageSink) {
     for error in validator.iter_errors(part.value) {
         if sink.is_full() {
             return;
@@ -96,9 +96,9 @@ fn hand_over(validator: &Validator, part: SchemaPart<'_>, sink: &mut impl Messag
 }
 
 struct Explainer<'a, S> {
-    /// The `$schema` of the whole.
+    /// The `$schema` of the whole schema.
     dialect: Option<&'a Value>,
-    /// By the place of their schema.
+    /// By the place of their schema in the whole.
     validators: HashMap<String, Option<Validator>>,
     sink: &'a mut S,
 }
@@ -115,31 +115,31 @@ impl<S: MessageSink> Explainer<'_, S> {
             _ if is_small(part.value) => {
                 self.compile(part.place, || part.schema.clone());
                 match self.validators.get(part.place) {
-                    Some(Some(validator)) => hand_over(validator, part, self.sink),
+                    Some(Some(validator)) => report(validator, part, self.sink),
                     _ => self.sink.whole(part),
                 }
             }
-            // Before draft 2020-12 a list of schemas is one for each place.
+            // Before draft 2020-12, a list in `items` has one schema for each index.
             (Some(schema), Value::Array(items))
                 if is_simple && !schema.get("items").is_some_and(Value::is_array) =>
             {
-                self.own_rules(part, &without_items(schema));
+                self.report_own_errors(part, &without_items(schema));
                 self.items(part, schema, items);
             }
             (Some(schema), Value::Object(fields)) if is_simple => {
-                self.own_rules(part, &without_fields(schema));
+                self.report_own_errors(part, &without_fields(schema));
                 self.fields(part, schema, fields);
             }
             _ => self.sink.whole(part),
         }
     }
 
-    /// What is wrong with the part itself, whatever is in it.
-    fn own_rules(&mut self, part: SchemaPart<'_>, own: &Value) {
+    /// Reports the errors of the part itself, regardless of its contents.
+    fn report_own_errors(&mut self, part: SchemaPart<'_>, own: &Value) {
         let place = format!("{} itself", part.place);
         self.compile(&place, || own.clone());
         if let Some(Some(validator)) = self.validators.get(&place) {
-            hand_over(validator, part, self.sink);
+            report(validator, part, self.sink);
         }
     }
 
@@ -181,7 +181,7 @@ impl<S: MessageSink> Explainer<'_, S> {
             let (schema, place) = match (named, others) {
                 (Some(schema), _) => (
                     schema,
-                    format!("{}/properties/{}", part.place, escaped(name)),
+                    format!("{}/properties/{}", part.place, escape(name)),
                 ),
                 (None, Some(schema)) => (schema, format!("{}/additionalProperties", part.place)),
                 (None, None) => continue,
@@ -216,8 +216,8 @@ impl<S: MessageSink> Explainer<'_, S> {
     }
 }
 
-/// A name in a JSON pointer. RFC 6901, 3.
-fn escaped(name: &str) -> String {
+/// Escapes a name for a JSON pointer. RFC 6901, section 3.
+fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
@@ -227,7 +227,7 @@ fn without_items(schema: &Map<String, Value>) -> Value {
     Value::Object(schema)
 }
 
-/// The same for any fields of these names.
+/// The schema with any value allowed for each field.
 fn without_fields(schema: &Map<String, Value>) -> Value {
     let mut schema = schema.clone();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -247,17 +247,17 @@ mod tests {
 
     use crate::tool::schema::Schema;
 
-    /// A part's schema may refer to what is elsewhere in the whole, and means nothing by itself.
+    /// The schema of a part may reference the whole schema, and is meaningless by itself.
     #[test]
-    fn a_large_value_under_a_schema_with_references_is_told_as_a_whole() {
+    fn a_large_value_under_a_schema_with_references_is_reported_as_a_whole() {
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}});
-        let schema = Schema::given(json!({
+        let schema = Schema::from_value(json!({
             "type": "object", "$defs": {"node": node},
             "properties": {"nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
         }));
         let mut nodes = vec![json!({"next": {}}); 2000];
-        let right = json!({"nodes": nodes});
-        assert_eq!(schema.check(&right, "input"), Ok(Ok(())));
+        let valid = json!({"nodes": nodes});
+        assert_eq!(schema.check(&valid, "input"), Ok(Ok(())));
         nodes[500] = json!(1);
         let errors = schema.check(&json!({"nodes": nodes}), "input").unwrap();
         let whole = [(
@@ -265,7 +265,7 @@ mod tests {
             "Does not satisfy the tool's definition".to_owned(),
         )];
         assert_eq!(errors, Err(whole.into()));
-        let places = schema.refused_by(&json!({"nodes": nodes})).unwrap();
+        let places = schema.rejecting_keywords(&json!({"nodes": nodes})).unwrap();
         assert_eq!(places.unwrap(), ["the schema as a whole"]);
     }
 }

@@ -1,7 +1,7 @@
-//! What is wrong with a value that fits none of several forms.
+//! The errors of a value that matches none of several forms.
 //!
-//! Listing every error of every form would bury the one that matters: the form that was meant is
-//! explained, the others are not.
+//! Listing every error of every form would bury the one that matters: only the intended form is
+//! explained.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
@@ -13,11 +13,11 @@ use super::{
 type Forms = [Vec<ValidationError<'static>>];
 
 impl PartMessages<'_> {
-    /// Says what keeps a value from the form that was meant; where none can be told, which forms
-    /// there are.
+    /// Explains why a value does not match the intended form; if the intention is unclear, lists
+    /// the forms.
     pub(super) fn add_closest_form(&mut self, path: &str, forms: &Forms) {
         let tag = tag_of(forms, path);
-        let is_meant = |errors: &&Vec<ValidationError<'_>>| {
+        let is_intended = |errors: &&Vec<ValidationError<'_>>| {
             let is_of_another_type = errors.iter().any(|error| is_wrong_type(error, path));
             let has_another_tag = tag.as_ref().is_some_and(|tag| {
                 errors
@@ -26,8 +26,8 @@ impl PartMessages<'_> {
             });
             !is_of_another_type && !has_another_tag
         };
-        let mut meant = forms.iter().filter(is_meant);
-        if let (Some(only), None) = (meant.next(), meant.next()) {
+        let mut intended = forms.iter().filter(is_intended);
+        if let (Some(only), None) = (intended.next(), intended.next()) {
             for error in only {
                 self.add(error);
             }
@@ -37,7 +37,7 @@ impl PartMessages<'_> {
             return self.put(joined(path, name), "Is required".into());
         }
         let (at, message) = match (tag, types(forms, path)) {
-            (Some(tag), _) if tag.of_all => (
+            (Some(tag), _) if tag.mismatches_all => (
                 tag.path,
                 format!("Must be one of: {}", tag.values.join(", ")),
             ),
@@ -51,7 +51,7 @@ impl PartMessages<'_> {
     }
 }
 
-/// The property that every form requires and the value does not have: the tag itself, mostly.
+/// A property that every form requires and the value lacks: usually the tag itself.
 fn required_by_all<'a>(forms: &'a Forms, path: &str) -> Option<&'a str> {
     let required = |errors: &'a Vec<ValidationError<'_>>| {
         let at_path = errors
@@ -70,12 +70,12 @@ fn required_by_all<'a>(forms: &'a Forms, path: &str) -> Option<&'a str> {
     })
 }
 
-/// The place whose constant tells the forms apart.
+/// The place whose constant distinguishes the forms.
 struct Tag {
     path: String,
     values: Vec<String>,
-    /// Whether every form wants another constant there than the value has.
-    of_all: bool,
+    /// Whether the value has none of the constants that the forms require there.
+    mismatches_all: bool,
 }
 
 impl Tag {
@@ -84,7 +84,7 @@ impl Tag {
     }
 }
 
-/// A tag is where most forms want a constant.
+/// The tag is the place where most forms require a constant.
 fn tag_of(forms: &Forms, path: &str) -> Option<Tag> {
     let mut tags: Vec<Tag> = Vec::new();
     for errors in forms {
@@ -97,25 +97,28 @@ fn tag_of(forms: &Forms, path: &str) -> Option<Tag> {
                 None => tags.push(Tag {
                     path: path_of(error.instance_path()),
                     values,
-                    of_all: false,
+                    mismatches_all: false,
                 }),
             }
         }
     }
     let most = tags.into_iter().max_by_key(|tag| tag.values.len())?;
-    let wants = |errors: &&Vec<ValidationError<'_>>| {
+    let mismatches = |errors: &&Vec<ValidationError<'_>>| {
         errors
             .iter()
             .any(|error| constants(error, path).is_some() && most.is_at(error))
     };
-    let count = forms.iter().filter(wants).count();
-    // With two forms, one of them meant, one constant is wrong.
-    let of_all = count == forms.len();
-    (of_all || count + 1 == forms.len()).then_some(Tag { of_all, ..most })
+    let count = forms.iter().filter(mismatches).count();
+    // If the value has the constant of the intended form, all other forms mismatch.
+    let mismatches_all = count == forms.len();
+    (mismatches_all || count + 1 == forms.len()).then_some(Tag {
+        mismatches_all,
+        ..most
+    })
 }
 
-/// The constants that were wanted instead, as far as the error is about any. A choice of several
-/// inside a form is a rule of that form, and tells no forms apart.
+/// The constants that the error expects, if it is about any. An enum inside a form is a rule of
+/// that form and does not distinguish the forms.
 fn constants(error: &ValidationError<'_>, path: &str) -> Option<Vec<String>> {
     match error.kind() {
         Kind::Constant { expected_value } => Some(vec![plain(expected_value)]),
@@ -130,7 +133,7 @@ fn is_wrong_type(error: &ValidationError<'_>, path: &str) -> bool {
     matches!(error.kind(), Kind::Type { .. }) && path_of(error.instance_path()) == path
 }
 
-/// The types that the forms want, where they want nothing but another type.
+/// The types that the forms require, if every form fails only because of its type.
 fn types(forms: &Forms, path: &str) -> Option<Vec<&'static str>> {
     let of_form = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
         [error] if is_wrong_type(error, path) => match error.kind() {

@@ -1,16 +1,16 @@
-//! Integers that JSON can say and a program cannot keep.
+//! Integers that JSON can express but a program cannot represent.
 
 use super::ParameterErrors;
 
-/// What is wrong with integers that would lose digits, by their paths.
-pub(crate) fn unkept(paths: &[String]) -> ParameterErrors {
+/// The errors for integers that would lose digits, by their paths.
+pub(crate) fn lossy_integers(paths: &[String]) -> ParameterErrors {
     let message = "Must be an integer between -9223372036854775808 and 18446744073709551615, or be \
                    written with an exponent";
     let errors = paths.iter().map(|path| (path.clone(), message.to_owned()));
     errors.collect()
 }
 
-/// The integers that a Rust type takes, by the words in which serde names it: `u8`, `i64`.
+/// The range of a Rust integer type, by serde's name for it: `u8`, `i64`.
 pub(crate) fn range_of(name: &str) -> Option<(i128, i128)> {
     Some(match name {
         "i8" => (i8::MIN.into(), i8::MAX.into()),

@@ -1,7 +1,7 @@
-//! What is wrong with a parameter, in words that a person or a model can act on.
+//! Messages for invalid parameters, which a person or a model can act on.
 //!
-//! The specification's voice: "Must be a number". A message states the rule, which is public, and
-//! never the value, which may be anything.
+//! They follow the specification's style: "Must be a number". A message states the rule, which is
+//! public, and never the value, which may be anything.
 
 use jsonschema::{
     JsonType, ValidationError, Validator,
@@ -14,32 +14,32 @@ use super::{
     ParameterErrors, explain,
     part::{LONGEST_NAME, MessageSink, SchemaPart, joined},
 };
-use crate::text::clipped;
+use crate::text::{clipped, counted};
 
-/// More bad parameters than this say nothing more, and could make the answer too large to send.
-const MOST: usize = 100;
+/// More messages than this do not help, and could make the response too large to send.
+const MAX_MESSAGES: usize = 100;
 
-/// The messages of all errors of `instance` under `schema`, by parameter; what is wrong with the
-/// instance as a whole is under the name `root`.
+/// The messages for all errors of `instance` under `schema`, by parameter; errors of the instance
+/// as a whole are under the name `root`.
 pub(super) fn of_all(
     validator: &Validator,
     schema: &Value,
     instance: &Value,
     root: &str,
 ) -> ParameterErrors {
-    let mut collected = MessageCollector::default();
-    explain::explain(validator, schema, instance, &mut collected);
-    let mut found = collected.found;
-    if let Some(message) = found.remove("") {
-        found.insert(root.into(), message);
+    let mut collector = MessageCollector::default();
+    explain::explain(validator, schema, instance, &mut collector);
+    let mut errors = collector.errors;
+    if let Some(message) = errors.remove("") {
+        errors.insert(root.into(), message);
     }
-    found
+    errors
 }
 
-/// The messages until there are enough.
+/// Collects messages up to the limit.
 #[derive(Default)]
 struct MessageCollector {
-    found: ParameterErrors,
+    errors: ParameterErrors,
     is_full: bool,
 }
 
@@ -47,7 +47,7 @@ impl MessageSink for MessageCollector {
     fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>) {
         let mut messages = PartMessages {
             part,
-            collected: self,
+            collector: self,
         };
         messages.add(error);
     }
@@ -63,7 +63,7 @@ impl MessageSink for MessageCollector {
     }
 
     fn has_any(&self) -> bool {
-        !self.found.is_empty()
+        !self.errors.is_empty()
     }
 
     fn is_full(&self) -> bool {
@@ -73,29 +73,29 @@ impl MessageSink for MessageCollector {
 
 impl MessageCollector {
     fn put(&mut self, path: String, message: String) {
-        let is_full = self.found.len() >= MOST;
-        match self.found.get_mut(&path) {
+        let is_full = self.errors.len() >= MAX_MESSAGES;
+        match self.errors.get_mut(&path) {
             None if is_full => {
                 self.is_full = true;
                 let more = "More parameters are invalid";
-                self.found.insert("…".into(), more.into());
+                self.errors.insert("…".into(), more.into());
             }
             None => {
-                self.found.insert(path, message);
+                self.errors.insert(path, message);
             }
-            Some(known) if known.contains(&message) => {}
-            Some(known) => {
-                known.push_str("; ");
-                known.push_str(&message);
+            Some(existing) if existing.contains(&message) => {}
+            Some(existing) => {
+                existing.push_str("; ");
+                existing.push_str(&message);
             }
         }
     }
 }
 
-/// The messages of one part. Paths are those in the part until they are put down.
+/// Collects the messages of one part. Paths are relative to the part until `put` adds its own path.
 pub(super) struct PartMessages<'a> {
     part: SchemaPart<'a>,
-    collected: &'a mut MessageCollector,
+    collector: &'a mut MessageCollector,
 }
 
 impl PartMessages<'_> {
@@ -111,15 +111,15 @@ impl PartMessages<'_> {
                 self.add_unknown(&path, unexpected.iter().map(String::as_str), &known);
             }
             Kind::UnevaluatedProperties { unexpected } => {
-                // Where no form fits, nothing in the forms counts as evaluated; a property that
-                // one of them knows is not what is wrong.
+                // If no form matches, nothing in the forms counts as evaluated; a property that one
+                // of them defines is not the error.
                 let known = known_properties(error.schema_path(), self.part.schema);
                 let unknown = unexpected.iter().map(String::as_str);
                 let unknown = unknown.filter(|name| !known.contains(name));
                 self.add_unknown(&path, unknown, &known);
             }
-            // An object that takes no properties at all is refused as a whole.
-            Kind::FalseSchema if refuses_properties(error) => {
+            // An object that allows no properties at all is rejected as a whole.
+            Kind::FalseSchema if rejects_properties(error) => {
                 let place = self.part.value.pointer(error.instance_path().as_str());
                 let properties = place.and_then(Value::as_object).into_iter().flatten();
                 self.add_unknown(&path, properties.map(|(name, _)| name.as_str()), &[]);
@@ -127,7 +127,7 @@ impl PartMessages<'_> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.add_closest_form(&path, context);
             }
-            kind => self.put(path, of_kind(kind)),
+            kind => self.put(path, kind_message(kind)),
         }
     }
 
@@ -137,10 +137,10 @@ impl PartMessages<'_> {
         names: impl Iterator<Item = &'a str>,
         known: &[&str],
     ) {
-        // One more than there is room for tells that there are more.
-        for name in names.take(MOST + 1) {
+        // One more than the limit makes the collector report that there are more.
+        for name in names.take(MAX_MESSAGES + 1) {
             let is_parameter = path.is_empty() && self.part.path.is_empty();
-            let message = unknown(name, known, is_parameter);
+            let message = unknown_message(name, known, is_parameter);
             self.put(joined(path, name), message);
         }
     }
@@ -153,11 +153,11 @@ impl PartMessages<'_> {
             (false, false) if path.starts_with('[') => format!("{base}{path}"),
             (false, false) => format!("{base}.{path}"),
         };
-        self.collected.put(path, message);
+        self.collector.put(path, message);
     }
 }
 
-fn refuses_properties(error: &ValidationError<'_>) -> bool {
+fn rejects_properties(error: &ValidationError<'_>) -> bool {
     let keyword = error.schema_path().as_str().rsplit('/').next();
     matches!(
         keyword,
@@ -165,7 +165,7 @@ fn refuses_properties(error: &ValidationError<'_>) -> bool {
     )
 }
 
-fn of_kind(kind: &Kind) -> String {
+fn kind_message(kind: &Kind) -> String {
     match kind {
         Kind::Type { kind } => format!("Must be {}", types_of(kind).join(" or ")),
         Kind::Enum { options } => {
@@ -184,18 +184,39 @@ fn of_kind(kind: &Kind) -> String {
         Kind::ExclusiveMaximum { limit } => format!("Must be less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("Must be a multiple of {multiple_of}"),
         Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => "Must not be empty".into(),
-        Kind::MinLength { limit } => format!("Must be at least {limit} characters long"),
-        Kind::MaxLength { limit } => format!("Must be at most {limit} characters long"),
-        Kind::MinItems { limit } => format!("Must have at least {limit} items"),
-        Kind::MaxItems { limit } => format!("Must have at most {limit} items"),
-        Kind::AdditionalItems { limit } => format!("Must have at most {limit} items"),
-        Kind::MinProperties { limit } => format!("Must have at least {limit} properties"),
-        Kind::MaxProperties { limit } => format!("Must have at most {limit} properties"),
-        Kind::UniqueItems => "Must not have the same item twice".into(),
+        Kind::MinLength { limit } => format!(
+            "Must be at least {} long",
+            counted(limit, "character", "characters")
+        ),
+        Kind::MaxLength { limit } => format!(
+            "Must be at most {} long",
+            counted(limit, "character", "characters")
+        ),
+        Kind::MinItems { limit } => {
+            format!("Must have at least {}", counted(limit, "item", "items"))
+        }
+        Kind::MaxItems { limit } => {
+            format!("Must have at most {}", counted(limit, "item", "items"))
+        }
+        Kind::AdditionalItems { limit } => {
+            format!("Must have at most {}", counted(limit, "item", "items"))
+        }
+        Kind::MinProperties { limit } => format!(
+            "Must have at least {}",
+            counted(limit, "property", "properties")
+        ),
+        Kind::MaxProperties { limit } => format!(
+            "Must have at most {}",
+            counted(limit, "property", "properties")
+        ),
+        Kind::UniqueItems => "Must not contain the same item twice".into(),
         Kind::Pattern { pattern } => format!("Must match the pattern {pattern}"),
         Kind::Format { format } => format!("Must be a valid {format}"),
         Kind::PropertyNames { error } => {
-            format!("Has a wrong name in it: {}", of_kind(error.kind()))
+            format!(
+                "Has an invalid property name: {}",
+                kind_message(error.kind())
+            )
         }
         Kind::OneOfMultipleValid { .. } => {
             "Must be exactly one of the forms that the tool's definition describes".into()
@@ -224,35 +245,35 @@ pub(super) fn types_of(kind: &TypeKind) -> Vec<&'static str> {
     }
 }
 
-fn unknown(name: &str, known: &[&str], is_parameter: bool) -> String {
-    let what = if is_parameter {
+fn unknown_message(name: &str, known: &[&str], is_parameter: bool) -> String {
+    let problem = if is_parameter {
         "Is not a parameter of this tool"
     } else {
         "Is not a known property"
     };
     let name = clipped(name, LONGEST_NAME);
-    let likeness = |known: &&&str| strsim::normalized_damerau_levenshtein(&name, known);
+    let similarity = |known: &&&str| strsim::normalized_damerau_levenshtein(&name, known);
     let closest = known
         .iter()
-        .map(|known| (likeness(&known), known))
-        .filter(|(likeness, _)| *likeness >= 0.5)
+        .map(|known| (similarity(&known), known))
+        .filter(|(similarity, _)| *similarity >= 0.5)
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     match closest {
-        Some((_, known)) => format!("{what}; did you mean '{known}'?"),
-        None if known.is_empty() => format!("{what}; it takes none"),
-        None if known.len() <= 8 => format!("{what}; it takes {}", known.join(", ")),
-        None => what.into(),
+        Some((_, known)) => format!("{problem}; did you mean '{known}'?"),
+        None if known.is_empty() => format!("{problem}; it takes none"),
+        None if known.len() <= 8 => format!("{problem}; it takes {}", known.join(", ")),
+        None => problem.into(),
     }
 }
 
-/// The properties that the schema knows which refused the others: those beside the keyword, and
-/// those of the forms of the same object.
-fn known_properties<'a>(refused_by: &Location, schema: &'a Value) -> Vec<&'a str> {
-    let parent = refused_by.as_str().rsplit_once('/');
+/// The properties defined by the schema that rejected the others: those next to the keyword, and
+/// those in the forms of the same object.
+fn known_properties<'a>(keyword: &Location, schema: &'a Value) -> Vec<&'a str> {
+    let parent = keyword.as_str().rsplit_once('/');
     let place = schema.pointer(parent.map_or("", |(parent, _)| parent));
     let mut names = Vec::new();
-    let mut open: Vec<_> = place.into_iter().collect();
-    while let Some(place) = open.pop() {
+    let mut pending: Vec<_> = place.into_iter().collect();
+    while let Some(place) = pending.pop() {
         let properties = place.get("properties").and_then(Value::as_object);
         names.extend(
             properties
@@ -262,7 +283,7 @@ fn known_properties<'a>(refused_by: &Location, schema: &'a Value) -> Vec<&'a str
         );
         for keyword in ["allOf", "anyOf", "oneOf"] {
             let forms = place.get(keyword).and_then(Value::as_array);
-            open.extend(forms.into_iter().flatten());
+            pending.extend(forms.into_iter().flatten());
         }
     }
     names.sort_unstable();

@@ -1,17 +1,17 @@
-//! Parts of a value that are explained one by one, and the trait that takes their errors.
+//! Parts of a value that are explained one by one, and the trait that receives their errors.
 //!
-//! `explain` finds errors, `message` and `places` say them: with the shared types here, `explain`
-//! knows neither of them.
+//! `explain` finds errors, `message` and `places` report them: the shared types here keep `explain`
+//! independent of both.
 
 use jsonschema::ValidationError;
 use serde_json::Value;
 
 use crate::text::clipped;
 
-/// Names come from the caller and may be of any length; this is in bytes.
+/// The longest name in a message, in bytes: names come from the caller and may be of any length.
 pub(super) const LONGEST_NAME: usize = 64;
 
-/// A part of a value, and where it is.
+/// A part of a value, with its schema and location.
 #[derive(Clone, Copy)]
 pub(super) struct SchemaPart<'a> {
     pub(super) schema: &'a Value,
@@ -22,22 +22,22 @@ pub(super) struct SchemaPart<'a> {
     pub(super) place: &'a str,
 }
 
-/// Takes what is found.
+/// Receives errors as they are found.
 pub(super) trait MessageSink {
     /// An error of a part.
     fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>);
 
-    /// A part that is wrong in a way that costs too much to tell.
+    /// An invalid part that would cost too much to explain in detail.
     fn whole(&mut self, part: SchemaPart<'_>);
 
-    /// Whether something was found.
+    /// Whether any error was received.
     fn has_any(&self) -> bool;
 
-    /// Whether nothing more is wanted.
+    /// Whether no more errors are needed.
     fn is_full(&self) -> bool;
 }
 
-/// The path of a property below another path.
+/// The path of the property `name` below `path`.
 pub(crate) fn joined(path: &str, name: &str) -> String {
     let name = clipped(name, LONGEST_NAME);
     if path.is_empty() {

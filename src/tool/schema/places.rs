@@ -1,4 +1,4 @@
-//! Where a schema refuses a value.
+//! The places in a schema that reject a value.
 
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
@@ -8,8 +8,8 @@ use super::{
     part::{MessageSink, SchemaPart},
 };
 
-/// As many as help to find a mistake.
-const MOST: usize = 5;
+/// Enough to find the mistake.
+const MAX_PLACES: usize = 5;
 
 pub(super) fn of_all(validator: &Validator, schema: &Value, value: &Value) -> Vec<String> {
     let mut places = Places::default();
@@ -46,6 +46,6 @@ impl MessageSink for Places {
     }
 
     fn is_full(&self) -> bool {
-        self.0.len() >= MOST
+        self.0.len() >= MAX_PLACES
     }
 }

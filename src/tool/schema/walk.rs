@@ -1,4 +1,4 @@
-//! Walking a schema: every place in it that is itself a schema.
+//! Walks over a schema and everything in it that is itself a schema.
 //!
 //! A property may be called `title` or `$ref`; only a walk that knows which keywords hold schemas
 //! can tell such a name from the keyword.
@@ -20,11 +20,11 @@ const ONE: [&str; 11] = [
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-/// Keywords whose value is a list of schemas. `items` was one before draft 2020-12.
+/// Keywords whose value is a list of schemas. `items` could be one before draft 2020-12.
 const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 /// Keywords whose value is an object of schemas by name.
 const NAMED: [&str; 3] = ["dependentSchemas", "patternProperties", "properties"];
-/// What draft 7 does not know.
+/// Keywords that draft 7 does not have.
 const NEWER: [&str; 9] = [
     "$dynamicRef",
     "dependentRequired",
@@ -37,29 +37,29 @@ const NEWER: [&str; 9] = [
     "$vocabulary",
 ];
 
-/// Every schema in `schema`, itself first.
+/// Every schema in `schema`, starting with itself.
 fn all(schema: &Value) -> Vec<&JsonObject> {
-    let mut found = Vec::new();
-    let mut open = vec![schema];
-    while let Some(schema) = open.pop() {
+    let mut schemas = Vec::new();
+    let mut pending = vec![schema];
+    while let Some(schema) = pending.pop() {
         let Some(object) = schema.as_object() else {
             continue;
         };
-        found.push(object);
+        schemas.push(object);
         for (keyword, value) in object {
             let keyword = keyword.as_str();
             match value {
-                Value::Object(named) if NAMED.contains(&keyword) => open.extend(named.values()),
-                Value::Array(list) if LIST.contains(&keyword) => open.extend(list),
-                value if ONE.contains(&keyword) => open.push(value),
+                Value::Object(named) if NAMED.contains(&keyword) => pending.extend(named.values()),
+                Value::Array(list) if LIST.contains(&keyword) => pending.extend(list),
+                value if ONE.contains(&keyword) => pending.push(value),
                 _ => {}
             }
         }
     }
-    found
+    schemas
 }
 
-/// Calls `change` with every schema inside `object`, one level down.
+/// Calls `change` for every schema one level below `object`.
 pub(super) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &mut Value)) {
     for (keyword, value) in object {
         let keyword = keyword.as_str();
@@ -80,8 +80,8 @@ pub(super) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &
     }
 }
 
-/// The keyword by which the schema refers to another one, which definitions may not (OXP 1.0,
-/// Tool Definition).
+/// A keyword for referencing other schemas, which definitions must not use (OXP 1.0, Tool
+/// Definition).
 pub(crate) fn forbidden_reference(schema: &Value) -> Option<&'static str> {
     const FORBIDDEN: [&str; 5] = [
         "$ref",
@@ -96,16 +96,16 @@ pub(crate) fn forbidden_reference(schema: &Value) -> Option<&'static str> {
         .find(|keyword| schemas.iter().any(|schema| schema.contains_key(*keyword)))
 }
 
-/// The properties, at any depth, that no description explains, by their paths.
+/// The paths of all properties, at any depth, that have no description.
 pub(crate) fn undescribed_properties(schema: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    add_undescribed(schema, "", &mut found);
-    found.sort_unstable();
-    found.dedup();
-    found
+    let mut paths = Vec::new();
+    add_undescribed(schema, "", &mut paths);
+    paths.sort_unstable();
+    paths.dedup();
+    paths
 }
 
-fn add_undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+fn add_undescribed(schema: &Value, path: &str, paths: &mut Vec<String>) {
     let Some(object) = schema.as_object() else {
         return;
     };
@@ -115,34 +115,34 @@ fn add_undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
                 for (name, property) in properties {
                     let dot = if path.is_empty() { "" } else { "." };
                     let path = format!("{path}{dot}{name}");
-                    add_undescribed(property, &path, found);
-                    // A constant is the tag of a variant, which says what it is by its value.
+                    add_undescribed(property, &path, paths);
+                    // A constant is the tag of a variant; its value describes it.
                     if ["description", "const"]
                         .iter()
                         .all(|it| property.get(it).is_none())
                     {
-                        found.push(path);
+                        paths.push(path);
                     }
                 }
             }
             Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
                 for value in named.values() {
-                    add_undescribed(value, path, found);
+                    add_undescribed(value, path, paths);
                 }
             }
             Value::Array(list) if LIST.contains(&keyword.as_str()) => {
                 for value in list {
-                    add_undescribed(value, path, found);
+                    add_undescribed(value, path, paths);
                 }
             }
-            value if keyword == "items" => add_undescribed(value, &format!("{path}[]"), found),
-            value if ONE.contains(&keyword.as_str()) => add_undescribed(value, path, found),
+            value if keyword == "items" => add_undescribed(value, &format!("{path}[]"), paths),
+            value if ONE.contains(&keyword.as_str()) => add_undescribed(value, path, paths),
             _ => {}
         }
     }
 }
 
-/// Whether some schema in `schema` allows the type `name`.
+/// Whether any schema in `schema` allows the type `name`.
 pub(super) fn any_type(schema: &Value, name: &str) -> bool {
     all(schema).into_iter().any(|schema| is_type(schema, name))
 }

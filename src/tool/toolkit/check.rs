@@ -1,4 +1,4 @@
-//! What can be wrong with definitions.
+//! Checks for mistakes in definitions.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use crate::{
 impl Toolkit {
     /// Models call tools by name: one name, one tool.
     pub(super) fn check_names(&self, problems: &mut Vec<String>) {
-        // `A.B` is called `A_B`, which no other id becomes, unless a name was given or an id has
-        // underscores of its own. Few do, and only those are kept beside each other.
+        // `A.B` becomes the name `A_B`, which is unique unless a name is set explicitly or an id
+        // contains underscores. Those are few, and only they go into the map.
         let is_special =
             |entry: &&ToolEntry| entry.tool.name.is_some() || entry.id.qualified().contains('_');
         let mut owners: HashMap<String, &ToolEntry> = HashMap::new();
@@ -32,7 +32,7 @@ impl Toolkit {
             let name = name_of(&entry.id, &entry.tool);
             if !is_name(&name) {
                 let text = "its name must be 1 to 64 letters, digits, underscores or dashes; \
-                            give one with .name(…)";
+                            set one with .name(…)";
                 problems.push(problem(&entry.tool, text));
             }
             if let Some(owner) = owners.get(&name).filter(|_| !is_special(&entry)) {
@@ -43,7 +43,7 @@ impl Toolkit {
 
     fn check_owner(owner: &ToolEntry, entry: &ToolEntry, problems: &mut Vec<String>) {
         if owner.id.qualified() != entry.id.qualified() {
-            let text = format!("{} has the same name; give another with .name(…)", owner.id);
+            let text = format!("{} has the same name; set another with .name(…)", owner.id);
             problems.push(problem(&entry.tool, &text));
         }
     }
@@ -54,44 +54,44 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-/// What is wrong with a tool whatever else there is; its id aside.
+/// The mistakes in one tool's definition, except in its id.
 pub(super) fn mistakes_in(tool: &Tool) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut mistakes = Vec::new();
     let from_type = tool.input.value()["description"].as_str();
     let description = tool.description.as_deref().or(from_type);
     if description.is_none_or(|text| text.trim().is_empty()) {
-        found.push(
+        mistakes.push(
             "it has no description; write a doc comment on the input type or call \
              .description(…)"
                 .to_owned(),
         );
     }
     if tool.input.value()["type"] != "object" {
-        found.push("its input is not an object; take a struct with named fields".to_owned());
+        mistakes.push("its input is not an object; take a struct with named fields".to_owned());
     }
     let undescribed = schema::undescribed_properties(tool.input.value());
     if !undescribed.is_empty() {
         let names = undescribed.join(", ");
-        found.push(format!("these parameters have no description: {names}"));
+        mistakes.push(format!("these parameters have no description: {names}"));
     }
-    for id in tool.requirements.wrong_ids() {
-        found.push(format!("it requires {id:?} twice, or without an id"));
+    for id in tool.requirements.invalid_ids() {
+        mistakes.push(format!("the required id {id:?} is empty or declared twice"));
     }
-    mistakes_in_schema("input", &tool.input, &mut found);
+    add_schema_mistakes("input", &tool.input, &mut mistakes);
     if !tool.output.value().is_null() {
-        mistakes_in_schema("output", &tool.output, &mut found);
+        add_schema_mistakes("output", &tool.output, &mut mistakes);
     }
-    found
+    mistakes
 }
 
-fn mistakes_in_schema(which: &str, schema: &Schema, found: &mut Vec<String>) {
+fn add_schema_mistakes(which: &str, schema: &Schema, mistakes: &mut Vec<String>) {
     if let Some(reference) = schema::forbidden_reference(schema.value()) {
-        found.push(format!(
+        mistakes.push(format!(
             "its {which} schema uses {reference}; definitions must be inlined, so the type must \
              not contain itself"
         ));
     } else if let Err(error) = schema.compile() {
-        found.push(format!("its {which} schema is not a JSON Schema: {error}"));
+        mistakes.push(format!("its {which} schema is not a JSON Schema: {error}"));
     }
 }
 
@@ -122,11 +122,11 @@ mod tests {
             .with_writer(lines.clone())
             .finish();
         tracing::subscriber::with_default(subscriber, || toolkit.check().unwrap());
-        let said = lines.text();
+        let log = lines.text();
         assert!(
-            said.contains("WARN") && said.contains("Mail.Any@1.0.0"),
-            "{said}"
+            log.contains("WARN") && log.contains("Mail.Any@1.0.0"),
+            "{log}"
         );
-        assert!(!said.contains("Mail.Own"), "{said}");
+        assert!(!log.contains("Mail.Own"), "{log}");
     }
 }

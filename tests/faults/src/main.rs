@@ -1,7 +1,7 @@
-//! Tools that do what tools should not: they panic, block, abort, and talk of secrets.
+//! Faulty tools: they panic, block, abort and leak secrets.
 //!
-//! Built and started like a deployed function, so that what is promised of faults is tested with
-//! the profile, the features and the linker that go to production.
+//! Built and started like a deployed function, so that the guarantees about faults are tested with
+//! the profile, the features and the linker of production.
 
 use std::{thread, time::Duration};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Does something that a tool should not do.
 #[derive(Deserialize, JsonSchema)]
 struct Fault {
-    /// What it does.
+    /// The kind of fault.
     kind: Kind,
 }
 
@@ -21,27 +21,27 @@ struct Fault {
 enum Kind {
     /// Panics.
     Panic,
-    /// Panics with the secret in the text.
+    /// Panics with the secret in its message.
     PanicWithSecret,
-    /// Panics while another panic is on its way, which ends the process.
+    /// Panics while it is already panicking, which aborts the process.
     PanicTwice,
-    /// Ends the process.
+    /// Aborts the process.
     Abort,
-    /// Ends the process, as if it had done its work.
+    /// Exits the process with status 0.
     Exit,
-    /// Needs more stack than there is, which ends the process.
+    /// Overflows the stack, which aborts the process.
     Overflow,
-    /// Keeps its thread.
+    /// Blocks its thread.
     Block,
-    /// Waits for something that never comes.
+    /// Never returns.
     Hang,
     /// Quotes the secret in a failure.
     Quote,
-    /// Leaves a task behind that logs the secret when the call is over.
+    /// Spawns a task that logs the secret after the call has ended.
     LateLog,
-    /// Leaves a task behind that panics with the secret when the call is over.
+    /// Spawns a task that panics with the secret after the call has ended.
     LatePanic,
-    /// Does what it should.
+    /// Does nothing wrong.
     Nothing,
 }
 
@@ -57,7 +57,7 @@ impl Drop for Bomb {
 async fn fault(input: Fault, cx: Context) -> Result<String, Failure> {
     let secret = cx.secret("KEY")?.expose().to_owned();
     match input.kind {
-        Kind::Panic => panic!("as it was told"),
+        Kind::Panic => panic!("on request"),
         Kind::PanicWithSecret => panic!("the key is {secret}"),
         Kind::PanicTwice => {
             let _bomb = Bomb;
@@ -86,7 +86,7 @@ async fn fault(input: Fault, cx: Context) -> Result<String, Failure> {
     Ok("done".into())
 }
 
-#[expect(unconditional_recursion, reason = "that is the fault")]
+#[expect(unconditional_recursion, reason = "the fault under test")]
 fn deeper(level: u64) -> u64 {
     let used = std::hint::black_box([level; 512]);
     deeper(level + 1) + used[7]
@@ -99,7 +99,7 @@ struct Draw {
     shapes: Vec<Shape>,
 }
 
-/// One of several, with data.
+/// One of several kinds, with its data.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Shape {
@@ -117,17 +117,17 @@ enum Shape {
     },
     /// A line of text.
     Text {
-        /// What it says.
+        /// The text itself.
         text: String,
     },
 }
 
-/// How many there are of each.
+/// The shapes that were drawn.
 #[derive(JsonSchema, Serialize)]
 struct Drawn {
-    /// How many shapes.
+    /// The number of shapes.
     shapes: usize,
-    /// Their size in all.
+    /// Their total size.
     size: f64,
 }
 

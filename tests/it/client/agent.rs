@@ -1,4 +1,4 @@
-//! The example of an agent, run as a program.
+//! Runs the agent example.
 
 use std::process::Command;
 
@@ -7,28 +7,29 @@ use test_support::{Running, repository};
 use crate::tools::program;
 
 #[test]
-fn the_example_runs_what_a_model_has_asked_for() {
-    // Examples lie beside the folder of tests.
-    let tests = std::env::current_exe().unwrap();
-    let agent = tests.ancestors().nth(2).unwrap().join("examples/agent");
+fn the_agent_example_makes_the_calls_that_a_model_requests() {
+    // The folder of examples is next to the folder of test programs.
+    let program_path = std::env::current_exe().unwrap();
+    let target = program_path.ancestors().nth(2).unwrap();
+    let agent = target.join("examples/agent");
     assert!(
         agent.exists(),
         "the example is not built; run cargo test --features client, which does it"
     );
     let (_running, url) = Running::serving(&mut program());
     let output = Command::new(agent).arg(&url).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{error}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stdout}{stderr}");
     for line in [
         "7 tools, 5 of them the newest versions",
         "OpenAI: Calculator_Add({\"a\":10,\"b\":5}) = 15",
         "Anthropic: Calculator_Add({\"a\":\"ten\"}) = Some input parameters are invalid (a: Must be a number; b: Is required)",
         "Anthropic: Doorbell_Ring({\"doorbell_id\":\"doorbell42\"}) = null",
     ] {
-        assert!(said.contains(line), "{line} is not in\n{said}");
+        assert!(stdout.contains(line), "{line} is not in\n{stdout}");
     }
-    let add = said
+    let add = stdout
         .lines()
         .filter(|line| line.contains("Calculator_Add") && line.starts_with('{'));
     let offers: Vec<serde_json::Value> = add
@@ -38,7 +39,7 @@ fn the_example_runs_what_a_model_has_asked_for() {
         offer["type"] == "object"
     });
     let [openai, anthropic] = offers.as_slice() else {
-        panic!("{said}")
+        panic!("{stdout}")
     };
     assert_eq!(openai["type"], "function");
     assert_eq!(openai["function"]["name"], name);

@@ -1,11 +1,11 @@
-//! The OpenTool client against a program of tools, and its five errors.
+//! The OpenTool client against a tool server, and its five errors.
 
 #[cfg(feature = "jwt")]
 use lambda_tools::client::JwtSigner;
 use lambda_tools::client::opentool::{FunctionCall, OpenToolClient, OpenToolError, ToolReturn};
 use serde_json::{Value, json};
 
-use super::{JSON, Played};
+use super::{FakeServer, JSON};
 use test_support::Running;
 
 use crate::tools::program;
@@ -18,7 +18,7 @@ fn call(name: &str, arguments: Value) -> FunctionCall {
 }
 
 #[tokio::test]
-async fn version_load_and_call() {
+async fn version_load_and_call_work() {
     let (_running, url) = Running::serving(&mut program());
     for url in [
         url.clone(),
@@ -76,7 +76,7 @@ async fn version_load_and_call() {
 
 #[cfg(feature = "jwt")]
 #[tokio::test]
-async fn keys_and_tokens_are_shown() {
+async fn api_keys_and_jwts_are_sent() {
     const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
     let (_running, url) = Running::serving(
         program()
@@ -85,11 +85,11 @@ async fn keys_and_tokens_are_shown() {
             .env("TOOLS_API_KEY", "key-of-the-client"),
     );
     let client = || OpenToolClient::new(&url).unwrap();
-    let right = [
+    let accepted = [
         client().api_key("key-of-the-client"),
         client().jwt(JwtSigner::signed_with(SECRET)),
     ];
-    for client in right {
+    for client in accepted {
         assert!(client.version().await.is_ok() && client.load().await.is_ok());
         let add = call("Calculator_Add", json!({"a": 10, "b": 5}));
         assert_eq!(client.call(&add).await.unwrap().result["value"], 15);
@@ -107,40 +107,42 @@ async fn keys_and_tokens_are_shown() {
 
 #[tokio::test]
 async fn the_five_errors_have_their_codes_messages_and_json() {
-    let ask = async |played: &Played| {
-        let client = OpenToolClient::new(&played.url()).unwrap();
+    let error_from = async |server: &FakeServer| {
+        let client = OpenToolClient::new(&server.url()).unwrap();
         client.call(&call("Add", json!({}))).await.unwrap_err()
     };
     let nowhere = OpenToolClient::new("http://127.0.0.1:1").unwrap();
     let running = "Please check OpenTool Server is RUNNING or NOT";
     for (error, code, message) in [
         (
-            ask(&Played::saying(200, JSON, "null").await).await,
+            error_from(&FakeServer::fixed(200, JSON, "null").await).await,
             200,
             "Response is null",
         ),
         (
-            ask(&Played::saying(200, JSON, r#"{"id": "call-1", "error": null}"#).await).await,
+            error_from(&FakeServer::fixed(200, JSON, r#"{"id": "call-1", "error": null}"#).await)
+                .await,
             200,
             "Response is null",
         ),
         (
-            ask(&Played::saying(502, JSON, "").await).await,
+            error_from(&FakeServer::fixed(502, JSON, "").await).await,
             502,
             "Response is null",
         ),
         (
-            ask(&Played::saying(500, JSON, r#"{"result": {}, "error": null}"#).await).await,
+            error_from(&FakeServer::fixed(500, JSON, r#"{"result": {}, "error": null}"#).await)
+                .await,
             500,
             "Error is null",
         ),
         (
-            ask(&Played::saying(401, JSON, "{}").await).await,
+            error_from(&FakeServer::fixed(401, JSON, "{}").await).await,
             401,
             "Please check API Key is VALID or NOT",
         ),
         (
-            ask(&Played::saying(404, JSON, "{}").await).await,
+            error_from(&FakeServer::fixed(404, JSON, "{}").await).await,
             404,
             running,
         ),
@@ -153,9 +155,9 @@ async fn the_five_errors_have_their_codes_messages_and_json() {
         assert_eq!(error.to_json(), json!({"code": code, "message": message}));
         assert_eq!(error.to_string(), message);
     }
-    let refused = r#"{"jsonrpc": "2.0", "result": {}, "error": {"code": 500, "message": "No."}, "id": "call-1"}"#;
+    let failed_call = r#"{"jsonrpc": "2.0", "result": {}, "error": {"code": 500, "message": "No."}, "id": "call-1"}"#;
     for status in [200, 400, 500] {
-        let error = ask(&Played::saying(status, JSON, refused).await).await;
+        let error = error_from(&FakeServer::fixed(status, JSON, failed_call).await).await;
         assert_eq!(
             error,
             OpenToolError::Call {
@@ -170,7 +172,7 @@ async fn the_five_errors_have_their_codes_messages_and_json() {
         r#"{"jsonrpc": "2.0", "result": 5, "error": null, "id": "call-1"}"#,
         r#"{"jsonrpc": "2.0", "resu"#,
     ] {
-        let error = ask(&Played::saying(200, JSON, wrong).await).await;
+        let error = error_from(&FakeServer::fixed(200, JSON, wrong).await).await;
         assert!(
             matches!(error, OpenToolError::Call { code: None, .. }),
             "{wrong}: {error:?}"
@@ -179,18 +181,18 @@ async fn the_five_errors_have_their_codes_messages_and_json() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_document_has_none() {
-    for nothing in ["{}", "null", ""] {
-        let played = Played::saying(200, JSON, nothing).await;
-        let client = OpenToolClient::new(&played.url()).unwrap();
-        assert_eq!(client.load().await, Ok(None), "{nothing:?}");
+async fn an_empty_response_means_that_there_is_no_document() {
+    for empty in ["{}", "null", ""] {
+        let server = FakeServer::fixed(200, JSON, empty).await;
+        let client = OpenToolClient::new(&server.url()).unwrap();
+        assert_eq!(client.load().await, Ok(None), "{empty:?}");
     }
     let referring = r##"{"opentool": "1.0.0", "info": {"title": "T", "version": "1.0.0"},
         "server": {"url": "http://example.org"}, "schemas": {"A": {"type": "string"}},
         "functions": [{"name": "f", "description": "F.", "parameters": [
             {"name": "p", "description": "P.", "schema": {"$ref": "#/schemas/A"}, "required": true}]}]}"##;
-    let played = Played::saying(200, JSON, referring).await;
-    let document = OpenToolClient::new(&played.url())
+    let server = FakeServer::fixed(200, JSON, referring).await;
+    let document = OpenToolClient::new(&server.url())
         .unwrap()
         .load()
         .await
@@ -205,11 +207,11 @@ async fn a_server_without_a_document_has_none() {
 }
 
 #[test]
-fn the_types_have_the_form_of_the_text() {
+fn the_types_have_the_json_form_of_the_specification() {
     let json = json!({"id": "1", "name": "Calculator_Add", "arguments": {"a": 1}});
-    let read: FunctionCall = serde_json::from_value(json.clone()).unwrap();
-    assert_eq!(json!(read), json);
+    let call: FunctionCall = serde_json::from_value(json.clone()).unwrap();
+    assert_eq!(json!(call), json);
     let json = json!({"id": "1", "result": {"value": 1}});
-    let read: ToolReturn = serde_json::from_value(json.clone()).unwrap();
-    assert_eq!(json!(read), json);
+    let result: ToolReturn = serde_json::from_value(json.clone()).unwrap();
+    assert_eq!(json!(result), json);
 }

@@ -1,4 +1,4 @@
-//! The OXP client against a program of tools.
+//! The OXP client against a tool server.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,15 +17,15 @@ const DIALECTS: [CallFormat; 3] = [CallFormat::Header, CallFormat::Schema, CallF
 #[cfg(feature = "jwt")]
 const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
 
-fn once(url: &str) -> OxpClient {
+fn without_retries(url: &str) -> OxpClient {
     OxpClient::new(url).unwrap().attempts(1)
 }
 
 #[tokio::test]
-async fn every_kind_of_answer_comes_back_as_data_in_every_dialect() {
+async fn every_outcome_is_returned_as_data_in_every_dialect() {
     let (_running, url) = Running::serving(program().env("TOOLS_SECRETS", "none"));
     for dialect in DIALECTS {
-        let client = once(&url).dialect(dialect);
+        let client = without_retries(&url).dialect(dialect);
         assert!(client.health().await.unwrap());
 
         let tools = client.tools().await.unwrap();
@@ -50,13 +50,13 @@ async fn every_kind_of_answer_comes_back_as_data_in_every_dialect() {
 
         let ring = |id: &str| CallRequest::new("Doorbell.Ring").input(json!({"doorbell_id": id}));
         let outcome = client.call(&ring("doorbell1")).await.unwrap().outcome;
-        let CallOutcome::ToolError(failed) = outcome else {
+        let CallOutcome::ToolError(failure) = outcome else {
             panic!("{outcome:?}")
         };
-        assert_eq!(failed.message, "Doorbell ID not found");
-        assert!(failed.can_retry && failed.developer_message.is_some());
-        assert_eq!(failed.retry_after, Some(Duration::from_millis(500)));
-        let prompt = failed.additional_prompt_content.unwrap();
+        assert_eq!(failure.message, "Doorbell ID not found");
+        assert!(failure.can_retry && failure.developer_message.is_some());
+        assert_eq!(failure.retry_after, Some(Duration::from_millis(500)));
+        let prompt = failure.additional_prompt_content.unwrap();
         assert_eq!(prompt, "ids: doorbell42");
 
         let wrong = CallRequest::new("Calculator.Add").input(json!({"a": "ten"}));
@@ -102,7 +102,7 @@ async fn every_kind_of_answer_comes_back_as_data_in_every_dialect() {
 }
 
 #[tokio::test]
-async fn a_failure_is_repeated_after_the_time_it_names() {
+async fn a_failed_call_is_retried_after_the_time_it_names() {
     let (_running, url) = Running::serving(&mut program());
     let client = OxpClient::new(&url).unwrap().attempts(2);
     let call = CallRequest::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell1"}));
@@ -116,7 +116,7 @@ async fn a_failure_is_repeated_after_the_time_it_names() {
 #[tokio::test]
 async fn a_call_with_the_same_id_is_a_replay() {
     let (_running, url) = Running::serving(&mut program());
-    let client = once(&url);
+    let client = without_retries(&url);
     let ring = CallRequest::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell42"}));
     let ring = ring.call_id("ring-1");
     assert!(!client.call(&ring).await.unwrap().is_replay);
@@ -124,13 +124,13 @@ async fn a_call_with_the_same_id_is_a_replay() {
 }
 
 #[tokio::test]
-async fn a_typed_call_gives_a_value_or_says_why_not() {
+async fn a_typed_call_returns_a_value_or_an_error() {
     #[derive(Deserialize)]
     struct Now {
         timestamp: String,
     }
     let (_running, url) = Running::serving(&mut program());
-    let client = once(&url);
+    let client = without_retries(&url);
     let add = |input| CallRequest::new("Calculator.Add").input(input);
     let sum: f64 = client.run(&add(json!({"a": 1, "b": 0.5}))).await.unwrap();
     assert!((sum - 1.5).abs() < f64::EPSILON);
@@ -151,7 +151,7 @@ async fn a_typed_call_gives_a_value_or_says_why_not() {
 
 #[cfg(feature = "jwt")]
 #[tokio::test]
-async fn keys_and_tokens_are_shown() {
+async fn api_keys_and_jwts_are_sent() {
     let (_running, url) = Running::serving(
         program()
             .env("TOOLS_AUTH", "api-key,jwt")
@@ -165,22 +165,22 @@ async fn keys_and_tokens_are_shown() {
             .subject("user-1")
             .audience("https://tools.example")
     };
-    let right = [
-        once(&url).api_key("key-of-the-client"),
-        once(&url).jwt(jwt()),
+    let accepted = [
+        without_retries(&url).api_key("key-of-the-client"),
+        without_retries(&url).jwt(jwt()),
     ];
-    for client in right {
+    for client in accepted {
         assert_eq!(client.tools().await.unwrap().len(), 7);
     }
-    let wrong = [
-        once(&url),
-        once(&url).api_key("another-key"),
-        once(&url).jwt(JwtSigner::signed_with(
+    let rejected = [
+        without_retries(&url),
+        without_retries(&url).api_key("another-key"),
+        without_retries(&url).jwt(JwtSigner::signed_with(
             "another-secret-0123456789abcdef012345",
         )),
-        once(&url).jwt(jwt().audience("https://other.example")),
+        without_retries(&url).jwt(jwt().audience("https://other.example")),
     ];
-    for client in wrong {
+    for client in rejected {
         assert!(client.health().await.unwrap(), "/health is open");
         let error = client.tools().await.unwrap_err();
         assert!(matches!(error, ClientError::Unauthorized { .. }), "{error}");
@@ -190,11 +190,11 @@ async fn keys_and_tokens_are_shown() {
             .unwrap_err();
         assert!(matches!(error, ClientError::Unauthorized { .. }), "{error}");
     }
-    let client = once(&url).jwt(jwt());
+    let client = without_retries(&url).jwt(jwt());
     let call = CallRequest::new("Gmail.GetEmails").user_id("user-2");
     let outcome = client.call(&call).await.unwrap().outcome;
     assert!(matches!(&outcome, CallOutcome::ServerError(it) if it.message.contains("this user")));
-    // The token's subject is the user; only the token of Google's is missing.
+    // The JWT's subject is the user; only the Google token is missing.
     let outcome = client
         .call(&CallRequest::new("Gmail.GetEmails"))
         .await
@@ -207,7 +207,7 @@ async fn keys_and_tokens_are_shown() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_said() {
+async fn a_misconfigured_client_returns_an_error() {
     for url in [
         "tools.example",
         "ftp://tools.example",
@@ -219,12 +219,12 @@ async fn what_cannot_be_asked_is_said() {
             "{url}"
         );
     }
-    let client = once("http://127.0.0.1:1").jwt(JwtSigner::signed_with("short"));
+    let client = without_retries("http://127.0.0.1:1").jwt(JwtSigner::signed_with("short"));
     assert!(matches!(client.tools().await, Err(ClientError::Setup(_))));
-    let client = once("http://127.0.0.1:1").api_key("line\nfeed");
+    let client = without_retries("http://127.0.0.1:1").api_key("line\nfeed");
     assert!(matches!(client.tools().await, Err(ClientError::Setup(_))));
     assert!(matches!(
-        once("http://127.0.0.1:1").health().await,
+        without_retries("http://127.0.0.1:1").health().await,
         Err(ClientError::Unreachable(_))
     ));
 }
@@ -237,8 +237,8 @@ fn credentials_are_not_printed() {
         .token("google", "marked-token");
     let printed = format!(
         "{:?} {:?} {call:?} {jwt:?}",
-        once("http://tools.example").api_key("marked-key"),
-        once("http://tools.example").jwt(jwt.clone()),
+        without_retries("http://tools.example").api_key("marked-key"),
+        without_retries("http://tools.example").jwt(jwt.clone()),
     );
     assert!(!printed.contains("marked"), "{printed}");
     let error = OxpClient::new("http://user:marked@tools.example").unwrap_err();

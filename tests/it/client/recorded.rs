@@ -1,4 +1,4 @@
-//! What the clients say, recorded by the local server and replayed as events.
+//! The clients' requests, recorded by the local server and replayed as events.
 
 use lambda_tools::{
     client::{
@@ -16,7 +16,7 @@ use test_support::Running;
 use crate::tools::{program, server};
 
 #[tokio::test]
-async fn what_the_clients_say_can_be_replayed() {
+async fn recorded_client_requests_can_be_replayed() {
     let folder = std::env::temp_dir().join(format!("clients-{}", std::process::id()));
     let (running, url) = Running::serving(
         program()
@@ -50,7 +50,7 @@ async fn what_the_clients_say_can_be_replayed() {
     }
     drop(running);
     let recorded = std::fs::read_dir(&folder).unwrap().count();
-    assert_eq!(recorded, 2 * (3 * 6 + 4), "each with its expected answer");
+    assert_eq!(recorded, 2 * (3 * 6 + 4), "each with its expected response");
     let server = server();
     testing::replay(&folder, server.secrets(Secrets::none())).await;
     std::fs::remove_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! What only calls that are remembered on DynamoDB have: requests, and a store that is down.
+//! Deduplication on DynamoDB: its requests, its items, and failures of the store.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,17 +20,18 @@ use serde_json::json;
 use super::{Fixture, Stores};
 use crate::aws;
 
-/// How DynamoDB keeps a record.
+/// A record as a DynamoDB item.
 type Item = HashMap<String, AttributeValue>;
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn a_new_call_costs_two_writes_and_a_replay_one() {
     let stores = Stores::start().await;
-    let gate = &stores.gate;
+    let proxy = &stores.proxy;
     let fixture = Fixture::new(&stores.dynamodb());
     let actions = || {
-        gate.asked()
+        proxy
+            .take_requests()
             .into_iter()
             .map(|(it, _)| it)
             .collect::<Vec<_>>()
@@ -45,45 +46,45 @@ async fn a_new_call_costs_two_writes_and_a_replay_one() {
     assert_eq!(actions(), ["PutItem", "DeleteItem"]);
     fixture.call("Act.Again", "cost", json!({})).await;
     assert_eq!(actions(), [""; 0]);
-    let items = gate.items("calls").await;
+    let items = proxy.items("calls").await;
     let item = &items[0];
-    // The time of the replays, in seconds, and an hour.
+    // The time of the recorded events in seconds, plus an hour.
     assert_eq!(item["expires_at"]["N"], "1696510800");
-    let shown = format!("{:?}", item["id"]);
+    let id = format!("{:?}", item["id"]);
     assert!(
-        !shown.contains("cost"),
-        "what callers choose is hashed: {shown}"
+        !id.contains("cost"),
+        "ids chosen by callers are hashed: {id}"
     );
 }
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn a_write_whose_answer_was_lost_counts_once() {
+async fn a_write_whose_response_is_lost_counts_once() {
     let stores = Stores::start().await;
     let fixture = Fixture::new(&stores.dynamodb());
-    stores.gate.lose_an_answer();
+    stores.proxy.lose_next_response();
     let first = fixture.call("Act.Do", "lost", json!({"value": 1})).await;
     assert_eq!(
         first.json()["value"],
         1,
-        "the claim is recognized as its own"
+        "the function recognizes its own claim"
     );
-    assert_eq!(stores.gate.asked().len(), 3);
+    assert_eq!(stores.proxy.take_requests().len(), 3);
     let again = fixture.call("Act.Do", "lost", json!({"value": 1})).await;
     assert_eq!((again.is_replay, fixture.effects()), (true, 1));
 }
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn without_the_store_nothing_runs_unless_the_owner_wants_it() {
+async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
     let mut stores = Stores::start().await;
-    let gate = &stores.gate;
+    let proxy = &stores.proxy;
     let strict = Fixture::new(&stores.dynamodb());
-    let says = async |code: &str| {
-        gate.refuse(400, code, "");
-        let answer = strict.call("Act.Do", "down", json!({})).await;
-        assert_eq!(answer.status, 400);
-        let text = |name: &str| answer.json()[name].as_str().unwrap().to_owned();
+    let detail_of = async |code: &str| {
+        proxy.fail_with(400, code, "");
+        let reply = strict.call("Act.Do", "down", json!({})).await;
+        assert_eq!(reply.status, 400);
+        let text = |name: &str| reply.json()[name].as_str().unwrap().to_owned();
         assert_eq!(
             text("message"),
             "The tool server is temporarily unavailable"
@@ -100,27 +101,28 @@ async fn without_the_store_nothing_runs_unless_the_owner_wants_it() {
         ("ThrottlingException", "throttled"),
         ("InternalServerError", "not available"),
     ] {
-        let detail = says(code).await;
+        let detail = detail_of(code).await;
         assert!(detail.contains(what), "{detail}");
     }
     assert_eq!(strict.effects(), 0);
-    // What needs no record needs no store.
+    // A call that needs no record needs no store.
     assert_eq!(
         strict.call("Act.Again", "down", json!({})).await.status,
         200
     );
-    gate.open();
+    proxy.open();
     stores.emulator.stop();
-    let answer = strict.call("Act.Do", "down", json!({})).await;
-    assert_eq!((answer.status, strict.effects()), (400, 1));
-    let lax = Fixture::new(&stores.dynamodb().best_effort());
+    let reply = strict.call("Act.Do", "down", json!({})).await;
+    assert_eq!((reply.status, strict.effects()), (400, 1));
+    let best_effort = Fixture::new(&stores.dynamodb().best_effort());
     for _ in 0..2 {
-        assert_eq!(lax.call("Act.Do", "down", json!({})).await.status, 200);
+        let reply = best_effort.call("Act.Do", "down", json!({})).await;
+        assert_eq!(reply.status, 200);
     }
-    assert_eq!(lax.effects(), 2);
+    assert_eq!(best_effort.effects(), 2);
 }
 
-/// A store that is there for claims, and for the rest when it is told so.
+/// A store that accepts new claims, but fails all other writes while `is_down` is set.
 struct Fragile {
     inner: DynamoDb,
     is_down: Arc<AtomicBool>,
@@ -154,12 +156,12 @@ impl Store for Fragile {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn an_outcome_that_cannot_be_recorded_is_as_if_the_process_had_died() {
+async fn an_unrecorded_outcome_is_treated_like_the_death_of_the_process() {
     let stores = Stores::start().await;
     for tool in ["Act.Do", "Act.Once"] {
         let is_down = Arc::new(AtomicBool::new(true));
         let idempotency = Idempotency::in_store(Fragile {
-            inner: DynamoDb::new("calls").client(aws::dynamodb(&stores.gate)),
+            inner: DynamoDb::new("calls").client(aws::dynamodb(&stores.proxy)),
             is_down: Arc::clone(&is_down),
         });
         let idempotency = idempotency.timeout(Duration::from_millis(200));
@@ -172,17 +174,17 @@ async fn an_outcome_that_cannot_be_recorded_is_as_if_the_process_had_died() {
         assert_eq!(fixture.effects(), 1, "{tool}");
         // Past the deadline of the claim.
         fixture.function.advance(Duration::from_mins(1));
-        let answer = call().await;
+        let reply = call().await;
         if tool == "Act.Do" {
-            assert_eq!((answer.is_replay, fixture.effects()), (false, 2));
+            assert_eq!((reply.is_replay, fixture.effects()), (false, 2));
         } else {
-            assert_eq!(answer.error()["can_retry"], false);
-            assert_eq!((answer.is_replay, fixture.effects()), (true, 1));
+            assert_eq!(reply.error()["can_retry"], false);
+            assert_eq!((reply.is_replay, fixture.effects()), (true, 1));
         }
     }
 }
 
-/// The attributes of an item, by their names: what an item is made of, whatever is in it.
+/// The names and types of an item's attributes.
 fn types_of(item: &Item) -> BTreeMap<&str, &'static str> {
     let kind = |value: &AttributeValue| match value {
         AttributeValue::S(_) => "S",
@@ -196,9 +198,9 @@ fn types_of(item: &Item) -> BTreeMap<&str, &'static str> {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn a_table_serves_the_version_before_and_this_one_at_once() {
+async fn the_previous_release_and_this_one_can_share_a_table() {
     let stores = Stores::start().await;
-    let client = aws::dynamodb(&stores.gate);
+    let client = aws::dynamodb(&stores.proxy);
     let fixture = Fixture::new(&stores.dynamodb().wait_for(Duration::ZERO));
     let only_item = async || {
         let scanned = client.scan().table_name("calls").send().await.unwrap();
@@ -209,7 +211,7 @@ async fn a_table_serves_the_version_before_and_this_one_at_once() {
         let input = json!({"value": 1});
         fixture.call("Act.Do", "rollout", input).await
     };
-    // What the version before reads: all of it, with these types.
+    // The attributes that the previous release reads, with their types.
     let first = call().await;
     let mut item = only_item().await;
     let expected = [
@@ -224,20 +226,20 @@ async fn a_table_serves_the_version_before_and_this_one_at_once() {
     ];
     assert_eq!(types_of(&item), BTreeMap::from(expected));
     let number = |item: &Item, name: &str| item[name].as_n().unwrap().parse::<u64>().unwrap();
-    // One in milliseconds, the other in seconds.
+    // `free_at` is in milliseconds, `expires_at` in seconds.
     assert_eq!(number(&item, "free_at"), 1000 * number(&item, "expires_at"));
 
-    // What the version before writes: the same without a version.
+    // The previous release writes the same item without a version.
     let put = async |item: &Item| {
-        let put = client.put_item().table_name("calls");
-        put.set_item(Some(item.clone())).send().await.unwrap();
+        let request = client.put_item().table_name("calls");
+        request.set_item(Some(item.clone())).send().await.unwrap();
     };
     item.remove("version");
     put(&item).await;
     let again = call().await;
     assert_eq!((again.is_replay, &again.body), (true, &first.body));
 
-    // Its claims hold until they are free, and not longer.
+    // Its claims are valid until `free_at` and no longer.
     let now = number(&item, "free_at") - 3_600_000;
     item.remove("outcome");
     for (name, value) in [("until", now + 1000), ("free_at", now + 3000)] {
@@ -250,6 +252,6 @@ async fn a_table_serves_the_version_before_and_this_one_at_once() {
     fixture.function.advance(Duration::from_secs(3));
     assert!(!call().await.is_replay);
     assert_eq!(fixture.effects(), 2);
-    // Another claim is in its place: whoever wrote the old one changes nothing any more.
+    // The item has a new claim, so the writer of the old one can no longer change it.
     assert_ne!(only_item().await["claim"], item["claim"]);
 }

@@ -1,4 +1,4 @@
-//! What must not be possible: each attack, refused.
+//! Attacks on the authorization flow, all of which must fail.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use lambda_tools::Auth;
 
 use test_support::openid::{Act, Browser, OpenId, Page, form_in};
 
-use super::{Served, assert_value, call, challenge_in, serve, serve_as, serve_with, status};
+use super::{ToolServer, assert_value, call, challenge_in, serve, serve_as, serve_with, status};
 
-/// A browser that has allowed access, and the URL to which the provider sends it back.
-async fn on_the_way_back(served: &Served, user: &str, login: &str) -> (Browser, String) {
-    let challenge = served.challenge(user).await;
+/// A browser whose user has allowed access, and the callback URL to which the provider sends it.
+async fn before_callback(server: &ToolServer, user: &str, login: &str) -> (Browser, String) {
+    let challenge = server.challenge(user).await;
     let browser = Browser::of(login);
     let callback = browser.follow_to_callback(&challenge.url, Act::Allow).await;
     (browser, callback.to_string())
 }
 
 #[track_caller]
-fn assert_refused(page: &Page) {
+fn assert_rejected(page: &Page) {
     assert_eq!(page.status, 400, "{page:?}");
     assert!(
         page.body.contains("does not belong to this browser"),
@@ -25,8 +25,8 @@ fn assert_refused(page: &Page) {
     );
 }
 
-/// The same URL with another value for one parameter.
-fn with(url: &str, name: &str, value: &str) -> String {
+/// The URL with another value for one query parameter.
+fn with_parameter(url: &str, name: &str, value: &str) -> String {
     let mut url: reqwest::Url = url.parse().unwrap();
     let pairs = url.query_pairs().into_owned();
     let pairs: Vec<(String, String)> = pairs.filter(|(key, _)| key != name).collect();
@@ -45,48 +45,48 @@ fn value_of(url: &str, name: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn a_callback_works_in_its_own_browser_only() {
+async fn a_callback_works_only_in_the_browser_that_started_it() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    // CSRF: the attacker's own answer, opened by somebody else.
-    let (_, callback) = on_the_way_back(&served, "mallory", "mallory").await;
-    assert_refused(&Browser::of("alice").get(&callback).await);
-    // Also by a browser that is in a challenge of its own.
-    let (alice, own) = on_the_way_back(&served, "user-1", "alice").await;
-    assert_refused(&alice.get(&callback).await);
+    let server = serve(&openid).await;
+    // CSRF: the attacker's callback URL, opened by another user.
+    let (_, callback) = before_callback(&server, "mallory", "mallory").await;
+    assert_rejected(&Browser::of("alice").get(&callback).await);
+    // Also in a browser that has started its own challenge.
+    let (alice, own) = before_callback(&server, "user-1", "alice").await;
+    assert_rejected(&alice.get(&callback).await);
     assert_eq!(
-        openid.asked_for("authorization_code").await,
+        openid.token_requests("authorization_code").await,
         (0, 0),
         "no code is exchanged"
     );
     assert!(alice.get(&own).await.body.contains("Done"));
-    assert_value(served.call("user-1").await, "alice");
+    assert_value(server.call("user-1").await, "alice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn a_code_of_another_session_is_worth_nothing() {
+async fn a_code_from_another_session_is_rejected() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let (_, theirs) = on_the_way_back(&served, "mallory", "mallory").await;
-    let challenge = served.challenge("user-1").await;
+    let server = serve(&openid).await;
+    let (_, attackers) = before_callback(&server, "mallory", "mallory").await;
+    let challenge = server.challenge("user-1").await;
     let alice = Browser::of("alice");
     let own = alice.follow_to_callback(&challenge.url, Act::Allow).await;
-    // The attacker's code with the victim's state: the verifier is another browser's.
-    let mixed = with(own.as_str(), "code", &value_of(&theirs, "code"));
+    // The attacker's code with the victim's state: the PKCE verifier does not match.
+    let mixed = with_parameter(own.as_str(), "code", &value_of(&attackers, "code"));
     let page = alice.get(&mixed).await;
     assert!(page.body.contains("did not work"), "{page:?}");
     assert_eq!(status(&challenge).await, "failed");
-    served.challenge("user-1").await;
+    server.challenge("user-1").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn a_state_that_was_changed_is_refused() {
+async fn a_modified_state_is_rejected() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let (browser, callback) = on_the_way_back(&served, "user-1", "alice").await;
-    let other = served.challenge("user-2").await;
+    let server = serve(&openid).await;
+    let (browser, callback) = before_callback(&server, "user-1", "alice").await;
+    let other = server.challenge("user-2").await;
     let state = value_of(&callback, "state");
     let parts: Vec<_> = state.split('.').collect();
     let (id, until, tag) = (parts[0], parts[1], parts[2]);
@@ -96,46 +96,50 @@ async fn a_state_that_was_changed_is_refused() {
         "x".to_owned(),
         format!("{id}.{until}"),
         format!("{id}.{until}."),
-        // For another user.
+        // Of another user's challenge.
         format!("{}.{until}.{tag}", other.id),
-        // For longer.
+        // With a later expiry.
         format!("{id}.9{until}.{tag}"),
         format!("{id}.{until}.{flipped}{}", &tag[1..]),
         format!("{id}.{until}.{tag}.{tag}"),
         format!("{id}.-1.{tag}"),
     ] {
-        assert_refused(&browser.get(&with(&callback, "state", &state)).await);
+        assert_rejected(
+            &browser
+                .get(&with_parameter(&callback, "state", &state))
+                .await,
+        );
     }
-    // Twice is none: RFC 6749, 3.1.
-    assert_refused(&browser.get(&format!("{callback}&state={state}")).await);
-    assert_refused(&browser.get(&format!("{callback}&code=x")).await);
-    // At another provider's path.
+    // A parameter must not be repeated: RFC 6749, 3.1.
+    assert_rejected(&browser.get(&format!("{callback}&state={state}")).await);
+    assert_rejected(&browser.get(&format!("{callback}&code=x")).await);
+    // On the path of another provider.
     let elsewhere = callback.replace("/google/", "/github/");
     assert_eq!(browser.get(&elsewhere).await.status, 404);
-    assert_eq!(openid.asked_for("authorization_code").await, (0, 0));
+    assert_eq!(openid.token_requests("authorization_code").await, (0, 0));
     assert!(browser.get(&callback).await.body.contains("Done"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn a_callback_works_once_and_in_time() {
+async fn a_callback_works_once_and_before_it_expires() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let (browser, callback) = on_the_way_back(&served, "user-1", "alice").await;
+    let server = serve(&openid).await;
+    let (browser, callback) = before_callback(&server, "user-1", "alice").await;
     assert!(browser.get(&callback).await.body.contains("Done"));
-    // Its own browser may reload the page; no code is exchanged again.
+    // The browser may reload the page; the code is not exchanged again.
     assert!(browser.get(&callback).await.body.contains("Done"));
-    assert_eq!(openid.asked_for("authorization_code").await, (1, 0));
-    assert_value(served.call("user-1").await, "alice");
+    assert_eq!(openid.token_requests("authorization_code").await, (1, 0));
+    assert_value(server.call("user-1").await, "alice");
 
     let life = Duration::from_secs(1);
-    let served = serve_with(&openid, |it| it.challenges_expire_after(life)).await;
-    let challenge = served.challenge("user-1").await;
+    let server = serve_with(&openid, |it| it.challenges_expire_after(life)).await;
+    let challenge = server.challenge("user-1").await;
     let browser = Browser::of("alice");
     let callback = browser.follow_to_callback(&challenge.url, Act::Allow).await;
     tokio::time::sleep(life + Duration::from_millis(300)).await;
-    // The cookie has expired with it.
-    assert_refused(&browser.get(callback.as_str()).await);
+    // The cookie has expired with the challenge.
+    assert_rejected(&browser.get(callback.as_str()).await);
     assert_eq!(status(&challenge).await, "failed");
     let page = browser.get(&challenge.url).await;
     assert!(
@@ -146,19 +150,19 @@ async fn a_callback_works_once_and_in_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn pages_repeat_nothing_and_load_nothing() {
+async fn pages_do_not_echo_the_request_and_load_no_resources() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let (browser, callback) = on_the_way_back(&served, "user-1", "alice").await;
+    let server = serve(&openid).await;
+    let (browser, callback) = before_callback(&server, "user-1", "alice").await;
     let script = "<script>alert('mark')</script>";
-    let error = with(
-        &with(&callback, "error", script),
+    let error = with_parameter(
+        &with_parameter(&callback, "error", script),
         "error_description",
         script,
     );
-    let strangers = Browser::of("mallory").get(&error).await;
-    let owners = browser.get(&error).await;
-    for page in [&strangers, &owners] {
+    let strangers_page = Browser::of("mallory").get(&error).await;
+    let users_page = browser.get(&error).await;
+    for page in [&strangers_page, &users_page] {
         assert!(
             !page.body.contains("mark") && !page.body.contains("<script"),
             "{page:?}"
@@ -172,16 +176,16 @@ async fn pages_repeat_nothing_and_load_nothing() {
         assert_eq!(page.headers["cache-control"], "no-store");
         assert_eq!(page.headers["x-content-type-options"], "nosniff");
     }
-    assert_refused(&strangers);
-    assert!(owners.body.contains("did not work"), "{owners:?}");
+    assert_rejected(&strangers_page);
+    assert!(users_page.body.contains("did not work"), "{users_page:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn nothing_in_a_request_decides_where_browsers_are_sent() {
+async fn requests_cannot_choose_the_redirect_target() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let challenge = served.challenge("user-1").await;
+    let server = serve(&openid).await;
+    let challenge = server.challenge("user-1").await;
     let evil = "https://evil.example";
     for query in ["redirect_uri", "url", "next", "return_to", "iss"] {
         let page = Browser::of("alice")
@@ -201,47 +205,48 @@ async fn nothing_in_a_request_decides_where_browsers_are_sent() {
         ("x-forwarded-host", "evil.example"),
         ("origin", evil),
     ] {
-        let asked = client.get(&challenge.url).header(name, value);
-        let asked = asked.send().await.unwrap();
-        let cookie = asked.headers()["set-cookie"].to_str().unwrap().to_owned();
-        let page = asked.text().await.unwrap();
+        let request = client.get(&challenge.url).header(name, value);
+        let response = request.send().await.unwrap();
+        let cookie = &response.headers()["set-cookie"];
+        let cookie = cookie.to_str().unwrap().to_owned();
+        let page = response.text().await.unwrap();
         assert!(!page.contains("evil"), "{page}");
-        let sent = client.post(&challenge.url).header(name, value);
-        let sent = sent
+        let request = client.post(&challenge.url).header(name, value);
+        let request = request
             .header("cookie", cookie.split(';').next().unwrap())
             .form(&[("form", form_in(&page).unwrap())]);
-        let sent = sent.send().await.unwrap();
-        let location = sent.headers()["location"].to_str().unwrap();
+        let response = request.send().await.unwrap();
+        let location = response.headers()["location"].to_str().unwrap();
         assert!(location.starts_with(&openid.url), "{location}");
         assert!(!location.contains("evil"), "{location}");
         let body = serde_json::json!({"tool_id": "Account.Whoami", "context": {"user_id": "u"}});
-        let sent = client
-            .post(format!("{}/tools/call", served.url))
+        let request = client
+            .post(format!("{}/tools/call", server.url))
             .header(name, value);
-        let sent = sent.body(body.to_string()).send().await.unwrap();
-        let answer = sent.text().await.unwrap();
-        assert!(!answer.contains("evil"), "{answer}");
+        let response = request.body(body.to_string()).send().await.unwrap();
+        let text = response.text().await.unwrap();
+        assert!(!text.contains("evil"), "{text}");
     }
-    // An answer of another issuer: RFC 9207.
-    let (browser, callback) = on_the_way_back(&served, "user-3", "alice").await;
-    let page = browser.get(&with(&callback, "iss", evil)).await;
+    // A callback of another issuer: RFC 9207.
+    let (browser, callback) = before_callback(&server, "user-3", "alice").await;
+    let page = browser.get(&with_parameter(&callback, "iss", evil)).await;
     assert!(page.body.contains("did not work"), "{page:?}");
-    assert_eq!(openid.asked_for("authorization_code").await, (0, 0));
+    assert_eq!(openid.token_requests("authorization_code").await, (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn challenges_cannot_be_guessed_and_tell_nothing() {
+async fn challenge_ids_cannot_be_guessed_and_reveal_nothing() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let challenge = served.challenge("user-1").await;
-    // The first half says where it is kept; the second has to be known.
-    let (place, nonce) = challenge.id.split_at(32);
-    let check = format!("{}/authorization/challenges", served.url);
+    let server = serve(&openid).await;
+    let challenge = server.challenge("user-1").await;
+    // The first half is the key of the stored record; the second is a secret nonce.
+    let (record_key, nonce) = challenge.id.split_at(32);
+    let check = format!("{}/authorization/challenges", server.url);
     let guesses = [
-        format!("{place}{}", "0".repeat(32)),
+        format!("{record_key}{}", "0".repeat(32)),
         format!("{}{nonce}", "0".repeat(32)),
-        place.to_owned(),
+        record_key.to_owned(),
         "x".to_owned(),
         "%00".to_owned(),
         "..%2f..".to_owned(),
@@ -249,8 +254,8 @@ async fn challenges_cannot_be_guessed_and_tell_nothing() {
         "0".repeat(10_000),
     ];
     for guess in guesses {
-        let answer = reqwest::get(format!("{check}/{guess}")).await.unwrap();
-        let (status, body) = (answer.status(), answer.text().await.unwrap());
+        let response = reqwest::get(format!("{check}/{guess}")).await.unwrap();
+        let (status, body) = (response.status(), response.text().await.unwrap());
         assert_eq!(
             (status.as_u16(), &*body),
             (200, r#"{"status":"failed"}"#),
@@ -261,54 +266,54 @@ async fn challenges_cannot_be_guessed_and_tell_nothing() {
             .await;
         assert_eq!(page.status, 404, "{guess}");
     }
-    // Users do not show.
+    // The URL does not reveal the user.
     assert!(!challenge.url.contains("user-1") && !challenge.url.contains("alice"));
     assert_eq!(
         status(&challenge).await,
         "pending",
-        "nothing of it did any harm"
+        "the challenge is unaffected"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn looking_uses_nothing_up() {
+async fn other_methods_do_not_consume_a_callback() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let (browser, callback) = on_the_way_back(&served, "user-1", "alice").await;
+    let server = serve(&openid).await;
+    let (browser, callback) = before_callback(&server, "user-1", "alice").await;
     let client = reqwest::Client::new();
     for method in [reqwest::Method::HEAD, reqwest::Method::POST] {
-        let answer = client.request(method, &callback).send().await.unwrap();
-        assert_eq!(answer.status(), 405);
+        let response = client.request(method, &callback).send().await.unwrap();
+        assert_eq!(response.status(), 405);
     }
     assert!(browser.get(&callback).await.body.contains("Done"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn a_caller_gets_nothing_of_what_anothers_user_has_allowed() {
+async fn a_caller_cannot_use_the_grants_of_another_callers_users() {
     let openid = OpenId::start();
     let keys = Auth::api_key_ids(["KEY", "OTHER_KEY"]);
-    let served = serve_as(&openid, |it| it, |server| server.auth(keys)).await;
-    let client = |key: &str| served.client.clone().api_key(key);
-    let (ours, theirs) = (client("key-of-the-caller"), client("key-of-another-caller"));
+    let server = serve_as(&openid, |it| it, |server| server.auth(keys)).await;
+    let client = |key: &str| server.client.clone().api_key(key);
+    let (first, second) = (client("key-of-the-caller"), client("key-of-another-caller"));
     let tool = "Account.Whoami";
-    let challenge = challenge_in(call(&ours, tool, "alice").await);
+    let challenge = challenge_in(call(&first, tool, "alice").await);
     Browser::of("alice")
         .follow(&challenge.url, Act::Allow)
         .await;
-    assert_value(call(&ours, tool, "alice").await, "alice");
-    // The other caller's alice is somebody else.
-    let other = challenge_in(call(&theirs, "Account.WhoamiByMail", "alice").await);
+    assert_value(call(&first, tool, "alice").await, "alice");
+    // The other caller's alice is another user.
+    let other = challenge_in(call(&second, "Account.WhoamiByMail", "alice").await);
     let page = Browser::of("mallory").get(&other.url).await;
     assert!(page.body.contains("key OTHER_KEY"), "{page:?}");
     assert!(!page.body.contains("gmail.readonly"), "{page:?}");
     let page = Browser::of("mallory").start(&other.url).await;
     assert_eq!(value_of(&page.headers["location"], "scope"), "mail");
     Browser::of("mallory").follow(&other.url, Act::Allow).await;
-    let tool_of_theirs = challenge_in(call(&theirs, tool, "alice").await);
-    assert_eq!(status(&tool_of_theirs).await, "pending");
-    // Nor has it become the first one's.
-    assert_value(call(&ours, tool, "alice").await, "alice");
-    assert_ne!(challenge.id, tool_of_theirs.id);
+    let seconds_challenge = challenge_in(call(&second, tool, "alice").await);
+    assert_eq!(status(&seconds_challenge).await, "pending");
+    // The first caller's grant is unchanged.
+    assert_value(call(&first, tool, "alice").await, "alice");
+    assert_ne!(challenge.id, seconds_challenge.id);
 }

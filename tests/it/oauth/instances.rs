@@ -1,4 +1,4 @@
-//! Several processes on one table, what stands in it, and what they print.
+//! Several processes that share one table, the items in it, and the processes' output.
 
 use std::{
     process::{Command, Stdio},
@@ -25,7 +25,7 @@ struct Instance {
     url: String,
 }
 
-/// A process that keeps its grants in the table.
+/// A process that stores its grants in the table.
 fn instance_with(openid: &OpenId, dynamodb: &str, change: impl FnOnce(&mut Command)) -> Instance {
     let mut command = program();
     command
@@ -47,18 +47,18 @@ fn instance_with(openid: &OpenId, dynamodb: &str, change: impl FnOnce(&mut Comma
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider and moto; run tests/all"]
-async fn one_instance_begins_and_another_finishes() {
+async fn one_instance_can_finish_the_flow_that_another_started() {
     let openid = OpenId::with(&[
         ("ACCESS_TOKEN_TTL", "1"),
         ("ROTATE", "1"),
         ("TOKEN_DELAY_MS", "200"),
     ]);
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    gate.make_table(TABLE).await;
+    let proxy = emulator.proxy().await;
+    proxy.create_table(TABLE).await;
     let tokens = Scratch::new("tokens");
     let with_tokens = |public_url: Option<&str>| {
-        instance_with(&openid, &gate.url(), |command| {
+        instance_with(&openid, &proxy.url(), |command| {
             command.env("TOKENS", &tokens.0);
             if let Some(url) = public_url {
                 command.env("TOOLS_PUBLIC_URL", url);
@@ -76,13 +76,13 @@ async fn one_instance_begins_and_another_finishes() {
     let callback = browser.follow_to_callback(&challenge.url, Act::Allow).await;
     let page = browser.get(callback.as_str()).await;
     assert!(page.body.contains("Done"), "{page:?}");
-    let here = challenge.check_url.replace(&second.url, &first.url);
-    let here: Value = reqwest::get(here).await.unwrap().json().await.unwrap();
-    assert_eq!(here["status"], "completed");
+    let check_url = challenge.check_url.replace(&second.url, &first.url);
+    let body: Value = reqwest::get(check_url).await.unwrap().json().await.unwrap();
+    assert_eq!(body["status"], "completed");
     assert_eq!(status(&challenge).await, "completed");
 
-    // The token has expired, and the provider's refresh tokens work once: of many calls on both
-    // instances one refreshes at a time. A second use would revoke the grant.
+    // The token has expired, and each refresh token works once: a second use would revoke the
+    // grant. So of many calls on both instances, only one may refresh at a time.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let calls = (0..12).map(|number| {
         let client = if number % 2 == 0 {
@@ -92,15 +92,15 @@ async fn one_instance_begins_and_another_finishes() {
         };
         tokio::spawn(async move { call(&client, "Gmail.GetEmails", "user-mark-1").await })
     });
-    let mut answered = 0;
-    for done in calls.collect::<Vec<_>>() {
-        let outcome = done.await.unwrap();
+    let mut completed = 0;
+    for call in calls.collect::<Vec<_>>() {
+        let outcome = call.await.unwrap();
         assert!(matches!(outcome, CallOutcome::Value(_)), "{outcome:?}");
-        answered += 1;
+        completed += 1;
     }
-    assert_eq!(answered, 12);
-    let (refreshed, refused) = openid.asked_for("refresh_token").await;
-    assert!(refreshed >= 1 && refused == 0, "{refreshed} {refused}");
+    assert_eq!(completed, 12);
+    let (successes, failures) = openid.token_requests("refresh_token").await;
+    assert!(successes >= 1 && failures == 0, "{successes} {failures}");
     assert!(
         call(&one, "Gmail.GetEmails", "user-mark-1")
             .await
@@ -122,9 +122,9 @@ async fn one_instance_begins_and_another_finishes() {
     let tokens = tokens.text();
     assert!(tokens.lines().count() > 1, "tools had tokens");
     marks.extend(tokens.lines().map(str::to_owned));
-    // Nothing of it in the table, not even for whom it is.
-    let items = gate.items(TABLE).await;
-    items.iter().for_each(assert_readable);
+    // The table contains none of it, not even the user.
+    let items = proxy.items(TABLE).await;
+    items.iter().for_each(assert_compatible);
     let items = format!("{items:?}");
     assert!(items.contains("challenge#") && items.contains("grant#"));
     for mark in marks
@@ -132,9 +132,9 @@ async fn one_instance_begins_and_another_finishes() {
         .map(String::as_str)
         .chain(["user-mark-1", "gmail.readonly"])
     {
-        assert!(!items.contains(mark), "{mark} stands in the table");
+        assert!(!items.contains(mark), "{mark} is in the table");
     }
-    // Nor in what is printed, whatever is logged.
+    // Nor does the output, with everything logged.
     tokio::time::sleep(Duration::from_millis(200)).await;
     for instance in [&first, &second] {
         let lines = instance.running.lines();
@@ -148,22 +148,22 @@ async fn one_instance_begins_and_another_finishes() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider and moto; run tests/all"]
-async fn a_table_that_is_down_is_said_and_passes() {
+async fn an_unavailable_table_is_reported_and_calls_recover() {
     let openid = OpenId::start();
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    gate.make_table(TABLE).await;
-    let instance = instance_with(&openid, &gate.url(), |_| ());
+    let proxy = emulator.proxy().await;
+    proxy.create_table(TABLE).await;
+    let instance = instance_with(&openid, &proxy.url(), |_| ());
     openid.allow_redirects_to(&instance.url).await;
     let client = client_of(&instance.url);
     let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);
-    gate.refuse(400, "AccessDeniedException", "no");
+    proxy.fail_with(400, "AccessDeniedException", "no");
     let outcome = call(&client, "Gmail.GetEmails", "user-1").await;
     assert!(
         outcome.message().contains("cannot ask the user"),
         "{outcome:?}"
     );
-    gate.open();
+    proxy.open();
     Browser::of("alice")
         .follow(&challenge.url, Act::Allow)
         .await;
@@ -176,27 +176,27 @@ async fn a_table_that_is_down_is_said_and_passes() {
 async fn keys_can_be_rotated() {
     let openid = OpenId::start();
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    gate.make_table(TABLE).await;
+    let proxy = emulator.proxy().await;
+    proxy.create_table(TABLE).await;
     let with_keys = |keys: &str| {
-        instance_with(&openid, &gate.url(), |command| {
+        instance_with(&openid, &proxy.url(), |command| {
             command
                 .env("OLD_KEY", KEY)
                 .env("NEW_KEY", "another-key-of-this-server-0123456789")
                 .env("TOOLS_OAUTH_KEY_IDS", keys);
         })
     };
-    let ask = async |instance: &Instance| {
+    let get_emails = async |instance: &Instance| {
         call(&client_of(&instance.url), "Gmail.GetEmails", "user-1").await
     };
     let old = with_keys("OLD_KEY");
     openid.allow_redirects_to(&old.url).await;
-    let challenge = challenge_in(ask(&old).await);
+    let challenge = challenge_in(get_emails(&old).await);
     Browser::of("alice")
         .follow(&challenge.url, Act::Allow)
         .await;
-    // As the version before has numbered them: by microseconds since 1970.
-    let client = crate::aws::dynamodb(&gate);
+    // The previous release used microseconds since 1970 as versions.
+    let client = crate::aws::dynamodb(&proxy);
     let items = client.scan().table_name(TABLE).send().await.unwrap();
     for mut item in items.items().to_vec() {
         let version = AttributeValue::N("1696507200000000".to_owned());
@@ -205,17 +205,19 @@ async fn keys_can_be_rotated() {
         put.send().await.unwrap();
     }
     for keys in ["OLD_KEY,NEW_KEY", "NEW_KEY,OLD_KEY"] {
-        assert!(ask(&with_keys(keys)).await.value().is_some(), "{keys}");
+        let outcome = get_emails(&with_keys(keys)).await;
+        assert!(outcome.value().is_some(), "{keys}");
     }
-    // It was encrypted anew when it was used.
-    assert!(ask(&with_keys("NEW_KEY")).await.value().is_some());
-    // Without the key that it is encrypted with, a grant is none.
-    challenge_in(ask(&with_keys("OLD_KEY")).await);
+    // Its use re-encrypted the grant with the new key.
+    let outcome = get_emails(&with_keys("NEW_KEY")).await;
+    assert!(outcome.value().is_some());
+    // Without its key, a grant is treated as missing.
+    challenge_in(get_emails(&with_keys("OLD_KEY")).await);
 }
 
-/// What every version of this library reads and writes: with a version, nobody writes over another's
-/// change.
-fn assert_readable(item: &Value) {
+/// Checks the attributes that every release reads and writes. The version prevents an instance from
+/// overwriting another's change.
+fn assert_compatible(item: &Value) {
     let version = item["version"]["N"].as_str().unwrap();
     assert!(version.parse::<u64>().is_ok(), "{item}");
     for (name, kind) in [("expires_at", "N"), ("key_id", "S"), ("sealed", "B")] {

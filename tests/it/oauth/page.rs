@@ -1,4 +1,4 @@
-//! What users see, in a real browser.
+//! The users' pages, in a real browser.
 
 use std::process::Command;
 
@@ -13,41 +13,41 @@ use test_support::{
 use super::{KEY, call, challenge_in, client_of, serve, status};
 use crate::tools::program;
 
-/// Opens a challenge in Chromium and returns its report of the last page. Fails where the page
-/// requests anything from another address.
+/// Opens a challenge in Chromium and returns the script's report. Panics if a page loads anything
+/// from another address.
 async fn chromium(challenge: &AuthorizationChallenge, action: &str) -> Value {
-    let picture = repository(&format!("target/artifacts/authorization.{action}.png"));
-    std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
+    let screenshot = repository(&format!("target/artifacts/authorization.{action}.png"));
+    std::fs::create_dir_all(screenshot.parent().unwrap()).unwrap();
     let mut browser = Command::new("node");
     browser
         .arg(repository("target/openid/chromium_flow.mjs"))
-        .args([&challenge.url, picture.to_str().unwrap(), action]);
+        .args([&challenge.url, screenshot.to_str().unwrap(), action]);
     let run = tokio::task::spawn_blocking(move || browser.output());
     let output = run.await.unwrap().unwrap();
-    let (said, error) = (
+    let (stdout, stderr) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
     assert!(
         output.status.success(),
         "Chromium does not finish the flow; without it, install Debian's chromium-headless-shell \
-         or name one in CHROMIUM: {said}{error}"
+         or name one in CHROMIUM: {stdout}{stderr}"
     );
-    let said: Value = serde_json::from_str(&said).unwrap();
+    let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(
-        said["outside"],
+        report["outside"],
         serde_json::json!([]),
-        "nothing else was asked for"
+        "no requests to other addresses"
     );
-    assert!(std::fs::metadata(picture).unwrap().len() > 1000);
-    said
+    assert!(std::fs::metadata(screenshot).unwrap().len() > 1000);
+    report
 }
 
-/// With the local server, which takes nothing from other sites: browsers have to see that the form
-/// is its own.
+/// Runs with the local server, which rejects requests from other sites: the browser must recognize
+/// the form as same-origin.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider and Chromium; run tests/all"]
-async fn chromium_logs_in_and_allows() {
+async fn a_user_can_allow_access_in_chromium() {
     let openid = OpenId::start();
     let (_running, url) = Running::serving(
         program()
@@ -59,18 +59,18 @@ async fn chromium_logs_in_and_allows() {
     openid.allow_redirects_to(&url).await;
     let client = client_of(&url);
     let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);
-    let said = chromium(&challenge, "allow").await;
-    let question = said["question"].as_str().unwrap();
+    let report = chromium(&challenge, "allow").await;
+    let question = report["question"].as_str().unwrap();
     for part in ["user-1", SCOPE, "Continue to google"] {
         assert!(question.contains(part), "{question}");
     }
     assert!(
-        !said["log"].to_string().contains("Security Policy"),
-        "{said}"
+        !report["log"].to_string().contains("Security Policy"),
+        "{report}"
     );
-    assert_eq!(said["title"], "Done");
+    assert_eq!(report["title"], "Done");
     assert!(
-        said["text"]
+        report["text"]
             .as_str()
             .unwrap()
             .contains("You can close this window")
@@ -82,11 +82,11 @@ async fn chromium_logs_in_and_allows() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider and Chromium; run tests/all"]
-async fn chromium_keeps_the_cookie_from_forms_of_other_sites() {
+async fn chromium_does_not_send_the_cookie_with_a_form_of_another_site() {
     let openid = OpenId::start();
-    let served = serve(&openid).await;
-    let challenge = served.challenge("user-1").await;
-    let said = chromium(&challenge, "forge").await;
-    assert_eq!(said["title"], "This page does not belong to this browser");
+    let server = serve(&openid).await;
+    let challenge = server.challenge("user-1").await;
+    let report = chromium(&challenge, "forge").await;
+    assert_eq!(report["title"], "This page does not belong to this browser");
     assert_eq!(status(&challenge).await, "pending");
 }

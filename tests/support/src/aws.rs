@@ -1,4 +1,4 @@
-//! AWS's APIs: an emulator from PyPI, and a gate before it that counts and can refuse.
+//! AWS APIs: an emulator from PyPI, and a proxy for it that records requests and can inject errors.
 
 use std::{
     net::{SocketAddr, TcpListener, TcpStream},
@@ -20,66 +20,68 @@ use serde_json::{Value, json};
 
 use crate::{Running, installed};
 
-/// moto, stopped when dropped.
+/// The moto server, stopped when dropped.
 pub struct Emulator {
     running: Running,
     url: String,
 }
 
 impl Emulator {
-    /// Fails where moto is not installed or does not listen.
+    /// Panics if moto is not installed or does not listen.
     pub async fn start() -> Self {
         Self::start_with(&[]).await
     }
 
-    /// With the policies that AWS has made, which deployments refer to and which take time to load.
+    /// With the AWS managed policies, which deployments refer to and which take time to load.
     pub async fn with_policies() -> Self {
         Self::start_with(&[("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")]).await
     }
 
     async fn start_with(environment: &[(&str, &str)]) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = free.local_addr().unwrap();
-        drop(free);
+        let probe = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = probe.local_addr().unwrap();
+        drop(probe);
         let mut command = Command::new(installed("moto_server"));
         let port = address.port().to_string();
         command.args(["-H", "127.0.0.1", "-p", &port]);
         command.stderr(std::process::Stdio::null());
         command.envs(environment.iter().copied());
         let running = Running::start(&mut command);
-        let ends = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(30);
         while TcpStream::connect(address).is_err() {
-            assert!(Instant::now() < ends, "moto_server does not listen");
+            assert!(Instant::now() < deadline, "moto_server does not listen");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         let url = format!("http://{address}");
         Self { running, url }
     }
 
-    /// Where it listens.
+    /// Its URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Stops it while others still talk to it.
+    /// Stops it while clients still use it.
     pub fn stop(&mut self) {
         self.running.signal("KILL");
         assert!(self.running.has_ended_within(10));
     }
 
-    /// A gate before it.
-    pub async fn gate(&self) -> Gate {
+    /// Starts a proxy for it.
+    pub async fn proxy(&self) -> AwsProxy {
         let state = Arc::new(GateState {
-            behind: self.url.clone(),
-            asked: Mutex::default(),
-            refusal: Mutex::default(),
-            loses: AtomicBool::default(),
+            emulator: self.url.clone(),
+            requests: Mutex::default(),
+            fixed_response: Mutex::default(),
+            loses_next_response: AtomicBool::default(),
         });
-        let router = Router::new().fallback(pass).with_state(Arc::clone(&state));
+        let router = Router::new()
+            .fallback(forward)
+            .with_state(Arc::clone(&state));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Gate {
+        AwsProxy {
             address,
             state,
             server,
@@ -87,63 +89,66 @@ impl Emulator {
     }
 }
 
-/// A server that passes requests on.
-pub struct Gate {
+/// A proxy that forwards requests to the emulator.
+pub struct AwsProxy {
     address: SocketAddr,
     state: Arc<GateState>,
     server: tokio::task::JoinHandle<()>,
 }
 
 struct GateState {
-    behind: String,
-    /// Action and body of each request.
-    asked: Mutex<Vec<(String, Value)>>,
-    refusal: Mutex<Option<(u16, Value)>>,
-    loses: AtomicBool,
+    /// The emulator's URL.
+    emulator: String,
+    /// The action and body of each request.
+    requests: Mutex<Vec<(String, Value)>>,
+    fixed_response: Mutex<Option<(u16, Value)>>,
+    loses_next_response: AtomicBool,
 }
 
-impl Gate {
-    /// Where it listens.
+impl AwsProxy {
+    /// Its URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Answers itself from now on.
-    pub fn refuse(&self, status: u16, code: &str, message: &str) {
+    /// Responds to all further requests with this error.
+    pub fn fail_with(&self, status: u16, code: &str, message: &str) {
         let body = json!({"__type": code, "Message": message});
-        self.answer(status, body);
+        self.respond_with(status, body);
     }
 
-    /// The same with a body of one's own.
-    pub fn answer(&self, status: u16, body: Value) {
-        *self.state.refusal.lock().unwrap() = Some((status, body));
+    /// Responds to all further requests with this body.
+    pub fn respond_with(&self, status: u16, body: Value) {
+        *self.state.fixed_response.lock().unwrap() = Some((status, body));
     }
 
-    /// Passes on again.
+    /// Forwards requests again.
     pub fn open(&self) {
-        *self.state.refusal.lock().unwrap() = None;
+        *self.state.fixed_response.lock().unwrap() = None;
     }
 
-    /// The actions asked for since the last time.
-    pub fn asked(&self) -> Vec<(String, Value)> {
-        std::mem::take(&mut *self.state.asked.lock().unwrap())
+    /// Takes the action and body of each request since the previous call.
+    pub fn take_requests(&self) -> Vec<(String, Value)> {
+        std::mem::take(&mut *self.state.requests.lock().unwrap())
     }
 
-    /// Passes the next request on and loses the answer to it.
-    pub fn lose_an_answer(&self) {
-        self.state.loses.store(true, Ordering::Relaxed);
+    /// Forwards the next request and drops its response.
+    pub fn lose_next_response(&self) {
+        self.state
+            .loses_next_response
+            .store(true, Ordering::Relaxed);
     }
 
-    /// Asks what is behind, past everything that this gate does. The clients of AWS are part of
-    /// what is tested, so that tests do not use them to prepare and to look.
-    async fn ask(&self, action: &str, body: Value) -> Value {
+    /// Sends a request to the emulator, bypassing this proxy. Tests prepare and inspect data
+    /// without the AWS clients, because those are under test.
+    async fn send(&self, action: &str, body: Value) -> Value {
         let service = match action.split('_').next() {
             Some("DynamoDB") => "dynamodb",
             _ => "secretsmanager",
         };
         let credential = format!("test/20260101/us-east-1/{service}/aws4_request");
-        let asked = reqwest::Client::new()
-            .post(&self.state.behind)
+        let request = reqwest::Client::new()
+            .post(&self.state.emulator)
             .header("x-amz-target", action)
             .header("content-type", "application/x-amz-json-1.1")
             .header(
@@ -151,57 +156,57 @@ impl Gate {
                 format!("AWS4-HMAC-SHA256 Credential={credential}"),
             )
             .body(body.to_string());
-        let answer = asked.send().await.unwrap();
-        let status = answer.status();
-        let body = answer.text().await.unwrap();
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let body = response.text().await.unwrap();
         assert!(status.is_success(), "{action}: {status} {body}");
         serde_json::from_str(&body).unwrap()
     }
 
-    /// Makes a secret.
+    /// Creates a secret.
     pub async fn put_secret(&self, name: &str, value: &str) {
         let secret = json!({"Name": name, "SecretString": value});
-        self.ask("secretsmanager.CreateSecret", secret).await;
+        self.send("secretsmanager.CreateSecret", secret).await;
     }
 
-    /// Makes a secret that is no text; in base64.
+    /// Creates a binary secret from base64.
     pub async fn put_binary_secret(&self, name: &str, value: &str) {
         let secret = json!({"Name": name, "SecretBinary": value});
-        self.ask("secretsmanager.CreateSecret", secret).await;
+        self.send("secretsmanager.CreateSecret", secret).await;
     }
 
-    /// Gives a secret another value.
+    /// Changes the value of a secret.
     pub async fn change_secret(&self, name: &str, value: &str) {
         let secret = json!({"SecretId": name, "SecretString": value});
-        self.ask("secretsmanager.PutSecretValue", secret).await;
+        self.send("secretsmanager.PutSecretValue", secret).await;
     }
 
-    /// Makes a table as the template does.
-    pub async fn make_table(&self, name: &str) {
+    /// Creates a table like those of the template.
+    pub async fn create_table(&self, name: &str) {
         let table = json!({
             "TableName": name,
             "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
             "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
             "BillingMode": "PAY_PER_REQUEST",
         });
-        self.ask("DynamoDB_20120810.CreateTable", table).await;
+        self.send("DynamoDB_20120810.CreateTable", table).await;
     }
 
     /// All items of a table.
     pub async fn items(&self, table: &str) -> Vec<Value> {
         let table = json!({"TableName": table});
-        let found = self.ask("DynamoDB_20120810.Scan", table).await;
-        found["Items"].as_array().unwrap().clone()
+        let scan = self.send("DynamoDB_20120810.Scan", table).await;
+        scan["Items"].as_array().unwrap().clone()
     }
 }
 
-impl Drop for Gate {
+impl Drop for AwsProxy {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-async fn pass(State(gate): State<Arc<GateState>>, request: Request) -> Response {
+async fn forward(State(proxy): State<Arc<GateState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 10_000_000).await.unwrap();
     let action = parts
@@ -211,35 +216,39 @@ async fn pass(State(gate): State<Arc<GateState>>, request: Request) -> Response 
     let action = action
         .and_then(|it| it.split('.').next_back())
         .unwrap_or_default();
-    let asked = serde_json::from_slice(&body).unwrap_or_default();
-    gate.asked.lock().unwrap().push((action.to_owned(), asked));
-    let refusal = gate.refusal.lock().unwrap().clone();
-    if let Some((status, body)) = refusal {
+    let json = serde_json::from_slice(&body).unwrap_or_default();
+    proxy
+        .requests
+        .lock()
+        .unwrap()
+        .push((action.to_owned(), json));
+    let fixed = proxy.fixed_response.lock().unwrap().clone();
+    if let Some((status, body)) = fixed {
         let response = Response::builder().status(status);
         let response = response.header("content-type", "application/x-amz-json-1.1");
         return response.body(Body::from(body.to_string())).unwrap();
     }
-    let url = format!("{}{}", gate.behind, parts.uri);
+    let url = format!("{}{}", proxy.emulator, parts.uri);
     let mut headers = parts.headers;
     headers.remove("host");
-    let sent = reqwest::Client::new()
+    let forwarded = reqwest::Client::new()
         .request(parts.method, url)
         .headers(headers);
-    let answered = sent.body(body).send().await;
-    if gate.loses.swap(false, Ordering::Relaxed) {
+    let received = forwarded.body(body).send().await;
+    if proxy.loses_next_response.swap(false, Ordering::Relaxed) {
         return Response::builder().status(500).body(Body::empty()).unwrap();
     }
-    match answered {
-        Ok(answer) => {
-            let mut response = Response::builder().status(answer.status());
-            if let Some(kind) = answer.headers().get("content-type") {
+    match received {
+        Ok(received) => {
+            let mut response = Response::builder().status(received.status());
+            if let Some(kind) = received.headers().get("content-type") {
                 response = response.header("content-type", kind);
             }
             response
-                .body(Body::from(answer.bytes().await.unwrap()))
+                .body(Body::from(received.bytes().await.unwrap()))
                 .unwrap()
         }
-        // As if nobody listened.
+        // The emulator is down.
         Err(_) => Response::builder().status(502).body(Body::empty()).unwrap(),
     }
 }

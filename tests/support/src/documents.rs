@@ -1,11 +1,10 @@
-//! The tables of `docs/operations.md`, which tests hold the code to.
+//! The tables of `docs/operations.md`, which tests compare with the code.
 
 use std::fs;
 
 use crate::repository;
 
-/// The rows of the table in `docs/operations.md` whose first column has this heading, without
-/// backquotes.
+/// The rows of the table in `docs/operations.md` whose first column has this heading.
 pub fn table(heading: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(repository("docs/operations.md")).unwrap();
     let cells = |line: &str| -> Vec<String> {
@@ -20,7 +19,7 @@ pub fn table(heading: &str) -> Vec<Vec<String>> {
         .skip(2)
         .map(cells)
         .collect();
-    assert!(rows.len() > 1, "there is no table of {heading}");
+    assert!(rows.len() > 1, "no table has the heading {heading}");
     rows
 }
 

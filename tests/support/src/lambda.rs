@@ -1,4 +1,4 @@
-//! A program as a Lambda function, under a runtime API on a loopback address.
+//! Runs a program as a Lambda function, under a runtime API on a loopback address.
 
 use std::{
     collections::HashMap,
@@ -22,38 +22,39 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{Running, repository};
 
-/// What Lambda tells a function of itself.
+/// Environment variables that Lambda sets.
 pub const LAMBDA: [(&str, &str); 3] = [
     ("AWS_LAMBDA_FUNCTION_NAME", "toolbox"),
     ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"),
 ];
 
-/// What the template sets for those below us: the standard library, and the allocator.
+/// Environment variables that the template sets for the standard library and the allocator.
 pub const RUNTIME: [(&str, &str); 3] = [
     ("RUST_BACKTRACE", "0"),
     ("MALLOC_ARENA_MAX", "1"),
     ("MALLOC_TRIM_THRESHOLD_", "131072"),
 ];
 
-/// What the function reported for one event: whether it failed, the body, and whether the report
-/// was there before the deadline.
+/// A function's report for one event: if it is an error, the body, and if it arrived before the
+/// deadline.
 pub type Report = (bool, Value, bool);
 
-/// X-Ray's header of every invocation.
-pub const XRAY: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0";
+/// The X-Ray header of every invocation.
+const TRACE_HEADER: &str =
+    "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0";
 
-/// Lambda's id of the invocation with this number, from 0.
+/// The request id of the invocation with this number, counted from 0.
 pub fn request_id(number: usize) -> String {
     format!("8476a536-e9f4-11e8-9739-{number:012}")
 }
 
-/// An event, and how long the function may take for it.
-type Timed = (String, Option<Duration>);
+/// An event and its time limit.
+type TimedEvent = (String, Option<Duration>);
 
 struct RuntimeApi {
-    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Timed>>,
-    handed_over: AtomicUsize,
+    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<TimedEvent>>,
+    sent: AtomicUsize,
     reports: mpsc::UnboundedSender<Report>,
     deadlines: Mutex<HashMap<String, Option<SystemTime>>>,
 }
@@ -63,25 +64,25 @@ async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
     let Some((event, limit)) = next else {
         return std::future::pending().await;
     };
-    // Without a limit, what cargo-lambda's emulator sends: a time in 1970.
-    let ends = limit.map(|limit| SystemTime::now() + limit);
-    let id = request_id(api.handed_over.fetch_add(1, Ordering::Relaxed));
-    api.deadlines.lock().unwrap().insert(id.clone(), ends);
-    let deadline = match ends {
-        Some(ends) => ends.duration_since(SystemTime::UNIX_EPOCH).unwrap(),
+    let deadline = limit.map(|limit| SystemTime::now() + limit);
+    let id = request_id(api.sent.fetch_add(1, Ordering::Relaxed));
+    api.deadlines.lock().unwrap().insert(id.clone(), deadline);
+    let since_epoch = match deadline {
+        Some(deadline) => deadline.duration_since(SystemTime::UNIX_EPOCH).unwrap(),
+        // cargo-lambda's emulator also sends a time in 1970.
         None => Duration::from_mins(10),
     };
     let headers = [
         ("lambda-runtime-aws-request-id", id),
         (
             "lambda-runtime-deadline-ms",
-            deadline.as_millis().to_string(),
+            since_epoch.as_millis().to_string(),
         ),
         (
             "lambda-runtime-invoked-function-arn",
             "arn:aws:lambda:us-east-1:1:function:t".to_owned(),
         ),
-        ("lambda-runtime-trace-id", XRAY.to_owned()),
+        ("lambda-runtime-trace-id", TRACE_HEADER.to_owned()),
         ("content-type", "application/json".to_owned()),
     ];
     (headers, event).into_response()
@@ -99,35 +100,35 @@ async fn report(
     StatusCode::ACCEPTED
 }
 
-/// An internal extension, which gets no events.
+/// Registers an internal extension, which gets no events.
 async fn register() -> Response {
     let id = [("lambda-extension-identifier", "6c1b4c2e")];
     let body = json!({"functionName": "toolbox", "functionVersion": "1", "handler": "bootstrap"});
     (id, body.to_string()).into_response()
 }
 
-/// A function and the platform that it runs on.
+/// A function and the runtime API that it runs under.
 pub struct Platform {
     /// The function's process.
     pub function: Running,
-    events: mpsc::UnboundedSender<Timed>,
-    reported: mpsc::UnboundedReceiver<Report>,
+    events: mpsc::UnboundedSender<TimedEvent>,
+    reports: mpsc::UnboundedReceiver<Report>,
     server: JoinHandle<()>,
 }
 
 impl Platform {
-    /// Starts a function on these events, each with its time limit.
+    /// Starts a function and sends it these events, each with its time limit.
     pub async fn start(
         command: &mut Command,
         events: &[(Value, Option<Duration>)],
         environment: &[(&str, &str)],
     ) -> Self {
-        let (reports, reported) = mpsc::unbounded_channel();
-        let (hand_over, handed_over) = mpsc::unbounded_channel();
+        let (report_sender, reports) = mpsc::unbounded_channel();
+        let (event_sender, event_receiver) = mpsc::unbounded_channel();
         let api = Arc::new(RuntimeApi {
-            events: tokio::sync::Mutex::new(handed_over),
-            handed_over: AtomicUsize::new(0),
-            reports,
+            events: tokio::sync::Mutex::new(event_receiver),
+            sent: AtomicUsize::new(0),
+            reports: report_sender,
             deadlines: Mutex::default(),
         });
         let base = "/2018-06-01/runtime/invocation";
@@ -153,16 +154,16 @@ impl Platform {
         let function = Running::start(command);
         let platform = Self {
             function,
-            events: hand_over,
-            reported,
+            events: event_sender,
+            reports,
             server,
         };
-        platform.hand_over(events);
+        platform.send_events(events);
         platform
     }
 
-    /// Hands over more events.
-    pub fn hand_over(&self, events: &[(Value, Option<Duration>)]) {
+    /// Sends more events.
+    pub fn send_events(&self, events: &[(Value, Option<Duration>)]) {
         for (event, limit) in events {
             self.events.send((event.to_string(), *limit)).unwrap();
         }
@@ -172,25 +173,21 @@ impl Platform {
     pub async fn reports(&mut self, count: usize) -> Vec<Report> {
         let mut all = Vec::new();
         while all.len() < count {
-            let report = tokio::time::timeout(Duration::from_secs(20), self.reported.recv()).await;
-            all.push(
-                report
-                    .expect("the function has to report every event")
-                    .unwrap(),
-            );
+            let report = tokio::time::timeout(Duration::from_secs(20), self.reports.recv()).await;
+            all.push(report.expect("the function reports every event").unwrap());
         }
         all
     }
 
-    /// Ends the function; returns what it printed.
+    /// Stops the function; returns the lines it printed.
     pub fn end(self) -> Vec<String> {
         self.server.abort();
         self.function.end()
     }
 }
 
-/// Runs a function on these events, each with its time limit; returns a report for each, and what
-/// the function printed.
+/// Runs a function on these events, each with its time limit; returns a report for each, and the
+/// lines the function printed.
 pub async fn invoke_on(
     command: &mut Command,
     events: &[(Value, Option<Duration>)],
@@ -201,23 +198,23 @@ pub async fn invoke_on(
     (reports, platform.end())
 }
 
-/// A recorded event, by its path under `events/` without the ending.
+/// A recorded event, by its path under `events/` without the extension.
 pub fn event(name: &str) -> Value {
     let text = std::fs::read_to_string(repository(&format!("events/{name}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// X-Ray's trace of every invocation, without its dashes.
-pub const X_RAY: &str = "5759e988bd862e3fe1be46a994272793";
+/// The X-Ray trace id of every invocation, without its dashes.
+pub const XRAY_TRACE_ID: &str = "5759e988bd862e3fe1be46a994272793";
 
-/// A limit that nothing comes near.
+/// A time limit that no call reaches.
 pub const LONG: Option<Duration> = Some(Duration::from_secs(10));
 
-/// A call over an HTTP API, in no dialect that its headers name.
+/// The event of a call over an HTTP API, without the header that names a dialect.
 pub fn calling(body: &Value, headers: &[(&str, &str)]) -> Value {
     let mut event = event("calculator/add.header-form");
-    let oxp_version = event["headers"].as_object_mut().unwrap();
-    oxp_version.remove("oxp-version");
+    let recorded_headers = event["headers"].as_object_mut().unwrap();
+    recorded_headers.remove("oxp-version");
     for (name, value) in headers {
         event["headers"][name] = json!(value);
     }

@@ -1,7 +1,6 @@
-//! Paths, processes, and the servers that tests play, for the library's tests and the functions'.
+//! Paths, processes and fake servers, for the tests of the library and of the functions.
 //!
-//! It stands apart from what it tests: it depends on no package of this repository, so that it turns
-//! no feature on for them.
+//! This crate depends on no package of this repository, so that it enables none of their features.
 
 #![allow(
     clippy::missing_panics_doc,
@@ -42,20 +41,20 @@ pub fn installed(program: &str) -> PathBuf {
     path
 }
 
-/// What `tests/all` builds as it is deployed.
+/// A deployable artifact that `tests/all` builds.
 pub fn built(path: &str) -> PathBuf {
     let path = repository("target").join(path);
     assert!(
         path.exists(),
-        "{} is not there; run tests/all, which builds it",
+        "{} does not exist; run tests/all, which builds it",
         path.display()
     );
     path
 }
 
-/// A command without what could lead it elsewhere.
+/// A command without the environment variables that would change its behaviour.
 pub fn isolated(mut command: Command) -> Command {
-    let leads_elsewhere = |name: &str| {
+    let changes_behaviour = |name: &str| {
         ["AWS_", "TOOLS_", "TWILIO_", "GMAIL_", "OTEL_"]
             .iter()
             .any(|prefix| name.starts_with(prefix))
@@ -70,29 +69,29 @@ pub fn isolated(mut command: Command) -> Command {
             .contains(&name)
     };
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(leads_elsewhere) {
+        if name.to_str().is_some_and(changes_behaviour) {
             command.env_remove(name);
         }
     }
     command
 }
 
-/// A test of this program, as a command: a function that runs as a process of its own.
+/// A command that runs one test of this program as a function in a separate process.
 pub fn function(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture"]);
-    // With one, which is the default on one processor, its first line begins with the test's name.
+    // With one thread, the default on one processor, the first line begins with the test's name.
     command.arg("--test-threads=2");
     command.env("RUNS_AS_FUNCTION", "1");
     command
 }
 
-/// Whether a test is what [`function`] has started.
+/// True if [`function`] started this process.
 pub fn runs_as_function() -> bool {
     std::env::var_os("RUNS_AS_FUNCTION").is_some()
 }
 
-/// A process that is killed when the test ends, however it ends, and what it prints.
+/// A process and its output. It is killed when dropped, also when the test panics.
 pub struct Running {
     /// The process.
     pub child: Child,
@@ -100,7 +99,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a process whose output is read.
+    /// Starts a process and reads its output.
     pub fn start(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
@@ -111,39 +110,39 @@ impl Running {
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
             let lines = stdout.lines().map_while(Result::ok);
-            // To its end, whether or not anybody reads: the process must be able to print.
+            // Drains the pipe even without a receiver: a full pipe would block the process.
             lines.for_each(|line| drop(send.send(line)));
         });
         Self { child, lines }
     }
 
-    /// The next line that contains `text`; fails after `seconds`.
+    /// Waits for a line that contains `text`; panics after `seconds`.
     pub fn line_with(&self, text: &str, seconds: u64) -> String {
-        let end = Instant::now() + Duration::from_secs(seconds);
-        let mut seen = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        let mut others = Vec::new();
         loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(remaining) {
                 Ok(line) if line.contains(text) => return line,
-                Ok(line) => seen.push(line),
-                Err(error) => panic!("no line with {text:?} ({error}) among\n{}", seen.join("\n")),
+                Ok(line) => others.push(line),
+                Err(error) => panic!("no line with {text:?} ({error}) in\n{}", others.join("\n")),
             }
         }
     }
 
-    /// All lines that have been printed and not been looked at.
+    /// Takes the lines printed since the last line that was read.
     pub fn lines(&self) -> Vec<String> {
         self.lines.try_iter().collect()
     }
 
-    /// Ends the process; all lines that it has printed and nobody has looked at.
+    /// Kills the process; returns the printed lines that were not read yet.
     pub fn end(mut self) -> Vec<String> {
         self.child.kill().unwrap();
-        // To the end of the pipe: what was printed need not have been read yet.
+        // Waits for the end of the pipe: the reading thread may lag behind the process.
         self.lines.iter().collect()
     }
 
-    /// Starts a local server of tools on a free port; returns it and its URL.
+    /// Starts a local tool server on a free port; returns it and its URL.
     pub fn serving(command: &mut Command) -> (Self, String) {
         let running = Self::start(command.env("PORT", "0"));
         let line = running.line_with("Serving tools on", 20);
@@ -153,7 +152,7 @@ impl Running {
         (running, url)
     }
 
-    /// Whether the process ends by itself within `seconds`, and with which code.
+    /// The exit code, if the process exits by itself within `seconds`.
     pub fn ends_within(&mut self, seconds: u64) -> Option<i32> {
         for _ in 0..=seconds * 50 {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -167,13 +166,13 @@ impl Running {
         None
     }
 
-    /// Whether the process has ended, by itself or by a signal, within `seconds`.
+    /// True if the process ends within `seconds`, by itself or by a signal.
     pub fn has_ended_within(&mut self, seconds: u64) -> bool {
         self.ends_within(seconds);
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Asks the process to stop with a signal.
+    /// Sends the process a signal.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let status = Command::new("kill")
@@ -190,7 +189,7 @@ impl Drop for Running {
     }
 }
 
-/// A response of a server that a test plays.
+/// A response of a fake server.
 pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Response {
     let mut response = Response::builder().status(status);
     for (name, value) in headers {

@@ -1,5 +1,5 @@
-//! Marks in the place of secrets: wherever a client or an environment can put a secret, and what
-//! is searched for them.
+//! Marked secrets, for every place where a client or the environment can set one, and the search
+//! for their mark.
 
 use std::{
     fs,
@@ -16,17 +16,17 @@ use crate::{
     repository,
 };
 
-/// In every secret value, and nowhere else.
+/// The mark: part of every secret value, and of nothing else.
 pub const MARK: &str = "Xmark";
 
-/// An API key.
+/// A marked API key.
 pub const KEY: &str = "key-Xmark-of-today-0123456789";
-/// A secret that signs JWTs.
+/// A marked secret that signs JWTs.
 pub const JWT: &str = "jwt-Xmark-0123456789abcdef0123456789";
-/// A secret of a tool.
+/// A marked secret of a tool.
 pub const TWILIO: &str = "AC00000000000000000000000000000000:token-Xmark-01234567:+15005550006";
 
-/// All events of the repository, with marks wherever a client can put a secret.
+/// All events of the repository, with a marked value wherever a client can put a secret.
 pub fn marked_events() -> Vec<Value> {
     let mut events = Vec::new();
     let mut folders = vec![repository("events")];
@@ -35,12 +35,17 @@ pub fn marked_events() -> Vec<Value> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if !path.to_string_lossy().ends_with(".expected.json") {
+            } else if is_event(&path) {
                 events.push(marked(&path));
             }
         }
     }
     events
+}
+
+fn is_event(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    name.ends_with(".json") && !name.ends_with(".expected.json")
 }
 
 fn marked(path: &Path) -> Value {
@@ -91,9 +96,9 @@ fn marked(path: &Path) -> Value {
 fn marked_header(name: &str, text: &str) -> String {
     let is_jwt = text.matches('.').count() >= 2;
     match name.to_lowercase().as_str() {
-        // The signature is what makes a token one.
+        // The signature is the secret part of a JWT.
         "authorization" if is_jwt => format!("{text}{MARK}"),
-        // What is no JWT becomes a key: the right one, if it was right.
+        // Anything else is a key: a correct one stays correct.
         "authorization" | "oxp-api-key" => {
             let right = text.replace("key-of-today", KEY);
             let wrong = format!("{text} wrong-{MARK}");
@@ -103,7 +108,7 @@ fn marked_header(name: &str, text: &str) -> String {
     }
 }
 
-/// Events that Lambda would not hand over, and one with a token that is accepted.
+/// Events with secrets in unexpected places, and events with valid credentials.
 pub fn special_events() -> Vec<Value> {
     let mut events = Vec::new();
     let secret = format!("AC1:{MARK}-0123456789:+1");
@@ -143,23 +148,23 @@ fn mark_context(body: &mut Value) {
     }
 }
 
-/// Fails where a text has the mark.
+/// Panics if a text contains the mark.
 pub fn assert_unmarked(what: &str, texts: impl IntoIterator<Item = String>) {
     for text in texts {
         assert!(!text.contains(MARK), "{what}: {text}");
     }
 }
 
-/// A file that ends with the test.
+/// A file that is deleted when dropped.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// In the folder for such files; not made yet.
+    /// A path in the temporary folder; the file is not created yet.
     pub fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("{name}-{}", std::process::id())))
     }
 
-    /// What it holds.
+    /// Its content.
     pub fn text(&self) -> String {
         fs::read_to_string(&self.0).unwrap()
     }
@@ -171,19 +176,19 @@ impl Drop for Scratch {
     }
 }
 
-/// A token that is valid for an hour.
+/// A JWT that is valid for an hour.
 pub fn token(secret: &str) -> String {
-    let since = SystemTime::now()
+    let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap();
-    let claims = json!({"sub": "user_123", "exp": since.as_secs() + 3600});
+    let claims = json!({"sub": "user_123", "exp": now.as_secs() + 3600});
     let key = jsonwebtoken::EncodingKey::from_secret(secret.as_bytes());
     jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
 }
 
-/// Runs a function on events; everything that it says has to be free of marks.
+/// Runs a function on events and searches its reports and its output for marks.
 ///
-/// Returns what it printed.
+/// Returns the lines it printed.
 pub async fn search(
     what: &str,
     mut command: Command,
@@ -194,22 +199,22 @@ pub async fn search(
     command.stderr(fs::File::create(&stderr.0).unwrap());
     let limit = Some(Duration::from_secs(10));
     let events: Vec<_> = events.iter().map(|event| (event.clone(), limit)).collect();
-    let mut everything = vec![
+    let mut variables = vec![
         ("AWS_LAMBDA_LOG_LEVEL", "trace"),
         ("RUST_LOG", "trace"),
         ("RUST_BACKTRACE", "1"),
     ];
-    everything.extend(environment);
-    let (reports, printed) = invoke_on(&mut command, &events, &everything).await;
+    variables.extend(environment);
+    let (reports, printed) = invoke_on(&mut command, &events, &variables).await;
     assert_eq!(reports.len(), events.len());
     assert!(printed.len() > events.len(), "{what}: nothing is logged");
     assert!(
         printed.iter().any(|line| line.contains("TRACE")),
-        "{what}: not at TRACE"
+        "{what}: nothing is logged at TRACE"
     );
     assert_unmarked(
         what,
-        reports.iter().map(|(_, answer, _)| answer.to_string()),
+        reports.iter().map(|(_, response, _)| response.to_string()),
     );
     assert_unmarked(what, printed.clone());
     assert_unmarked(what, [stderr.text()]);

@@ -1,4 +1,4 @@
-//! The provider, and browsers.
+//! The OpenID provider, and its users' browsers.
 
 use std::{
     collections::HashMap,
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use crate::{Running, repository};
 
-/// What Gmail's tool needs as well.
+/// The scope that the Gmail tool requires.
 pub const SCOPE: &str = "https://www.googleapis.com/auth/gmail.readonly";
 
 /// A running provider, stopped when dropped.
 pub struct OpenId {
-    /// Where it listens, which is its issuer.
+    /// Its URL, which is also its issuer.
     pub url: String,
     _running: Running,
 }
 
 impl OpenId {
-    /// As it is without settings.
+    /// With the default settings.
     pub fn start() -> Self {
         Self::with(&[])
     }
@@ -53,38 +53,38 @@ impl OpenId {
     /// Registers a server's redirect URI.
     pub async fn allow_redirects_to(&self, server: &str) {
         let uri = format!("{server}/authorization/google/callback");
-        self.ask("redirect_uri", &[("uri", &uri)]).await;
+        self.get("redirect_uri", &[("uri", &uri)]).await;
     }
 
-    /// Takes back everything that a user has allowed.
+    /// Revokes all grants of a user.
     pub async fn revoke(&self, user: &str) {
-        let answer = self.ask("revoke", &[("user", user)]).await;
-        assert!(answer["revoked"].as_u64().unwrap() > 0);
+        let response = self.get("revoke", &[("user", user)]).await;
+        assert!(response["revoked"].as_u64().unwrap() > 0);
     }
 
-    /// How many requests for tokens of this kind went well, and how many did not.
-    pub async fn asked_for(&self, grant: &str) -> (u64, u64) {
-        let stats = self.ask("stats", &[]).await;
-        let count = |what: &str| stats[grant][what].as_u64().unwrap_or_default();
+    /// The numbers of successful and of failed token requests with this grant type.
+    pub async fn token_requests(&self, grant: &str) -> (u64, u64) {
+        let stats = self.get("stats", &[]).await;
+        let count = |result: &str| stats[grant][result].as_u64().unwrap_or_default();
         (count("ok"), count("failed"))
     }
 
-    async fn ask(&self, what: &str, query: &[(&str, &str)]) -> Value {
-        let url = Url::parse_with_params(&format!("{}/test/{what}", self.url), query).unwrap();
+    async fn get(&self, path: &str, query: &[(&str, &str)]) -> Value {
+        let url = Url::parse_with_params(&format!("{}/test/{path}", self.url), query).unwrap();
         reqwest::get(url).await.unwrap().json().await.unwrap()
     }
 }
 
-/// What a user does on the provider's pages.
+/// A user's decision on the provider's pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Logs in and says yes.
+    /// Logs in and allows access.
     Allow,
-    /// Logs in and says no.
+    /// Denies access.
     Deny,
 }
 
-/// A user's browser, with cookies of its own.
+/// A user's browser, with its own cookies.
 pub struct Browser {
     client: reqwest::Client,
     user: String,
@@ -93,16 +93,16 @@ pub struct Browser {
 /// A page, or a redirect that was not followed.
 #[derive(Debug)]
 pub struct Page {
-    /// Its status.
+    /// The status code.
     pub status: u16,
-    /// Its headers.
+    /// The headers.
     pub headers: HashMap<String, String>,
-    /// Its text.
+    /// The text.
     pub body: String,
 }
 
 impl Browser {
-    /// Of a user who logs in with this name.
+    /// The browser of a user who logs in with this name.
     pub fn of(user: &str) -> Self {
         let client = reqwest::Client::builder()
             .cookie_store(true)
@@ -119,7 +119,7 @@ impl Browser {
         page_of(self.client.get(url).send().await.unwrap()).await
     }
 
-    /// Opens a challenge's page and presses its button.
+    /// Opens a challenge's consent page and presses its button.
     pub async fn start(&self, url: &str) -> Page {
         let page = self.get(url).await;
         let form = form_in(&page.body).unwrap_or_else(|| panic!("{url} {page:?}"));
@@ -127,13 +127,13 @@ impl Browser {
         page_of(sent.await.unwrap()).await
     }
 
-    /// Follows a link to its end.
+    /// Follows a link through the provider and back to the last page.
     pub async fn follow(&self, url: &str, act: Act) -> Page {
         let callback = self.follow_to_callback(url, act).await;
         self.get(callback.as_str()).await
     }
 
-    /// Follows a link until the provider sends the browser back; returns where to.
+    /// Follows a link until the provider redirects the browser back; returns the callback's URL.
     pub async fn follow_to_callback(&self, url: &str, act: Act) -> Url {
         let mut url: Url = url.parse().unwrap();
         let mut response = self.client.get(url.clone()).send().await.unwrap();
@@ -165,11 +165,11 @@ impl Browser {
             let sent = self.client.post(url.clone()).form(&fields).send();
             response = sent.await.unwrap();
         }
-        panic!("{url} leads nowhere");
+        panic!("{url} does not lead to the callback");
     }
 }
 
-/// The value that the form on our own page submits.
+/// The value that the form on the library's consent page submits.
 pub fn form_in(page: &str) -> Option<&str> {
     let (_, field) = page.split_once("name=\"form\" value=\"")?;
     Some(field.split_once('"')?.0)

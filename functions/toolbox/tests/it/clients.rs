@@ -1,4 +1,4 @@
-//! Programs of others that call the toolbox: the published Python client, and cargo-lambda.
+//! External programs that call the toolbox: the published Python client, and cargo-lambda.
 //!
 //! They come from PyPI. `tests/all` installs them and runs these tests; a plain `cargo test` lists
 //! them as ignored.
@@ -31,7 +31,7 @@ async fn serve(auth: Auth, secrets: Secrets) -> String {
     url
 }
 
-fn succeeded(output: &Output) -> String {
+fn stdout_of(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert!(
@@ -44,7 +44,7 @@ fn succeeded(output: &Output) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the Python client oxp; run tests/all"]
-async fn the_published_python_client_is_served() {
+async fn the_published_python_client_works() {
     let open = serve(Auth::none(), Secrets::none()).await;
     let key = Secrets::fixed([("KEY", "right")]);
     let closed = serve(Auth::api_key_ids(["KEY"]), key).await;
@@ -57,13 +57,13 @@ async fn the_published_python_client_is_served() {
             .output()
     };
     let output = tokio::task::spawn_blocking(run).await.unwrap().unwrap();
-    let said = succeeded(&output);
-    assert!(said.ends_with("11 checks passed\n"), "{said}");
+    let stdout = stdout_of(&output);
+    assert!(stdout.ends_with("11 checks passed\n"), "{stdout}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs cargo-lambda; run tests/all"]
-async fn cargo_lambda_invokes_the_events_as_their_expected_files_say() {
+async fn events_get_their_expected_responses_from_cargo_lambda() {
     let stub = Stub::start().await;
     let url = stub.url();
     tokio::task::spawn_blocking(move || invoke_all(&url))
@@ -96,13 +96,13 @@ fn invoke_all(stub: &str) {
         .env("TOOLS_BASE_PATH", "/agents");
     let mut watch = Running::start(&mut watch);
     wait_for(&port);
-    // Over HTTP too, as a client would call what is deployed.
+    // Over HTTP too, as a client would call the deployed function.
     let url = format!("http://127.0.0.1:{port}/tools/call");
     let body = r#"{"tool_id": "Calculator.Add@1.0.0", "input": {"a": 10, "b": 5}}"#;
     let call = reqwest::Client::new().post(url).body(body).send();
-    let called = tokio::runtime::Handle::current().block_on(async { call.await?.text().await });
-    let called: Value = serde_json::from_str(&called.unwrap()).unwrap();
-    assert_eq!(called["value"], 15, "{called}");
+    let response = tokio::runtime::Handle::current().block_on(async { call.await?.text().await });
+    let response: Value = serde_json::from_str(&response.unwrap()).unwrap();
+    assert_eq!(response["value"], 15, "{response}");
     let mut invoked = 0;
     for event in events() {
         let invoke = lambda()
@@ -117,7 +117,7 @@ fn invoke_all(stub: &str) {
             ])
             .arg(&event)
             .output();
-        let answer: Value = serde_json::from_str(&succeeded(&invoke.unwrap())).unwrap();
+        let answer: Value = serde_json::from_str(&stdout_of(&invoke.unwrap())).unwrap();
         compare(&event, &answer);
         invoked += 1;
     }
@@ -129,13 +129,13 @@ fn invoke_all(stub: &str) {
     );
 }
 
-/// The events of a server without keys and secrets of its own.
+/// The events for a server without keys and secrets.
 fn events() -> Vec<PathBuf> {
     let folders = fs::read_dir(repository("events")).unwrap();
     let folders = folders.map(|folder| folder.unwrap().path());
     let files = folders
         .filter(|folder| {
-            let others = [
+            let excluded = [
                 "authentication",
                 "authorization",
                 "idempotency",
@@ -150,12 +150,16 @@ fn events() -> Vec<PathBuf> {
                 "tenants",
                 "undecided",
             ];
-            !others.iter().any(|name| folder.ends_with(name))
+            !excluded.iter().any(|name| folder.ends_with(name))
         })
+        .filter(|folder| folder.is_dir())
         .flat_map(|folder| fs::read_dir(folder).unwrap())
         .map(|file| file.unwrap().path());
     files
-        .filter(|file| !file.to_string_lossy().ends_with(".expected.json"))
+        .filter(|file| {
+            let name = file.to_string_lossy();
+            name.ends_with(".json") && !name.ends_with(".expected.json")
+        })
         .collect()
 }
 
@@ -167,7 +171,7 @@ fn wait_for(port: &str) {
     }
 }
 
-/// What this server answers, with the clock and ids of a replay put in the place of real ones.
+/// Compares a response with the expected one, apart from the clock and generated ids.
 fn compare(event: &Path, answer: &Value) {
     let expected = fs::read_to_string(event.with_extension("expected.json")).unwrap();
     let mut expected: Value = serde_json::from_str(&expected).unwrap();
@@ -181,9 +185,9 @@ fn compare(event: &Path, answer: &Value) {
         assert!(answered.contains(&value), "{name}: {header}: {answer}");
     }
     let mut body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
-    // The id that a replay makes up, where the client sent none.
-    let made_up = "00000000-0000-4000-8000-000000000000";
-    if expected["body"]["call_id"] == made_up {
+    // The id that a replay generates if the client sent none.
+    let generated = "00000000-0000-4000-8000-000000000000";
+    if expected["body"]["call_id"] == generated {
         assert_eq!(body["call_id"].as_str().map(str::len), Some(36), "{name}");
         expected["body"]["call_id"] = body["call_id"].clone();
     }

@@ -1,5 +1,5 @@
-//! What is expected of the events is what the published documents allow, and the definitions are
-//! those of the specification.
+//! Checks the expected responses of the events, and the tools' definitions, against the published
+//! specifications.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -21,20 +21,20 @@ struct Document(Value);
 impl Document {
     fn read(name: &str) -> Self {
         let mut document = read(&repository(&format!("tests/spec/{name}.openapi.json")));
-        // The documents say `additionalProperties: false` beside a `oneOf` whose forms hold
-        // `value` and `error`. Read literally, that forbids both fields, and with them every
-        // answer there is. JSON Schema's keyword for what was meant sees into the forms.
+        // The documents have `additionalProperties: false` next to a `oneOf` whose variants define
+        // `value` and `error`. Taken literally, this forbids both fields, and so every response.
+        // `unevaluatedProperties`, which was meant, takes the variants into account.
         let response = &mut document["components"]["schemas"]["CallToolResponse"];
-        let open = response
+        let removed = response
             .as_object_mut()
             .unwrap()
             .remove("additionalProperties");
-        assert_eq!(open, Some(json!(false)));
+        assert_eq!(removed, Some(json!(false)));
         response["unevaluatedProperties"] = json!(false);
         Self(document)
     }
 
-    /// The validator of a response body; `None` where the document describes none.
+    /// The validator of a response body; `None` if the document describes none.
     fn response(&self, path: &str, method: &str, status: &str) -> Option<Validator> {
         let pointer = format!(
             "/paths/{}/{method}/responses/{status}",
@@ -84,7 +84,7 @@ fn is_oxp(pair: &Pair) -> bool {
     pair.expected["headers"].get("oxp-version").is_some()
 }
 
-/// Method and operation of an event, stage and base path taken off.
+/// The method and the operation of an event, without stage and base path.
 fn operation(event: &Value) -> Option<(String, &'static str)> {
     let http = &event["requestContext"]["http"];
     let method = http["method"].as_str().or(event["httpMethod"].as_str())?;
@@ -96,24 +96,24 @@ fn operation(event: &Value) -> Option<(String, &'static str)> {
     Some((method.to_lowercase(), path))
 }
 
-/// The document that an answer has to fit, by what it says of itself.
+/// The name of the document that describes a response, from the response's `$schema`.
 fn document_of(expected: &Value) -> &'static str {
     match expected["body"]["$schema"].as_str() {
         Some("otc://1.0") => "otc-1.0",
         Some("urn:oxp:1.0") => "oxp-1.0-envelope",
-        Some(other) => panic!("{other} is no $schema of ours"),
+        Some(other) => panic!("unknown $schema {other}"),
         None => "oxp-1.0-header",
     }
 }
 
 #[test]
-fn every_expected_body_fits_the_published_document() {
+fn every_expected_body_matches_the_published_document() {
     let mut checked = BTreeSet::new();
     for pair in pairs().into_iter().filter(is_oxp) {
         let status = pair.expected["status"].to_string();
         let name = document_of(&pair.expected);
-        // The documents describe the body of a server error at one place only, which holds for
-        // all others: an unserved version at /tools, a 401, a path or method that is not there.
+        // The documents describe the body of a server error in one place only. It applies to all
+        // others: an unsupported version at /tools, a 401, an unknown path or method.
         let is_server_error = ["400", "401", "404", "405"].contains(&&*status);
         let (method, path) = operation(&pair.event).unwrap_or_default();
         let (method, path, described_as) = if is_server_error {
@@ -123,7 +123,7 @@ fn every_expected_body_fits_the_published_document() {
         };
         let validator = Document::read(name).response(path, method, described_as);
         let Some(validator) = validator else {
-            // The documents say nothing of the body of /health.
+            // The documents do not describe the body of /health.
             assert_eq!(path, "/health", "{}: {status}", pair.name);
             continue;
         };
@@ -133,7 +133,7 @@ fn every_expected_body_fits_the_published_document() {
         }
         checked.insert((name, path, status));
     }
-    // The test cannot pass by checking nothing.
+    // Guards against a test that checks nothing.
     for dialect in ["otc-1.0", "oxp-1.0-envelope", "oxp-1.0-header"] {
         for (path, status) in [
             ("/tools", "200"),
@@ -150,7 +150,7 @@ fn every_expected_body_fits_the_published_document() {
 }
 
 #[test]
-fn one_list_serves_every_reader() {
+fn one_list_is_valid_in_every_dialect() {
     let list = read(&repository("events/tools/list.expected.json"));
     for name in ["otc-1.0", "oxp-1.0-envelope", "oxp-1.0-header"] {
         let validator = Document::read(name)
@@ -161,23 +161,23 @@ fn one_list_serves_every_reader() {
 }
 
 #[test]
-fn a_body_that_is_wrong_does_not_fit() {
+fn an_invalid_body_does_not_match() {
     let validator = Document::read("oxp-1.0-header")
         .response("/tools/call", "post", "200")
         .unwrap();
     assert!(validator.is_valid(&json!({"call_id": "1", "success": true, "value": 1})));
-    for wrong in [
+    for invalid in [
         json!({"call_id": "1", "success": true, "value": 1, "error": {"message": "m"}}),
         json!({"call_id": "1", "success": false, "value": 1}),
         json!({"call_id": "1", "success": false, "error": {}}),
         json!({"success": true}),
         json!({"call_id": "1", "success": true, "result": 1}),
     ] {
-        assert!(!validator.is_valid(&wrong), "{wrong}");
+        assert!(!validator.is_valid(&invalid), "{invalid}");
     }
 }
 
-/// The documentation's own requests and responses are among the events, durations aside.
+/// The specification's own requests and responses are among the events, except for durations.
 #[test]
 fn the_examples_of_the_specification_are_events() {
     let example = |name: &str| read(&repository(&format!("tests/spec/examples/{name}.json")));
@@ -196,7 +196,7 @@ fn the_examples_of_the_specification_are_events() {
     ] {
         let mut sent: Value = serde_json::from_str(event(name)["body"].as_str().unwrap()).unwrap();
         let mut published = example(&format!("request.{request}"));
-        // The example's secret is a word; a real key has a form.
+        // The example's secret is a plain word; a real key has a fixed format.
         for call in [&mut sent, &mut published] {
             if let Some(secret) = call.pointer_mut("/context/secrets/0/value") {
                 secret.take();
@@ -210,7 +210,7 @@ fn the_examples_of_the_specification_are_events() {
     }
     let unknown = expected("doorbell/unknown-doorbell");
     assert_same(&unknown["body"], &example("response.call-723"));
-    // No tool here cannot reach a server in these words; the answer's form is checked instead.
+    // No tool here returns this failure; only the form of the response is checked.
     let validator = Document::read("oxp-1.0-header").response("/tools/call", "post", "200");
     assert!(validator.unwrap().is_valid(&example("response.call-623")));
 }
@@ -248,7 +248,7 @@ fn the_tools_are_those_of_the_specification() {
         let (flat, mut wrapped) = (published("header-form"), published("schema-form"));
         let ours = definitions.iter().find(|ours| ours["id"] == flat["id"]);
         let mut ours = ours.unwrap_or_else(|| panic!("{name} is missing")).clone();
-        // What is stricter than the examples: closed inputs, E.164, Twilio's lengths.
+        // Ours are stricter than the examples: closed inputs, E.164, Twilio's lengths.
         let input = &mut ours["input_schema"];
         assert_eq!(
             input
@@ -263,8 +263,8 @@ fn the_tools_are_those_of_the_specification() {
             let message = input["properties"]["message"].as_object_mut().unwrap();
             assert!(message.remove("minLength").is_some() && message.remove("maxLength").is_some());
         }
-        // Both forms of the examples describe one schema; only the timestamp's differ, where the
-        // flat one is `{}` and the wrapped one, which is ours, says that an input is an object.
+        // Both forms of an example describe the same schema, except for the timestamp's: the flat
+        // one is `{}`, and the wrapped one, like ours, requires an object.
         if name != "System.GetTimestamp" {
             assert_eq!(ours, flat, "{name}");
         }
@@ -273,20 +273,20 @@ fn the_tools_are_those_of_the_specification() {
     }
 }
 
-/// One file a tool version. A definition that changed needs a new version: clients keep what they
-/// have read. `UPDATE_EXPECTED=1` writes files that are missing and never changes one.
+/// One file per tool version. A changed definition needs a new version, because clients cache
+/// definitions. `UPDATE_EXPECTED=1` writes missing files and never changes existing ones.
 #[test]
 fn published_definitions_do_not_change() {
     let folder = repository("tests/definitions");
     let update = std::env::var("UPDATE_EXPECTED").is_ok_and(|value| value == "1");
-    let mut known: BTreeSet<_> = fs::read_dir(&folder)
+    let mut files: BTreeSet<_> = fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     for definition in definitions() {
         let name = format!("{}.json", definition["id"].as_str().unwrap());
         let file = folder.join(&name);
-        if !known.remove(&name) {
+        if !files.remove(&name) {
             assert!(
                 update,
                 "{} is missing; UPDATE_EXPECTED=1 writes it",
@@ -302,11 +302,11 @@ fn published_definitions_do_not_change() {
             file.display()
         );
     }
-    assert!(known.is_empty(), "definitions without a tool: {known:?}");
+    assert!(files.is_empty(), "definitions without a tool: {files:?}");
 }
 
-/// OpenTool's format as far as it can be said in JSON Schema: one type, no unknown fields, choices
-/// of that type.
+/// OpenTool's format, as far as JSON Schema can express it: one type, no unknown fields, enum
+/// values of that type.
 fn opentool_document() -> Validator {
     let is_a = |kind: &str| {
         json!({
@@ -364,10 +364,10 @@ fn opentool_document() -> Validator {
 }
 
 #[test]
-fn the_opentool_document_obeys_its_format() {
+fn the_opentool_document_matches_its_format() {
     let validator = opentool_document();
-    let loaded = read(&repository("events/opentool/load.expected.json"));
-    let document = &loaded["body"];
+    let response = read(&repository("events/opentool/load.expected.json"));
+    let document = &response["body"];
     if let Err(error) = validator.validate(document) {
         panic!("{error} at {}", error.instance_path());
     }
@@ -375,24 +375,24 @@ fn the_opentool_document_obeys_its_format() {
     assert_eq!(
         functions.len(),
         5,
-        "one for each tool, whatever its versions"
+        "one for each tool, regardless of its versions"
     );
-    let wrong = |pointer: &str, value: Value| {
+    let assert_invalid = |pointer: &str, value: Value| {
         let mut document = document.clone();
         *document.pointer_mut(pointer).unwrap() = value;
         assert!(!validator.is_valid(&document), "{pointer}");
     };
     let schema = "/functions/0/parameters/0/schema";
-    wrong(schema, json!({"type": ["number", "null"]}));
-    wrong(schema, json!({"type": "number", "minimum": 1}));
-    wrong(schema, json!({"type": "number", "enum": ["1"]}));
-    wrong(schema, json!({"$ref": "#/schemas/Number"}));
-    wrong("/functions/0/name", json!("Calculator.Add"));
+    assert_invalid(schema, json!({"type": ["number", "null"]}));
+    assert_invalid(schema, json!({"type": "number", "minimum": 1}));
+    assert_invalid(schema, json!({"type": "number", "enum": ["1"]}));
+    assert_invalid(schema, json!({"$ref": "#/schemas/Number"}));
+    assert_invalid("/functions/0/name", json!("Calculator.Add"));
 }
 
-/// Every answer of `/opentool/call` has the protocol's four fields, and no others.
+/// Every response of `/opentool/call` has the protocol's four fields, and no others.
 #[test]
-fn opentool_answers_have_one_shape() {
+fn opentool_responses_have_one_shape() {
     let shape = jsonschema::draft202012::new(&json!({
         "type": "object", "additionalProperties": false,
         "required": ["jsonrpc", "result", "error", "id"],

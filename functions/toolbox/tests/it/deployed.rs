@@ -1,4 +1,4 @@
-//! The deployed binary, as `sam build` made it: with the profile, the features and the linker of
+//! The deployed binary, built by `sam build` with the profile, the features and the linker of
 //! production, under a runtime API.
 
 use std::{
@@ -19,20 +19,21 @@ use test_support::{
 const SECRET: &str = "stored-Xmark-0123456789";
 const MARK: &str = "Xmark";
 
-/// Beside other tests on two cores. Without the limits it took five to ten seconds, or for ever.
+/// Enough time for a limited call, even next to other tests on two cores. Without the limits, calls
+/// took five to ten seconds or never ended.
 const SOON: Duration = Duration::from_secs(2);
 
-/// More than enough for what is answered in time.
+/// More than enough time for any call that completes in time.
 const LIMIT: Option<Duration> = Some(Duration::from_secs(10));
 
-/// The function of faults, as it would be deployed.
+/// The function of faults, built as for deployment.
 fn faults() -> Command {
     let mut command = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
     command.env("KEY", SECRET);
     command
 }
 
-/// The same with no more memory for data than this.
+/// The same, with a limit on its data memory.
 fn limited(command: &Command, megabytes: usize) -> Command {
     let mut limited = isolated(Command::new("prlimit"));
     limited.arg(format!("--data={}", megabytes << 20));
@@ -55,33 +56,33 @@ fn body_of(report: &Report) -> Value {
     serde_json::from_str(answer["body"].as_str().unwrap()).unwrap()
 }
 
-async fn answered(platform: &mut Platform, event: Value, limit: Option<Duration>) -> Value {
-    platform.hand_over(&[(event, limit)]);
+async fn call(platform: &mut Platform, event: Value, limit: Option<Duration>) -> Value {
+    platform.send_events(&[(event, limit)]);
     body_of(&platform.reports(1).await[0])
 }
 
-async fn is_well(platform: &mut Platform) {
-    let answer = answered(platform, fault("Fault.Do", "nothing", "well"), LIMIT).await;
+async fn assert_healthy(platform: &mut Platform) {
+    let answer = call(platform, fault("Fault.Do", "nothing", "well"), LIMIT).await;
     assert_eq!(answer["success"], true, "{answer}");
 }
 
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
-async fn a_panic_is_a_failure_and_the_process_goes_on() {
+async fn a_panic_is_a_failure_and_the_process_continues() {
     let mut platform = Platform::start(&mut faults(), &[], &[]).await;
     for number in 0..3 {
         let panic = fault("Fault.Do", "panic", &format!("panic-{number}"));
-        let answer = answered(&mut platform, panic, LIMIT).await;
+        let answer = call(&mut platform, panic, LIMIT).await;
         assert_eq!(answer["success"], false);
-        let message = "The tool stopped because of an error in it";
+        let message = "The tool stopped because of an internal error";
         assert_eq!(answer["error"]["message"], message);
-        is_well(&mut platform).await;
+        assert_healthy(&mut platform).await;
     }
-    // The same call may be made again.
-    let again = answered(&mut platform, fault("Fault.Do", "panic", "panic-0"), LIMIT).await;
+    // The same call may be repeated.
+    let again = call(&mut platform, fault("Fault.Do", "panic", "panic-0"), LIMIT).await;
     assert_eq!(
         again["error"]["message"],
-        "The tool stopped because of an error in it"
+        "The tool stopped because of an internal error"
     );
     let printed = platform.end();
     let panics = printed.iter().filter(|it| it.contains("a tool panicked"));
@@ -90,39 +91,39 @@ async fn a_panic_is_a_failure_and_the_process_goes_on() {
 
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
-async fn a_tool_that_keeps_its_thread_or_never_ends_is_answered_in_time() {
+async fn a_tool_that_blocks_its_thread_or_never_ends_fails_in_time() {
     let mut platform = Platform::start(&mut faults(), &[], &[]).await;
     for kind in ["block", "hang"] {
         let begun = Instant::now();
-        let answer = answered(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
+        let answer = call(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
         assert!(begun.elapsed() < SOON, "{kind}");
         assert_eq!(
             answer["error"]["message"],
             "The tool did not finish in time"
         );
         assert_eq!(answer["error"]["can_retry"], true);
-        // Also while the thread is still kept.
+        // Even while the thread is still blocked.
         let begun = Instant::now();
-        is_well(&mut platform).await;
+        assert_healthy(&mut platform).await;
         assert!(begun.elapsed() < SOON, "{kind}");
     }
-    // The platform's deadline counts as well.
+    // The platform's deadline applies as well.
     let short = Some(Duration::from_millis(600));
-    let answer = answered(&mut platform, fault("Fault.Do", "hang", "short"), short).await;
+    let answer = call(&mut platform, fault("Fault.Do", "hang", "short"), short).await;
     assert_eq!(
         answer["error"]["message"],
         "The tool did not finish in time"
     );
 }
 
-/// A call that ends the process gets no answer, but the rest of what README says of it holds.
+/// A call that ends the process gets no response, but its claim works as README says.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto and what sam build makes; run tests/all"]
-async fn a_tool_that_ends_the_process_does_not_run_again_beside_its_claim() {
+async fn a_tool_that_ends_the_process_does_not_run_again_before_its_claim_ends() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    gate.make_table("calls").await;
-    let url = gate.url();
+    let proxy = emulator.proxy().await;
+    proxy.create_table("calls").await;
+    let url = proxy.url();
     let environment = [
         ("TOOLS_IDEMPOTENCY", "dynamodb"),
         ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
@@ -142,31 +143,31 @@ async fn a_tool_that_ends_the_process_does_not_run_again_beside_its_claim() {
             let mut platform = Platform::start(&mut faults(), begun, &environment).await;
             assert!(platform.function.has_ended_within(10), "{kind}");
         }
-        // Lambda starts another process, which knows of the claims.
+        // Lambda starts another process, which finds the claims.
         let mut platform = Platform::start(&mut faults(), &[], &environment).await;
-        is_well(&mut platform).await;
-        let again = answered(&mut platform, calls[1].0.clone(), LIMIT).await;
-        let is_held = claimed.elapsed() < Duration::from_secs(3);
-        if is_held {
+        assert_healthy(&mut platform).await;
+        let again = call(&mut platform, calls[1].0.clone(), LIMIT).await;
+        let is_claimed = claimed.elapsed() < Duration::from_secs(3);
+        if is_claimed {
             assert_eq!(
                 again["error"]["message"], "This call is still running",
                 "{kind}"
             );
         }
-        // After the deadline, and what clocks may differ.
+        // After the deadline and the allowance for differing clocks.
         tokio::time::sleep(Duration::from_secs(6).saturating_sub(claimed.elapsed())).await;
-        let again = answered(&mut platform, calls[0].0.clone(), LIMIT).await;
+        let again = call(&mut platform, calls[0].0.clone(), LIMIT).await;
         let message = "This call was cut off, and may have had its effect";
         assert_eq!(again["error"]["message"], message, "{kind}");
-        // The other one runs again, and ends the process again.
-        platform.hand_over(&calls[1..]);
+        // The other call runs again, and ends the process again.
+        platform.send_events(&calls[1..]);
         assert!(platform.function.has_ended_within(10), "{kind}");
     }
 }
 
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
-async fn no_fault_brings_the_secret_to_light() {
+async fn no_fault_reveals_the_secret() {
     let kinds = ["panic_with_secret", "quote", "late_log", "late_panic"];
     for format in ["JSON", "Text"] {
         let environment = [("AWS_LAMBDA_LOG_FORMAT", format)];
@@ -175,7 +176,7 @@ async fn no_fault_brings_the_secret_to_light() {
         command.stderr(fs::File::create(&stderr).unwrap());
         let mut platform = Platform::start(&mut command, &[], &environment).await;
         for kind in kinds {
-            let answer = answered(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
+            let answer = call(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
             assert!(!answer.to_string().contains(MARK), "{answer}");
         }
         // Tasks that outlive their call log after it.
@@ -187,7 +188,7 @@ async fn no_fault_brings_the_secret_to_light() {
         for line in &printed {
             assert!(!line.contains(MARK), "{line}");
         }
-        // A line, and a panic.
+        // A log line and a panic.
         let late = printed
             .iter()
             .filter(|line| line.contains("late: [secret]"));
@@ -197,16 +198,16 @@ async fn no_fault_brings_the_secret_to_light() {
 
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
-async fn the_end_of_an_instance_ends_the_process_at_once() {
+async fn sigterm_ends_the_process_at_once() {
     let mut platform = Platform::start(&mut faults(), &[], &[]).await;
-    is_well(&mut platform).await;
+    assert_healthy(&mut platform).await;
     platform.function.signal("TERM");
     assert!(platform.function.has_ended_within(2));
 }
 
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
-async fn a_header_that_is_not_http_fails_no_invocation() {
+async fn a_header_that_is_not_valid_http_fails_no_invocation() {
     let mut command = isolated(Command::new(built("sam/Toolbox/bootstrap")));
     let names = [
         "sources/http-api.invalid-headers",
@@ -220,7 +221,7 @@ async fn a_header_that_is_not_http_fails_no_invocation() {
     }
 }
 
-/// A secret of many parts, each of which is looked for.
+/// A secret of many parts, each of which is searched for.
 fn parts(count: usize) -> String {
     let parts: Vec<_> = (0..count).map(|number| format!("a{number:07}")).collect();
     parts.join(":")
@@ -291,14 +292,14 @@ fn memory_of(running: &Running) -> usize {
 
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
-async fn no_body_takes_the_memory() {
+async fn no_body_exhausts_the_memory() {
     let mut command = limited(&faults(), 256);
     let mut platform = Platform::start(&mut command, &[], &[]).await;
     let bodies = amplifying();
     let round = async |platform: &mut Platform| {
         for (what, body) in &bodies {
             let begun = Instant::now();
-            platform.hand_over(&[(raw(body), LIMIT)]);
+            platform.send_events(&[(raw(body), LIMIT)]);
             let (failed, answer, _) = platform.reports(1).await.remove(0);
             assert!(!failed, "{what}: {answer}");
             let status = answer["statusCode"].as_u64().unwrap();
@@ -306,18 +307,18 @@ async fn no_body_takes_the_memory() {
             assert!(begun.elapsed() < SOON, "{what}: {:?}", begun.elapsed());
         }
     };
-    is_well(&mut platform).await;
+    assert_healthy(&mut platform).await;
     let before = memory_of(&platform.function);
     for _ in 0..100_usize.div_ceil(bodies.len()) {
         round(&mut platform).await;
     }
-    is_well(&mut platform).await;
-    // As much as a secret may be, in a tool that quotes it.
+    assert_healthy(&mut platform).await;
+    // A secret of the maximum size, in a tool that quotes it.
     let secret = parts(1800);
     for _ in 0..3 {
         let begun = Instant::now();
         let event = calling(&with_secret(&secret), &[]);
-        let answer = answered(&mut platform, event, LIMIT).await;
+        let answer = call(&mut platform, event, LIMIT).await;
         assert_eq!(answer["error"]["developer_message"], "with [secret]");
         assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     }
@@ -328,7 +329,7 @@ async fn no_body_takes_the_memory() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs what sam build makes; run tests/all"]
-async fn large_bodies_keep_nobody_else_waiting() {
+async fn large_bodies_do_not_delay_other_requests() {
     let mut command = limited(&faults(), 256);
     command.envs(RUNTIME);
     let (running, url) = Running::serving(&mut command);
@@ -352,7 +353,8 @@ async fn large_bodies_keep_nobody_else_waiting() {
     assert!(slowest < SOON, "{slowest:?}");
     let mut answered = 0;
     for sender in senders {
-        // A body that is not read to its end breaks off: what is too large is refused before.
+        // Sending fails if the server does not read the body to its end: it rejects bodies that are
+        // too large before that.
         if let Ok(answer) = sender.await.unwrap() {
             let status = answer.status().as_u16();
             assert!([400, 422].contains(&status), "{answer:?}");
@@ -360,7 +362,7 @@ async fn large_bodies_keep_nobody_else_waiting() {
         }
     }
     assert!(answered >= 12, "{answered}");
-    // However many come at once, they are in memory one after the other.
+    // Concurrent bodies are in memory one at a time.
     let after = memory_of(&running);
     println!("{before} bytes, then {after}");
     assert!(after < before + (30 << 20), "{before} bytes, then {after}");

@@ -1,14 +1,14 @@
-//! No secret reaches any output of the function: bodies, headers, logs at TRACE, what it keeps.
+//! No secret reaches any output of the function: bodies, headers, logs at TRACE, stored data.
 //!
-//! Every place that can hold one holds a value with a mark in it, and everything that comes out is
-//! searched for the marks.
+//! Every place that can contain a secret contains a marked value, and all output is searched for
+//! the marks.
 
 use std::fs;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use test_support::{
-    aws::{Emulator, Gate},
+    aws::{AwsProxy, Emulator},
     marks::{
         JWT, KEY, MARK, Scratch, TWILIO, assert_unmarked, marked_events, search, special_events,
     },
@@ -16,8 +16,8 @@ use test_support::{
 
 use crate::{stub::Stub, support::toolbox};
 
-/// All the ways to be configured, each with a name.
-fn choices<'a>(file: &'a str, broken: &'a str) -> Vec<(&'a str, Vec<(&'a str, &'a str)>)> {
+/// All kinds of configuration, each with a name.
+fn configurations<'a>(file: &'a str, broken: &'a str) -> Vec<(&'a str, Vec<(&'a str, &'a str)>)> {
     vec![
         (
             "open",
@@ -70,10 +70,10 @@ fn choices<'a>(file: &'a str, broken: &'a str) -> Vec<(&'a str, Vec<(&'a str, &'
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn no_event_brings_a_secret_to_light() {
+async fn no_event_reveals_a_secret() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    put_secrets(&gate).await;
+    let proxy = emulator.proxy().await;
+    put_secrets(&proxy).await;
     let stub = Stub::start().await;
     let file = Scratch::new("dotenv");
     let lines = format!("TWILIO_API_KEY={TWILIO}\nTOOLS_API_KEY={KEY}\nTOOLS_JWT_SECRET={JWT}\n");
@@ -82,7 +82,7 @@ async fn no_event_brings_a_secret_to_light() {
     fs::write(&broken.0, MARK).unwrap();
     let mut events = marked_events();
     events.extend(special_events());
-    let (url, aws) = (stub.url(), gate.url());
+    let (url, aws) = (stub.url(), proxy.url());
     let always = [
         ("TOOLS_METRICS", "cloudwatch"),
         ("TWILIO_URL", &*url),
@@ -96,46 +96,50 @@ async fn no_event_brings_a_secret_to_light() {
     ];
     let file = file.0.to_str().unwrap();
     let broken = broken.0.to_str().unwrap();
-    gate.make_table("calls").await;
-    for (what, environment) in choices(file, broken) {
+    proxy.create_table("calls").await;
+    for (name, environment) in configurations(file, broken) {
         let environment = [&always[..], &environment].concat();
-        let printed = search(what, toolbox(), &events, &environment).await;
-        // The secrets were read, where they are to be found.
+        let printed = search(name, toolbox(), &events, &environment).await;
+        // The secrets were read in all configurations that have them.
         let is_sent = |line: &String| {
             line.contains("\"tool\":\"SMS.Send\"") && line.contains("\"outcome\":\"success\"")
         };
         let sent = printed.iter().filter(|line| is_sent(line)).count();
         assert_eq!(
             sent > 0,
-            ["open", "remembered", "keys", "aws"].contains(&what),
-            "{what}"
+            ["open", "remembered", "keys", "aws"].contains(&name),
+            "{name}"
         );
-        let by_token = printed
+        let is_called_with_jwt = printed
             .iter()
             .any(|line| line.contains("jwt TOOLS_JWT_SECRET user_123"));
-        assert_eq!(by_token, ["keys", "aws"].contains(&what), "{what}");
+        assert_eq!(
+            is_called_with_jwt,
+            ["keys", "aws"].contains(&name),
+            "{name}"
+        );
     }
-    assert_table_unmarked(&gate).await;
-    gate.refuse(400, "AccessDeniedException", "not authorized");
+    assert_table_unmarked(&proxy).await;
+    proxy.fail_with(400, "AccessDeniedException", "not authorized");
     let denied = [("TOOLS_AUTH", "none"), ("TOOLS_SECRETS", "secrets-manager")];
     let environment = [&always[..], &denied].concat();
     search("denied", toolbox(), &events, &environment).await;
 }
 
-async fn put_secrets(gate: &Gate) {
+async fn put_secrets(proxy: &AwsProxy) {
     for (name, value) in [
         ("TWILIO_API_KEY", TWILIO),
         ("TOOLS_API_KEY", KEY),
         ("TOOLS_JWT_SECRET", JWT),
         ("no-json", MARK),
     ] {
-        gate.put_secret(name, value).await;
+        proxy.put_secret(name, value).await;
     }
 }
 
-/// What is kept of calls and of users, encrypted or not.
-async fn assert_table_unmarked(gate: &Gate) {
-    let items = gate.items("calls").await;
+/// Searches the stored data of calls and users, encrypted or not.
+async fn assert_table_unmarked(proxy: &AwsProxy) {
+    let items = proxy.items("calls").await;
     let is_challenge = |item: &Value| item["id"]["S"].as_str().unwrap().starts_with("challenge#");
     assert!(items.iter().any(is_challenge));
     for item in items {

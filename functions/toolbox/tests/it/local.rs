@@ -1,4 +1,4 @@
-//! The local server as raw sockets see it: web pages and clients that keep to no rules.
+//! The local server over raw sockets: web pages, and clients that violate the protocol.
 
 use std::{
     io::{Read, Write},
@@ -9,7 +9,7 @@ use std::{
 
 use crate::support::{Running, isolated, toolbox};
 
-const REFUSED: &str = "connections cannot be accepted";
+const CANNOT_ACCEPT: &str = "connections cannot be accepted";
 
 fn connect(url: &str) -> TcpStream {
     let address = url.strip_prefix("http://").unwrap();
@@ -21,7 +21,7 @@ fn connect(url: &str) -> TcpStream {
     stream
 }
 
-/// What comes back for these bytes until the server closes the connection.
+/// Sends these bytes; returns everything that the server sends until it closes the connection.
 fn exchange(url: &str, bytes: &[u8]) -> String {
     let mut stream = connect(url);
     stream.write_all(bytes).unwrap();
@@ -30,7 +30,7 @@ fn exchange(url: &str, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// The status for a request with this target and these headers.
+/// The status of the response to a request with this target and these headers.
 fn status_of(url: &str, target: &str, headers: &[&str]) -> String {
     let headers = headers.join("\r\n");
     let head = format!("GET {target} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n\r\n");
@@ -39,7 +39,7 @@ fn status_of(url: &str, target: &str, headers: &[&str]) -> String {
 }
 
 #[test]
-fn http_2_is_not_spoken() {
+fn http_2_is_not_supported() {
     let (_running, url) = Running::serving(&mut toolbox());
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     assert_eq!(exchange(&url, preface), "");
@@ -79,7 +79,7 @@ fn a_request_cannot_name_two_hosts_or_hide_one() {
 }
 
 #[test]
-fn on_other_addresses_names_have_to_be_allowed() {
+fn on_other_addresses_host_names_have_to_be_allowed() {
     let everywhere = |allowed: &str| {
         let mut command = toolbox();
         command.env("HOST", "0.0.0.0").env("ALLOWED_HOSTS", allowed);
@@ -120,7 +120,7 @@ fn on_other_addresses_names_have_to_be_allowed() {
 }
 
 #[test]
-fn an_allowed_host_that_is_none_is_a_clear_error() {
+fn an_invalid_allowed_host_is_a_clear_error() {
     let mut command = toolbox();
     command.env("PORT", "0");
     command.env("ALLOWED_HOSTS", "app.example, https://other.example");
@@ -134,18 +134,18 @@ fn an_allowed_host_that_is_none_is_a_clear_error() {
 
 #[cfg(unix)]
 #[test]
-fn without_file_descriptors_it_says_so_and_recovers() {
+fn without_file_descriptors_the_server_warns_and_recovers() {
     let mut command = isolated(Command::new("sh"));
     let toolbox = env!("CARGO_BIN_EXE_toolbox");
     command.args(["-c", "ulimit -n 40; exec \"$0\"", toolbox]);
     let (running, url) = Running::serving(&mut command);
-    let held: Vec<_> = (0..60).map(|_| connect(&url)).collect();
-    let line = running.line_with(REFUSED, 5);
+    let connections: Vec<_> = (0..60).map(|_| connect(&url)).collect();
+    let line = running.line_with(CANNOT_ACCEPT, 5);
     assert!(line.contains("WARN"), "{line}");
     std::thread::sleep(Duration::from_millis(2_500));
     let lines = running.lines();
-    let warnings = lines.iter().filter(|line| line.contains(REFUSED));
+    let warnings = lines.iter().filter(|line| line.contains(CANNOT_ACCEPT));
     assert!((1..=3).contains(&warnings.count()), "{lines:?}");
-    drop(held);
+    drop(connections);
     assert_eq!(status_of(&url, "/health", &["Host: localhost"]), "200");
 }

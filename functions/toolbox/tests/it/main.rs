@@ -1,6 +1,5 @@
 //! Tests of the function: its tools, its events, its process, and the programs that call it.
 
-mod choices;
 mod clients;
 mod conformance;
 mod deployed;
@@ -13,6 +12,7 @@ mod process;
 mod protocols;
 mod secrets;
 mod servers;
+mod settings;
 mod stub;
 mod support;
 mod template;

@@ -1,4 +1,4 @@
-//! What a running function says of itself: its log and its metrics, held to the tables in
+//! The log and the metrics of a running function, compared with the tables in
 //! `docs/operations.md`.
 
 use std::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use test_support::{
     aws::Emulator,
     documents::{quoted, table},
-    lambda::{LONG, X_RAY, calling, event, invoke_on, request_id},
+    lambda::{LONG, XRAY_TRACE_ID, calling, event, invoke_on, request_id},
 };
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 };
 
 const KEY: &str = "key-for-the-log-0123456789";
-/// Where no number, text or secret of a call may appear.
+/// Part of inputs and secrets; may not appear in any log line.
 const MARK: &str = "8675309";
 
 fn keyed(body: &Value) -> Value {
@@ -42,8 +42,8 @@ fn list() -> Value {
     event
 }
 
-/// Requests that are refused before they are understood, known by the names that could be read.
-fn refused_early() -> Vec<(Value, Value)> {
+/// Requests that are rejected early, with the fields that their lines have anyway.
+fn early_rejections() -> Vec<(Value, Value)> {
     vec![
         (
             opentool(
@@ -67,7 +67,7 @@ fn refused_early() -> Vec<(Value, Value)> {
     ]
 }
 
-/// A request of each kind, with what has to be in its line.
+/// A request of each kind, with the expected fields of its line.
 fn requests() -> Vec<(Value, Value)> {
     let marked: i64 = MARK.parse().unwrap();
     let add = |call_id: &str| {
@@ -101,7 +101,7 @@ fn requests() -> Vec<(Value, Value)> {
             keyed(&add("c-1")),
             json!({
                 "outcome": "success", "cold_start": true, "call_id": "c-1",
-                "trace_id": "order 66", "trace": X_RAY,
+                "trace_id": "order 66", "trace": XRAY_TRACE_ID,
             }),
         ),
         (
@@ -120,7 +120,7 @@ fn requests() -> Vec<(Value, Value)> {
         (keyed(&sms), success("SMS.Send", "0.1.2", "oxp-header")),
         (
             keyed(&sms),
-            json!({"outcome": "success", "trace_id": X_RAY, "trace": null}),
+            json!({"outcome": "success", "trace_id": XRAY_TRACE_ID, "trace": null}),
         ),
         (
             keyed(&json!({
@@ -140,7 +140,7 @@ fn requests() -> Vec<(Value, Value)> {
                 "developer_message": "Some input parameters are invalid: a, b",
             }),
         ),
-        // A name that is not one of the tool's may be anything.
+        // The name of an unknown parameter may contain anything.
         (
             keyed(&json!({"tool_id": "Calculator.Add", "input": {"a": 1, "b": "x", MARK: 1}})),
             json!({"developer_message": "Some input parameters are invalid: b, others: 1"}),
@@ -173,12 +173,12 @@ fn is_of_type(value: &Value, kind: &str) -> bool {
         "text" => value.is_string(),
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
-        other => panic!("the table has the type '{other}'"),
+        other => panic!("the table has the unknown type '{other}'"),
     }
 }
 
-/// Holds lines to the table: no field that is not in it, each of its type, none that is never
-/// there, and no reason that is not listed.
+/// Compares lines with the tables: every field is listed and has its type, every listed field
+/// occurs, and every reason is listed.
 fn assert_documented(lines: &[Value]) {
     let rows = table("field");
     let fields: BTreeMap<String, (String, bool)> = rows
@@ -196,7 +196,7 @@ fn assert_documented(lines: &[Value]) {
             let (kind, _) = fields
                 .get(name)
                 .unwrap_or_else(|| panic!("'{name}' is not in the table: {line}"));
-            assert!(is_of_type(value, kind), "{name} is no {kind}: {line}");
+            assert!(is_of_type(value, kind), "{name} is not a {kind}: {line}");
             seen.insert(name.clone());
         }
         for (name, (_, always)) in &fields {
@@ -204,15 +204,15 @@ fn assert_documented(lines: &[Value]) {
         }
     }
     let never: Vec<_> = fields.keys().filter(|name| !seen.contains(*name)).collect();
-    assert!(never.is_empty(), "never there: {never:?}");
+    assert!(never.is_empty(), "never logged: {never:?}");
     let reasons = table("reason");
     let listed: BTreeSet<_> = reasons.iter().flat_map(|row| quoted(&row[0])).collect();
-    let said = lines.iter().filter_map(|line| line["reason"].as_str());
-    let said: BTreeSet<_> = said.map(str::to_owned).collect();
-    assert!(said.is_subset(&listed), "{said:?} is not in {listed:?}");
+    let logged = lines.iter().filter_map(|line| line["reason"].as_str());
+    let logged: BTreeSet<_> = logged.map(str::to_owned).collect();
+    assert!(logged.is_subset(&listed), "{logged:?} is not in {listed:?}");
 }
 
-/// Holds metric lines to their format, and to the table.
+/// Compares metric lines with their format and with the table.
 fn assert_metrics(lines: &[Value]) {
     let rows = table("metric");
     let documented: BTreeMap<String, String> = rows
@@ -249,14 +249,14 @@ fn assert_metrics(lines: &[Value]) {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn the_log_and_the_metrics_are_what_the_tables_say() {
+async fn the_log_and_the_metrics_match_the_tables() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
+    let proxy = emulator.proxy().await;
     for (name, value) in [("TWILIO_API_KEY", TWILIO_KEY), ("TOOLS_API_KEY", KEY)] {
-        gate.put_secret(name, value).await;
+        proxy.put_secret(name, value).await;
     }
     let stub = Stub::start().await;
-    let (url, aws) = (stub.url(), gate.url());
+    let (url, aws) = (stub.url(), proxy.url());
     let environment = [
         ("TOOLS_AUTH", "api-key"),
         ("TOOLS_SECRETS", "secrets-manager"),
@@ -267,10 +267,10 @@ async fn the_log_and_the_metrics_are_what_the_tables_say() {
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "AKIA0123456789"),
         ("AWS_SECRET_ACCESS_KEY", "aws-0123456789"),
-        // Works with the local server only.
+        // Has an effect only in the local server.
         ("LOG_CALLS", "yes"),
     ];
-    let requests = [requests(), refused_early()].concat();
+    let requests = [requests(), early_rejections()].concat();
     let events: Vec<_> = requests.iter().map(|(it, _)| (it.clone(), LONG)).collect();
     let (answers, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
     for line in &printed {
@@ -284,7 +284,7 @@ async fn the_log_and_the_metrics_are_what_the_tables_say() {
     }
     let printed: Vec<Value> = printed
         .iter()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}")))
         .collect();
     let (metrics, lines): (Vec<_>, Vec<_>) = printed
         .into_iter()
@@ -308,9 +308,9 @@ async fn the_log_and_the_metrics_are_what_the_tables_say() {
     assert_documented(&lines);
     // One line for each call, none for a list.
     assert_eq!(metrics.len(), requests.len() - 1);
-    // And one of a function that keeps no secrets.
-    let keeps_none = [&environment[..], &[("TOOLS_SECRETS_CACHE_SECONDS", "0")]].concat();
-    let (_, printed) = invoke_on(&mut toolbox(), &events[5..6], &keeps_none).await;
+    // One more, from a function that does not cache secrets.
+    let without_cache = [&environment[..], &[("TOOLS_SECRETS_CACHE_SECONDS", "0")]].concat();
+    let (_, printed) = invoke_on(&mut toolbox(), &events[5..6], &without_cache).await;
     let reads = printed.iter().find(|line| line.contains("_aws")).unwrap();
     let reads: Value = serde_json::from_str(reads).unwrap();
     assert_eq!(reads["SecretCacheMisses"], 1);
@@ -321,13 +321,13 @@ async fn the_log_and_the_metrics_are_what_the_tables_say() {
     assert_eq!(sum("ValidationErrors"), 4);
     assert_eq!(sum("Rejections"), 7);
     assert_eq!(sum("SecretCacheHits"), 5);
-    // What callers make up is no dimension.
+    // Names that callers invent are not dimensions.
     let unknown = metrics.iter().find(|it| it["reason"] == "unknown_tool");
     assert_eq!(unknown.unwrap()["tool"], "none");
 }
 
 #[tokio::test]
-async fn lines_of_text_can_be_asked_for() {
+async fn the_format_and_the_level_of_the_log_can_be_set() {
     let events = [(event("calculator/add.header-form"), LONG)];
     let environment = [("AWS_LAMBDA_LOG_FORMAT", "Text")];
     let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
@@ -336,7 +336,7 @@ async fn lines_of_text_can_be_asked_for() {
         .find(|line| line.contains("success"))
         .unwrap();
     assert!(line.contains("tool=\"Calculator.Add\""), "{line}");
-    // Nobody has waited for this process.
+    // No caller has waited for this process to start.
     let environment = [("AWS_LAMBDA_INITIALIZATION_TYPE", "provisioned-concurrency")];
     let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
     let line = printed
@@ -344,7 +344,7 @@ async fn lines_of_text_can_be_asked_for() {
         .find(|line| line.contains("success"))
         .unwrap();
     assert!(!line.contains("cold_start"), "{line}");
-    // And a level: this one is not logged.
+    // The line's level is below these levels.
     let environment = [("AWS_LAMBDA_LOG_LEVEL", "ERROR")];
     let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
     assert_eq!(printed, Vec::<String>::new());
@@ -354,9 +354,9 @@ async fn lines_of_text_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn inputs_and_outputs_can_be_seen_locally() {
-    for (choice, is_shown) in [("yes", true), ("no", false)] {
-        let (running, url) = Running::serving(toolbox().env("LOG_CALLS", choice));
+async fn inputs_and_outputs_can_be_shown_locally() {
+    for (setting, is_shown) in [("yes", true), ("no", false)] {
+        let (running, url) = Running::serving(toolbox().env("LOG_CALLS", setting));
         let body = json!({"tool_id": "Calculator.Add", "input": {"a": 8_675_000, "b": 309}});
         let sent = reqwest::Client::new()
             .post(format!("{url}/tools/call"))

@@ -42,7 +42,7 @@ async fn it_serves_prints_a_line_per_call_and_stops_cleanly() {
 
 #[test]
 #[ignore = "needs curl; run tests/all"]
-fn the_curl_line_that_it_prints_works() {
+fn the_printed_curl_line_works() {
     let running = Running::start(toolbox().env("PORT", "0"));
     let line = running.line_with("curl", 20);
     let output = std::process::Command::new("sh")
@@ -54,7 +54,7 @@ fn the_curl_line_that_it_prints_works() {
 }
 
 #[test]
-fn a_taken_port_is_a_clear_error() {
+fn a_port_in_use_is_a_clear_error() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let output = toolbox().env("PORT", &port).output().unwrap();
@@ -74,7 +74,7 @@ fn a_taken_port_is_a_clear_error() {
 }
 
 #[tokio::test]
-async fn web_pages_are_kept_out_unless_they_are_named() {
+async fn web_pages_are_blocked_unless_they_are_allowed() {
     let (_running, url) = Running::serving(toolbox().env("ALLOWED_HOSTS", "app.example"));
     let client = reqwest::Client::new();
     for (header, value, status) in [
@@ -92,7 +92,7 @@ async fn web_pages_are_kept_out_unless_they_are_named() {
 }
 
 #[tokio::test]
-async fn recorded_requests_replay_and_hold_no_secrets() {
+async fn recorded_requests_replay_and_contain_no_secrets() {
     let folder = std::env::temp_dir().join(format!("recorded-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let (running, url) = Running::serving(toolbox().env("RECORD_EVENTS", &folder));
@@ -133,7 +133,10 @@ async fn recorded_requests_replay_and_hold_no_secrets() {
         assert!(!text.contains("marked"), "{}: {text}", path.display());
         events += 1;
     }
-    assert_eq!(events, 14, "seven pairs; what is not JSON is not recorded");
+    assert_eq!(
+        events, 14,
+        "seven pairs; a body that is not JSON is not recorded"
+    );
     let endpoints = toolbox::Endpoints::default();
     let toolkit = lambda_tools::Toolkit::new(toolbox::tools(endpoints)).unwrap();
     lambda_tools::testing::replay(&folder, toolkit).await;
@@ -141,15 +144,15 @@ async fn recorded_requests_replay_and_hold_no_secrets() {
 }
 
 #[tokio::test]
-async fn a_call_that_runs_while_it_stops_is_answered() {
+async fn a_running_call_is_completed_during_shutdown() {
     let stub = crate::stub::Stub::start().await;
     let (mut running, url) = Running::serving(toolbox().env("GMAIL_URL", stub.url()));
     let context = json!({"user_id": "u", "authorization": [{"id": "google", "token": "t"}]});
     let call = json!({"tool_id": "Gmail.GetEmails", "context": context});
-    // The first call to Gmail makes the client, which takes a moment.
+    // The first call to Gmail creates the HTTP client, which takes a moment.
     let call = tokio::spawn(async move { post(&url, &call).await });
     for _ in 0..200 {
-        if !stub.asked().is_empty() {
+        if !stub.requests().is_empty() {
             break;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -161,7 +164,7 @@ async fn a_call_that_runs_while_it_stops_is_answered() {
 }
 
 #[tokio::test]
-async fn below_a_base_path_from_the_environment() {
+async fn tools_are_served_below_a_base_path_from_the_environment() {
     let (_running, url) = Running::serving(toolbox().env("TOOLS_BASE_PATH", "/v1/agents/"));
     let (status, _) = post(&format!("{url}/v1/agents"), &add(1, 2)).await;
     assert_eq!(status, 200);

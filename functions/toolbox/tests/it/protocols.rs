@@ -1,4 +1,4 @@
-//! One call through every protocol: the same thing happens, said in each one's words.
+//! The same call has the same outcome in every protocol, each in its own form.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use tower::ServiceExt;
 
 use crate::support::repository;
 
-/// What came of a call, whichever protocol said it.
+/// The outcome of a call, independent of its protocol.
 #[derive(Debug, PartialEq)]
-enum Answer {
+enum ObservedOutcome {
     Value(Value),
-    /// The parameters that are wrong.
+    /// The names of the invalid parameters.
     Invalid(BTreeSet<String>),
     Unknown(String),
     Failed(String),
@@ -53,9 +53,9 @@ impl Protocol {
         request.body(Body::from(body.to_string())).unwrap()
     }
 
-    fn answer(self, status: u16, body: &Value) -> Answer {
+    fn outcome(self, status: u16, body: &Value) -> ObservedOutcome {
         if matches!(self, Self::OpenTool) {
-            return of_opentool(status, body);
+            return opentool_outcome(status, body);
         }
         let schema = match self {
             Self::OxpSchema => json!("urn:oxp:1.0"),
@@ -69,58 +69,58 @@ impl Protocol {
         };
         let message = |body: &Value| body["message"].as_str().unwrap().to_owned();
         match status {
-            200 if result["success"] == true => Answer::Value(result["value"].clone()),
-            200 => Answer::Failed(message(&result["error"])),
+            200 if result["success"] == true => ObservedOutcome::Value(result["value"].clone()),
+            200 => ObservedOutcome::Failed(message(&result["error"])),
             422 => {
                 let errors = body["parameter_errors"].as_object().unwrap();
-                Answer::Invalid(errors.keys().cloned().collect())
+                ObservedOutcome::Invalid(errors.keys().cloned().collect())
             }
-            400 => Answer::Unknown(message(body)),
+            400 => ObservedOutcome::Unknown(message(body)),
             other => panic!("{self:?}: {other} {body}"),
         }
     }
 }
 
-fn of_opentool(status: u16, body: &Value) -> Answer {
+fn opentool_outcome(status: u16, body: &Value) -> ObservedOutcome {
     assert_eq!(
         (status, &body["jsonrpc"], &body["id"]),
         (200, &json!("2.0"), &json!("call-1"))
     );
     let error = &body["error"];
     if error.is_null() {
-        return Answer::Value(body["result"]["value"].clone());
+        return ObservedOutcome::Value(body["result"]["value"].clone());
     }
     assert_eq!(body["result"], json!({}));
     let message = error["message"].as_str().unwrap();
     match error["code"].as_i64().unwrap() {
-        500 => Answer::Failed(message.split(" (").next().unwrap().to_owned()),
-        -32601 => Answer::Unknown(message.split(';').next().unwrap().to_owned()),
+        500 => ObservedOutcome::Failed(message.split(" (").next().unwrap().to_owned()),
+        -32601 => ObservedOutcome::Unknown(message.split(';').next().unwrap().to_owned()),
         -32602 => {
             let (_, errors) = message.split_once(": ").unwrap();
             let names = errors
                 .split("; ")
                 .filter_map(|error| error.split_once(": "));
-            Answer::Invalid(names.map(|(name, _)| name.to_owned()).collect())
+            ObservedOutcome::Invalid(names.map(|(name, _)| name.to_owned()).collect())
         }
         other => panic!("{other} {message}"),
     }
 }
 
 #[tokio::test]
-async fn every_protocol_says_the_same() {
+async fn every_protocol_reports_the_same_outcome() {
     let server = toolbox::server(toolbox::tools(Endpoints::default())).unwrap();
     let router = server.into_router().unwrap();
-    let invalid = |names: [&str; 2]| Answer::Invalid(names.map(str::to_owned).into());
+    let invalid = |names: [&str; 2]| ObservedOutcome::Invalid(names.map(str::to_owned).into());
     for (tool, input, expected) in [
         (
             ("Calculator", "Add"),
             json!({"a": 10, "b": 5}),
-            Answer::Value(json!(15)),
+            ObservedOutcome::Value(json!(15)),
         ),
         (
             ("Calculator", "Add"),
             json!({"a": 0.5, "b": 1}),
-            Answer::Value(json!(1.5)),
+            ObservedOutcome::Value(json!(1.5)),
         ),
         (
             ("Calculator", "Add"),
@@ -130,23 +130,23 @@ async fn every_protocol_says_the_same() {
         (
             ("Calculator", "Ad"),
             json!({}),
-            Answer::Unknown("Tool 'Calculator_Ad' was not found".to_owned()),
+            ObservedOutcome::Unknown("Tool 'Calculator_Ad' was not found".to_owned()),
         ),
         (
             ("Calculator", "Add"),
             json!({"a": 9e15, "b": 9e15}),
-            Answer::Failed("The sum cannot be represented exactly".to_owned()),
+            ObservedOutcome::Failed("The sum cannot be represented exactly".to_owned()),
         ),
         (
             ("Doorbell", "Ring"),
             json!({"doorbell_id": "doorbell42"}),
-            Answer::Value(Value::Null),
+            ObservedOutcome::Value(Value::Null),
         ),
     ] {
         for protocol in Protocol::ALL {
-            let (status, body) = ask(&router, protocol.request(tool, &input)).await;
+            let (status, body) = send(&router, protocol.request(tool, &input)).await;
             assert_eq!(
-                protocol.answer(status, &body),
+                protocol.outcome(status, &body),
                 expected,
                 "{protocol:?}: {body}"
             );
@@ -155,7 +155,7 @@ async fn every_protocol_says_the_same() {
 }
 
 #[tokio::test]
-async fn an_id_comes_back_as_it_came() {
+async fn an_id_is_returned_unchanged() {
     let server = toolbox::server(toolbox::tools(Endpoints::default())).unwrap();
     let router = server.into_router().unwrap();
     let longest = format!("\"{}\"", "x".repeat(254));
@@ -188,7 +188,7 @@ async fn an_id_comes_back_as_it_came() {
     let request = Request::post("/opentool/call")
         .body(Body::from(call))
         .unwrap();
-    let (status, body) = ask(&router, request).await;
+    let (status, body) = send(&router, request).await;
     assert_eq!((status, &body["id"]), (400, &json!("")));
 }
 
@@ -197,12 +197,12 @@ async fn a_server_without_tools_has_no_document() {
     let server = toolbox::server(Vec::new()).unwrap();
     let router = server.into_router().unwrap();
     let load = || Request::get("/opentool/load").body(Body::empty()).unwrap();
-    assert_eq!(ask(&router, load()).await, (200, json!({})));
+    assert_eq!(send(&router, load()).await, (200, json!({})));
 }
 
 #[test]
-fn a_version_that_is_none_ends_the_start() {
-    for (version, is_one) in [
+fn an_invalid_version_fails_at_start_up() {
+    for (version, is_valid) in [
         ("1.0.0", true),
         ("1.0", false),
         ("v1.0.0", false),
@@ -215,13 +215,13 @@ fn a_version_that_is_none_ends_the_start() {
             .into_router()
             .map(drop)
             .map_err(|error| error.to_string());
-        assert_eq!(error.is_ok(), is_one, "{version}: {error:?}");
+        assert_eq!(error.is_ok(), is_valid, "{version}: {error:?}");
         assert!(error.err().is_none_or(|text| text.contains("x.y.z")));
     }
 }
 
 #[test]
-fn clients_are_no_part_of_the_function() {
+fn the_function_contains_no_clients() {
     let output = std::process::Command::new(env!("CARGO"))
         .args([
             "tree",
@@ -243,7 +243,7 @@ fn clients_are_no_part_of_the_function() {
     assert!(!tree.contains(r#"lambda_tools feature "client""#), "{tree}");
 }
 
-async fn ask(router: &Router, request: Request<Body>) -> (u16, Value) {
+async fn send(router: &Router, request: Request<Body>) -> (u16, Value) {
     let response = router.clone().oneshot(request).await.unwrap();
     let status = response.status().as_u16();
     let body = to_bytes(response.into_body(), 1_000_000).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use test_support::{
-    aws::{Emulator, Gate},
+    aws::{AwsProxy, Emulator},
     lambda::{LAMBDA, LONG, Platform, calling, event},
     marks::token,
 };
@@ -16,21 +16,26 @@ use crate::{
     support::{Running, toolbox},
 };
 
-fn actions(gate: &Gate) -> Vec<String> {
-    gate.asked().into_iter().map(|(action, _)| action).collect()
+fn actions(proxy: &AwsProxy) -> Vec<String> {
+    proxy
+        .take_requests()
+        .into_iter()
+        .map(|(action, _)| action)
+        .collect()
 }
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn the_function_reads_its_keys_and_its_tools_secrets_there() {
+async fn the_function_reads_its_keys_and_its_tools_secrets_from_secrets_manager() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
-    gate.put_secret("prod/TWILIO_API_KEY", TWILIO_KEY).await;
-    gate.put_secret("prod/TOOLS_API_KEY", "key-of-today\n")
+    let proxy = emulator.proxy().await;
+    proxy.put_secret("prod/TWILIO_API_KEY", TWILIO_KEY).await;
+    proxy
+        .put_secret("prod/TOOLS_API_KEY", "key-of-today\n")
         .await;
     let jwt = "jwt-secret-of-today-0123456789abcdef";
-    gate.put_secret("prod/TOOLS_JWT_SECRET", jwt).await;
-    gate.asked();
+    proxy.put_secret("prod/TOOLS_JWT_SECRET", jwt).await;
+    proxy.take_requests();
     let stub = Stub::start().await;
     let with_key = |name: &str| (event(name), Some(Duration::from_secs(20)));
     let mut sms = event("secrets/stored/sms.header-form");
@@ -42,11 +47,11 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_there() {
         (signed, Some(Duration::from_secs(20))),
         with_key("authentication/bearer"),
         with_key("authentication/wrong-key"),
-        // Expired long ago by the clock of this machine.
+        // Expired long ago by this machine's clock.
         with_key("jwt/valid"),
     ];
     let environment = [
-        ("AWS_ENDPOINT_URL", &*gate.url()),
+        ("AWS_ENDPOINT_URL", &*proxy.url()),
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
@@ -62,72 +67,76 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_there() {
     assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 200, 401, 401]);
     let body: Value = serde_json::from_str(reports[0].1["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["value"]["status"], "sent", "{body}");
-    assert_eq!(actions(&gate), ["BatchGetSecretValue"], "all at once");
+    assert_eq!(actions(&proxy), ["BatchGetSecretValue"], "all at once");
 
-    // Nothing that hands out events is there, and the secrets are read all the same.
+    // No runtime API sends events here, but the secrets are read anyway.
     let mut command = toolbox();
     command
         .envs(environment)
         .envs(LAMBDA)
         .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9");
     let _running = Running::start(&mut command);
-    let ends = Instant::now() + Duration::from_secs(10);
-    let mut asked = Vec::new();
-    while asked.is_empty() {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut requested = Vec::new();
+    while requested.is_empty() {
         assert!(
-            Instant::now() < ends,
+            Instant::now() < deadline,
             "nothing is read before the first event"
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
-        asked = actions(&gate);
+        requested = actions(&proxy);
     }
-    assert_eq!(asked, ["BatchGetSecretValue"]);
+    assert_eq!(requested, ["BatchGetSecretValue"]);
 }
 
-/// The cache would know in five minutes.
+/// The cache alone would use the old value for up to five minutes.
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn a_key_that_was_changed_at_twilio_is_read_again() {
+async fn a_key_that_twilio_rejects_is_read_again() {
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
+    let proxy = emulator.proxy().await;
     let old = TWILIO_KEY.replace("auth-token", "old-token");
-    gate.put_secret("TWILIO_API_KEY", &old).await;
+    proxy.put_secret("TWILIO_API_KEY", &old).await;
     let stub = Stub::start().await;
     let environment = [
-        ("AWS_ENDPOINT_URL", &*gate.url()),
+        ("AWS_ENDPOINT_URL", &*proxy.url()),
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
         ("TOOLS_SECRETS", "secrets-manager"),
         ("TWILIO_URL", &*stub.url()),
     ];
-    // Reads the key before it asks for events.
+    // Reads the key before it requests events.
     let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
-    let ends = Instant::now() + Duration::from_secs(10);
-    while actions(&gate).is_empty() {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while actions(&proxy).is_empty() {
         assert!(
-            Instant::now() < ends,
+            Instant::now() < deadline,
             "nothing is read before the first event"
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // The answer to that.
+    // Leaves time for the response to that request.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    gate.change_secret("TWILIO_API_KEY", TWILIO_KEY).await;
-    for (call_id, asked) in [("first", 1), ("second", 0)] {
+    proxy.change_secret("TWILIO_API_KEY", TWILIO_KEY).await;
+    for (call_id, requests) in [("first", 1), ("second", 0)] {
         let input = json!({"to": "+15005550010", "message": "Hi"});
         let body = json!({"tool_id": "SMS.Send", "call_id": call_id, "input": input});
-        platform.hand_over(&[(calling(&body, &[]), LONG)]);
+        platform.send_events(&[(calling(&body, &[]), LONG)]);
         let (_, answer, _) = platform.reports(1).await.remove(0);
         let answer: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
         assert_eq!(answer["value"]["status"], "sent", "{answer}");
-        assert_eq!(gate.asked().len(), asked, "what was read again is kept");
+        assert_eq!(
+            proxy.take_requests().len(),
+            requests,
+            "the new value is cached"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_store_that_hangs_does_not_cost_the_answer() {
-    // Takes connections and says nothing.
+async fn a_hanging_store_does_not_prevent_a_response() {
+    // Accepts connections and sends nothing.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let environment = [
@@ -142,14 +151,14 @@ async fn a_store_that_hangs_does_not_cost_the_answer() {
     let with_key = (event("authentication/key"), short);
     let sms = (event("secrets/stored/sms.header-form"), short);
     let ring = (event("doorbell/ring.header-form"), short);
-    for (auth, calls, asks) in [
+    for (auth, calls, request) in [
         ("none", "none", sms),
         ("api-key", "none", with_key),
         ("none", "dynamodb", ring),
     ] {
-        let choices = [("TOOLS_AUTH", auth), ("TOOLS_IDEMPOTENCY", calls)];
-        let environment = [&environment[..], &choices].concat();
-        let (_, answer, is_in_time) = invoke(&[asks], &environment).await.remove(0);
+        let settings = [("TOOLS_AUTH", auth), ("TOOLS_IDEMPOTENCY", calls)];
+        let environment = [&environment[..], &settings].concat();
+        let (_, answer, is_in_time) = invoke(&[request], &environment).await.remove(0);
         assert!(is_in_time, "{auth}");
         assert_eq!(answer["statusCode"], 400, "{answer}");
         assert_eq!(answer["headers"]["retry-after"], "1", "{answer}");

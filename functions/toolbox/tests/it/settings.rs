@@ -1,4 +1,4 @@
-//! The owner's choices in the environment of the compiled program.
+//! The settings in the environment of the compiled program.
 
 use std::{
     process::{Command, Output},
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Running, toolbox};
 
-fn ends_with(command: &mut Command) -> (Option<i32>, String) {
+fn exit_of(command: &mut Command) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = command.env("PORT", "0").output().unwrap();
     (status.code(), String::from_utf8(stderr).unwrap())
 }
 
 #[test]
-fn on_lambda_a_function_without_a_choice_does_not_start() {
+fn on_lambda_a_function_that_does_not_set_who_may_call_does_not_start() {
     let mut command = toolbox();
     command
         .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9")
@@ -26,26 +26,26 @@ fn on_lambda_a_function_without_a_choice_does_not_start() {
         if let Some(value) = value {
             command.env("TOOLS_AUTH", value);
         }
-        let (code, text) = ends_with(&mut command);
+        let (code, text) = exit_of(&mut command);
         assert_eq!(code, Some(1));
-        for said in [
-            "nothing says who may call this function",
+        for part in [
+            "no setting says who may call this function",
             "TOOLS_AUTH=api-key",
             "TOOLS_AUTH=jwt",
             "TOOLS_AUTH=none",
             "Server::auth",
         ] {
-            assert!(text.contains(said), "{text}");
+            assert!(text.contains(part), "{text}");
         }
     }
 }
 
 #[test]
-fn a_choice_that_cannot_be_understood_ends_the_start() {
-    for (choices, says) in [
+fn an_invalid_setting_fails_at_start_up() {
+    for (settings, message) in [
         (
             &[("TOOLS_IDEMPOTENCY", "redis")][..],
-            "has to be memory, dynamodb or none",
+            "must be memory, dynamodb or none",
         ),
         (
             &[("TOOLS_IDEMPOTENCY", "dynamodb")],
@@ -53,33 +53,30 @@ fn a_choice_that_cannot_be_understood_ends_the_start() {
         ),
         (
             &[("TOOLS_IDEMPOTENCY_SECONDS", "1h")],
-            "has to be a number of seconds",
+            "must be a number of seconds",
         ),
         (
             &[("TOOLS_IDEMPOTENCY_REQUIRED", "maybe")],
-            "has to be yes or no",
+            "must be yes or no",
         ),
-        (&[("TOOLS_AUTH", "api-keys")], "there is no 'api-keys'"),
-        (
-            &[("TOOLS_AUTH", "none,jwt")],
-            "none leaves nothing to ask for",
-        ),
-        (&[("TOOLS_AUTH", ",")], "there is no ''"),
+        (&[("TOOLS_AUTH", "api-keys")], "'api-keys' is unknown"),
+        (&[("TOOLS_AUTH", "none,jwt")], "none cannot be combined"),
+        (&[("TOOLS_AUTH", ",")], "'' is unknown"),
         (
             &[("TOOLS_SECRETS", "vault")],
             "environment, secrets-manager or none",
         ),
         (
             &[("TOOLS_SECRETS_CACHE_SECONDS", "soon")],
-            "has to be a number of seconds",
+            "must be a number of seconds",
         ),
         (
             &[("TOOLS_SECRETS_CACHE_SECONDS", "-1")],
-            "has to be a number of seconds",
+            "must be a number of seconds",
         ),
         (
             &[("TOOLS_SECRETS_FROM_CALLS", "maybe")],
-            "has to be yes or no",
+            "must be yes or no",
         ),
         (
             &[
@@ -87,14 +84,14 @@ fn a_choice_that_cannot_be_understood_ends_the_start() {
                 ("TOOLS_SECRETS_PREFIX", "prod/"),
                 ("TOOLS_SECRETS_JSON", "prod/tools"),
             ],
-            "exclude each other",
+            "mutually exclusive",
         ),
         (
             &[
                 ("TOOLS_GOOGLE_CLIENT_ID", "id"),
                 ("TOOLS_PUBLIC_URL", "http://tools.example"),
             ],
-            "has to be an https:// URL",
+            "must be an https:// URL",
         ),
         (
             &[
@@ -108,14 +105,14 @@ fn a_choice_that_cannot_be_understood_ends_the_start() {
                 ("TOOLS_SLACK_CLIENT_ID", "id"),
                 ("TOOLS_OAUTH_CHECKS", "closed"),
             ],
-            "has to be open or authenticated",
+            "must be open or authenticated",
         ),
         (
             &[
                 ("TOOLS_GITHUB_CLIENT_ID", "id"),
                 ("TOOLS_OAUTH_KEY_IDS", ","),
             ],
-            "no secret is named that encrypts",
+            "no secret is set to encrypt",
         ),
         (
             &[
@@ -123,12 +120,12 @@ fn a_choice_that_cannot_be_understood_ends_the_start() {
                 ("TOOLS_AUTH", "none"),
                 ("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9"),
             ],
-            "TOOLS_OAUTH_TABLE names one of DynamoDB",
+            "set TOOLS_OAUTH_TABLE",
         ),
     ] {
-        let (code, text) = ends_with(toolbox().envs(choices.iter().copied()));
-        assert_eq!(code, Some(1), "{choices:?}");
-        assert!(text.contains(says), "{choices:?}: {text}");
+        let (code, text) = exit_of(toolbox().envs(settings.iter().copied()));
+        assert_eq!(code, Some(1), "{settings:?}");
+        assert!(text.contains(message), "{settings:?}: {text}");
     }
 }
 
@@ -141,7 +138,7 @@ async fn status(url: &str, key: Option<&str>) -> u16 {
 }
 
 #[tokio::test]
-async fn a_key_in_the_environment_closes_the_local_server() {
+async fn an_api_key_in_the_environment_protects_the_local_server() {
     let key = ("TOOLS_API_KEY", "key-of-today");
     let mut command = toolbox();
     let running = Running::start(command.envs([key, ("TOOLS_AUTH", "api-key"), ("PORT", "0")]));
@@ -164,7 +161,7 @@ async fn a_key_in_the_environment_closes_the_local_server() {
 }
 
 #[tokio::test]
-async fn keys_can_be_named_and_come_from_a_file_that_may_change() {
+async fn keys_can_be_named_and_come_from_a_file_that_changes() {
     let file = std::env::temp_dir().join(format!("keys-{}", std::process::id()));
     std::fs::write(&file, "PARTNER=key-of-today\n").unwrap();
     let mut command = toolbox();
@@ -182,23 +179,23 @@ async fn keys_can_be_named_and_come_from_a_file_that_may_change() {
 }
 
 #[tokio::test]
-async fn locally_everybody_may_call_and_a_line_says_so() {
+async fn locally_anyone_may_call_and_a_log_line_says_so() {
     let mut command = toolbox();
     let running = Running::start(command.env("PORT", "0"));
     let line = running.line_with("Serving tools on", 20);
-    running.line_with("Everybody on this machine may call", 5);
+    running.line_with("Anyone on this machine may call", 5);
     let url = line.split_once("on ").unwrap().1.to_owned();
     assert_eq!(status(&url, None).await, 200);
 }
 
 #[tokio::test]
-async fn tokens_are_taken_for_the_audiences_that_are_named() {
+async fn tokens_are_accepted_for_the_configured_audiences() {
     let secret = "jwt-secret-of-today-0123456789abcdef";
     let claims = |audience: Option<&str>| {
-        let since = SystemTime::now()
+        let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap();
-        let mut claims = json!({"sub": "user_123", "exp": since.as_secs() + 60});
+        let mut claims = json!({"sub": "user_123", "exp": now.as_secs() + 60});
         if let Some(audience) = audience {
             claims["aud"] = audience.into();
         }
@@ -237,26 +234,26 @@ async fn tokens_are_taken_for_the_audiences_that_are_named() {
 }
 
 #[tokio::test]
-async fn the_owner_can_turn_off_what_calls_bring() {
+async fn the_owner_can_disable_secrets_in_calls() {
     let call = json!({"tool_id": "SMS.Send", "input": {"to": "+15005550006", "message": "Hi"},
                       "context": {"secrets": [{"id": "TWILIO_API_KEY", "value": "a:b:c"}]}});
-    for (choice, status) in [("yes", 200), ("no", 400)] {
+    for (setting, status) in [("yes", 200), ("no", 400)] {
         let mut command = toolbox();
         command
-            .env("TOOLS_SECRETS_FROM_CALLS", choice)
+            .env("TOOLS_SECRETS_FROM_CALLS", setting)
             .env("TOOLS_SECRETS_FILE", "/nowhere");
         let (_running, url) = Running::serving(&mut command);
         let request = reqwest::Client::new().post(format!("{url}/tools/call"));
         let answer = request.body(call.to_string()).send().await.unwrap();
-        assert_eq!(answer.status().as_u16(), status, "{choice}");
+        assert_eq!(answer.status().as_u16(), status, "{setting}");
     }
 }
 
 #[tokio::test]
-async fn the_log_tells_a_wrong_key_from_a_server_without_any() {
-    for (key, says) in [
-        (None, "no API key is there to compare with"),
-        (Some(""), "no API key is there to compare with"),
+async fn the_log_distinguishes_an_invalid_key_from_a_server_without_keys() {
+    for (key, message) in [
+        (None, "the server has no API key to compare with"),
+        (Some(""), "the server has no API key to compare with"),
         (Some("key-0123456789"), "the API key is not valid"),
     ] {
         let mut command = toolbox();
@@ -268,9 +265,9 @@ async fn the_log_tells_a_wrong_key_from_a_server_without_any() {
         let sent = reqwest::Client::new().get(format!("{url}/tools"));
         let answer = sent.bearer_auth("another-key").send().await.unwrap();
         assert_eq!(answer.status(), 401);
-        // To callers it is the same.
-        assert!(!answer.text().await.unwrap().contains(says));
+        // Callers get the same response.
+        assert!(!answer.text().await.unwrap().contains(message));
         let line = running.line_with("unauthenticated", 5);
-        assert!(line.contains(says), "{line}");
+        assert!(line.contains(message), "{line}");
     }
 }

@@ -1,6 +1,6 @@
-//! The APIs of others, played by a local server with their documented answers.
+//! A local stand-in for the external APIs, with their documented responses.
 //!
-//! What is asked decides what is answered: the search query at Gmail, the recipient at Twilio.
+//! The request selects the response: the search query at Gmail, the recipient at Twilio.
 
 use std::{
     net::SocketAddr,
@@ -18,31 +18,31 @@ use serde_json::{Value, json};
 use test_support::answer;
 use toolbox::Endpoints;
 
-/// A running server, stopped when dropped, and what it was asked.
+/// A running server and the requests that it received. Stops when dropped.
 pub(crate) struct Stub {
     pub(crate) address: SocketAddr,
-    asked: Asked,
+    requests: ReceivedRequests,
     server: tokio::task::JoinHandle<()>,
 }
 
-type Asked = Arc<Mutex<Vec<String>>>;
+type ReceivedRequests = Arc<Mutex<Vec<String>>>;
 
 impl Stub {
     pub(crate) async fn start() -> Self {
-        let asked = Asked::default();
+        let requests = ReceivedRequests::default();
         let messages = "/gmail/v1/users/me/messages";
         let sms = "/2010-04-01/Accounts/{sid}/Messages.json";
         let router = Router::new()
             .route(messages, get(list))
             .route(&format!("{messages}/{{id}}"), get(message))
             .route(sms, post(send))
-            .with_state(Arc::clone(&asked));
+            .with_state(Arc::clone(&requests));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
             address,
-            asked,
+            requests,
             server,
         }
     }
@@ -60,8 +60,8 @@ impl Stub {
     }
 
     /// Every request so far: method, path with query, body.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -71,7 +71,7 @@ impl Drop for Stub {
     }
 }
 
-fn json_answer(status: u16, body: &Value) -> Response {
+fn json_response(status: u16, body: &Value) -> Response {
     answer(
         status,
         &[("content-type", "application/json")],
@@ -85,7 +85,7 @@ fn google(status: u16, reason: &str) -> Response {
         "code": status, "message": "…",
         "errors": [{"domain": "usageLimits", "reason": reason, "message": "…"}],
     }});
-    json_answer(status, &error)
+    json_response(status, &error)
 }
 
 async fn slow() -> Response {
@@ -98,9 +98,9 @@ fn bearer(request: &Request) -> Option<&str> {
     value.strip_prefix("Bearer ")
 }
 
-async fn list(State(asked): State<Asked>, request: Request) -> Response {
+async fn list(State(requests): State<ReceivedRequests>, request: Request) -> Response {
     let url = request.uri().to_string();
-    asked.lock().unwrap().push(format!("GET {url}"));
+    requests.lock().unwrap().push(format!("GET {url}"));
     if bearer(&request) == Some("expired") {
         return google(401, "authError");
     }
@@ -108,10 +108,10 @@ async fn list(State(asked): State<Asked>, request: Request) -> Response {
         .split(['?', '&'])
         .find_map(|part| part.strip_prefix("q="));
     match query.unwrap_or_default() {
-        "none" => json_answer(200, &json!({"resultSizeEstimate": 0})),
+        "none" => json_response(200, &json!({"resultSizeEstimate": 0})),
         "many-requests" => answer(429, &[("retry-after", "7")], "{}"),
         "many-requests-until" => {
-            // Ten minutes after the time at which recorded events replay.
+            // Ten minutes after the fixed time of replays.
             answer(
                 429,
                 &[("retry-after", "Thu, 05 Oct 2023 12:10:00 GMT")],
@@ -125,24 +125,31 @@ async fn list(State(asked): State<Asked>, request: Request) -> Response {
         "slow" => slow().await,
         "broken" => answer(200, &[], r#"{"messages": [{"id":"#),
         "other" => answer(200, &[("content-type", "text/html")], "<html>"),
-        "one-deleted" => json_answer(
+        "one-deleted" => json_response(
             200,
             &json!({"messages": [{"id": "gone"}, {"id": "email_2"}]}),
         ),
-        "one-refused" => json_answer(
+        "one-limited" => json_response(
             200,
             &json!({"messages": [{"id": "limited"}, {"id": "email_2"}]}),
         ),
         _ => {
             let ids =
                 json!([{"id": "email_1", "threadId": "1"}, {"id": "email_2", "threadId": "2"}]);
-            json_answer(200, &json!({"messages": ids, "resultSizeEstimate": 2}))
+            json_response(200, &json!({"messages": ids, "resultSizeEstimate": 2}))
         }
     }
 }
 
-async fn message(State(asked): State<Asked>, Path(id): Path<String>, request: Request) -> Response {
-    asked.lock().unwrap().push(format!("GET {}", request.uri()));
+async fn message(
+    State(requests): State<ReceivedRequests>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    requests
+        .lock()
+        .unwrap()
+        .push(format!("GET {}", request.uri()));
     if bearer(&request).is_none_or(str::is_empty) {
         return google(401, "required");
     }
@@ -154,38 +161,42 @@ async fn message(State(asked): State<Asked>, Path(id): Path<String>, request: Re
     };
     let headers = json!([{"name": "Subject", "value": subject}]);
     let payload = json!({"mimeType": "text/plain", "headers": headers});
-    json_answer(
+    json_response(
         200,
         &json!({"id": id, "threadId": "1", "snippet": snippet, "payload": payload}),
     )
 }
 
-async fn send(State(asked): State<Asked>, Path(sid): Path<String>, request: Request) -> Response {
+async fn send(
+    State(requests): State<ReceivedRequests>,
+    Path(sid): Path<String>,
+    request: Request,
+) -> Response {
     let authorized = request.headers().get("authorization").cloned();
     let body = axum::body::to_bytes(request.into_body(), 10_000)
         .await
         .unwrap();
     let body = String::from_utf8(body.to_vec()).unwrap();
-    asked.lock().unwrap().push(format!("POST {sid} {body}"));
+    requests.lock().unwrap().push(format!("POST {sid} {body}"));
     // AC00000000000000000000000000000000:auth-token
-    let known = "Basic QUMwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDphdXRoLXRva2Vu";
+    let valid = "Basic QUMwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDphdXRoLXRva2Vu";
     // AC00000000000000000000000000000000:token-Xmark-01234567
     let marked =
         "Basic QUMwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDp0b2tlbi1YbWFyay0wMTIzNDU2Nw==";
-    if authorized.is_none_or(|value| value != known && value != marked) {
+    if authorized.is_none_or(|value| value != valid && value != marked) {
         let body = json!({"code": 20003, "message": "Authenticate", "status": 401});
-        return json_answer(401, &body);
+        return json_response(401, &body);
     }
     let to = body.split('&').find_map(|part| part.strip_prefix("To=%2B"));
     match to.unwrap_or_default() {
-        "15005550001" => json_answer(400, &json!({"code": 21211, "status": 400, "message": "…"})),
+        "15005550001" => json_response(400, &json!({"code": 21211, "status": 400, "message": "…"})),
         "15005550429" => answer(429, &[("retry-after", "3")], "{}"),
         "15005550500" => answer(500, &[], "oops"),
         "15005550503" => answer(503, &[], "{}"),
         "15005550408" => slow().await,
         "15005550200" => answer(201, &[], r#"{"sid": "SM"#),
-        "15005550204" => json_answer(201, &json!({"sid": "SM1"})),
-        _ => json_answer(
+        "15005550204" => json_response(201, &json!({"sid": "SM1"})),
+        _ => json_response(
             201,
             &json!({"sid": "SM1", "status": "sent", "error_code": null}),
         ),

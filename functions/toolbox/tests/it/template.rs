@@ -1,4 +1,4 @@
-//! `template.yaml`, against the code and against `docs/operations.md`.
+//! `template.yaml`, compared with the code and with `docs/operations.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,7 @@ use crate::{
 /// Sorted, for readable messages.
 type Names = BTreeSet<String>;
 
-/// The template as SAM reads it, as JSON.
+/// The template as transformed by SAM, as JSON.
 fn template() -> &'static Value {
     static TEMPLATE: LazyLock<Value> = LazyLock::new(|| {
         let output = Command::new(installed("python"))
@@ -36,8 +36,8 @@ fn template() -> &'static Value {
             .arg(repository("template.yaml"))
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
         serde_json::from_slice(&output.stdout).unwrap()
     });
     &TEMPLATE
@@ -60,22 +60,22 @@ fn variables_of(function: &Value) -> Names {
     variables.keys().cloned().collect()
 }
 
-/// The actions that the roles allow: by role, each with its resources.
+/// The actions that a role allows, each with its resources.
 fn actions_of(role: &Value) -> Vec<(String, String)> {
-    fn statements<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
+    fn collect<'a>(value: &'a Value, statements: &mut Vec<&'a Value>) {
         match value {
-            Value::Object(map) if map.contains_key("Action") => found.push(value),
-            Value::Object(map) => map.values().for_each(|it| statements(it, found)),
-            Value::Array(list) => list.iter().for_each(|it| statements(it, found)),
+            Value::Object(map) if map.contains_key("Action") => statements.push(value),
+            Value::Object(map) => map.values().for_each(|it| collect(it, statements)),
+            Value::Array(list) => list.iter().for_each(|it| collect(it, statements)),
             _ => {}
         }
     }
-    let mut found = Vec::new();
-    statements(&role["Policies"], &mut found);
+    let mut statements = Vec::new();
+    collect(&role["Policies"], &mut statements);
     let mut actions = Vec::new();
-    for statement in found {
+    for statement in statements {
         assert_eq!(statement["Effect"], "Allow");
-        let named = match &statement["Action"] {
+        let names = match &statement["Action"] {
             Value::String(action) => vec![action.clone()],
             Value::Array(list) => list
                 .iter()
@@ -84,26 +84,26 @@ fn actions_of(role: &Value) -> Vec<(String, String)> {
             other => panic!("{other}"),
         };
         let resource = statement["Resource"].to_string();
-        actions.extend(named.into_iter().map(|it| (it, resource.clone())));
+        actions.extend(names.into_iter().map(|it| (it, resource.clone())));
     }
     actions
 }
 
-/// Values for the variables that the template sets for the toolbox, with their names there.
-fn environment(known: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+/// The variables that the template sets for the toolbox, with these values.
+fn environment(values: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     let set = variables_of(function("Toolbox"));
     let value = |name: &String| {
-        let known = known.iter().copied().chain(RUNTIME);
-        let mut found = known.filter(|(known, _)| known == name);
-        let (name, value) = found.next().unwrap_or_else(|| panic!("{name} is new"));
+        let mut values = values.iter().copied().chain(RUNTIME);
+        let value = values.find(|(known, _)| known == name);
+        let (name, value) = value.unwrap_or_else(|| panic!("{name} has no value here"));
         (name, value.to_owned())
     };
     set.iter().map(value).collect()
 }
 
-/// The requests that reached AWS: each action with its table, or with none.
-fn actions_asked(requests: &[(String, Value)]) -> BTreeSet<(String, Option<String>)> {
-    let named = |(action, body): &(String, Value)| {
+/// The actions of requests to AWS, each with its table, if any.
+fn requested_actions(requests: &[(String, Value)]) -> BTreeSet<(String, Option<String>)> {
+    let action_of = |(action, body): &(String, Value)| {
         let table = body["TableName"].as_str().map(str::to_owned);
         let service = match table {
             Some(_) => "dynamodb",
@@ -111,25 +111,25 @@ fn actions_asked(requests: &[(String, Value)]) -> BTreeSet<(String, Option<Strin
         };
         (format!("{service}:{action}"), table)
     };
-    requests.iter().map(named).collect()
+    requests.iter().map(action_of).collect()
 }
 
-/// All that the toolbox asks of AWS, with the template's variables: a call that succeeds, one that
-/// may be tried again, a grant that is made, used and refreshed.
+/// The requests to AWS of a toolbox with the template's variables: for a call that succeeds, one
+/// that may be retried, and a grant that is created, used and refreshed.
 async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
     const KEY: [(&str, &str); 1] = [("oxp-api-key", "key-of-today")];
     let emulator = Emulator::start().await;
-    let gate = emulator.gate().await;
+    let proxy = emulator.proxy().await;
     for (name, value) in [
         ("TOOLS_API_KEY", KEY[0].1),
         ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),
         ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
         ("TWILIO_API_KEY", TWILIO_KEY),
     ] {
-        gate.put_secret(&format!("stack/{name}"), value).await;
+        proxy.put_secret(&format!("stack/{name}"), value).await;
     }
     for table in ["Calls", "Grants"] {
-        gate.make_table(table).await;
+        proxy.create_table(table).await;
     }
     let openid = OpenId::with(&[("ACCESS_TOKEN_TTL", "1")]);
     let stub = Stub::start().await;
@@ -150,7 +150,7 @@ async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
     let (_running, url) = Running::serving(
         toolbox()
             .envs(variables)
-            .env("AWS_ENDPOINT_URL", gate.url())
+            .env("AWS_ENDPOINT_URL", proxy.url())
             .env("AWS_REGION", "us-east-1")
             .env("AWS_ACCESS_KEY_ID", "test")
             .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -174,22 +174,22 @@ async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
     let emails =
         serde_json::json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": "user-1"}});
     let missing = call(emails.clone()).await;
-    let question = missing["missing_requirements"]["authorization"][0]["url"].as_str();
-    let question = question.unwrap_or_else(|| panic!("{missing}"));
-    let page = Browser::of("alice").follow(question, Act::Allow).await;
+    let challenge_url = missing["missing_requirements"]["authorization"][0]["url"].as_str();
+    let challenge_url = challenge_url.unwrap_or_else(|| panic!("{missing}"));
+    let page = Browser::of("alice").follow(challenge_url, Act::Allow).await;
     assert!(page.body.contains("Done"), "{page:?}");
     for _ in 0..2 {
         assert_eq!(call(emails.clone()).await["success"], true);
-        // The token's time.
+        // Until the token expires.
         tokio::time::sleep(Duration::from_millis(1100)).await;
     }
-    assert_eq!(openid.asked_for("refresh_token").await.1, 0);
-    gate.asked()
+    assert_eq!(openid.token_requests("refresh_token").await.1, 0);
+    proxy.take_requests()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto, oidc-provider and aws-sam-translator; run tests/all"]
-async fn the_toolbox_asks_aws_for_what_its_role_allows_and_nothing_else() {
+async fn the_toolbox_needs_exactly_the_actions_that_its_role_allows() {
     let requests = requests_of_the_toolbox().await;
     let role = resources("AWS::IAM::Role")["ToolboxRole"];
     let allowed = actions_of(role).into_iter();
@@ -202,7 +202,7 @@ async fn the_toolbox_asks_aws_for_what_its_role_allows_and_nothing_else() {
     let mut allowed: BTreeSet<_> = allowed.collect();
     // BatchGetSecretValue reads what GetSecretValue is allowed to read.
     assert!(allowed.remove(&("secretsmanager:GetSecretValue".into(), None)));
-    assert_eq!(actions_asked(&requests), allowed);
+    assert_eq!(requested_actions(&requests), allowed);
 
     for (action, body) in requests {
         if action != "PutItem" {
@@ -219,7 +219,7 @@ async fn the_toolbox_asks_aws_for_what_its_role_allows_and_nothing_else() {
 
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
-fn roles_allow_what_the_documentation_says() {
+fn roles_allow_the_documented_actions() {
     let roles = resources("AWS::IAM::Role");
     let mut documented: BTreeMap<&str, Names> = BTreeMap::new();
     for row in table("action") {
@@ -237,14 +237,14 @@ fn roles_allow_what_the_documentation_says() {
         assert_eq!(properties.get("ManagedPolicyArns"), None, "{role}");
         let allowed = actions_of(properties);
         let names: Names = allowed.iter().map(|(action, _)| action.clone()).collect();
-        // Functions that came later need not be in the table.
+        // Functions that are added later need not be in the table.
         if let Some(documented) = documented.remove(role) {
             assert_eq!(names, documented, "{role}");
         }
         for (action, resource) in allowed {
-            let takes_none =
+            let takes_no_resource =
                 action == "secretsmanager:BatchGetSecretValue" || action.starts_with("xray:");
-            assert_eq!(resource == "\"*\"", takes_none, "{role}: {action}");
+            assert_eq!(resource == "\"*\"", takes_no_resource, "{role}: {action}");
         }
     }
     assert!(documented.is_empty(), "no such roles: {documented:?}");
@@ -273,7 +273,8 @@ fn the_toolbox_may_read_the_secrets_that_its_tools_need() {
         .map(String::as_str)
         .chain(["TOOLS_GOOGLE_CLIENT_SECRET"])
     {
-        // With what Secrets Manager puts behind the name, and without, as long as it is not there.
+        // With the suffix that Secrets Manager adds to the name, and without it, for a secret that
+        // does not exist yet.
         for arn in [format!("/{id}-??????\""), format!("/{id}\"")] {
             assert!(readable.contains(&arn), "{arn}");
         }
@@ -288,7 +289,7 @@ fn the_toolbox_may_read_the_secrets_that_its_tools_need() {
 
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
-fn tables_are_as_the_store_needs_them() {
+fn tables_have_the_properties_that_the_store_needs() {
     let tables = resources("AWS::DynamoDB::Table");
     assert_eq!(tables.keys().collect::<Vec<_>>(), [&"Calls", &"Grants"]);
     for (name, table) in tables {
@@ -308,7 +309,7 @@ fn tables_are_as_the_store_needs_them() {
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
 fn variables_are_known_and_documented() {
-    // Those that the library reads are compared with this page by a test of its own.
+    // Another test compares this page with the variables that the library reads.
     let page = fs::read_to_string(repository("docs/environment.md")).unwrap();
     let known: Names = quoted(&page).into_iter().collect();
     let mut documented: BTreeMap<&str, Names> = BTreeMap::new();
@@ -326,11 +327,11 @@ fn variables_are_known_and_documented() {
     }
     for (name, properties) in resources("AWS::Lambda::Function") {
         let set = variables_of(properties);
-        // Functions that came later need not be in the table.
+        // Functions that are added later need not be in the table.
         if let Some(documented) = documented.remove(name) {
             assert_eq!(set, documented, "{name}");
         }
-        // Those below us: tests run functions with the same.
+        // Variables of the runtime and the allocator: tests run functions with the same.
         let runtime = RUNTIME.map(|(name, value)| {
             assert_eq!(properties["Environment"]["Variables"][name], value);
             name
@@ -341,7 +342,7 @@ fn variables_are_known_and_documented() {
             .collect();
         assert!(
             unknown.is_empty(),
-            "{name} sets what nobody reads: {unknown:?}"
+            "{name} sets unknown variables: {unknown:?}"
         );
     }
     assert!(documented.is_empty(), "no such functions: {documented:?}");
@@ -349,7 +350,7 @@ fn variables_are_known_and_documented() {
 
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
-fn our_answer_comes_before_the_platforms() {
+fn the_librarys_limit_comes_before_the_platforms() {
     let integration = resources("AWS::ApiGatewayV2::Integration")["ToolboxIntegration"];
     let gateway = integration["TimeoutInMillis"].as_f64().unwrap() / 1000.0;
     let rows = table("limit");
@@ -368,13 +369,13 @@ fn our_answer_comes_before_the_platforms() {
 
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
-fn every_function_is_watched() {
+fn every_function_has_alarms_and_a_log() {
     let template = fs::read_to_string(repository("template.yaml")).unwrap();
     for folder in fs::read_dir(repository("functions")).unwrap() {
         let name = folder.unwrap().file_name().into_string().unwrap();
         assert!(
             template.contains(&format!("Binary: {name}\n")),
-            "functions/{name} is not in template.yaml; copy what stands there for hello, with \
+            "functions/{name} is not in template.yaml; copy hello's entries there, with \
              `Binary: {name}`"
         );
     }
@@ -400,36 +401,36 @@ fn every_function_is_watched() {
         );
     }
     let resources = &self::template()["Resources"];
-    // Grants are kept, and what reads them with them.
-    for kept in ["Grants", "AuthorizationKey"] {
+    // Grants are retained, together with their key.
+    for name in ["Grants", "AuthorizationKey"] {
         let [deletion, replacement] =
-            ["DeletionPolicy", "UpdateReplacePolicy"].map(|policy| &resources[kept][policy]);
-        assert_eq!(deletion, "RetainExceptOnCreate", "{kept}");
-        assert_eq!(replacement, "Retain", "{kept}");
+            ["DeletionPolicy", "UpdateReplacePolicy"].map(|policy| &resources[name][policy]);
+        assert_eq!(deletion, "RetainExceptOnCreate", "{name}");
+        assert_eq!(replacement, "Retain", "{name}");
     }
-    // A secret is made by the template or put there by its owner: never a parameter.
+    // The template generates a secret, or its owner creates it; it is never a parameter.
     for (name, secret) in self::resources("AWS::SecretsManager::Secret") {
         assert!(secret.get("GenerateSecretString").is_some(), "{name}");
         assert_eq!(secret.get("SecretString"), None, "{name}");
     }
 }
 
-fn succeeds(command: &mut Command) -> String {
+fn stdout_of(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}\n{said}\n{complained}");
-    said
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}\n{stdout}\n{stderr}");
+    stdout
 }
 
 #[test]
 #[ignore = "needs cfn-lint; run tests/all"]
-fn cfn_lint_has_no_remarks() {
-    let said = succeeds(Command::new(installed("cfn-lint")).arg(repository("template.yaml")));
-    assert_eq!(said, "");
+fn cfn_lint_reports_nothing() {
+    let stdout = stdout_of(Command::new(installed("cfn-lint")).arg(repository("template.yaml")));
+    assert_eq!(stdout, "");
 }
 
-/// Of `sam`, which is not to tell anybody that it ran.
+/// A `sam` command without telemetry.
 fn sam(arguments: &[&str]) -> Command {
     let mut command = Command::new(installed("sam"));
     command.args(arguments).current_dir(repository("."));
@@ -448,11 +449,11 @@ fn sam_validates_the_template() {
         "-t",
         "template.yaml",
     ];
-    let said = succeeds(&mut sam(&arguments));
-    assert!(said.contains("is a valid SAM Template"), "{said}");
+    let stdout = stdout_of(&mut sam(&arguments));
+    assert!(stdout.contains("is a valid SAM Template"), "{stdout}");
 }
 
-/// The newest version of glibc that a program asks for.
+/// The newest version of glibc that a program requires.
 fn newest_glibc(program: &[u8]) -> (u32, u32) {
     let text = String::from_utf8_lossy(program);
     let versions = text.split("GLIBC_").skip(1).filter_map(|rest| {
@@ -466,7 +467,7 @@ fn newest_glibc(program: &[u8]) -> (u32, u32) {
 
 #[tokio::test]
 #[ignore = "needs what tests/all builds"]
-async fn what_is_deployed_answers_a_call() {
+async fn the_deployed_binary_completes_a_call() {
     for (name, resource, request) in [
         ("toolbox", "Toolbox", event("calculator/add.header-form")),
         ("hello", "Hello", {
@@ -482,25 +483,25 @@ async fn what_is_deployed_answers_a_call() {
         // ELF, 64 bits, for x86_64.
         assert_eq!(&program[..5], b"\x7fELF\x02");
         assert_eq!(program[18], 62);
-        // What provided.al2023 has.
+        // The glibc version of provided.al2023.
         assert!(newest_glibc(&program) <= (2, 34), "{name}");
         let events = [(request, Some(Duration::from_secs(10)))];
         let (reports, _) = invoke_on(&mut isolated(Command::new(&bootstrap)), &events, &[]).await;
         assert_eq!(reports[0].1["statusCode"], 200, "{:?}", reports[0]);
 
-        // And the same as a zip, as cargo-lambda makes it.
+        // cargo-lambda's zip contains the same binary.
         let script = "import sys, zipfile; archive = zipfile.ZipFile(sys.argv[1]); \
                       entry, = archive.infolist(); print(entry.filename, oct(entry.external_attr >> 16)); \
                       assert archive.read(entry) == open(sys.argv[2], 'rb').read()";
         let zip = repository(&format!("target/lambda/{name}/bootstrap.zip"));
         let mut python = Command::new(installed("python"));
-        let said = succeeds(python.args(["-c", script]).arg(&zip).arg(&bootstrap));
-        assert_eq!(said.trim(), "bootstrap 0o100755", "{name}");
+        let stdout = stdout_of(python.args(["-c", script]).arg(&zip).arg(&bootstrap));
+        assert_eq!(stdout.trim(), "bootstrap 0o100755", "{name}");
     }
 }
 
 /// The arguments of README's `cargo lambda deploy`.
-fn deploys() -> Vec<String> {
+fn deploy_arguments() -> Vec<String> {
     let readme = fs::read_to_string(repository("README.md")).unwrap();
     let mut lines = readme
         .lines()
@@ -510,28 +511,28 @@ fn deploys() -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// README's command, against the APIs of an emulator.
+/// Runs README's command against an emulator's APIs.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto, cargo-lambda and what tests/all builds"]
-async fn cargo_lambda_deploys_it() {
+async fn cargo_lambda_deploys_the_toolbox() {
     let emulator = Emulator::with_policies().await;
     let mut cargo_lambda = Command::new(installed("cargo-lambda"));
     cargo_lambda
         .args(["lambda", "deploy"])
-        .args(deploys())
+        .args(deploy_arguments())
         .args(["--endpoint-url", emulator.url()])
         .current_dir(repository("functions/toolbox"))
         .env("AWS_REGION", "us-east-1")
         .env("AWS_ACCESS_KEY_ID", "AKIA0123456789")
         .env("AWS_SECRET_ACCESS_KEY", "aws-0123456789");
-    succeeds(&mut cargo_lambda);
+    stdout_of(&mut cargo_lambda);
     let url = format!("{}/2015-03-31/functions/toolbox", emulator.url());
     let credential =
         "AWS4-HMAC-SHA256 Credential=AKIA0123456789/20260101/us-east-1/lambda/aws4_request";
-    let asked = reqwest::Client::new()
+    let request = reqwest::Client::new()
         .get(url)
         .header("authorization", credential);
-    let deployed: Value = asked.send().await.unwrap().json().await.unwrap();
+    let deployed: Value = request.send().await.unwrap().json().await.unwrap();
     let configuration = &deployed["Configuration"];
     assert_eq!(configuration["Timeout"], 23);
     assert_eq!(configuration["MemorySize"], 256);

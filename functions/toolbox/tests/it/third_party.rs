@@ -1,4 +1,4 @@
-//! Gmail and Twilio, their good and bad days.
+//! Gmail and Twilio, in normal operation and with errors.
 
 use lambda_tools::{Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn call(function: &LambdaFunction, body: &Value) -> Value {
                      "sourceIp": "192.0.2.1", "userAgent": ""}},
         "body": body.to_string(), "isBase64Encoded": false,
     });
-    let answer = function.answer(&event.to_string()).await.unwrap();
+    let answer = function.respond(&event.to_string()).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.body
 }
@@ -43,12 +43,12 @@ async fn gmail_lists_and_then_reads_each_message() {
     let stub = Stub::start().await;
     let answer = gmail(&function(&stub), Some("is:unread from:ä&b")).await;
     assert_eq!(answer["value"]["emails"][1]["subject"], "Your Receipt");
-    let mut asked = stub.asked();
-    asked[1..].sort();
+    let mut requests = stub.requests();
+    requests[1..].sort();
     let messages = "GET /gmail/v1/users/me/messages";
     let metadata = "format=metadata&metadataHeaders=Subject";
     assert_eq!(
-        asked,
+        requests,
         [
             format!("{messages}?maxResults=10&q=is%3Aunread+from%3A%C3%A4%26b"),
             format!("{messages}/email_1?{metadata}"),
@@ -69,7 +69,7 @@ async fn gmail_without_query_and_without_matches() {
         2
     );
     assert_eq!(
-        stub.asked()[0],
+        stub.requests()[0],
         "GET /gmail/v1/users/me/messages?maxResults=10"
     );
     assert_eq!(
@@ -79,21 +79,21 @@ async fn gmail_without_query_and_without_matches() {
 }
 
 #[tokio::test]
-async fn a_message_that_was_deleted_in_the_meantime_is_left_out() {
+async fn a_message_that_was_deleted_in_the_meantime_is_omitted() {
     let stub = Stub::start().await;
     let function = function(&stub);
     let emails = &gmail(&function, Some("one-deleted")).await["value"]["emails"];
     assert_eq!(emails.as_array().unwrap().len(), 1);
     assert_eq!(emails[0]["id"], "email_2");
-    let refused = gmail(&function, Some("one-refused")).await;
-    assert_eq!(refused["error"]["retry_after_ms"], 9000);
+    let failed = gmail(&function, Some("one-limited")).await;
+    assert_eq!(failed["error"]["retry_after_ms"], 9000);
 }
 
 #[tokio::test]
-async fn gmails_bad_days_become_failures_with_the_right_advice() {
+async fn gmails_errors_become_failures_with_the_right_advice() {
     let stub = Stub::start().await;
     let function = function(&stub);
-    for (query, can_retry, retry_after_ms, says) in [
+    for (query, can_retry, retry_after_ms, message) in [
         ("many-requests", true, json!(7000), "too many requests"),
         (
             "many-requests-until",
@@ -114,7 +114,7 @@ async fn gmails_bad_days_become_failures_with_the_right_advice() {
         assert_eq!(error["can_retry"], can_retry, "{query}: {answer}");
         assert_eq!(error["retry_after_ms"], retry_after_ms, "{query}: {answer}");
         assert!(
-            error["message"].as_str().unwrap().contains(says),
+            error["message"].as_str().unwrap().contains(message),
             "{query}: {answer}"
         );
         assert!(!answer.to_string().contains("marked-token"), "{query}");
@@ -122,7 +122,7 @@ async fn gmails_bad_days_become_failures_with_the_right_advice() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_may_be_tried_again() {
+async fn a_call_to_an_unreachable_server_may_be_retried() {
     let stub = Stub::start().await;
     let function = function(&stub);
     drop(stub);
@@ -138,7 +138,7 @@ async fn a_server_that_is_not_there_may_be_tried_again() {
 const KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
 
 #[tokio::test]
-async fn twilio_is_sent_the_message_as_it_is_documented() {
+async fn the_request_to_twilio_has_the_documented_form() {
     let stub = Stub::start().await;
     let function = function(&stub);
     let answer = sms(&function, "+15005550010", KEY).await;
@@ -147,7 +147,7 @@ async fn twilio_is_sent_the_message_as_it_is_documented() {
     sms(&function, "+15005550010", &service).await;
     let account = "POST AC00000000000000000000000000000000";
     assert_eq!(
-        stub.asked(),
+        stub.requests(),
         [
             format!("{account} To=%2B15005550010&From=%2B15005550006&Body=Hello+%26+goodbye"),
             format!("{account} To=%2B15005550010&MessagingServiceSid=MG123&Body=Hello+%26+goodbye"),
@@ -156,10 +156,10 @@ async fn twilio_is_sent_the_message_as_it_is_documented() {
 }
 
 #[tokio::test]
-async fn twilios_bad_days_never_lead_to_a_second_message() {
+async fn twilios_errors_never_lead_to_a_second_message() {
     let stub = Stub::start().await;
     let function = function(&stub);
-    for (to, can_retry, retry_after_ms, says) in [
+    for (to, can_retry, retry_after_ms, message) in [
         (
             "+15005550001",
             false,
@@ -173,7 +173,7 @@ async fn twilios_bad_days_never_lead_to_a_second_message() {
             Value::Null,
             "not available at the moment",
         ),
-        // After these nobody knows whether the message was sent.
+        // After these it is unknown whether the message was sent.
         (
             "+15005550500",
             false,
@@ -188,7 +188,7 @@ async fn twilios_bad_days_never_lead_to_a_second_message() {
         assert_eq!(error["can_retry"], can_retry, "{to}: {error}");
         assert_eq!(error["retry_after_ms"], retry_after_ms, "{to}: {error}");
         assert!(
-            error["message"].as_str().unwrap().contains(says),
+            error["message"].as_str().unwrap().contains(message),
             "{to}: {error}"
         );
     }
@@ -197,12 +197,12 @@ async fn twilios_bad_days_never_lead_to_a_second_message() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_the_owners_affair_and_is_not_shown() {
+async fn an_invalid_key_is_a_setup_failure_and_is_not_shown() {
     let stub = Stub::start().await;
     let function = function(&stub);
-    let wrong = KEY.replace("auth-token", "marked");
+    let rejected = KEY.replace("auth-token", "marked");
     for key in [
-        &*wrong,
+        &*rejected,
         "marked",
         "AC1:marked",
         "AC1::+1",

@@ -1,4 +1,4 @@
-//! Tokens of users, whom the function itself asks for them.
+//! Users' tokens that the function itself obtains over OAuth.
 
 use serde_json::{Value, json};
 use test_support::openid::{Act, Browser, OpenId};
@@ -25,18 +25,18 @@ async fn gmail_works_with_three_variables() {
             .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
             .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
             .env("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef")
-            // The provider and Gmail, played here.
+            // Local stand-ins for the provider and Gmail.
             .env("TOOLS_GOOGLE_ISSUER", &openid.url)
             .env("GMAIL_URL", stub.url()),
     );
     openid.allow_redirects_to(&url).await;
     let missing = emails(&url).await;
     let challenge = &missing["missing_requirements"]["authorization"][0];
-    let question = challenge["url"]
+    let challenge_url = challenge["url"]
         .as_str()
         .unwrap_or_else(|| panic!("{missing}"));
-    assert!(question.starts_with(&url), "{question}");
-    let page = Browser::of("alice").follow(question, Act::Allow).await;
+    assert!(challenge_url.starts_with(&url), "{challenge_url}");
+    let page = Browser::of("alice").follow(challenge_url, Act::Allow).await;
     assert!(page.body.contains("Done"), "{page:?}");
     let answer = emails(&url).await;
     assert_eq!(

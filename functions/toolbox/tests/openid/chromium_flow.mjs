@@ -1,7 +1,7 @@
 // Logs in and consents in headless Chromium: node chromium_flow.mjs START_URL OUT.png [allow|deny|forge] [login]
-// Saves a screenshot of the page that asks (OUT.question.png) and one of the page where the flow ends, and prints
-// {"question", "title", "text", "log", "outside"} as one line: the text of the first page, and of the last one.
-// forge: in a browser that has seen the first page, another site sends its form.
+// Saves screenshots of the challenge's page (OUT.question.png) and of the flow's last page, and prints
+// {"question", "title", "text", "log", "outside"} as one line: "question" is the text of the first page, "text" that of
+// the last one. forge: another site submits the first page's form, in a browser that has loaded the first page.
 // CHROMIUM names the browser; chromium-headless-shell (Debian) is enough. No npm packages.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,11 +16,11 @@ const browser = spawn(process.env.CHROMIUM || 'chromium-headless-shell', [
   '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-default-apps', '--disable-extensions',
   '--disable-sync', '--disable-domain-reliability', '--metrics-recording-only', '--no-proxy-server',
-  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', // whatever the page or the browser wants: loopback only
+  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', // loopback only, for the page and for the browser itself
   '--window-size=800,600', `--user-data-dir=${profile}`, '--remote-debugging-pipe', 'about:blank',
 ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
 
-// The DevTools protocol over the pipe: JSON messages, each ended by a NUL.
+// The DevTools protocol over the pipe: JSON messages, each terminated by a NUL.
 let lastId = 0;
 let received = '';
 const pending = new Map();
@@ -33,12 +33,12 @@ const call = (method, params = {}, sessionId = undefined) => new Promise((done) 
 
 browser.on('error', (error) => fail(error.message));
 browser.on('exit', () => fail('the browser ended early'));
-browser.stdio[3].on('error', () => {}); // a browser that ended is reported by its exit
+browser.stdio[3].on('error', () => {}); // the exit handler reports a browser that ended
 
-function fail(why) {
-  console.error(`chromium_flow: ${why}`);
+function fail(message) {
+  console.error(`chromium_flow: ${message}`);
   stop(1);
-  return new Promise(() => {}); // for the caller to wait on until the process ends
+  return new Promise(() => {}); // never settles: the caller waits until the process ends
 }
 
 function stop(code) {
@@ -46,7 +46,7 @@ function stop(code) {
   browser.removeAllListeners('exit');
   if (!browser.pid || browser.exitCode !== null || browser.signalCode !== null) process.exit();
   browser.once('exit', () => process.exit());
-  call('Browser.close'); // lets it end its own children, where a signal would leave them
+  call('Browser.close'); // also ends the browser's children, which a signal would leave behind
   setTimeout(() => browser.kill('SIGKILL'), 5000);
 }
 process.on('exit', () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
@@ -73,7 +73,7 @@ const evaluate = async (expression) => {
   return result.value;
 };
 
-const log = []; // violations of a page's content security policy end up here too
+const log = []; // includes violations of a page's content security policy
 const outside = [];
 on('Log.entryAdded', ({ entry }) => log.push(entry.text));
 on('Network.requestWillBeSent', ({ request }) => {
@@ -81,32 +81,32 @@ on('Network.requestWillBeSent', ({ request }) => {
 });
 for (const domain of ['Page', 'Network', 'Log']) await page(`${domain}.enable`);
 
-/** Does what leads to another page and waits until that is loaded. */
-async function leads(deed) {
+/** Runs a step that opens another page, and waits until that page is loaded. */
+async function navigate(step) {
   const loaded = new Promise((done) => { on('Page.loadEventFired', done); });
-  await deed();
+  await step();
   await loaded;
 }
 
-await leads(async () => {
+await navigate(async () => {
   const { errorText } = await page('Page.navigate', { url: start });
   if (errorText) await fail(`${start}: ${errorText}`);
 });
 const has = (selector) => evaluate(`!!document.querySelector('${selector}')`);
-const pictured = async (file) => {
+const screenshot = async (file) => {
   const { data } = await page('Page.captureScreenshot', { format: 'png' });
   writeFileSync(file, Buffer.from(data, 'base64'));
 };
 
 const question = await evaluate('document.body.innerText');
-await pictured(out.replace(/\.png$/, '.question.png'));
+await screenshot(out.replace(/\.png$/, '.question.png'));
 if (action === 'forge') {
   const form = await evaluate("document.querySelector('input[name=form]').value");
   const site = `<form method="post" action="${start}"><input name="form" value="${form}"></form>`;
-  await leads(() => page('Page.navigate', { url: `data:text/html,${encodeURIComponent(site)}` }));
-  await leads(() => evaluate('document.forms[0].submit()'));
+  await navigate(() => page('Page.navigate', { url: `data:text/html,${encodeURIComponent(site)}` }));
+  await navigate(() => evaluate('document.forms[0].submit()'));
 } else {
-  await leads(() => evaluate("document.querySelector('form button').click()"));
+  await navigate(() => evaluate("document.querySelector('form button').click()"));
 }
 while (await has('button[name=action]')) {
   const signIn = await has('input[name=login]');
@@ -115,10 +115,10 @@ while (await has('button[name=action]')) {
       document.querySelector('input[name=' + name + ']').value = value`);
   }
   const value = signIn ? 'allow' : action;
-  await leads(() => evaluate(`document.querySelector('button[name=action][value=${value}]').click()`));
+  await navigate(() => evaluate(`document.querySelector('button[name=action][value=${value}]').click()`));
 }
 
-await pictured(out);
+await screenshot(out);
 const [title, text] = await evaluate('[document.title, document.body.innerText]');
 console.log(JSON.stringify({ question, title, text, log, outside }));
 stop(0);

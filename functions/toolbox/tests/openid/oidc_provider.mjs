@@ -3,15 +3,15 @@
 //   CLIENT_ID         default toolbox (client_secret_basic); the client "<CLIENT_ID>-post" uses client_secret_post
 //   CLIENT_SECRET     default toolbox-secret
 //   ACCESS_TOKEN_TTL  seconds, default 3600
-//   SCOPES            known scopes, space separated; an unknown one in a request is ignored (Google refuses it)
+//   SCOPES            known scopes, space separated; an unknown one in a request is ignored (Google rejects it)
 //   ROTATE            1: every refresh returns a new refresh token, and reuse of the old one revokes the grant
-//   TOKEN_DELAY_MS    holds each token request that long, so that concurrent refreshes really overlap
+//   TOKEN_DELAY_MS    delays each token request, so that concurrent refreshes overlap
 import { generateKeyPairSync } from 'node:crypto';
 import { fstatSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Provider from 'oidc-provider';
-import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js'; // the default one, without its warning
+import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js'; // the default adapter, without its warning
 
 const env = { ...process.env, ...Object.fromEntries(process.argv.slice(2).map((a) => a.split(/=(.*)/s, 2))) };
 const clientId = env.CLIENT_ID || 'toolbox';
@@ -19,10 +19,10 @@ const redirectUris = (env.REDIRECT_URI || 'http://127.0.0.1/callback').split(','
 const scopes = (env.SCOPES || 'openid offline_access https://www.googleapis.com/auth/gmail.readonly '
   + 'https://www.googleapis.com/auth/gmail.send mail').split(' ');
 
-// The library prints notices with console.info; stdout carries only the line that tests wait for.
+// The library prints notices with console.info; stdout is reserved for the line that tests wait for.
 console.info = console.error;
 
-// The port has to be known before the provider, whose issuer contains it.
+// The port has to be known before the provider is created, because the issuer contains it.
 const server = createServer();
 await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
 const issuer = `http://127.0.0.1:${server.address().port}`;
@@ -72,7 +72,7 @@ provider.on('grant.success', count('ok'));
 provider.on('grant.error', count('failed'));
 provider.on('server_error', (ctx, error) => console.error(error));
 
-const grants = new Map(); // grant id to account; the adapter has no search by account
+const grants = new Map(); // grant id to account: the adapter cannot search by account
 provider.on('grant.saved', (grant) => grants.set(grant.jti, grant.accountId));
 
 async function revoke(user) {
@@ -103,11 +103,11 @@ const form = (fields) => `<form method="post">${fields}<button name="action" val
 async function interaction(req, res) {
   const { prompt, params, session, grantId } = await provider.interactionDetails(req, res);
   if (req.method === 'GET') {
-    const known = prompt.details.missingOIDCScope ?? [];
+    const missing = prompt.details.missingOIDCScope ?? [];
     return send(res, 200, 'text/html; charset=utf-8', prompt.name === 'login'
       ? page('Sign in', form('<input name="login" placeholder="any name" required autofocus><input name="password" type="password" autocomplete="current-password" placeholder="any password">'))
       : page('Allow access', `<p>${escape(params.client_id)} asks ${escape(session.accountId)} for:</p>
-<ul>${known.map((s) => `<li>${escape(s)}</li>`).join('')}</ul>${form('')}`));
+<ul>${missing.map((s) => `<li>${escape(s)}</li>`).join('')}</ul>${form('')}`));
   }
   let body = '';
   for await (const chunk of req) body += chunk;
@@ -154,6 +154,6 @@ server.on('request', async (req, res) => {
 
 const stop = () => process.exit(0);
 process.on('SIGTERM', stop);
-// A pipe that the test keeps open closes when the test dies, however it dies.
+// The test keeps this pipe open; it closes when the test ends, for whatever reason.
 if (fstatSync(0).isFIFO() || fstatSync(0).isSocket()) process.stdin.on('close', stop).resume();
 console.log(`Serving OpenID on ${issuer}`);

@@ -1,7 +1,8 @@
-//! Schemas of several forms or parts, put into one schema as far as the format can say them.
+//! Merges a schema's `oneOf`, `anyOf` and `allOf` into one schema, as far as the format allows.
 //!
-//! Enums with doc comments, enums whose variants hold data and `Option`s are such schemas. A
-//! client sends only the properties and choices that it finds, so it must find those of all forms.
+//! Enums with doc comments, enums with data in their variants, and `Option`s have such schemas. A
+//! client sends only the properties and choices that it sees, so the result lists those of all
+//! forms.
 
 use serde_json::{Value, json};
 
@@ -10,8 +11,8 @@ use crate::payload::JsonObject;
 
 const KEYWORDS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// Puts forms and parts into the schema itself. Where there is more to say they also stay.
-pub(super) fn take(schema: &mut JsonObject, kind: &str, said: &mut Vec<String>) {
+/// Merges forms into the schema itself. Forms that are not fully expressed also stay.
+pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<String>) {
     unwrap_only_form(schema);
     for keyword in KEYWORDS {
         let Some(Value::Array(forms)) = schema.shift_remove(keyword) else {
@@ -19,7 +20,7 @@ pub(super) fn take(schema: &mut JsonObject, kind: &str, said: &mut Vec<String>) 
         };
         let is_union = keyword != "allOf";
         if is_union && !schema.contains_key("type") && forms.iter().all(is_bare) {
-            // The sentence about types says it.
+            // The sentence about types covers it.
             continue;
         }
         if is_union
@@ -27,18 +28,18 @@ pub(super) fn take(schema: &mut JsonObject, kind: &str, said: &mut Vec<String>) 
             && let Some(values) = constants(&forms, kind)
         {
             schema.insert("enum".into(), values.into());
-            said.extend(forms.iter().filter_map(sentence_of_constant));
+            sentences.extend(forms.iter().filter_map(sentence_of_constant));
             if forms.iter().all(is_plain_constant) {
                 continue;
             }
         } else if forms.iter().all(|form| kinds_of(form) == ["object"]) {
-            take_objects(schema, keyword, &forms);
+            merge_objects(schema, keyword, &forms);
         }
         schema.insert(keyword.into(), forms.into());
     }
 }
 
-/// The only form besides `null` is the schema itself: an `Option` is written so.
+/// Replaces a schema by its only form besides `null`: the schema of an `Option`.
 fn unwrap_only_form(schema: &mut JsonObject) {
     for keyword in KEYWORDS {
         let Some(Value::Array(forms)) = schema.get_mut(keyword) else {
@@ -51,7 +52,7 @@ fn unwrap_only_form(schema: &mut JsonObject) {
             continue;
         };
         let only = only.clone();
-        // The schema's own description says more than that of its form.
+        // The schema's own description takes precedence over its form's.
         let may_be_in_both = [keyword, "description"];
         let is_free = |name: &str| may_be_in_both.contains(&name) || !schema.contains_key(name);
         if only.keys().all(|name| is_free(name)) {
@@ -64,7 +65,7 @@ fn unwrap_only_form(schema: &mut JsonObject) {
     }
 }
 
-/// The values of forms that all are constants: schemars writes an enum with doc comments so.
+/// The values if all forms are constants: schemars's schema of an enum with doc comments.
 fn constants(forms: &[Value], kind: &str) -> Option<Vec<Value>> {
     let values = forms.iter().map(|form| values_of(form.as_object()?));
     let values = values.collect::<Option<Vec<_>>>()?.concat();
@@ -78,26 +79,32 @@ fn sentence_of_constant(form: &Value) -> Option<String> {
     Some(format!("{values}: {text}."))
 }
 
-/// Whether a sentence says all of a constant.
+/// True if a sentence covers everything in a constant's schema.
 fn is_plain_constant(form: &Value) -> bool {
-    let known = |name: &String| ["const", "description", "enum", "type"].contains(&name.as_str());
-    form.as_object().is_some_and(|form| form.keys().all(known))
+    let is_covered =
+        |name: &String| ["const", "description", "enum", "type"].contains(&name.as_str());
+    form.as_object()
+        .is_some_and(|form| form.keys().all(is_covered))
 }
 
-/// Gives the schema the properties of all forms, and requires what all require.
-fn take_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
+/// Adds the properties of all forms to the schema; a property is required if all forms require it,
+/// or with `allOf` any of them.
+fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
     let is_all_of = keyword == "allOf";
     let mut properties = JsonObject::new();
     let mut required = add_properties(&mut properties, schema);
     let mut in_forms: Option<Vec<String>> = None;
     for form in forms {
         let mut form = object_of(form.clone());
-        take(&mut form, "object", &mut Vec::new());
+        merge(&mut form, "object", &mut Vec::new());
         let names = add_properties(&mut properties, &mut form);
         in_forms = Some(match in_forms {
             None => names,
-            Some(known) if is_all_of => [known, names].concat(),
-            Some(known) => known.into_iter().filter(|it| names.contains(it)).collect(),
+            Some(earlier) if is_all_of => [earlier, names].concat(),
+            Some(earlier) => earlier
+                .into_iter()
+                .filter(|it| names.contains(it))
+                .collect(),
         });
     }
     for name in in_forms.into_iter().flatten() {
@@ -118,7 +125,7 @@ fn take_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
     schema.insert("required".into(), required.into());
 }
 
-/// Moves an object's properties to those of the same names; returns which it requires.
+/// Moves an object's properties into lists by name; returns the names of its required properties.
 fn add_properties(properties: &mut JsonObject, object: &mut JsonObject) -> Vec<String> {
     let more = object.shift_remove("properties").map(object_of);
     for (name, property) in more.into_iter().flatten() {

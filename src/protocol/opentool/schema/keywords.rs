@@ -1,4 +1,4 @@
-//! Reading a schema's keywords: which types and values it allows.
+//! Reads a schema's keywords: the types and values that it allows.
 
 use crate::payload::JsonObject;
 use std::slice;
@@ -9,13 +9,13 @@ pub(super) const KINDS: [&str; 7] = [
     "object", "array", "string", "number", "integer", "boolean", "null",
 ];
 
-/// The types that a schema allows, each once; all where it does not say.
+/// The types that a schema allows, without duplicates; all types if it does not restrict them.
 pub(super) fn kinds_of(schema: &Value) -> Vec<&'static str> {
     let list = |keyword| schema.get(keyword).and_then(Value::as_array);
-    let known = |name: &Value| KINDS.into_iter().find(|known| name == known);
+    let kind_named = |name: &Value| KINDS.into_iter().find(|kind| name == kind);
     let all: Vec<_> = match (schema.get("type"), schema.as_object().and_then(values_of)) {
-        (Some(Value::Array(several)), _) => several.iter().filter_map(known).collect(),
-        (Some(one), _) => known(one).into_iter().collect(),
+        (Some(Value::Array(several)), _) => several.iter().filter_map(kind_named).collect(),
+        (Some(one), _) => kind_named(one).into_iter().collect(),
         (None, Some(values)) => values.iter().map(kind_of).collect(),
         _ if schema.get("properties").is_some() => vec!["object"],
         _ if schema.get("items").is_some() => vec!["array"],
@@ -51,7 +51,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Whether `enum` may have the value beside the type: clients know choices of scalars only.
+/// True if a value may be in the `enum` of a type: clients support scalar choices only.
 pub(super) fn fits(value: &Value, kind: &str) -> bool {
     let of_value = kind_of(value);
     let is_scalar = !["array", "null", "object"].contains(&of_value);
@@ -64,7 +64,7 @@ pub(super) fn values_of(schema: &JsonObject) -> Option<&[Value]> {
     constant.or_else(|| Some(schema.get("enum")?.as_array()?))
 }
 
-/// Whether a schema is nothing but a type.
+/// True if a schema has a type and no other keyword.
 pub(super) fn is_bare(schema: &Value) -> bool {
     matches!(schema, Value::Object(it) if it.len() == 1 && it.contains_key("type"))
 }

@@ -9,13 +9,13 @@ use crate::tool::schema;
 
 fn reduced(schema: &Value) -> Value {
     let reduced = super::reduced(schema.clone()).into();
-    obeys(&reduced);
+    assert_valid(&reduced);
     reduced
 }
 
-/// The format's rules: one type, no other keywords, choices of that type.
-fn obeys(schema: &Value) {
-    const KNOWN: [&str; 6] = [
+/// Asserts the format's rules: one type, no unknown keywords, choices of that type.
+fn assert_valid(schema: &Value) {
+    const KEYWORDS: [&str; 6] = [
         "type",
         "description",
         "properties",
@@ -24,7 +24,7 @@ fn obeys(schema: &Value) {
         "required",
     ];
     let object = schema.as_object().unwrap();
-    let unknown = object.keys().find(|it| !KNOWN.contains(&it.as_str()));
+    let unknown = object.keys().find(|it| !KEYWORDS.contains(&it.as_str()));
     assert_eq!(unknown, None, "{schema}");
     let kind = schema["type"].as_str().unwrap();
     let values: Vec<_> = schema["enum"].as_array().into_iter().flatten().collect();
@@ -41,18 +41,18 @@ fn obeys(schema: &Value) {
     }
     let properties = schema["properties"].as_object();
     for name in schema["required"].as_array().into_iter().flatten() {
-        let known = properties.is_some_and(|it| it.contains_key(name.as_str().unwrap()));
-        assert!(known, "{schema}");
+        let is_property = properties.is_some_and(|it| it.contains_key(name.as_str().unwrap()));
+        assert!(is_property, "{schema}");
     }
     properties
         .into_iter()
         .flatten()
-        .for_each(|(_, it)| obeys(it));
-    schema.get("items").into_iter().for_each(obeys);
+        .for_each(|(_, it)| assert_valid(it));
+    schema.get("items").into_iter().for_each(assert_valid);
 }
 
 #[test]
-fn what_the_format_knows_stays() {
+fn supported_keywords_are_unchanged() {
     let schema = json!({"type": "object", "description": "A query.", "properties": {
         "words": {"type": "array", "items": {"type": "string"}, "description": "Words."},
         "order": {"type": "string", "enum": ["up", "down"], "description": "Which way."},
@@ -64,7 +64,7 @@ fn what_the_format_knows_stays() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn what_it_does_not_know_is_said() {
+fn unsupported_keywords_become_sentences() {
     for (schema, expected) in [
         (
             json!({"type": "string", "description": "A code", "pattern": "^[A-Z]{3}$"}),
@@ -149,7 +149,7 @@ fn what_it_does_not_know_is_said() {
         ),
         (
             json!({"type": "array", "minItems": 1, "contains": {"minimum": 5}, "minContains": 2}),
-            json!({"type": "array", "description": "Must have at least 1 items. \
+            json!({"type": "array", "description": "Must have at least 1 item. \
                 JSON Schema: {\"contains\":{\"minimum\":5},\"minContains\":2}."}),
         ),
         (
@@ -195,7 +195,7 @@ fn what_it_does_not_know_is_said() {
 }
 
 #[test]
-fn variants_become_one_object_with_the_properties_of_all() {
+fn variants_become_one_object_with_all_their_properties() {
     let schema = json!({"type": "object", "oneOf": [
         {"type": "object", "description": "Round.", "required": ["kind", "radius"], "properties": {
             "kind": {"type": "string", "const": "circle"},
@@ -216,9 +216,9 @@ fn variants_become_one_object_with_the_properties_of_all() {
     );
 }
 
-/// schemars writes two flattened enums so; their properties are a function's parameters.
+/// The form of schemars's schema of two flattened enums; their properties are the parameters.
 #[test]
-fn parts_become_one_object_with_the_properties_of_all() {
+fn all_of_becomes_one_object_with_all_its_properties() {
     let variant = |tag: &str, value: &str, name: &str| {
         json!({"type": "object", "required": [tag, name], "properties": {
             tag: {"type": "string", "const": value}, name: {"type": "integer"}}})
@@ -240,7 +240,7 @@ fn parts_become_one_object_with_the_properties_of_all() {
 }
 
 #[test]
-fn what_variants_hold_under_one_name_is_not_lost() {
+fn properties_with_the_same_name_in_several_variants_are_merged() {
     let variant = |tag: &str, content: Value| {
         json!({"type": "object", "required": ["t", "c"], "properties": {
             "t": {"type": "string", "const": tag}, "c": content}})
@@ -264,7 +264,7 @@ fn what_variants_hold_under_one_name_is_not_lost() {
 }
 
 #[test]
-fn unions_in_unions_keep_all_their_types() {
+fn nested_unions_keep_all_their_types() {
     let result = |schema: Value| Value::from(super::result(schema));
     let number_or_object = json!({"anyOf": [{"type": "object"}, {"type": "number"}]});
     let mixed = result(json!({"anyOf": [number_or_object, {"type": "null"}]}));
@@ -277,10 +277,10 @@ fn unions_in_unions_keep_all_their_types() {
     assert_eq!(scalars["description"], "May also be integer.");
 }
 
-/// Whatever Rust's types become, a tool with it can be described.
+/// The schemas of all kinds of Rust types can be expressed.
 #[test]
-#[expect(dead_code, reason = "only their schemas are looked at")]
-fn derived_schemas_obey_the_rules() {
+#[expect(dead_code, reason = "only their schemas are used")]
+fn derived_schemas_become_valid() {
     /// Everything.
     #[derive(Deserialize, JsonSchema)]
     struct Everything {
@@ -344,14 +344,14 @@ fn derived_schemas_obey_the_rules() {
     assert_eq!(reduced["properties"]["plain"]["enum"], json!(["A", "B"]));
     assert_eq!(reduced["properties"]["character"]["type"], "string");
     let output = schema::of_output::<Option<External>>();
-    obeys(&super::result(output).into());
+    assert_valid(&super::result(output).into());
 }
 
 #[test]
-fn a_result_is_an_object_whatever_the_tool_gives() {
+fn a_result_is_an_object_whatever_the_tool_returns() {
     let result = |schema: Value| {
         let result = super::result(schema).into();
-        obeys(&result);
+        assert_valid(&result);
         result
     };
     assert_eq!(
@@ -372,7 +372,7 @@ fn a_result_is_an_object_whatever_the_tool_gives() {
     assert!(text.contains("result itself"), "{text}");
 }
 
-/// Any value under any keyword, and what is near to a schema.
+/// Any value under any keyword, weighted towards plausible schemas.
 fn any_schema() -> impl Strategy<Value = Value> {
     const KEYWORDS: [&str; 22] = [
         "type",
@@ -430,16 +430,16 @@ proptest! {
     })]
 
     #[test]
-    fn any_schema_becomes_one_that_obeys_the_rules(schema in any_schema()) {
+    fn any_schema_becomes_valid(schema in any_schema()) {
         let result = Value::from(super::result(schema.clone()));
-        obeys(&result);
+        assert_valid(&result);
         prop_assert_eq!(&result["type"], "object");
         reduced(&schema);
     }
 
-    /// As deep as a definition can be that is read from JSON.
+    /// The deepest definitions that can be read from JSON.
     #[test]
-    fn deep_schemas_neither_panic_nor_explode(
+    fn deep_schemas_neither_panic_nor_grow_out_of_bounds(
         keywords in collection::vec(
             select(vec!["properties", "items", "oneOf", "anyOf", "allOf", "not"]), 0..60),
         schema in any_schema(),

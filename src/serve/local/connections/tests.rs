@@ -1,4 +1,4 @@
-//! Clients that are slow, idle or still there at the end, on real sockets.
+//! Clients that are slow, idle or still connected at shutdown, on real sockets.
 
 use std::{
     io::{self, Read, Write},
@@ -47,27 +47,27 @@ impl Running {
     }
 }
 
-/// How long the server keeps a connection that sends `first` at once and then `rest`, piece by
-/// piece, and all that it answers.
-fn kept(address: SocketAddr, first: &str, rest: &str) -> (Duration, String) {
+/// Sends `first` at once and then `rest` again and again. Returns the time until the server closes
+/// the connection, and everything that it sent.
+fn run_client(address: SocketAddr, first: &str, rest: &str) -> (Duration, String) {
     let mut stream = TcpStream::connect(address).unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     stream.write_all(first.as_bytes()).unwrap();
-    let between = Some(Duration::from_millis(20));
-    stream.set_read_timeout(between).unwrap();
-    let (mut answer, mut buffer) = (Vec::new(), [0; 4_096]);
+    let interval = Some(Duration::from_millis(20));
+    stream.set_read_timeout(interval).unwrap();
+    let (mut response, mut buffer) = (Vec::new(), [0; 4_096]);
     loop {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{first:?}");
-        // It fails once the connection is closed, which reading tells, too.
+        assert!(started.elapsed() < Duration::from_secs(5), "{first:?}");
+        // Fails once the connection is closed, which the read detects too.
         let _ = stream.write_all(rest.as_bytes());
         match stream.read(&mut buffer) {
             Ok(0) => break,
-            Ok(length) => answer.extend_from_slice(&buffer[..length]),
+            Ok(length) => response.extend_from_slice(&buffer[..length]),
             Err(error) if is_timeout(&error) => {}
             Err(_) => break,
         }
     }
-    (begun.elapsed(), String::from_utf8(answer).unwrap())
+    (started.elapsed(), String::from_utf8(response).unwrap())
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -78,7 +78,7 @@ fn is_timeout(error: &io::Error) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn slow_and_idle_clients_are_let_go_while_others_are_served() {
+async fn slow_and_idle_clients_are_disconnected_while_others_are_served() {
     let running = Running::start(SHORT).await;
     let address = running.address;
     let post = "POST /tools/call HTTP/1.1\r\n";
@@ -95,31 +95,31 @@ async fn slow_and_idle_clients_are_let_go_while_others_are_served() {
     ];
     thread::scope(|scope| {
         let clients = clients.map(|(first, rest, status)| {
-            let client = scope.spawn(move || kept(address, first, rest));
+            let client = scope.spawn(move || run_client(address, first, rest));
             (first, rest, status, client)
         });
         thread::sleep(SHORT.head / 2);
         let close = "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n";
-        let (time, answer) = kept(address, close, "");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let (time, response) = run_client(address, close, "");
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
         assert!(time < SHORT.head, "{time:?}");
         for (first, rest, status, client) in clients {
-            let (time, answer) = client.join().unwrap();
-            // The server may have begun to count a moment before this side of the connection.
+            let (time, response) = client.join().unwrap();
+            // The server's timer may start a moment before the client's.
             let least = SHORT.head.saturating_sub(Duration::from_millis(50));
             assert!(
                 time >= least && time < SHORT.head * 4,
                 "{first:?} {rest:?} {time:?}"
             );
-            let answered = answer.split(' ').nth(1).unwrap_or_default();
-            assert_eq!(answered, status, "{first:?} {rest:?} {answer}");
+            let actual = response.split(' ').nth(1).unwrap_or_default();
+            assert_eq!(actual, status, "{first:?} {rest:?} {response}");
             if status == "408" {
-                let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+                let (_, body) = response.split_once("\r\n\r\n").unwrap();
                 let body: Value = serde_json::from_str(body).unwrap();
                 let detail = &body["developer_message"];
                 assert_eq!(
                     detail,
-                    "The body has to be here 0.6 seconds after the headers."
+                    "The body must arrive within 0.6 seconds of the headers."
                 );
             }
         }
@@ -127,32 +127,33 @@ async fn slow_and_idle_clients_are_let_go_while_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_connection_is_kept_while_it_is_used_and_while_a_call_runs() {
+async fn a_connection_stays_open_while_it_is_used_and_while_a_call_runs() {
     let running = Running::start(SHORT).await;
     let address = running.address;
     let mut stream = TcpStream::connect(address).unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut buffer = [0; 4_096];
     for target in ["/health", "/slow", "/health"] {
         thread::sleep(SHORT.head / 2);
         write!(stream, "GET {target} HTTP/1.1\r\n\r\n").unwrap();
         let length = stream.read(&mut buffer).unwrap();
-        let answer = String::from_utf8_lossy(&buffer[..length]);
-        assert!(answer.starts_with("HTTP/1.1 200"), "{target}: {answer}");
+        let response = String::from_utf8_lossy(&buffer[..length]);
+        assert!(response.starts_with("HTTP/1.1 200"), "{target}: {response}");
     }
-    assert!(begun.elapsed() > SHORT.head * 3);
+    assert!(started.elapsed() > SHORT.head * 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_stop_closes_what_is_idle_and_answers_what_runs() {
+async fn a_stop_closes_idle_connections_and_completes_running_requests() {
     let Running {
         address,
         stop,
         server,
     } = Running::start(ConnectionLimits::LOCAL).await;
     let slow = "GET /slow HTTP/1.1\r\n\r\n";
-    let clients = ["", HEALTH, slow].map(|first| thread::spawn(move || kept(address, first, "")));
-    // Time for them to be accepted.
+    let clients =
+        ["", HEALTH, slow].map(|first| thread::spawn(move || run_client(address, first, "")));
+    // Gives the server time to accept them.
     thread::sleep(SHORT.head / 2);
     stop.send(()).unwrap();
     server.await.unwrap();
@@ -164,23 +165,23 @@ async fn a_stop_closes_what_is_idle_and_answers_what_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_client_that_does_not_read_is_let_go() {
+async fn a_client_that_does_not_read_is_disconnected() {
     let running = Running::start(SHORT).await;
     let address = running.address;
-    let asking = move || {
+    let client = move || {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_nonblocking(true).unwrap();
-        let begun = Instant::now();
-        // Until neither side takes more, and then until the server ends it.
-        while begun.elapsed() < Duration::from_secs(10) {
+        let started = Instant::now();
+        // Writes until the buffers of both sides are full, then until the server disconnects.
+        while started.elapsed() < Duration::from_secs(10) {
             match stream.write(HEALTH.repeat(100).as_bytes()) {
                 Ok(_) => {}
                 Err(error) if is_timeout(&error) => thread::sleep(Duration::from_millis(20)),
-                Err(_) => return begun.elapsed(),
+                Err(_) => return started.elapsed(),
             }
         }
-        panic!("it is still there");
+        panic!("the connection is still open");
     };
-    let kept = tokio::task::spawn_blocking(asking).await.unwrap();
-    assert!(kept > SHORT.write, "{kept:?}");
+    let time = tokio::task::spawn_blocking(client).await.unwrap();
+    assert!(time > SHORT.write, "{time:?}");
 }
