@@ -32,7 +32,7 @@ impl Arrival {
 pub(crate) struct Invocation {
     /// The time at which the platform stops waiting for the response.
     pub(crate) deadline: Option<SystemTime>,
-    /// The largest response that can be returned, in bytes.
+    /// The maximum size of the response, in bytes.
     pub(crate) max_response_size: usize,
     /// The server's public URL, if the platform provides it.
     #[cfg_attr(
@@ -44,7 +44,7 @@ pub(crate) struct Invocation {
     pub(crate) request_id: Option<String>,
     /// The X-Ray trace header from Lambda.
     pub(crate) xray: Option<String>,
-    /// Whether the caller had to wait for the process to start.
+    /// True if the caller had to wait for the process to start.
     pub(crate) is_cold: bool,
     /// The caller that the platform authenticated, if it checks credentials.
     pub(crate) caller: Option<Caller>,
@@ -68,7 +68,8 @@ impl Default for Invocation {
 const MARGIN: Duration = Duration::from_millis(300);
 
 impl Invocation {
-    /// The time that a call may take from `now` so that its response is still sent in time.
+    /// The time that a call has left at `now` for its response to be sent in time. `None` if there
+    /// is no deadline.
     pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {
         let left = self.deadline?.duration_since(now).unwrap_or_default();
         Some(left.saturating_sub(MARGIN))

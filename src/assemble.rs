@@ -1,7 +1,7 @@
 //! Builds the router from a server's configuration.
 //!
-//! The only place that combines stores, clocks and protocols: for Lambda, for the local server and
-//! for replays.
+//! Only this module combines stores, clocks and protocols: for Lambda, for the local server and for
+//! replays.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -113,7 +113,7 @@ fn build_broker(
     Some(Arc::new(broker))
 }
 
-/// Serves the router below the base path as well.
+/// Also serves the router under the base path.
 fn with_base_path(base_path: Option<&str>, router: Router) -> Router {
     match base_path.map(|path| path.trim_matches('/')) {
         None | Some("") => router,
@@ -129,7 +129,7 @@ fn with_base_path(base_path: Option<&str>, router: Router) -> Router {
 pub(crate) struct WarmUp {
     secrets: Arc<SecretCache>,
     deduplication: Arc<Deduplication>,
-    /// Whether the calls of any tool are recorded.
+    /// True if the calls of any tool are recorded.
     records_calls: bool,
 }
 
@@ -142,7 +142,8 @@ impl WarmUp {
         Arc::clone(&self.deduplication)
     }
 
-    /// Prepares both concurrently. Errors are only logged: they may be gone by the first call.
+    /// Reads the secrets and prepares the store of calls concurrently. Errors are only logged:
+    /// their causes may be gone by the first call.
     pub(crate) async fn run(self) {
         let deduplication = async {
             if self.records_calls {
@@ -153,7 +154,7 @@ impl WarmUp {
     }
 }
 
-/// Strips the base path if a path follows it.
+/// Strips the base path if another path follows it.
 fn strip_base_path(mut request: Request<Body>, base: &str) -> Request<Body> {
     let whole = request
         .uri()

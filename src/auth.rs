@@ -1,7 +1,7 @@
 //! Authentication of callers.
 //!
-//! It comes before everything else in a request, even the body, so that a stranger learns nothing
-//! about the tools. Reference: OXP 1.0, Server Authentication.
+//! Callers are authenticated before anything else in a request is processed, even the body, so that
+//! a stranger learns nothing about the tools. Reference: OXP 1.0, Server Authentication.
 
 mod attempt;
 #[cfg(feature = "jwt")]
@@ -25,7 +25,7 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 
 /// The credentials that callers must send. `/health` never requires any.
 ///
-/// API keys are secrets, like those of tools: their ids are configured here, their values are in
+/// API keys are secrets, like those of tools: their ids are configured here; their values are in
 /// the server's [store](crate::secrets).
 ///
 /// ```
@@ -44,7 +44,7 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// Anyone may call; an `Authorization` header is ignored. For local use, and behind IAM or an
+    /// Anyone may call; an `Authorization` header is ignored. Use this locally, or behind IAM or an
     /// API Gateway authorizer.
     #[must_use]
     pub fn none() -> Self {
@@ -52,10 +52,10 @@ impl Auth {
     }
 
     /// Callers must send an API key, as `OXP-API-Key` or, as the published clients do, as
-    /// `Authorization: Bearer`. These are the ids of the secrets whose values are the keys, never
-    /// the keys themselves. Each id is a separate caller, with its own replays and its own users'
-    /// grants. `"A|A_NEXT"` names two keys of one caller, whose name is `A` whichever key it sends,
-    /// so that a key can be rotated. Without any id every call is rejected.
+    /// `Authorization: Bearer`. Pass the ids of the secrets whose values are the keys, never the
+    /// keys themselves. Each id is a separate caller: callers share neither replays nor users'
+    /// grants. `"A|A_NEXT"` names two keys of one caller, so that its key can be rotated; the
+    /// caller's name is `A`, whichever key it sends. Without any id, every call is rejected.
     #[must_use]
     pub fn api_key_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         let mut auth = Self::none();
@@ -63,11 +63,11 @@ impl Auth {
         auth
     }
 
-    /// Callers must send a JWT as `Authorization: Bearer`, signed with HS256. These are the ids of
-    /// the signing secrets, whose values have at least 32 bytes (RFC 7518, 3.2). Each id is a
+    /// Callers must send a JWT as `Authorization: Bearer`, signed with HS256. Pass the ids of the
+    /// signing secrets, whose values must have at least 32 bytes (RFC 7518, 3.2). Each id is a
     /// separate signer, and the `sub` claim names a caller of that signer: the same `sub` from two
-    /// signers is two callers, each with its own users and grants. `"A|A_NEXT"` names two secrets
-    /// of one signer, for rotation.
+    /// signers means two callers, each with its own users and grants. `"A|A_NEXT"` names two
+    /// secrets of one signer, for rotation.
     ///
     /// A token must have an `exp` claim and be used before it, and not before its `nbf`; clocks may
     /// differ by a minute. If the server has [audiences](Self::audience), the `aud` claim must name
@@ -103,7 +103,8 @@ impl Auth {
         self
     }
 
-    /// Also accepts the other's credentials. [`Auth::none`] has none, and adds nothing.
+    /// Also accepts the credentials that `other` accepts. [`Auth::none`] accepts none, and adds
+    /// nothing.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         if let Some(keys) = other.keys {
@@ -211,7 +212,7 @@ impl Auth {
         Err(check.into_error())
     }
 
-    /// If API keys are accepted, `OXP-API-Key` has precedence over `Authorization`.
+    /// If API keys are accepted, `OXP-API-Key` takes precedence over `Authorization`.
     fn credentials_in<'a>(
         &self,
         headers: &'a HeaderMap,
@@ -253,7 +254,7 @@ pub(crate) enum PermittedUsers<'a> {
     None,
 }
 
-/// The reason why a request is not authenticated.
+/// The reason why a request was not authenticated.
 #[derive(Debug)]
 pub(crate) enum AuthError {
     /// The credentials are missing or invalid. The text is for the log only.
@@ -279,7 +280,7 @@ fn single_value<'a>(
 ) -> Result<Option<&'a [u8]>, &'static str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (_, Some(_)) => Err("the request has several values of a credential header"),
+        (_, Some(_)) => Err("a credential header has several values"),
         (first, None) => Ok(first.map(http::HeaderValue::as_bytes)),
     }
 }

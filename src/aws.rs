@@ -1,9 +1,9 @@
 //! Configuration shared by all AWS clients: region, credentials and endpoint from the environment,
 //! and one HTTP client.
 //!
-//! Credentials are read from environment variables only: those that Lambda sets, and the output of
-//! `aws configure export-credentials --format env`. Every other credential provider would be more
-//! code to load on each cold start.
+//! Credentials are read from environment variables only: those that Lambda sets, or those that
+//! `aws configure export-credentials --format env` prints. Any other credential provider would mean
+//! more code to load on each cold start.
 
 use std::{env, sync::LazyLock, time::Duration};
 
@@ -22,7 +22,8 @@ use aws_types::{SdkConfig, region::Region};
 
 use crate::StoreError;
 
-/// Shared by all services: reading the machine's certificates takes longer than the rest.
+/// Shared by all services: reading the machine's certificates takes most of the time that creating
+/// a client takes.
 static HTTP: LazyLock<SharedHttpClient> = LazyLock::new(|| {
     let tls = Provider::Rustls(CryptoMode::AwsLc);
     Builder::new().tls_provider(tls).build_https()
@@ -79,7 +80,7 @@ pub(crate) fn error_of<E: ProvideErrorMetadata, R>(
             StoreError::unavailable(format!("{service} cannot be reached"))
         }
         SdkError::ConstructionFailure(_) => StoreError::denied(format!(
-            "{service} cannot be asked; check AWS_REGION and AWS_ENDPOINT_URL"
+            "no request to {service} can be built; check AWS_REGION and AWS_ENDPOINT_URL"
         )),
         SdkError::ServiceError(error) => {
             let code = error.err().code().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The engine: takes a call through its stages, whichever protocol it arrived in.
+//! The engine, which takes a call through its stages. It is the same for all protocols.
 //!
 //! `Call` → `ResolvedCall` → `ValidatedCall` → `PreparedCall` → `Outcome`. Each stage consumes the
 //! previous one, so skipping a stage does not compile: a call that was not validated cannot run,
-//! and a call that lacks a secret cannot start. The engine does not know of protocols, HTTP or
+//! and a call that lacks a secret cannot start. The engine knows nothing about protocols, HTTP or
 //! events.
 
 mod claim;
@@ -42,7 +42,7 @@ use validate::ResolvedCall;
 /// The time limit of a tool that does not [set its own](crate::Tool::timeout).
 ///
 /// API Gateway gives up after 29 seconds (REST APIs) or 30 (HTTP APIs); our own response, which
-/// says whether to retry, has to leave before that.
+/// says whether to retry, must be sent before that.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(28);
 
 /// Everything that calls need, in any protocol.
@@ -68,15 +68,15 @@ pub(crate) struct Call {
     pub(crate) selector: Selector,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
-    /// The integer parameters that have lost digits.
+    /// The integer parameters that lost digits when the request was decoded.
     pub(crate) lossy_integers: Vec<String>,
     pub(crate) input: Value,
     pub(crate) client_context: ClientContext,
-    /// The turn of a large call, until its input is checked.
+    /// The turn of a large request, held until its input has been checked.
     pub(crate) permit: Option<LargeRequestPermit>,
 }
 
-/// The context that the client sends besides the input.
+/// The context that the client sends in addition to the input.
 #[derive(Default)]
 pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
@@ -151,7 +151,7 @@ impl Engine {
 }
 
 impl Call {
-    /// Restricts the call to the users its caller may call for.
+    /// Restricts the call to the users for whom its caller may call.
     fn restrict_to(&mut self, users: PermittedUsers<'_>) -> Result<(), Rejection> {
         let requested = self.client_context.user_id.as_deref();
         let detail = match (users, requested) {

@@ -1,6 +1,7 @@
 //! Clocks: the source of time and randomness.
 //!
-//! A clock is a value, so that a recorded event has exactly one correct response.
+//! A clock is passed as a value: with a fixed clock, a recorded event has exactly one correct
+//! response.
 
 use std::{
     sync::{
@@ -36,7 +37,7 @@ impl Clock {
         }
     }
 
-    /// The same clock plus an adjustable offset in milliseconds.
+    /// The same clock with an adjustable offset, in milliseconds.
     pub(crate) fn movable(self, offset: &Arc<AtomicU64>) -> Self {
         let offset = Some(Arc::clone(offset));
         Self { offset, ..self }

@@ -2,11 +2,11 @@
 
 use std::{fmt, time::Duration};
 
-/// The error of [`serve`](crate::serve): a port in use, an invalid definition, a platform that does
-/// not respond.
+/// The error of [`serve`](crate::serve), such as a port in use, an invalid definition or a platform
+/// that does not respond.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a store operation failed. Its text names the remedy and never a value.
+/// The reason why a store operation failed. The text never contains a stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -48,7 +48,7 @@ impl StoreError {
         Self::new(StoreErrorKind::Full, detail)
     }
 
-    /// Whether the store is reachable but has no room left.
+    /// Returns `true` if the store is reachable but has no room left.
     pub(crate) fn is_full(&self) -> bool {
         self.kind == StoreErrorKind::Full
     }
@@ -63,7 +63,7 @@ impl StoreError {
         Self { kind, detail }
     }
 
-    /// Whether the same operation may succeed shortly.
+    /// Returns `true` if the same operation may soon succeed.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         matches!(

@@ -1,8 +1,8 @@
 //! Converts Lambda events to requests and responses back, with one file per event source.
 //!
-//! `lambda_http` supports these formats too, but tries one after the other, loses the reason why
-//! none matches, and panics on invalid base64. Here the event's first fields determine its kind,
-//! the event is parsed once, and errors are reported.
+//! `lambda_http` supports these formats too, but tries one after another, loses the reason why none
+//! matches, and panics on invalid base64. Here the event's first fields determine its kind, the
+//! event is parsed once, and errors are reported.
 
 mod encoding;
 mod http_api;
@@ -46,7 +46,7 @@ pub(crate) enum EventSource {
 }
 
 impl EventSource {
-    /// The most bytes in a response: Lambda's quota, or the load balancer's own.
+    /// The maximum size of a response in bytes: Lambda's quota, or the load balancer's own.
     pub(crate) fn largest_response(self) -> usize {
         match self {
             Self::Rest | Self::Http => LARGEST_PAYLOAD,
@@ -60,7 +60,7 @@ pub(crate) struct Event {
     pub(crate) source: EventSource,
     /// The error is the response to a request whose body cannot be decoded.
     pub(crate) request: Result<Request<Body>, Box<Response>>,
-    /// The caller, if the platform has authenticated it.
+    /// The caller, if the platform has authenticated one.
     pub(crate) caller: Option<Caller>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) async fn invoke(
         Ok(body) if encoding::fits(&body, source.largest_response()) => {
             Ok(EventResponse::new(source, parts, body))
         }
-        Ok(_) => Ok(internal_error(source, "The response is larger than can be sent.").await),
+        Ok(_) => Ok(internal_error(source, "The response is too large to send.").await),
         Err(error) => {
             Ok(internal_error(source, &format!("The response ended early: {error}")).await)
         }
@@ -136,7 +136,7 @@ async fn respond(
 ) -> Response {
     let extensions = request.extensions_mut();
     extensions.insert(Arc::new(invocation));
-    // Your own routes read it through lambda_http's `RequestExt`.
+    // Routes added by the program read it through lambda_http's `RequestExt`.
     extensions.insert(context);
     match router.oneshot(request).await {
         Ok(response) => response,
@@ -165,7 +165,7 @@ impl EventResponse {
     }
 }
 
-/// The function's URL, according to the platform. Load balancers do not provide it.
+/// The function's URL, according to the platform. Load balancers do not send it.
 fn base_url(context: &RequestContext) -> Option<String> {
     let (domain, stage) = match context {
         RequestContext::ApiGatewayV1(it) => (it.domain_name.as_deref()?, it.stage.as_deref()),

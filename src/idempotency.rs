@@ -1,13 +1,13 @@
 //! One call, one effect: `call_id` as an idempotency key.
 //!
-//! Clients retry on their own, gateways give up after the tool has run, and platforms deliver
-//! twice. OXP 1.0, Call Tool, makes `call_id` the key that identifies a repeated call: it gets the
-//! outcome of the first call instead of causing a second effect.
+//! Clients retry on their own, gateways time out after the tool has run, and platforms deliver
+//! requests twice. OXP 1.0, Call Tool, makes `call_id` the key that identifies a repeated call: it
+//! gets the outcome of the first call instead of causing a second effect.
 //!
 //! A call is deduplicated if its `call_id` came from the client and its tool is not declared
 //! [`idempotent`](crate::Tool::idempotent). Before the tool runs, the call is claimed in the
-//! [store](Store) by one conditional write; afterwards its outcome replaces the claim, or the claim
-//! is released:
+//! [store](Store) with one conditional write; afterwards its outcome replaces the claim, or the
+//! claim is released:
 //!
 //! | result of the call | kept in the store | result of the same call later |
 //! | --- | --- | --- |
@@ -19,23 +19,24 @@
 //! | the same, with `run_at_most_once` | the claim, until it expires | a failure that may not be retried |
 //! | an outcome too large for the store | a record that the call ran | a failure that may not be retried |
 //! | it is still running | the claim | its outcome, or after a while a failure that may be retried |
-//! | an outcome while the store is down | the claim, as if the process had died | it waits, then runs; with `run_at_most_once`, a failure that may not be retried |
-//! | rejected because the store did not respond | nothing, if the claim can be withdrawn; else the claim, as if the process had died | it runs; if the claim is left, it waits, then runs, or fails with `run_at_most_once` |
+//! | an outcome that cannot be recorded because the store is down | the claim, as if the process had died | it waits, then runs; with `run_at_most_once`, a failure that may not be retried |
+//! | rejected because the store did not respond | nothing, if the claim can be withdrawn; otherwise the claim, as if the process had died | it runs; if the claim remains, it waits, then runs, or fails with `run_at_most_once` |
 //!
 //! A call continues after its client has disconnected, so that its outcome can be retrieved. A tool
-//! that is stopped ends at its next `await`. One that blocks its thread keeps its claim until the
-//! deadline, and anything it has handed to `spawn_blocking` or to a task it spawned continues
-//! unobserved.
+//! that is stopped ends at its next `await`. A tool that blocks its thread cannot be stopped: a
+//! claim that would otherwise be released then remains, as if the process had died. Anything that a
+//! tool has handed to `spawn_blocking` or to a task that it spawned continues unobserved.
 //!
-//! Processes that share a store need clocks that agree within two seconds, as those of Lambda do:
-//! by a clock that is ahead, a call is over while it still runs elsewhere. Therefore a claim
-//! becomes free, and a call counts as cut off, two seconds after the call's deadline.
+//! The clocks of processes that share a store must agree within two seconds, as those of Lambda do:
+//! to a process whose clock is ahead, a call that is still running elsewhere already looks over.
+//! Therefore a claim becomes free, and a call counts as cut off, two seconds after the call's
+//! deadline.
 //!
 //! The key consists of the caller, the tool without its version, and `call_id`. The version, the
-//! input, the user, and the tokens and secrets that the call brings for its tool also identify the
-//! call: if they differ, the same key is a 400, and nothing runs. If an authenticated caller names
-//! the user, the user counts instead of these tokens and secrets, so that a token may be refreshed
-//! between two attempts.
+//! input, the user, and the tokens and secrets that the call carries for its tool also identify the
+//! call: if any of them differs, a call with the same key is rejected with a 400, and nothing runs.
+//! If an authenticated caller names the user, the user takes the place of these tokens and secrets,
+//! so that a token may be refreshed between two attempts.
 
 pub(crate) mod deduplication;
 mod fingerprint;
@@ -50,7 +51,7 @@ use crate::store::{Store, memory::Memory};
 pub(crate) use fingerprint::{CallIdentity, fingerprint_of};
 use record::{CallRecord, CallState, LIMITS};
 
-/// The store in which calls are remembered, and for how long.
+/// The settings for deduplication: the store that remembers calls, and its time limits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,11 +70,12 @@ pub struct Idempotency {
     runs_unprotected: bool,
 }
 
-/// Longer than any call is retried. Adding a much longer time to a `SystemTime` would overflow.
+/// The maximum for each time limit: longer than any call is retried. Adding a much longer time to a
+/// `SystemTime` would overflow.
 const LONGEST: Duration = Duration::from_hours(365 * 24);
 
 impl Idempotency {
-    /// In your own store, or in [`DynamoDb`].
+    /// Remembers calls in your own store, or in [`DynamoDb`].
     #[must_use]
     pub fn in_store(store: impl Store + 'static) -> Self {
         Self {
@@ -82,7 +84,7 @@ impl Idempotency {
         }
     }
 
-    /// No deduplication: every call runs.
+    /// Remembers no calls: every call runs.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -94,20 +96,20 @@ impl Idempotency {
         }
     }
 
-    /// In the memory of this process: for local use, and for functions that never have more than
-    /// one instance.
+    /// Remembers calls in the memory of this process, for local use and for functions that never
+    /// have more than one instance.
     ///
-    /// There is room for 10,000 calls per API key, signer of JWTs or principal, for 50,000 calls in
+    /// There is room for 10,000 calls per API key, JWT signer or principal, for 50,000 calls in
     /// total, and for 16 MiB of outcomes, with at most 4 MiB each. Expired calls are removed first.
-    /// Then
+    /// If that is not enough,
     ///
-    /// - a caller with too many calls loses its oldest finished ones; with too many calls in total,
-    ///   the caller with the most calls does. These calls run again if they are repeated;
-    /// - the caller whose outcomes take the most memory loses its oldest outcomes. These calls do
-    ///   not run again if they are repeated, but fail, because their outcome is gone.
+    /// - a caller with too many calls loses its oldest finished calls; if there are too many in
+    ///   total, the caller with the most calls does. These calls run again if they are repeated;
+    /// - the caller whose outcomes take the most memory loses its oldest outcomes. If these calls
+    ///   are repeated, they do not run again but fail, because their outcome is gone.
     ///
-    /// The log warns of both, at most once a minute. Running calls and calls of
-    /// [`run_at_most_once`](crate::Tool::run_at_most_once) are never forgotten before they expire:
+    /// The log warns of both, at most once a minute. Running calls, and calls of tools with
+    /// [`run_at_most_once`](crate::Tool::run_at_most_once), are never forgotten before they expire:
     /// if nothing else can be removed, new calls are rejected as if the store were unreachable.
     ///
     /// All callers without credentials count as one.
@@ -123,8 +125,8 @@ impl Idempotency {
         self
     }
 
-    /// Sets how long a call waits for a running one with the same key: by default, 5 seconds, and
-    /// never longer than half of the time it has left.
+    /// Sets how long a call waits for a running one with the same key: by default, 5 seconds, but
+    /// never longer than half the time it has left.
     #[must_use]
     pub fn wait_for(mut self, time: Duration) -> Self {
         self.wait_for = time.min(LONGEST);
@@ -138,8 +140,8 @@ impl Idempotency {
         self
     }
 
-    /// While the store is unreachable, runs calls without protection, and logs an error for each.
-    /// Without this setting they are rejected, and nothing runs.
+    /// While the store is unreachable, runs calls without deduplication, and logs an error for
+    /// each. Without this setting, these calls are rejected, and nothing runs.
     #[must_use]
     pub fn best_effort(mut self) -> Self {
         self.runs_unprotected = true;

@@ -32,10 +32,11 @@
 //! where secrets come from. With the cargo feature `oauth`, users authorize tools to act for them
 //! (module `oauth`); with `client`, programs call tools (module `client`). [`protocols`] compares
 //! the features of the protocols, [`operations`] lists permissions, logs and metrics, and
-//! [`security`] states the guarantees to each party.
+//! [`security`] states the guarantees for each party.
 
-// A panic in one tool must not abort the process, and with it the other calls and the record of its
-// own call. Unless the manifest sets `panic`, cargo-lambda uses "abort" for release builds.
+// A panic in a tool must not abort the process: that would end the other calls and lose the record
+// of the tool's own call. Unless the manifest sets `panic`, cargo-lambda uses "abort" for release
+// builds.
 #[cfg(panic = "abort")]
 compile_error!(
     "lambda_tools catches panics in tools, which requires unwinding: set panic = \"unwind\" under \

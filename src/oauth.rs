@@ -1,29 +1,30 @@
-//! Tools that act for a user: authorization over OAuth 2.0.
+//! Tools that act for a user: authorization with OAuth 2.0.
 //!
 //! A call to a tool that [requires](crate::Tool::authorization) a user's token returns a challenge
 //! if the token is missing: the user follows its URL once and allows what the tool needs, and then
-//! the same call succeeds on every instance of the function. Reference: OXP 1.0, Authorization
+//! the same call succeeds on every instance of the function. References: OXP 1.0, Authorization
 //! Challenges; RFC 6749, RFC 7636, RFC 9700.
 //!
 //! Three things are required: a [`Provider`] with its client id, its client secret in the server's
-//! [store](crate::secrets), and in the same store a key of at least 32 bytes that encrypts
-//! everything stored (AES-256-GCM). Read access to the table alone reveals no token.
+//! [store](crate::secrets), and in the same store a key of at least 32 bytes, with which all
+//! challenges and grants are encrypted (AES-256-GCM). Read access to their records alone reveals no
+//! token.
 //!
-//! Following a challenge's URL starts nothing yet: a page names the caller and the requested
-//! scopes, and its button leads to the provider. Neither a link preview nor another site's form can
-//! press it.
+//! Following a challenge's URL does not start anything by itself: a page names the caller and the
+//! requested scopes, and its button leads to the provider. Neither a link preview nor another
+//! site's form can press it.
 //!
-//! Everything that passes through the browser is bound to it: `state` is signed, works once,
-//! expires after minutes, and is valid only with the cookie that the challenge's page has set; the
-//! PKCE verifier is derived from the same cookie. A challenge started in one browser cannot be
-//! finished in another.
+//! Everything that passes through the browser is bound to it: `state` is signed, works only once,
+//! expires after a few minutes, and is valid only with the cookie that the challenge's page has
+//! set; the PKCE verifier is derived from the same cookie. A challenge started in one browser
+//! cannot be finished in another.
 //!
 //! A challenge's id, and therefore `state`, contains a hash of the user's id: anyone who guesses a
 //! user's id can confirm the guess, as with every hash of a name.
 //!
-//! A challenge belongs to the call's user and its caller: users of two callers are two people, even
-//! if their ids are equal. Give its URL to that user only: anyone who follows it and agrees lends
-//! that user their account at the provider.
+//! A challenge belongs to the call's user and its caller: users of two callers are different users,
+//! even if their ids are equal. Give its URL to that user only: anyone who follows it and agrees
+//! lets tools use their account at the provider in that user's calls.
 
 mod broker;
 mod callback;
@@ -55,10 +56,10 @@ use records::LIMITS;
 use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
 
-/// The id of the encryption key's secret, by default.
+/// The default id of the secret that holds the encryption key.
 const KEY: &str = "TOOLS_OAUTH_KEY";
 
-/// Users' grants at OAuth 2.0 providers: the providers, and the store.
+/// The settings for users' grants at OAuth 2.0 providers: the providers, and the store.
 ///
 /// ```
 /// use lambda_tools::{OAuth, Server, Toolkit, oauth::Provider};
@@ -79,8 +80,8 @@ pub struct OAuth {
 }
 
 impl OAuth {
-    /// With these providers, whose ids are unique. Challenges and grants are kept in the memory of
-    /// this process: for local use.
+    /// With these providers, whose ids must be unique. Challenges and grants are kept in the memory
+    /// of this process, for local use.
     pub fn with(providers: impl IntoIterator<Item = Provider>) -> Self {
         Self {
             providers: providers.into_iter().map(Arc::new).collect(),
@@ -104,14 +105,15 @@ impl OAuth {
     /// Keeps challenges and grants in a DynamoDB table that all instances of a function share.
     ///
     /// The table has the partition key `id`, a string, and no sort key; `expires_at` holds seconds
-    /// since 1970, for time to live. It may be the table of [calls](crate::idempotency::DynamoDb).
-    /// The role needs `dynamodb:GetItem`, `dynamodb:PutItem` and `dynamodb:DeleteItem` on it.
+    /// since 1970, for DynamoDB's time to live. It may be the table of
+    /// [calls](crate::idempotency::DynamoDb). The role needs `dynamodb:GetItem`, `dynamodb:PutItem`
+    /// and `dynamodb:DeleteItem` on it.
     #[cfg(feature = "dynamodb")]
     pub fn in_dynamodb(self, table: impl Into<String>) -> Self {
         self.in_store(DynamoDb::new(table))
     }
 
-    /// Sets the ids of the secrets that encrypt and sign, `TOOLS_OAUTH_KEY` by default. The first
+    /// Sets the ids of the secrets that are used as keys, `TOOLS_OAUTH_KEY` by default. The first
     /// encrypts and signs; all can decrypt and verify, so that keys can be rotated.
     pub fn key_ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
         self.keys = ids.into_iter().map(Into::into).collect();

@@ -1,6 +1,6 @@
 //! Observability: the log, metrics and traces.
 //!
-//! None of them contains secrets, inputs or outputs.
+//! None of them contains secrets. Inputs and outputs are logged by the local server only.
 
 pub(crate) mod confidential;
 #[cfg(test)]

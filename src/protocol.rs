@@ -1,7 +1,7 @@
-//! The protocols: equal siblings, each a codec between bytes and calls, on one driver.
+//! The protocols: each is a codec between bytes and calls, and all share one driver.
 //!
 //! The HTTP surface is one [`Router`], so it can be layered, merged with your own routes and tested
-//! without a socket. A protocol is a folder here and a line in [`protocols!`].
+//! without a socket. Each protocol has a folder here and a line in [`protocols!`].
 
 #[cfg(feature = "oauth")]
 mod challenges;
@@ -23,11 +23,10 @@ use http::AppState;
 
 use crate::ServerInfo;
 
-/// Lists the protocols; the first one handles requests that belong to no protocol.
+/// Lists the protocols; the first one encodes responses that belong to no protocol.
 macro_rules! protocols {
     ($first:ident = $codec:ty, $(#[$doc:meta])+; $($name:ident = $others:ty, $(#[$docs:meta])+;)*) => {
-        /// A protocol that tools are served over; see
-        /// [`Server::protocols`](crate::Server::protocols).
+        /// A protocol for serving tools; see [`Server::protocols`](crate::Server::protocols).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Protocol {
@@ -36,11 +35,11 @@ macro_rules! protocols {
             $($(#[$docs])+ $name,)*
         }
 
-        /// The protocol for requests that belong to no protocol.
+        /// The protocol that encodes responses that belong to no protocol.
         type First = $codec;
 
         impl Protocol {
-            /// All protocols: the default for a server that selects none.
+            /// All protocols: the default for a server.
             pub const ALL: &[Self] = &[Self::$first, $(Self::$name),*];
 
             fn declaration(self) -> &'static Declaration {
@@ -83,8 +82,8 @@ impl Protocol {
         http::RESPONSE_HEADERS.iter().chain(specific).copied()
     }
 
-    /// The places of tokens and secrets in calls: a JSON pointer to a list, and the field of its
-    /// items.
+    /// The places of tokens and secrets in calls: a JSON pointer to a list, and the name of a field
+    /// of its items.
     pub(crate) fn secrets() -> impl Iterator<Item = (&'static str, &'static str)> {
         Self::declarations()
             .flat_map(|declaration| declaration.secrets)
@@ -132,12 +131,12 @@ mod tests {
         assert_eq!(
             (allowed.len(), exposed.len()),
             (2, 2),
-            "an API's and a Function URL's"
+            "one for the API and one for the function URL"
         );
         for header in Protocol::request_headers() {
             assert!(allowed.iter().all(|list| list.contains(header)), "{header}");
         }
-        // Browsers always expose `content-type`; the other two are not for web pages.
+        // Browsers always expose `content-type`; web pages do not need the other two.
         let not_listed = ["allow", "content-type", "www-authenticate"];
         let headers = Protocol::response_headers().filter(|it| !not_listed.contains(it));
         let headers: BTreeSet<_> = headers.collect();

@@ -1,7 +1,7 @@
 //! Secrets: values that tools may use and nothing may reveal, and the stores that hold them.
 //!
-//! They have a separate type, so that a token or a key cannot be logged, printed in an error or
-//! serialized by accident: showing one takes the word `expose`.
+//! Secrets have their own type, so that a token or a key cannot be logged, printed in an error or
+//! serialized by accident: revealing one requires an explicit call to `expose`.
 //!
 //! A tool declares what it needs with [`Tool::secret`](crate::Tool::secret). The values come from
 //! the call, or from the server's store ([`Secrets`], [`SecretStore`]), so that clients need not
@@ -32,10 +32,10 @@ pub use store::{ReadFuture, ReadResult, SecretStore};
 ///
 /// The process itself keeps clones: in the store's cache, and one of each value that calls used
 /// recently, together with the forms of it that are searched for in logs and panics. At most 1,000
-/// values are kept in this way; the least recently used are dropped, and erased, first. Values of
-/// fewer than 8 characters are not kept.
+/// values are kept in this way; values from calls are dropped, and erased, before values from the
+/// store, and the least recently used first. Values of fewer than 8 characters are not kept.
 ///
-/// It has no `Display` and no `Serialize`; its `Debug` reveals nothing of the value.
+/// It implements neither `Display` nor `Serialize`; its `Debug` reveals nothing of the value.
 ///
 /// ```
 /// let secret = lambda_tools::Secret::from("hunter2");

@@ -1,6 +1,6 @@
 //! Running the server: on Lambda, or as a local HTTP server.
 //!
-//! The only module that reads the clock, the environment and randomness, and that knows about AWS.
+//! The module that selects the real clock and applies the settings in the environment.
 
 pub(crate) mod lambda;
 mod local;
@@ -19,7 +19,7 @@ use axum::Router;
 #[doc = include_str!("../docs/environment.md")]
 ///
 /// The program takes precedence over the environment: the `TOOLS_` variables set only what the
-/// program does not. Initialisation reads all secrets that tools declare, unless they come from the
+/// program does not. Initialization reads all declared secrets, unless they come from the
 /// environment, and connects to the table of calls; a failure is logged, and the calls that need
 /// the secret or the table try again.
 ///
@@ -32,9 +32,10 @@ use axum::Router;
 /// A subscriber for [`tracing`] is installed unless there is one already.
 ///
 /// # Errors
-/// Mistakes in the definitions (see [`Toolkit::check`](crate::Toolkit::check); not on Lambda), a
-/// setting that is invalid or, on Lambda, missing, an invalid [version](crate::ServerInfo::new), an
-/// address that cannot be listened on, a failure of the runtime API.
+/// Fails if a definition has a mistake (see [`Toolkit::check`](crate::Toolkit::check); not on
+/// Lambda), if a setting is invalid or, on Lambda, missing, if the
+/// [version](crate::ServerInfo::new) is invalid, if the server cannot listen on its address, or if
+/// the runtime API fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
     settings::apply(&mut server)?;
@@ -48,12 +49,12 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 
 impl Server {
     /// The whole HTTP interface as one tower service, for your own HTTP server. The environment
-    /// sets what the program does not, as for [`serve`](crate::serve). No secret is read and no
-    /// table is connected to before the first call, and the panic hook is not set.
+    /// sets what the program does not, as for [`serve`](crate::serve). Before the first call, the
+    /// router reads no secret and connects to no table. The panic hook is not set.
     ///
     /// # Errors
-    /// A setting that is invalid or, on Lambda, missing; an invalid
-    /// [version](crate::ServerInfo::new).
+    /// Fails if a setting is invalid or, on Lambda, missing, or if the
+    /// [version](crate::ServerInfo::new) is invalid.
     pub fn into_router(mut self) -> Result<Router, Error> {
         settings::apply(&mut self)?;
         Ok(assemble(self, REAL, REAL).0)

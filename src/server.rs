@@ -75,9 +75,9 @@ impl Server {
         }
     }
 
-    /// Serves below this path as well, such as `/agents` for `/agents/tools/call`: for custom
-    /// domains whose base path mapping remains in the path. The names of API Gateway stages need
-    /// no base path; they are stripped automatically.
+    /// Also serves all routes under this path: with `/agents`, tools can be called at
+    /// `/agents/tools/call`. Use it for custom domains whose base path mapping remains in the path.
+    /// The names of API Gateway stages need no base path; they are stripped automatically.
     #[must_use]
     pub fn base_path(mut self, path: impl Into<String>) -> Self {
         self.base_path = Some(path.into());
@@ -154,10 +154,10 @@ impl Server {
         self
     }
 
-    /// Sets the size limit of a request body, in bytes: 1 MiB by default, and never more than the
-    /// 6 MB that Lambda accepts. A larger body is rejected with a 400, and so is one with more than
-    /// one value for every 20 bytes of the limit (52,428 for 1 MiB), because a value of two bytes
-    /// takes hundreds in memory.
+    /// Sets the size limit of a request body, in bytes: 1 MiB by default, 6 MB at most (Lambda's
+    /// limit). A larger body is rejected with a 400, as is a body with more than one value for
+    /// every 20 bytes of the limit (52,428 for 1 MiB), because a value of two bytes can take
+    /// hundreds in memory.
     #[must_use]
     pub fn max_request_size(mut self, bytes: usize) -> Self {
         self.max_request_size = bytes.min(LARGEST_PAYLOAD);
@@ -165,7 +165,7 @@ impl Server {
     }
 
     /// Sets a health check. While it returns `false`, `/health` responds with a 503 and calls are
-    /// rejected with a 400. OXP 1.0, `GET /health`.
+    /// rejected (in OXP, with a 400). OXP 1.0, `GET /health`.
     #[must_use]
     pub fn healthy_when(mut self, is_healthy: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_healthy = Some(Box::new(is_healthy));
@@ -176,7 +176,7 @@ impl Server {
     /// hook gets 450 ms; the local server runs the hook when it is stopped. Spans are exported
     /// automatically.
     ///
-    /// On Lambda this registers an internal extension, without which Lambda sends no signal.
+    /// On Lambda, this registers an internal extension, without which Lambda sends no signal.
     ///
     /// ```no_run
     /// # use lambda_tools::{Server, Toolkit};
@@ -194,7 +194,8 @@ impl Server {
         self
     }
 
-    /// Changes the router: adds layers (CORS, compression, limits) or your own routes.
+    /// Changes the router, for example to add layers (CORS, compression, limits) or your own
+    /// routes.
     #[must_use]
     pub fn map_router(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
         self.router_changes.push(Box::new(change));

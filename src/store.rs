@@ -2,7 +2,7 @@
 //!
 //! The records of calls, challenges and grants must be consistent across all instances of a
 //! function. So every write is conditional: it names the version that it replaces, and of two
-//! concurrent writes one wins. The layers above give records their meaning:
+//! concurrent writes only one succeeds. The layers above give records their meaning:
 //! [`idempotency`](crate::idempotency), and `oauth` with the cargo feature of that name.
 
 #[cfg(feature = "dynamodb")]
@@ -93,8 +93,8 @@ pub trait Store: Send + Sync {
     /// - a version: the current record has this version, whether it is free or not.
     ///
     /// Otherwise it writes nothing and returns the current record. A write may be carried out
-    /// twice, when its response was lost and a client sent it again. The second one may then return
-    /// the record of the first, which counts as written.
+    /// twice, if its response was lost and a client sent it again. The second attempt may then
+    /// return the record that the first one wrote; this counts as written.
     ///
     /// A full store may forget what the [eviction](Record::eviction) of its records permits, and
     /// nothing else. If that is not enough, it returns an error.
@@ -114,8 +114,8 @@ pub trait Store: Send + Sync {
         Box::pin(ready(Ok(())))
     }
 
-    /// The maximum size of one [field](Record::fields), in bytes. A larger outcome of a call is not
-    /// kept: only the fact that the call ran.
+    /// The maximum size of one [field](Record::fields), in bytes. Of a call with a larger outcome,
+    /// only the fact that it ran is kept.
     fn largest_field(&self) -> usize {
         usize::MAX
     }
@@ -136,7 +136,7 @@ pub enum PutOutcome {
 /// The data that a store keeps under an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Identifies the write: a random number below 2^62, so that no two writes have the same one.
+    /// Identifies the write: a random number below 2^62. Only the two writes of one call share it.
     pub version: u64,
     /// The content. Each name occurs once, is in `snake_case`, and is never `id`, `version`,
     /// `claim`, `free_at` or `expires_at`.
@@ -144,10 +144,11 @@ pub struct Record {
     /// For stores of limited capacity; others need not keep it. `None` for a record that counts
     /// towards no owner's share and is never forgotten before it expires.
     pub eviction: Option<Eviction>,
-    /// The time at which another record may replace it, to the millisecond. `None` means when it
-    /// expires.
+    /// The time at which another record may replace this one, to the millisecond. `None` means
+    /// `expires_at`.
     pub free_at: Option<SystemTime>,
-    /// The time at which it may be deleted, to the second, rounded up. Never before `free_at`.
+    /// The time at which the record may be deleted, to the second, rounded up. Never before
+    /// `free_at`.
     pub expires_at: SystemTime,
 }
 
@@ -164,7 +165,7 @@ pub enum Field {
     Bytes(Vec<u8>),
 }
 
-/// The owner of a record, and what a full store may forget of it.
+/// The owner of a record, and the part of it that a full store may forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Eviction {
     /// The caller, such as `key PARTNER_KEY`; empty if the caller is unknown.
@@ -176,7 +177,7 @@ pub struct Eviction {
 }
 
 impl Record {
-    /// Returns `true` if another record may replace it.
+    /// Returns `true` if another record may replace this one.
     #[must_use]
     pub fn is_free(&self, now: SystemTime) -> bool {
         self.free_at.unwrap_or(self.expires_at) <= now
@@ -216,8 +217,8 @@ impl Record {
     }
 }
 
-/// A version for a new write. Not one of the host's ids, which a replay fixes: no two writes may
-/// look the same.
+/// A version for a new write. Not one of the clock's ids, which are fixed during a replay: no two
+/// writes may look the same.
 pub(crate) fn new_version() -> u64 {
     Uuid::new_v4().as_u64_pair().1 >> 2
 }

@@ -2,8 +2,8 @@
 //! expected responses.
 //!
 //! A folder of Lambda events, `NAME.json`, each with a `NAME.expected.json`, is a test suite that
-//! shows exactly what goes over the wire. The clock and ids are fixed during a replay, so that
-//! every response is exact.
+//! shows exactly what goes over the wire. The clock and ids are fixed during a replay, so every
+//! response is reproducible.
 
 mod context;
 pub(crate) mod record;
@@ -34,7 +34,7 @@ pub use context::{ContextBuilder, context};
 pub struct ExpectedResponse {
     /// The HTTP status.
     pub status: u16,
-    /// The headers that matter, with names in lower case. A response may have others.
+    /// The headers that clients read, with names in lower case. Other headers are not compared.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The body: JSON if it is valid JSON, else a string.
@@ -45,7 +45,6 @@ pub struct ExpectedResponse {
 impl ExpectedResponse {
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let text = || String::from_utf8_lossy(body).into_owned();
-        // A generated file asserts these headers only; one written by hand may assert others.
         let headers = Protocol::response_headers().filter_map(|name| {
             let value = headers.get(name)?.to_str().ok()?;
             Some((name.to_owned(), value.to_owned()))
@@ -102,7 +101,7 @@ impl LambdaFunction {
     /// Handles one event and returns the response in the form of an expected file.
     ///
     /// # Errors
-    /// Those of [`LambdaFunction::invoke`].
+    /// The errors of [`LambdaFunction::invoke`].
     pub async fn respond(&self, event: &str) -> Result<ExpectedResponse, crate::Error> {
         let response = self.invoke(event).await?;
         let mut headers = HeaderMap::new();
@@ -233,7 +232,8 @@ impl Difference {
                 report(&format!("header {name}"), value, &header);
             }
         }
-        // All other headers change the meaning of a response: an unexpected one is a difference.
+        // All other compared headers change the meaning of a response: an unexpected one is a
+        // difference.
         let is_significant = |name: &str| !["content-type", "oxp-version"].contains(&name);
         for (name, value) in &actual.headers {
             if is_significant(name) && !expected.headers.contains_key(name) {

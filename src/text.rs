@@ -4,11 +4,12 @@ use std::{borrow::Cow, fmt::Display, time::Duration};
 
 use serde_json::Number;
 
-/// The longest id that a caller may choose for a call or a user, in bytes. `OpenID` Connect Core
-/// 1.0, section 8, limits a `sub` to 255.
+/// The maximum length, in bytes, of an id that a caller chooses for a call or a user. `OpenID`
+/// Connect Core 1.0, section 8, limits a `sub` to 255.
 pub(crate) const LONGEST_ID: usize = 256;
 
-/// The longest text chosen by a caller in logs and traces, in bytes: both are billed by volume.
+/// The maximum length, in bytes, of a text chosen by a caller in logs and traces, which are billed
+/// by volume.
 pub(crate) const LONGEST_SHOWN: usize = 256;
 
 /// Cuts text of more than `longest` bytes at a character boundary and appends an ellipsis.

@@ -194,8 +194,8 @@ impl Tool {
         self
     }
 
-    /// Declares that running the tool twice is worse than not running it: a payment, a message. An
-    /// interrupted call with a `call_id` is not run again until its record
+    /// Declares that running the tool twice is worse than not running it, as with a payment or a
+    /// message. An interrupted call with a `call_id` is not run again until its record
     /// [expires](crate::idempotency::Idempotency::expire_after).
     #[must_use]
     pub fn run_at_most_once(mut self) -> Self {
@@ -236,9 +236,9 @@ where
     })
 }
 
-/// The input satisfies its schema, but its type rejects it by a rule that the schema does not
-/// state. The error's own text may quote the value and is not passed on. Only the range of an
-/// integer type is taken from it: published schemas omit nothing else.
+/// The errors of an input that satisfies its schema but that its type rejects by a rule that the
+/// schema does not state. The error's own text may quote the value and is not passed on. Only the
+/// range of an integer type is taken from it: published schemas omit nothing else.
 #[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
 fn decoding_errors(error: serde_path_to_error::Error<serde_json::Error>) -> ParameterErrors {
     let path = error.path().to_string();

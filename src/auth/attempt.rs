@@ -81,14 +81,15 @@ impl CredentialCheck {
             }),
             Err(error) => {
                 self.reason = Some(error.reason);
-                // If a secret has signed the token, an unreadable one has not.
+                // If a readable secret signed the token, unreadable secrets cannot change the
+                // result.
                 self.is_undecided &= !error.has_valid_signature;
                 None
             }
         }
     }
 
-    /// The value of a secret. Logs why there is none.
+    /// The value of a secret. If there is none, logs the reason.
     fn secret(&mut self, id: &Arc<str>, read: ReadResult) -> Option<Secret> {
         match read {
             Ok(Some(secret)) => return Some(secret),

@@ -1,7 +1,7 @@
 //! JWTs (RFC 7519), signed with HS256.
 //!
 //! `jsonwebtoken` parses the token and checks its signature. The claims are checked here, against
-//! the time of the call instead of the machine's, so that recorded events are reproducible.
+//! the time of the call instead of the machine's clock, so that recorded events are reproducible.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use crate::Secret;
 /// The permitted clock difference, in seconds.
 const LEEWAY: f64 = 60.0;
 
-/// In bytes. RFC 7518, 3.2: at least as long as the hash.
+/// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 const SHORTEST_SECRET: usize = 32;
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(super) struct SigningKey<'a> {
 /// The rejection of a token.
 pub(super) struct JwtError {
     pub(super) reason: &'static str,
-    /// True if one of the secrets has signed the token, although its claims are not accepted.
+    /// True if one of the secrets signed the token, but its claims were not accepted.
     pub(super) has_valid_signature: bool,
 }
 
@@ -63,7 +63,7 @@ enum Audience {
     Several(Vec<String>),
 }
 
-/// Returns true if the header has a `crit` of any value (`jsonwebtoken` treats `null` as absent),
+/// Returns true if the header has a `crit` with any value (`jsonwebtoken` treats `null` as absent),
 /// or if it cannot be parsed and may therefore have one.
 fn may_have_crit(token: &[u8]) -> bool {
     let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
@@ -98,14 +98,14 @@ impl JwtVerifier {
         secrets: Vec<SigningKey<'a>>,
         now: SystemTime,
     ) -> Result<(&'a Arc<str>, Option<String>), JwtError> {
-        let mut reason = "the server has no secret that signs JWTs";
+        let mut reason = "the server has no JWT signing secret";
         for SigningKey { name, id, value } in secrets {
             // Secrets pasted into a store often end with a line feed.
             let secret = value.expose().trim_end_matches(['\r', '\n']);
             if secret.len() < SHORTEST_SECRET {
                 tracing::error!(
                     secret = &**id,
-                    "a secret that signs JWTs has fewer than 32 bytes"
+                    "a JWT signing secret has fewer than 32 bytes"
                 );
                 continue;
             }
@@ -129,7 +129,7 @@ impl JwtVerifier {
         })
     }
 
-    /// The claims of a token that this secret has signed.
+    /// The claims of a token, if it was signed with this secret.
     fn claims_of(token: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
         let mut only_signature = Validation::new(Algorithm::HS256);
         only_signature.required_spec_claims.clear();
@@ -170,7 +170,9 @@ impl JwtVerifier {
         match claims.aud {
             // RFC 8725, 3.9: a token for another audience must not be accepted.
             None if !self.audiences.is_empty() => {
-                return Err("the JWT has no aud claim, and this server has audiences");
+                return Err(
+                    "the JWT has no aud claim, but this server requires one of its audiences",
+                );
             }
             Some(audience) if !self.accepts_audience(&audience) => {
                 return Err("the JWT's aud claim names none of the server's audiences");

@@ -2,13 +2,13 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-/// The ids of one caller's secrets: the one in use, and those it is rotated to. Each of them
-/// identifies the same caller.
+/// The ids of one caller's secrets: the current one and its successors. Each identifies the same
+/// caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SecretRotation(Vec<Arc<str>>);
 
 impl SecretRotation {
-    /// Parses `ID` or `ID|ID|…`. None if the text has no id.
+    /// Parses `ID` or `ID|ID|…`. `None` if the text contains no id.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let ids = text.split('|').map(str::trim).filter(|id| !id.is_empty());
         let ids: Vec<_> = ids.map(Arc::from).collect();
@@ -25,7 +25,7 @@ impl SecretRotation {
     }
 }
 
-/// Each id, preceded by the name of its caller.
+/// All pairs of a caller's name and one of its ids.
 pub(super) fn ids_with_names(
     rotations: &[SecretRotation],
 ) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {

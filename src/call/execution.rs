@@ -7,8 +7,8 @@ use crate::{
     Caller, arrival::Arrival, clock::Clock, observe::spans::Spans, tool::toolkit::SelectedTool,
 };
 
-/// Longer than any platform lets a call run. Adding a much longer time to an `Instant` would
-/// overflow.
+/// The maximum time limit of a tool: longer than any platform lets a call run. Adding a much longer
+/// time to an `Instant` would overflow.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The facts that every stage of a call needs.
@@ -38,7 +38,7 @@ impl Execution {
 /// The id of a call: the client's, or a generated one.
 pub(super) struct CallId {
     text: String,
-    /// Only a call whose id is the client's can be repeated.
+    /// Only a call with an id from the client can be recognized when it is repeated.
     is_from_client: bool,
 }
 

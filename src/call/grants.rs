@@ -1,5 +1,5 @@
-//! Users' grants: tokens, challenges for missing ones, and a new challenge instead of a failure
-//! that reports a rejected token.
+//! Users' grants: their tokens, challenges for missing tokens, and a new challenge in place of a
+//! failure that reports a rejected token.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,8 @@ use crate::{
     tool::toolkit::SelectedTool,
 };
 
-/// The limit of each of the two steps that follow the tool, which may have used up its time.
+/// The time limit of each of the two steps that follow the tool's run, which may have used up the
+/// call's time.
 const STEP_LIMIT: Duration = Duration::from_millis(800);
 
 /// Everything needed to challenge the user again, should a provider reject their token.
@@ -32,7 +33,7 @@ pub(super) struct Reauthorization {
 }
 
 impl Execution {
-    /// Gathers the tokens that the user has granted, and challenges for the missing ones.
+    /// Gathers the tokens that the user has granted, and creates challenges for the missing ones.
     pub(super) async fn gather_grants(
         &self,
         user: Option<&str>,
@@ -94,7 +95,8 @@ impl PreparedCall {
 }
 
 impl Reauthorization {
-    /// The outcome, or a challenge if the outcome reports that a token of the user was rejected.
+    /// The outcome, or a challenge if the outcome reports that one of the user's tokens was
+    /// rejected.
     pub(super) async fn challenge_instead_of(self, outcome: Outcome) -> Result<Outcome, Rejection> {
         let failure = outcome.result.as_ref().err();
         let provider = failure.and_then(|failure| failure.parts().rejected_provider.as_deref());
@@ -111,7 +113,8 @@ impl Reauthorization {
         let is_removed = with_limit(limit, removal).await;
         if !is_removed.unwrap_or(false) {
             // Either there is a newer token, with which the same call may succeed, or the grant
-            // could not be removed; then the failure is enough, as it reports the rejected token.
+            // could not be removed. The failure, which reports the rejected token, is enough in
+            // both cases.
             return Ok(outcome);
         }
         let request = GrantRequest {
@@ -135,7 +138,7 @@ impl Reauthorization {
     }
 }
 
-/// Limits a step, so that the response leaves in time.
+/// Limits the time of a step, so that the response is sent in time.
 async fn with_limit<T>(
     limit: Duration,
     step: impl Future<Output = Result<T, StoreError>>,

@@ -1,9 +1,9 @@
 //! Work on large requests: off the worker threads, one request at a time.
 //!
 //! Decoding and checking a megabyte takes milliseconds to seconds, during which a worker could
-//! serve no other request. It also takes many times its size in memory, which each allocating
-//! thread keeps for itself once it is freed. So a large request has a turn, from its decoding to
-//! the end of its check, and the others wait.
+//! serve no other request. It also takes many times the request's size in memory, which each
+//! allocating thread keeps for itself once it is freed. So large requests take turns: a turn lasts
+//! from decoding to the end of the check, and the others wait.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::rejection::Rejection;
 
-/// A request of more bytes is large.
+/// A request is large if it has more bytes than this.
 pub(crate) const LARGE: usize = 32 * 1024;
 
 /// The queue of large requests.
@@ -30,7 +30,7 @@ impl Default for LargeRequests {
 }
 
 impl LargeRequests {
-    /// Waits for a turn, up to a limit.
+    /// Waits for a turn, no longer than `limit`.
     pub(crate) async fn acquire(&self, limit: Duration) -> Result<LargeRequestPermit, Rejection> {
         let permit = Arc::clone(&self.0).acquire_owned();
         match tokio::time::timeout(limit, permit).await {
@@ -41,8 +41,8 @@ impl LargeRequests {
 }
 
 impl LargeRequestPermit {
-    /// Does work in this turn, and waits for it up to a limit. Late work still runs to its end, and
-    /// its turn lasts until then.
+    /// Does work during this turn, and waits for it no longer than `limit`. Late work still runs to
+    /// its end, and the turn lasts until then.
     pub(crate) async fn work<T: Send + 'static>(
         self,
         limit: Duration,
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(two, 2);
         assert!(
             requests.acquire(short).await.is_err(),
-            "until it is dropped"
+            "the turn lasts until it is dropped"
         );
         drop(turn);
         assert!(requests.acquire(short).await.is_ok());

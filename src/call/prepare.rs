@@ -1,4 +1,4 @@
-//! Gathers a tool's requirements: from the call, and from the server's own store.
+//! Gathers what a tool requires: from the call, the user's grants and the server's own store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,9 +23,9 @@ pub(super) struct RequirementValues {
     /// The secrets that came from the store.
     stored: BTreeSet<String>,
     unreadable: Vec<(String, StoreError)>,
-    /// The providers whose tokens the user has granted to this server.
+    /// The providers whose tokens come from grants that the user has given to this server.
     pub(super) granted_providers: BTreeSet<String>,
-    /// One for each provider whose token is missing, if users can be challenged.
+    /// One challenge for each provider whose token is missing, if users can be challenged.
     pub(super) challenges: Vec<Challenge>,
     pub(super) needs_user: bool,
     cache: CacheUse,
@@ -42,7 +42,8 @@ pub(super) struct PreparedCall {
 }
 
 impl ValidatedCall {
-    /// Gathers the tool's requirements, and only those. One response reports everything missing.
+    /// Gathers what the tool requires, and nothing else. If anything is missing, one response
+    /// reports all of it.
     pub(super) async fn prepare(self) -> (Result<PreparedCall, Rejection>, CacheUse) {
         let Self {
             execution,

@@ -1,7 +1,9 @@
-//! Rejections: the reasons why a call never reached its tool.
+//! Rejections: the reasons why a call did not reach its tool, or why its user must first authorize
+//! it again.
 //!
-//! One enum for the whole way from the request to the tool; only [protocols](crate::protocol) know
-//! how each is represented. An error reported by the tool itself is a [`Failure`](crate::Failure).
+//! One enum covers all steps from the request to the tool; only [protocols](crate::protocol) know
+//! how each rejection is represented. An error reported by the tool itself is a
+//! [`Failure`](crate::Failure).
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,11 +18,11 @@ use crate::{
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
 #[derive(Debug)]
 pub(crate) enum Rejection {
-    /// The caller may not call; the reason is for the log only.
+    /// The credentials are missing or invalid; the reason is for the log only.
     Unauthenticated(&'static str),
     /// The credentials cannot be checked, because the secrets to compare them with are unreadable.
     Undecided,
-    /// The body is not what the protocol requires.
+    /// The request violates the protocol, or names a user for whom the caller may not call.
     Malformed { message: String, detail: String },
     /// The client uses a version of the protocol that is not supported.
     UnsupportedVersion,
@@ -31,7 +33,7 @@ pub(crate) enum Rejection {
         qualified: Arc<str>,
         closest: Option<String>,
     },
-    /// The tool exists, in other versions.
+    /// The tool exists, but only in other versions.
     UnknownVersion {
         qualified: Arc<str>,
         version: Version,
@@ -66,13 +68,13 @@ pub(crate) enum Rejection {
 pub(crate) struct UnmetRequirements {
     pub(crate) tool: String,
     pub(crate) requirements: Requirements,
-    /// One for each provider whose token is missing, if users can be challenged.
+    /// One challenge for each provider whose token is missing, if users can be challenged.
     pub(crate) challenges: Vec<Challenge>,
-    /// True if calls may bring secrets.
+    /// True if calls may carry secrets.
     pub(crate) from_calls: bool,
-    /// For each missing secret, the place in which the server looked for it.
+    /// For each missing secret, the place where the server looked for it.
     pub(crate) locations: Vec<Option<String>>,
-    /// The secrets that the store failed to read, so that they may or may not exist.
+    /// The secrets that could not be read from the store; they may or may not exist.
     pub(crate) unreadable: Vec<(String, StoreError)>,
 }
 
@@ -93,7 +95,7 @@ impl Rejection {
         }
     }
 
-    /// The rejection's word in logs and metrics.
+    /// The word for this rejection in logs and metrics.
     pub(crate) fn reason(&self) -> Reason {
         match self {
             Self::Unauthenticated(_) => Reason::Unauthenticated,
@@ -116,7 +118,7 @@ impl Rejection {
         }
     }
 
-    /// True if the same call may be accepted in a moment.
+    /// True if the same call may soon be accepted.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Busy | Self::Undecided | Self::Unavailable => true,

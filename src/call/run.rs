@@ -1,5 +1,5 @@
-//! Runs a tool: within its time limit, isolated from its panics, and with its output checked
-//! against its definition.
+//! Runs a tool within its time limit, catches its panics, and checks its output against its
+//! definition.
 
 use crate::tool::reason::Reason;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::{
     tool::{output::Output, repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
-/// The outcome of a call whose tool ran.
+/// The outcome of a call that was not rejected.
 pub(crate) struct Outcome {
     pub(crate) call_id: String,
     pub(crate) duration: Duration,
@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The task that ran the call ended without an outcome, because of an error in this library or
+    /// The outcome of a call whose task ended without one, because of an error in this library or
     /// because the runtime is stopping. It is unknown how far the tool got.
     pub(super) fn lost(call_id: String) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Outcome {
 }
 
 impl PreparedCall {
-    /// Runs the tool within its time limit, isolated from its panics.
+    /// Runs the tool within its time limit, and catches its panics.
     pub(super) async fn run(self) -> (Outcome, RunEnd) {
         let limit = self.execution.time_left();
         let clock = self.execution.engine.clock.clone();
@@ -95,7 +95,7 @@ impl PreparedCall {
     }
 }
 
-/// A task that is aborted when this is dropped: a call that was cut off leaves nothing running.
+/// A task that is aborted when this is dropped: a call that is cut off leaves nothing running.
 struct AbortOnDrop(JoinHandle<Result<Value, Failure>>);
 
 impl Drop for AbortOnDrop {
@@ -105,8 +105,8 @@ impl Drop for AbortOnDrop {
 }
 
 /// Waits for the tool's task, and aborts it at the limit. It is a separate task so that a panic
-/// ends only that task, and a tool that blocks its thread does not keep the response from leaving
-/// on another.
+/// ends only that task, and a tool that blocks its thread does not prevent another thread from
+/// sending the response.
 async fn await_or_abort(
     mut task: AbortOnDrop,
     limit: Duration,
@@ -139,7 +139,7 @@ async fn await_or_abort(
     }
 }
 
-/// The time that an aborted tool has to stop.
+/// The time that an aborted tool is given to stop.
 const STOP_LIMIT: Duration = Duration::from_millis(50);
 
 fn no_time() -> Failure {
@@ -169,7 +169,8 @@ fn check_output(entry: &ToolEntry, value: Value) -> Result<Value, Failure> {
     let violation = if schema.value().is_null() {
         (!value.is_null()).then(|| "it must be null".to_owned())
     } else {
-        // Names the violated parts of the schema, not of the output: its field names may be secret.
+        // Names the violated parts of the schema, not of the output, whose field names may be
+        // secret.
         match schema.rejecting_keywords(&value) {
             Ok(None) => None,
             Ok(Some(places)) => Some(format!("it is rejected by {}", places.join(", "))),

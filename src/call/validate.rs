@@ -31,8 +31,8 @@ pub(super) struct ValidatedCall {
 impl ResolvedCall {
     /// Checks the input against the tool's schema and decodes it.
     ///
-    /// A large input is checked off the workers, which continue to serve other requests, and for no
-    /// longer than the call may take.
+    /// A large input is checked off the worker threads, which continue to serve other requests, and
+    /// for no longer than the call may take.
     pub(super) async fn validate(mut self) -> Result<ValidatedCall, Rejection> {
         let Some(turn) = self.call.permit.take() else {
             return self.validate_catching_panics();
@@ -43,14 +43,14 @@ impl ResolvedCall {
         result
     }
 
-    /// The tool's input types may panic like the tool itself.
+    /// Deserializing the tool's input may panic, just as the tool may.
     fn validate_catching_panics(self) -> Result<ValidatedCall, Rejection> {
         let entry = self.execution.entry.clone();
         let result = panic::catch_unwind(AssertUnwindSafe(|| self.validate_input()));
         result.unwrap_or_else(|_| {
             Err(Rejection::Misdefined {
                 tool: entry.id.to_string(),
-                detail: "The type of its input panicked; see the log.".to_owned(),
+                detail: "Decoding its input panicked; see the log.".to_owned(),
             })
         })
     }
@@ -71,7 +71,7 @@ impl ResolvedCall {
             return Err(Rejection::InvalidInput(errors));
         }
         schema.normalize(&mut input);
-        // Before decoding, which consumes the input.
+        // Computed before decoding, which consumes the input.
         let fingerprint = execution.fingerprint(&input, &call.client_context);
         let run = entry.tool.prepare(input);
         let run = run.map_err(Rejection::InvalidInput)?;
@@ -101,9 +101,10 @@ impl Execution {
         ))
     }
 
-    /// The tokens and secrets that the call brings for its tool. They identify the call: a caller
-    /// with other credentials must not get this call's outcome. If an authenticated caller names
-    /// the user, the user counts instead, so that a token may be refreshed between two attempts.
+    /// The tokens and secrets that the call carries for its tool. They are part of the call's
+    /// identity: a caller with other credentials must not get this call's outcome. If an
+    /// authenticated caller names the user, the user takes their place, so that a token may be
+    /// refreshed between two attempts.
     fn credentials<'a>(&'a self, context: &'a ClientContext) -> Vec<(&'a str, &'a Secret)> {
         let user = context.user_id.as_ref();
         let names_user = user.is_some_and(|user| !user.is_empty());

@@ -11,10 +11,10 @@ use crate::Secret;
 
 /// The maximum token lifetime that OXP 1.0, Server Authentication, recommends.
 const LONGEST_LIFE: Duration = Duration::from_mins(15);
-/// RFC 7518, 3.2: at least as long as the hash.
+/// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 const SHORTEST_SECRET: usize = 32;
 
-/// Signs a client's JWTs: with HS256, a new one for every request, each valid for minutes.
+/// Signs a client's JWTs with HS256: a new one for every request, each valid for a few minutes.
 ///
 /// ```
 /// use lambda_tools::client::JwtSigner;
@@ -72,11 +72,11 @@ impl JwtSigner {
     }
 
     fn token(&self) -> Result<String, ClientError> {
-        // Values pasted into a store often end with a line feed; servers ignore it as well.
+        // Values pasted into a store often end with a line feed, which servers ignore as well.
         let secret = self.secret.expose().trim_end_matches(['\r', '\n']);
         let secret = secret.as_bytes();
         if secret.len() < SHORTEST_SECRET {
-            let text = "the secret that signs JWTs has fewer than 32 bytes";
+            let text = "the JWT signing secret has fewer than 32 bytes";
             return Err(ClientError::Setup(text.to_owned()));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -97,7 +97,7 @@ impl JwtSigner {
 pub(super) enum ClientCredentials {
     #[default]
     None,
-    /// Sent in this header, or as a bearer token.
+    /// Sent in this header or, if there is none, as a bearer token.
     ApiKey(Secret, Option<HeaderName>),
     Jwt(JwtSigner),
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::oxp::CallOutcome;
 
-/// A request without a usable response.
+/// The reason why a request has no usable response.
 ///
 /// A failure or rejection that the server reports is not an error but a
 /// [`CallOutcome`](super::oxp::CallOutcome).
@@ -34,7 +34,7 @@ pub enum ClientError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The call had another outcome than a value. Only from methods that return the value.
+    /// The call had an outcome other than a value. Only methods that return the value report this.
     NoValue(Box<CallOutcome>),
     /// The user did not answer the challenge in time.
     StillPending,

@@ -41,7 +41,8 @@ impl HttpClient {
             .map_err(|error| setup(format!("the base URL is invalid: {error}")))?;
         let is_http = matches!(base.scheme(), "http" | "https") && base.has_host();
         if !is_http || base.query().is_some() || base.fragment().is_some() {
-            let text = "the base URL must be http:// or https://, without query and fragment";
+            let text =
+                "the base URL must start with http:// or https:// and have no query or fragment";
             return Err(setup(text.into()));
         }
         if !base.username().is_empty() || base.password().is_some() {
@@ -49,7 +50,7 @@ impl HttpClient {
             return Err(setup(text.into()));
         }
         let client = reqwest::Client::builder()
-            // A redirect would turn a POST into a GET and send credentials to another server.
+            // A redirect could turn a POST into a GET and send credentials to another server.
             .redirect(Policy::none())
             .connect_timeout(Duration::from_secs(10))
             .build()
@@ -112,7 +113,7 @@ impl HttpClient {
         body: Bytes,
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
-        // Credentials go only to this server, whatever URL it names.
+        // Credentials are sent only to this server, even if it names a URL on another one.
         let is_same_origin = url.origin() == self.base.origin();
         let has_body = method == Method::POST;
         let mut request = self
@@ -185,7 +186,7 @@ impl ReceivedResponse {
         matches!(self.body.trim_ascii(), b"" | b"null")
     }
 
-    /// The `message` of the body, else the meaning of the status.
+    /// The body's `message` or, without one, the meaning of the status.
     pub(super) fn message(&self) -> String {
         let body = self.json().unwrap_or_default();
         if let Some(message) = body["message"].as_str() {
@@ -199,7 +200,7 @@ impl ReceivedResponse {
     }
 }
 
-/// A value as this type.
+/// Decodes a value as this type.
 pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, ClientError> {
     serde_json::from_value(value).map_err(|error| {
         let text = format!("it does not have the expected form: {error}");

@@ -138,7 +138,7 @@ impl OpenToolClient {
     /// `GET /version`: the server's version.
     ///
     /// # Errors
-    /// Any of the five.
+    /// Any [`OpenToolError`].
     pub async fn version(&self) -> Result<ServerVersion, OpenToolError> {
         let response = self.get("version").await?;
         let code = i64::from(response.status.as_u16());
@@ -151,7 +151,7 @@ impl OpenToolClient {
     /// `POST /call`: calls a function.
     ///
     /// # Errors
-    /// Any of the five; an error that the server reports is [`OpenToolError::Call`].
+    /// Any [`OpenToolError`]; an error that the server reports is [`OpenToolError::Call`].
     pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, OpenToolError> {
         let body = json!({
             "jsonrpc": "2.0",
@@ -169,7 +169,7 @@ impl OpenToolClient {
     /// `GET /load`: the server's functions; `None` if it does not list them.
     ///
     /// # Errors
-    /// Any of the five.
+    /// Any [`OpenToolError`].
     pub async fn load(&self) -> Result<Option<OpenToolDocument>, OpenToolError> {
         let response = self.get("load").await?;
         if response.is_empty() {

@@ -33,9 +33,9 @@ const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// A client for one server.
 ///
 /// By default, an attempt takes at most 30 seconds; a call has at most 4 attempts and takes at most
-/// 90 seconds, including the waits between them; a response has at most 16 MiB. The client retries
-/// after failures that may be retried (after the time that the server names), network errors, and
-/// the statuses 408, 429 and 5xx.
+/// 90 seconds, including the waits between attempts; a response may be at most 16 MiB. The client
+/// retries after failures that may be retried (after the time that the server names), network
+/// errors, and the statuses 408, 429 and 5xx.
 #[derive(Clone, Debug)]
 pub struct OxpClient {
     http: HttpClient,
@@ -118,7 +118,7 @@ impl OxpClient {
         self
     }
 
-    /// `GET /health`: whether the server accepts calls. Never retried.
+    /// `GET /health`: returns true if the server accepts calls. This request is never retried.
     ///
     /// # Errors
     /// The server cannot be reached, or responds with neither 200 nor 503.
@@ -133,8 +133,8 @@ impl OxpClient {
         }
     }
 
-    /// `GET /tools`: all tools, in whichever form the server lists them. Input schemas are
-    /// returned without the `parameters` wrapper.
+    /// `GET /tools`: all tools, from a list in any form. Input schemas are returned without the
+    /// `parameters` wrapper.
     ///
     /// # Errors
     /// No attempt returned a list.
@@ -157,11 +157,11 @@ impl OxpClient {
     }
 
     /// `POST /tools/call`: runs one tool. All attempts have the same `call_id`, so that a server
-    /// that follows the specification runs it once.
+    /// that follows the specification runs the tool once.
     ///
     /// # Errors
-    /// No attempt returned anything about the call. Whatever the server says about it, even that
-    /// it was rejected, is a [`CallReply`].
+    /// No attempt got a response about the call. Any such response, even a rejection, is returned
+    /// as a [`CallReply`].
     pub async fn call(&self, call: &CallRequest) -> Result<CallReply, ClientError> {
         let call_id = call.id();
         let body = Bytes::from(call.encode(&call_id, self.dialect));
@@ -207,7 +207,7 @@ impl OxpClient {
     }
 }
 
-/// The transport's advice on retrying.
+/// The retry advice from a network error, or from a response's status and headers.
 fn advice_on(response: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
     let response = match response {
         Ok(response) => response,
@@ -235,7 +235,7 @@ fn advice_on(response: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
 /// RFC 9110, 10.2.3: seconds, or a date.
 fn parse_retry_after(after: &str, now: SystemTime) -> Option<Duration> {
     if !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit()) {
-        // A number too large for u64 is later than any deadline.
+        // A number too large for `u64` exceeds any deadline.
         return Some(after.parse().map_or(Duration::MAX, Duration::from_secs));
     }
     let date = httpdate::parse_http_date(after).ok()?;

@@ -8,9 +8,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryLimits {
-    /// The limit of one attempt.
+    /// The time limit of one attempt.
     pub(super) timeout: Duration,
-    /// The limit of all attempts, including the waits.
+    /// The time limit of all attempts, including the waits between them.
     pub(super) deadline: Duration,
     pub(super) attempts: u32,
 }
@@ -60,15 +60,15 @@ impl Attempts {
         self.limits.deadline.saturating_sub(elapsed)
     }
 
-    /// Waits until the next attempt and returns true, or returns false at once if there is none:
-    /// one that would start after the deadline is not made.
+    /// Waits until the next attempt and returns true. Returns false at once if a retry would not
+    /// help, if no attempt is left, or if the next one would start after the deadline.
     pub(super) async fn wait_for_next(&self, advice: RetryAdvice) -> bool {
         let RetryAdvice::Again(after) = advice else {
             return false;
         };
         let jitter = fastrand::f64();
         let wait = match after {
-            // A little later than the server says: it names the same time to other clients.
+            // A little later than the server says, because it tells other clients the same time.
             Some(after) => after.saturating_add(FIRST_WAIT.mul_f64(jitter).min(after / 10)),
             None => backoff(self.count, jitter),
         };
@@ -80,8 +80,8 @@ impl Attempts {
     }
 }
 
-/// Doubles with each attempt, up to a limit; half of it is random, so that clients that failed
-/// together do not retry together.
+/// The wait doubles with each attempt, up to a limit; half of it is random, so that clients that
+/// failed together do not retry together.
 fn backoff(attempts: u32, jitter: f64) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(16));
     doubled.min(LONGEST_WAIT).mul_f64(0.5 + jitter / 2.0)

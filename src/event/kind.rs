@@ -1,6 +1,6 @@
 //! Determines the kind of an event from its first fields.
 //!
-//! An event is then parsed once, as the right type; trying one type after the other would parse a
+//! An event is then parsed once, as the right type; trying one type after another would parse a
 //! large event several times and lose the reason why none matches.
 
 use std::fmt;
@@ -87,18 +87,18 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
     }
 }
 
-/// The reason why an event is not an HTTP request.
+/// The reason why an event could not be read as an HTTP request.
 #[derive(Debug)]
 pub(crate) enum EventError {
-    /// An event of another service, with the names of its first fields.
+    /// The event is from another service; these are the names of its first fields.
     NotHttp(Vec<String>),
-    /// An invalid event of a supported kind.
+    /// The event is of a supported kind, but is invalid.
     Invalid(String),
 }
 
 impl EventError {
-    /// serde's messages quote values, and an event's values must not be logged; the name of a
-    /// missing field is not a value.
+    /// Keeps serde's message only if it names a missing field. Other messages quote values, and an
+    /// event's values must not be logged.
     pub(crate) fn invalid(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         if text.starts_with("missing field") {
@@ -125,10 +125,7 @@ impl fmt::Display for EventError {
                 )
             }
             Self::Invalid(error) => {
-                write!(
-                    f,
-                    "{EXPECTED}; the event looks like one of theirs, but: {error}"
-                )
+                write!(f, "{EXPECTED}; the event cannot be parsed: {error}")
             }
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
             multi_value_headers,
         },
         request: raw.into_request(),
-        // Load balancers name authenticated callers in headers only, which anyone can set.
+        // Load balancers name authenticated callers only in headers, which anyone can set.
         caller: None,
     }
 }

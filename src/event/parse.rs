@@ -15,7 +15,7 @@ pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, Event
     })
 }
 
-/// The event without the headers that are not valid HTTP, if there are any.
+/// The event without the headers that are not valid HTTP; `None` if there are no such headers.
 fn without_invalid_headers(json: &str) -> Option<Value> {
     let mut event: Value = serde_json::from_str(json).ok()?;
     let mut dropped = 0;
@@ -37,7 +37,7 @@ fn without_invalid_headers(json: &str) -> Option<Value> {
     Some(event)
 }
 
-/// Removes invalid header values and returns their number; null remains if none is valid.
+/// Removes invalid header values and returns their number. The value becomes null if none is valid.
 fn remove_invalid(value: &mut Value) -> usize {
     let is_valid = |value: &Value| {
         value

@@ -5,7 +5,7 @@ pub(super) fn has_stage(domain: Option<&str>) -> bool {
     domain.is_none_or(|domain| domain.contains(".execute-api."))
 }
 
-/// Strips the stage that API Gateway puts before the path, except for `$default` and with custom
+/// Strips the stage from the front of a path. API Gateway adds none for `$default` or with custom
 /// domains.
 pub(super) fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
     let stage = stage

@@ -1,7 +1,7 @@
-//! The caller that the platform has authenticated: with IAM, or with an API Gateway authorizer.
+//! The caller that the platform has authenticated, with IAM or with an API Gateway authorizer.
 //!
-//! Read from the platform's request context, never from the request's headers, which anyone can
-//! set.
+//! It is read from the platform's request context, never from the request's headers, which anyone
+//! can set.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Caller;
 
-/// REST APIs, and HTTP APIs in payload format 1.0.
+/// The caller of a REST API, or of an HTTP API with payload format 1.0.
 pub(super) fn of_rest(context: &ApiGatewayProxyRequestContext) -> Option<Caller> {
     let identity = &context.identity;
     let arn = identity.user_arn.as_deref();
@@ -21,7 +21,7 @@ pub(super) fn of_rest(context: &ApiGatewayProxyRequestContext) -> Option<Caller>
     of_iam(arn, cognito).or_else(|| of_authorizer(&context.authorizer))
 }
 
-/// HTTP APIs and Function URLs.
+/// The caller of an HTTP API or a Function URL.
 pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Caller> {
     let authorizer = context.authorizer.as_ref()?;
     let iam = authorizer.iam.as_ref();
@@ -30,7 +30,8 @@ pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Caller
     of_iam(arn, cognito).or_else(|| of_authorizer(authorizer))
 }
 
-/// All users of a Cognito identity pool share a role, so its ARN alone is not enough.
+/// All users of a Cognito identity pool share a role, so the role's ARN alone does not identify a
+/// user.
 fn of_iam(arn: Option<&str>, cognito: Option<&str>) -> Option<Caller> {
     let arn = arn.filter(|arn| !arn.is_empty())?;
     let principal = match cognito.filter(|id| !id.is_empty()) {
@@ -62,7 +63,7 @@ fn of_claims(claims: &AuthorizerClaims<'_>) -> String {
     let issuer = claim("iss").unwrap_or_default();
     match (claim("sub"), claim("client_id")) {
         (Some(subject), _) => joined(["jwt", issuer, subject]),
-        // Machine-to-machine tokens have a client ID instead.
+        // Machine-to-machine tokens have a client ID instead of a subject.
         (None, Some(client)) => joined(["client", issuer, client]),
         (None, None) => hash_of(claims),
     }
@@ -74,7 +75,7 @@ fn joined<const N: usize>(parts: [&str; N]) -> String {
     parts.join(" ")
 }
 
-/// The principal from the fields of a Lambda authorizer or, in REST APIs, a Cognito user pool.
+/// The principal in the fields of a Lambda authorizer or, for REST APIs, of a Cognito user pool.
 fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
     let text = |name: &str| fields.get(name)?.as_str().filter(|it| !it.is_empty());
     if let Some(claims) = fields.get("claims").and_then(Value::as_object) {
@@ -92,7 +93,7 @@ fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
 }
 
 /// Identifies a caller without a name by all its claims except those that change between tokens or
-/// requests. Hashed, because claims may contain tokens.
+/// requests. The claims are hashed because they may contain tokens.
 fn hash_of(claims: &AuthorizerClaims<'_>) -> String {
     const CHANGING: [&str; 8] = [
         "auth_time",

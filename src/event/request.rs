@@ -40,13 +40,14 @@ impl RawEvent<'_> {
         *request.method_mut() = self.method;
         *request.uri_mut() = uri;
         *request.headers_mut() = self.headers;
-        // Your own routes read it through lambda_http's `RequestExt`.
+        // Routes added by the program read it through lambda_http's `RequestExt`.
         request.extensions_mut().insert(self.context);
         Ok(request)
     }
 }
 
-/// REST APIs and load balancers pass paths and queries with arbitrary characters.
+/// The request's URI, with invalid characters encoded: REST APIs and load balancers pass arbitrary
+/// characters in paths and queries.
 fn uri_of(path: &str, query: &str) -> Uri {
     const NOT_IN_PATH: &AsciiSet = &CONTROLS
         .add(b' ')
@@ -82,11 +83,12 @@ fn uri_of(path: &str, query: &str) -> Uri {
         text.push('?');
         text.extend(utf8_percent_encode(query, NOT_IN_QUERY));
     }
-    // A text that is still not a URI, such as one that is too long, matches none of our paths.
+    // A text that is still not a URI, for example because it is too long, becomes a path that
+    // matches no route of the library.
     Uri::try_from(text).unwrap_or_else(|_| Uri::from_static("/-"))
 }
 
-/// REST APIs pass decoded names and values.
+/// Encodes a query from a REST API, which passes names and values decoded.
 pub(super) fn encoded(query: &QueryMap) -> String {
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     joined(query, |name, value| {
@@ -94,7 +96,7 @@ pub(super) fn encoded(query: &QueryMap) -> String {
     })
 }
 
-/// Load balancers pass names and values as in the URL, still encoded.
+/// Joins a query from a load balancer, which passes names and values still encoded, as in the URL.
 pub(super) fn verbatim(query: &QueryMap) -> String {
     joined(query, |name, value| format!("{name}={value}"))
 }
@@ -114,7 +116,8 @@ fn joined(query: &QueryMap, pair: impl Fn(&str, &str) -> String) -> String {
     pairs.join("&")
 }
 
-/// Some sources repeat every header in both maps; none may be duplicated.
+/// Merges the two maps of headers. Some sources repeat every header in both; none may be
+/// duplicated.
 pub(super) fn merged(single: &HeaderMap, multi: HeaderMap) -> HeaderMap {
     let mut headers = multi;
     for (name, value) in single {

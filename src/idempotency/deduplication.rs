@@ -23,7 +23,7 @@ use crate::{
 };
 use replay::still_running;
 
-/// Recognizes a server's repeated calls.
+/// Recognizes repeated calls to a server.
 pub(crate) struct Deduplication {
     idempotency: Idempotency,
     clock: Clock,
@@ -40,7 +40,7 @@ impl Drop for RunningCall {
     }
 }
 
-/// The reason why a call cannot be claimed. Nothing runs.
+/// The reason why a call could not be claimed. The call does not run.
 #[derive(Debug)]
 pub(crate) enum ClaimError {
     /// The `call_id` belongs to a different call.
@@ -51,9 +51,9 @@ pub(crate) enum ClaimError {
 
 /// The result of claiming a call.
 pub(crate) enum ClaimResult {
-    /// The call may run, but its outcome is not recorded.
+    /// The call may run, but its outcome will not be recorded.
     Unclaimed,
-    /// The call may run, and its outcome is recorded.
+    /// The call may run, and its outcome will be recorded.
     Claimed(Claim),
     /// The call has run already, or is running elsewhere.
     Duplicate(RecordedOutcome),
@@ -75,7 +75,7 @@ pub(crate) struct RecordedOutcome {
     pub(crate) is_replay: bool,
 }
 
-/// The end of a tool's run, as far as it matters for a repeated call.
+/// The way a tool's run ended, as far as it matters for a repeated call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunEnd {
     /// The tool returned a value or a failure.
@@ -119,7 +119,7 @@ impl Deduplication {
         }
     }
 
-    /// True if calls are remembered at all.
+    /// True if there is a store, so that calls are deduplicated.
     pub(crate) fn is_on(&self) -> bool {
         self.idempotency.store.is_some()
     }
@@ -135,7 +135,8 @@ impl Deduplication {
         }
     }
 
-    /// Claims a call, or finds its outcome. Waits for a call that is running elsewhere.
+    /// Claims a call, or finds its outcome. If the call is running elsewhere, waits for its
+    /// outcome.
     pub(crate) async fn claim(
         &self,
         identity: CallIdentity,
@@ -167,7 +168,7 @@ impl Deduplication {
                     }));
                 }
                 Ok(Some(existing)) => existing,
-                // An earlier attempt found that it runs elsewhere.
+                // An earlier attempt found that the call is running elsewhere.
                 Err(_) if runs_elsewhere => {
                     self.withdraw_claim(store, &identity.key, &record, deadline)
                         .await;

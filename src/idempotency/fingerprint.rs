@@ -1,4 +1,4 @@
-//! The identity of a call: the key that a repeated call has too, and the fingerprint of its
+//! The identity of a call: the key that it shares with its repetitions, and the fingerprint of its
 //! contents.
 
 use serde_json::Value;
@@ -24,7 +24,7 @@ impl CallIdentity {
         hash_text(&mut key, Some(tool.qualified()));
         hash_text(&mut key, Some(call_id));
         let key = hex(key);
-        // All users of one signer of JWTs share an owner: a signer can make up users.
+        // All users of one JWT signer share an owner, because a signer can invent users.
         let owner = caller.namespace();
         Self {
             key,
@@ -50,7 +50,7 @@ fn hash_caller(hash: &mut Sha256, caller: &Caller) {
 }
 
 /// SHA-256 of the tool with its version, the user, the canonical JSON of the input, and the
-/// credentials that the call brings for its tool.
+/// credentials that the call carries for its tool.
 pub(crate) fn fingerprint_of(
     tool: &ToolId,
     user: Option<&str>,
@@ -63,7 +63,8 @@ pub(crate) fn fingerprint_of(
     hash_text(&mut hash, user);
     hash_json(&mut hash, input);
     if !credentials.is_empty() {
-        // A salt: a reader of the store cannot try a list of secrets against all calls at once.
+        // A salt, so that a reader of the store cannot try a list of secrets against all calls at
+        // once.
         hash_text(&mut hash, Some(call_id));
     }
     for (id, secret) in credentials {
@@ -270,7 +271,7 @@ mod tests {
             })
             .collect();
         assert_eq!(owners.len(), callers.len());
-        // A signer can make up users, and must not get more room by doing so.
+        // A signer can invent users, and must not get more room by doing so.
         assert!(owners.contains(&owner(&jwt("a", Some("b")), "A.B@1.0.0", "c")));
     }
 }

@@ -16,7 +16,7 @@ const PLAIN: u8 = 0;
 
 #[derive(Deserialize, Serialize)]
 struct StoredOutcome {
-    /// The tool's duration in microseconds, the precision that responses have.
+    /// The tool's duration in microseconds, the precision of durations in responses.
     us: u64,
     result: StoredResult,
 }
@@ -56,7 +56,7 @@ pub(super) fn encode(duration: Duration, result: &Result<Output, Failure>) -> Ve
     bytes
 }
 
-/// `None` if the bytes are damaged, or written by a version with another format.
+/// `None` if the bytes are damaged, or were written by a version with another format.
 pub(super) fn decode(bytes: &[u8]) -> Option<TimedResult> {
     let text = bytes.strip_prefix(&[PLAIN])?;
     let stored: StoredOutcome = serde_json::from_slice(text).ok()?;

@@ -23,17 +23,17 @@ pub(super) const OUTCOME: &str = "outcome";
 /// The record of a call in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallRecord {
-    /// The call that wrote the record: the version of both its writes. Only that call may change
-    /// it.
+    /// Identifies the call that wrote the record; both of that call's writes use it as their
+    /// version. Only that call may change the record.
     pub(super) claim: u64,
     /// A hash of the tool with its version, the input, the user and the credentials that the call
-    /// brought.
+    /// carried.
     pub(super) fingerprint: String,
     /// The caller, such as `key PARTNER_KEY`; empty if unknown.
     pub(super) owner: String,
-    /// True if the tool must not run twice, see
-    /// [`run_at_most_once`](crate::Tool::run_at_most_once): such a record is never dropped before
-    /// it expires.
+    /// True if the tool must not run twice (see
+    /// [`run_at_most_once`](crate::Tool::run_at_most_once)). Such a record is never forgotten
+    /// before it expires.
     pub(super) at_most_once: bool,
     pub(super) state: CallState,
     /// The time from which another call may replace the record.
@@ -97,8 +97,8 @@ impl CallRecord {
         };
         let at_most_once = match stored.take("at_most_once") {
             Some(Field::Flag(flag)) => flag,
-            // Older records lack the field. In them, all other calls were free as soon as they were
-            // over.
+            // Older records lack the field. In them, `free_at` is later than `until` only for calls
+            // of at-most-once tools.
             _ => until.is_some_and(|until| until < free_at),
         };
         Some(Self {

@@ -19,13 +19,14 @@ pub(super) const REFRESH_MARGIN: Duration = Duration::from_mins(1);
 /// After a failed refresh, a token that expires later than this is still used.
 const FALLBACK_MARGIN: Duration = Duration::from_secs(5);
 
-/// OAuth with everything it needs.
+/// The OAuth settings, with everything that is needed to apply them.
 pub(crate) struct Broker {
     pub(super) settings: OAuth,
     pub(super) records: EncryptedRecords,
     secrets: Arc<SecretCache>,
     pub(super) clock: Clock,
-    /// The prefix of the server's paths, without slashes; appended to a base URL from the event.
+    /// The prefix of the server's paths, without leading or trailing slashes; appended to a base
+    /// URL from the event.
     base_path: String,
     /// The providers and scopes that the tools require.
     pub(super) declared: Vec<(String, String)>,
@@ -97,8 +98,8 @@ impl Broker {
             return Ok(None);
         };
         if versioned.has_old_key || versioned.left < GRANT_LIFE / 2 {
-            // Encrypts with the newest key and extends the life. If another instance won the race,
-            // it wrote the same.
+            // Encrypts the grants with the newest key and extends their life. If another instance
+            // won the race, it wrote the same.
             self.records
                 .save(&keys, &record_id, grants, GRANT_LIFE, versioned.version)
                 .await?;
@@ -109,7 +110,10 @@ impl Broker {
         let refreshed = self.refreshed_token(Arc::clone(provider), record_id, scopes, request.left);
         match refreshed.await {
             Err(error) if grant.left(self.clock.now()) > FALLBACK_MARGIN => {
-                tracing::warn!(%error, "a token is not refreshed; the old one is still valid");
+                tracing::warn!(
+                    %error,
+                    "a token could not be refreshed; the old one is still valid"
+                );
                 Ok(Some(Secret::from(grant.access)))
             }
             result => result,
@@ -125,7 +129,7 @@ impl Broker {
         let need = request.need;
         let base = self.base_url(request.base).ok_or_else(|| {
             StoreError::denied(
-                "set TOOLS_PUBLIC_URL: the URL under which users reach this server is unknown",
+                "set TOOLS_PUBLIC_URL: the URL at which users reach this server is unknown",
             )
         })?;
         let (caller, scopes) = (request.caller, &need.oauth2.scopes);
@@ -169,7 +173,7 @@ impl Broker {
         Ok(challenge_at(&base, &hash, &nonce.await?))
     }
 
-    /// Deletes a grant whose token the provider's API has rejected. Returns whether there was one.
+    /// Deletes a grant whose token the provider's API has rejected. Returns true if there was one.
     pub(crate) async fn delete_rejected_grant(
         &self,
         caller: &str,
@@ -186,7 +190,7 @@ impl Broker {
         Ok(was_present)
     }
 
-    /// Deletes the grant with this access token. Returns whether there was one.
+    /// Deletes the grant with this access token. Returns true if there was one.
     pub(super) async fn forget(
         &self,
         keys: &EncryptionKeys,
@@ -206,7 +210,7 @@ impl Broker {
             .await
     }
 
-    /// `GET check_url`: the status of a challenge. A missing challenge has failed.
+    /// `GET check_url`: the status of a challenge. A missing challenge is reported as failed.
     pub(crate) async fn status(&self, id: &str) -> Result<&'static str, StoreError> {
         let Some((hash, nonce)) = parse_id(id) else {
             return Ok("failed");

@@ -1,8 +1,8 @@
 //! Challenges, as they are stored.
 //!
-//! Each caller, user, provider and set of scopes has one challenge: a repeated request returns the
-//! pending one. A challenge's id consists of the hash in its record id and a nonce that cannot be
-//! guessed.
+//! Each combination of caller, user, provider and scopes has one challenge: a repeated request
+//! returns the pending one. A challenge's id consists of the hash in its record id and a nonce that
+//! cannot be guessed.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -41,7 +41,7 @@ pub(super) enum ChallengeStatus {
 }
 
 impl StoredValue for StoredChallenge {
-    /// Callers may request any number of challenges, for invented users.
+    /// The caller, because callers may request any number of challenges for invented users.
     fn owner(&self) -> Option<&str> {
         Some(&self.caller)
     }
@@ -54,10 +54,10 @@ impl StoredChallenge {
 }
 
 /// The hash in a record's id: record ids appear in logs and metrics, so they contain no user ids.
-/// Read access to the table still reveals whether a given user is in it.
+/// Read access to the store still reveals whether a given user is in it.
 ///
-/// An empty namespace is not hashed, so that records of earlier versions, which had none, are
-/// found.
+/// An empty namespace is not hashed, so that records of earlier versions, which had none, can still
+/// be found.
 pub(super) fn record_hash(
     kind: &str,
     caller: &str,

@@ -16,7 +16,7 @@ use crate::{Secret, StoreError};
 
 /// The time limit of one request to a provider.
 const TIMEOUT: Duration = Duration::from_secs(8);
-/// In bytes. Token responses are short.
+/// The maximum size of a response, in bytes. Token responses are short.
 const LARGEST_RESPONSE: usize = 256 * 1024;
 
 /// The tokens in a provider's response.
@@ -24,7 +24,7 @@ pub(super) struct ProviderTokens {
     pub(super) access: String,
     pub(super) refresh: Option<String>,
     pub(super) expires_in: Option<Duration>,
-    /// The granted scopes, if the response has them.
+    /// The granted scopes, if the response lists them.
     pub(super) scopes: Option<Vec<String>>,
 }
 
@@ -35,7 +35,8 @@ pub(super) enum ProviderError {
     InvalidGrant,
     /// The provider cannot be reached, or is overloaded.
     Unavailable(&'static str),
-    /// A setup error: an error code of RFC 6749, 5.2, or the reason why a response is unusable.
+    /// The setup is wrong. The text is an error code of RFC 6749, 5.2, or the reason why a response
+    /// is unusable.
     Misconfigured(String),
 }
 
@@ -53,7 +54,7 @@ impl ProviderError {
 fn http_client() -> Option<&'static reqwest::Client> {
     static CLIENT: LazyLock<Option<reqwest::Client>> = LazyLock::new(|| {
         let client = reqwest::Client::builder()
-            // A redirected token request would send the client secret to another server.
+            // A redirected token request could send the client secret to another server.
             .redirect(reqwest::redirect::Policy::none())
             .timeout(TIMEOUT)
             .build();

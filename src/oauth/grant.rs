@@ -9,11 +9,11 @@ use super::{exchange::ProviderTokens, records::StoredValue};
 /// Scopes that providers omit from the granted scopes, or spell differently there.
 const OFTEN_OMITTED: [&str; 4] = ["email", "offline_access", "openid", "profile"];
 
-/// Longer than a user in practice goes without using a tool; a refresh starts it again.
+/// Longer than users go without using a tool in practice; a refresh restarts the period.
 pub(super) const GRANT_LIFE: Duration = Duration::from_hours(400 * 24);
 
-/// All grants of a user at one provider: the user may have allowed tools with different scopes one
-/// after the other, and a token covers only the scopes it was issued for.
+/// All grants of a user at one provider: the user may have allowed different scopes at different
+/// times, and a token covers only the scopes it was issued for.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub(super) struct Grants(pub(super) Vec<Grant>);
 
@@ -25,7 +25,7 @@ impl StoredValue for Grants {
 }
 
 impl Grants {
-    /// The grant that has all scopes; of several, the one that expires last.
+    /// The grant that has all these scopes; if there are several, the one that expires last.
     pub(super) fn best(&self, scopes: &[String], now: SystemTime) -> Option<&Grant> {
         let sufficient = self.0.iter().filter(|grant| grant.has_all(scopes));
         sufficient.max_by_key(|grant| grant.left(now))
@@ -37,7 +37,7 @@ impl Grants {
         self.0.push(new);
     }
 
-    /// Removes the grant with this access token; returns whether there was one.
+    /// Removes the grant with this access token. Returns true if there was one.
     pub(super) fn remove(&mut self, access: &str) -> bool {
         let count = self.0.len();
         self.0.retain(|grant| grant.access != access);
@@ -78,7 +78,7 @@ impl Grant {
         }
     }
 
-    /// The grant after a refresh. A refresh token missing from the response keeps its old value.
+    /// The grant after a refresh. If the response has no refresh token, the old one is kept.
     pub(super) fn refreshed(&self, tokens: ProviderTokens, now: SystemTime) -> Self {
         Self {
             access: tokens.access,

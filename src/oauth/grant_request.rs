@@ -7,8 +7,8 @@ use crate::AuthorizationRequirement;
 /// A request for the token of one provider.
 #[derive(Clone, Copy)]
 pub(crate) struct GrantRequest<'a> {
-    /// The caller's namespace: users of two callers are two people, even if their ids are equal.
-    /// Empty for anonymous callers.
+    /// The caller's namespace: users of two callers are different users, even if their ids are
+    /// equal. Empty for anonymous callers.
     pub(crate) caller: &'a str,
     pub(crate) user: &'a str,
     pub(crate) need: &'a AuthorizationRequirement,

@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 
 use crate::{Secret, StoreError, secrets::SecretCache};
 
-/// In bytes: the length of the keys derived from a secret.
+/// The minimum length of a secret in bytes: that of the keys derived from it.
 const SHORTEST: usize = 32;
 
 /// The keys of one request, each with its fingerprint, the newest first.
@@ -35,7 +35,7 @@ impl EncryptionKeys {
                     keys.push((fingerprint(&secret), secret));
                 }
                 Ok(Some(_)) => {
-                    let text = format!("the secret '{id}' has less than {SHORTEST} bytes");
+                    let text = format!("the secret '{id}' has fewer than {SHORTEST} bytes");
                     return Err(StoreError::undecodable(text));
                 }
                 // A deleted old key is no longer needed.
@@ -51,7 +51,7 @@ impl EncryptionKeys {
             }
         }
         if keys.is_empty() {
-            let text = "no secret is named that encrypts users' tokens";
+            let text = "no secret is configured to encrypt users' tokens";
             return Err(StoreError::denied(text));
         }
         Ok(Self(keys))
@@ -110,7 +110,7 @@ impl EncryptionKeys {
         keys.map(move |(_, secret)| signature(secret, purpose, parts))
     }
 
-    /// The index of the key that made this signature. None if it is invalid.
+    /// The index of the key that made this signature. `None` if no key did.
     pub(super) fn signer(&self, purpose: &str, parts: &[&str], signature: &str) -> Option<usize> {
         let is_equal = |it: String| bool::from(it.as_bytes().ct_eq(signature.as_bytes()));
         self.signatures(purpose, parts).position(is_equal)
@@ -144,7 +144,7 @@ fn signature(secret: &Secret, purpose: &str, parts: &[&str]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_ref());
     let mut context = hmac::Context::with_key(&key);
     for part in parts {
-        // The lengths keep two different lists from having the same bytes.
+        // The lengths make sure that two different lists never have the same bytes.
         context.update(&(part.len() as u64).to_be_bytes());
         context.update(part.as_bytes());
     }

@@ -18,13 +18,13 @@ pub struct Provider {
     pub(super) auth: AuthType,
     /// The scopes requested in addition to the tool's.
     pub(super) scopes: Vec<String>,
-    /// With unique names.
+    /// The additional parameters of the authorization URL, with unique names.
     pub(super) parameters: Vec<(String, String)>,
 }
 
 pub(super) enum Endpoints {
     Configured(EndpointUrls),
-    /// `OpenID` discovery below this issuer; the URLs once it has been read.
+    /// The issuer for `OpenID` discovery, and the URLs once they have been discovered.
     Discovered {
         issuer: String,
         urls: OnceCell<EndpointUrls>,
@@ -61,7 +61,7 @@ impl Provider {
         Self::with_endpoints(id, client_id, client_secret_id, Endpoints::Configured(urls))
     }
 
-    /// A provider whose URLs are discovered below this issuer: `OpenID` Connect Discovery 1.0.
+    /// A provider whose URLs are discovered from this issuer: `OpenID` Connect Discovery 1.0.
     #[must_use]
     pub fn openid(
         id: impl Into<String>,
@@ -88,11 +88,11 @@ impl Provider {
             scopes: Vec::new(),
             parameters: Vec::new(),
         }
-        // Providers that remember a consent do not ask the user again without it.
+        // Without this, providers that remember consent do not ask the user again.
         .parameter("prompt", "consent")
     }
 
-    /// `google`.
+    /// Google, with the id `google`.
     #[must_use]
     pub fn google(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -104,7 +104,7 @@ impl Provider {
             .parameter("access_type", "offline")
     }
 
-    /// `github`.
+    /// GitHub, with the id `github`.
     #[must_use]
     pub fn github(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -112,12 +112,12 @@ impl Provider {
             "https://github.com/login/oauth/access_token",
         );
         Self::new("github", client_id, client_secret_id, authorize, token)
-            // A new grant requires an action of the user.
+            // Makes sure that the user has to act before each new grant.
             .parameter("prompt", "select_account")
             .secret_in_body()
     }
 
-    /// `microsoft`, for work, school and personal accounts.
+    /// Microsoft, with the id `microsoft`, for work, school and personal accounts.
     #[must_use]
     pub fn microsoft(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -130,7 +130,7 @@ impl Provider {
             .secret_in_body()
     }
 
-    /// `slack`, for user tokens: tools act as the user.
+    /// Slack, with the id `slack`, for user tokens: tools act as the user.
     #[must_use]
     pub fn slack(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -145,7 +145,7 @@ impl Provider {
         format!("{base}/authorization/{}/callback", self.id)
     }
 
-    /// Discovers the URLs below another issuer, such as your own server in place of the provider.
+    /// Discovers the URLs from another issuer, such as your own server in place of the provider.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.endpoints = Endpoints::discovered(issuer.into());
@@ -160,11 +160,11 @@ impl Provider {
         self
     }
 
-    /// Sets a parameter of the authorization URL, replacing an earlier one of this name; an empty
-    /// value removes it.
+    /// Sets a parameter of the authorization URL, replacing an earlier one with the same name; an
+    /// empty value removes it.
     ///
-    /// `prompt` is `consent` by default, `select_account` for GitHub and Microsoft: a provider that
-    /// already has the user's consent would otherwise redirect them back without asking.
+    /// `prompt` is `consent` by default, and `select_account` for GitHub and Microsoft: a provider
+    /// that already has the user's consent would otherwise redirect them back without asking.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let (name, value) = (name.into(), value.into());
@@ -187,14 +187,14 @@ impl Provider {
         &self.id
     }
 
-    /// The error in its configuration, if any.
+    /// The error in the provider's configuration, if any.
     pub(crate) fn config_error(&self) -> Option<String> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
         let is_id = !self.id.is_empty() && self.id.bytes().all(is_allowed);
         // The challenges' routes are `/authorization/challenges/…`.
         if !is_id || self.id == "challenges" {
             let text =
-                "its id must be letters, digits, underscores and dashes, and not 'challenges'";
+                "its id must have only letters, digits, '_' and '-', and not be 'challenges'";
             return Some(format!("the provider '{}': {text}", self.id));
         }
         let urls = match &self.endpoints {
@@ -202,7 +202,7 @@ impl Provider {
             Endpoints::Discovered { issuer, .. } => vec![issuer],
         };
         let unsafe_url = urls.into_iter().find(|url| !is_safe(url))?;
-        let text = format!("'{unsafe_url}' has to be an https:// URL");
+        let text = format!("'{unsafe_url}' must be an https:// URL");
         Some(format!("the provider '{}': {text}", self.id))
     }
 }

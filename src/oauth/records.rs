@@ -17,14 +17,14 @@ use crate::{
     },
 };
 
-/// The limits of the memory of one process. Callers may request challenges for any users; grants do
-/// not count towards a caller's share.
+/// The limits of challenges in the memory of one process. Callers may request challenges for any
+/// number of users; grants do not count towards a caller's share.
 pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "challenges",
     per_owner: 10_000,
     total: 10_000,
     bytes: usize::MAX,
-    forgotten: "too many challenges in memory: the oldest of the caller with the most are dropped",
+    forgotten: "too many challenges in memory: the caller with the most challenges loses its oldest",
     dropped: "",
 };
 
@@ -33,8 +33,8 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A value that is stored encrypted.
 pub(super) trait StoredValue: Serialize + DeserializeOwned {
-    /// The namespace of the caller whose share of a limited store it counts towards. None for
-    /// values that are never evicted.
+    /// The namespace of the caller whose share of a limited store the value uses. `None` for values
+    /// that are never evicted.
     fn owner(&self) -> Option<&str>;
 }
 
@@ -71,7 +71,7 @@ impl EncryptedRecords {
         ))
     }
 
-    /// Replaces the version that was read. Returns false if another request has replaced it first.
+    /// Replaces the version that was read. Returns false if another request replaced it first.
     pub(super) async fn save<T: StoredValue>(
         &self,
         keys: &EncryptionKeys,
@@ -86,8 +86,8 @@ impl EncryptedRecords {
         Ok(put == PutOutcome::Written)
     }
 
-    /// Loads a record, decides, and saves it. Starts again if another request has replaced the
-    /// record in the meantime.
+    /// Loads a record, and saves the value that `decide` returns, if any. Starts again if another
+    /// request has replaced the record in the meantime.
     pub(super) async fn update<T: StoredValue, R>(
         &self,
         keys: &EncryptionKeys,
@@ -107,7 +107,7 @@ impl EncryptedRecords {
         store::update(&*self.store, TIMEOUT, record_id, &self.clock, decide).await
     }
 
-    /// Takes a lease and returns its version. None if it is taken.
+    /// Takes a lease and returns its version. `None` if the lease is already taken.
     pub(super) async fn lease(
         &self,
         record_id: &str,

@@ -37,7 +37,7 @@ impl Redemption {
             Err(page) => {
                 tracing::warn!(
                     provider,
-                    "a redirect is repeated, or its challenge has ended"
+                    "a redirect was repeated, or its challenge has ended"
                 );
                 return Ok(page);
             }
@@ -93,7 +93,8 @@ impl Redemption {
             .await
     }
 
-    /// Records the final status. Without it the challenge is pending until it expires, then failed.
+    /// Records the status after the exchange. Without it, the challenge is reported as pending
+    /// until it expires, and then as failed.
     async fn record_status(&self, status: ChallengeStatus) {
         let life = self.broker.settings.challenge_life;
         for _ in 0..3 {
@@ -103,7 +104,7 @@ impl Redemption {
                     Some(it) if it.status == ChallengeStatus::Exchanging => {
                         Change::Write(StoredChallenge { status, ..it }, true)
                     }
-                    // Already written, by a request whose response was lost.
+                    // Already written, by an earlier attempt whose response was lost.
                     it => Change::Leave(it.is_some_and(|it| it.status == status)),
                 }
             };
@@ -115,7 +116,10 @@ impl Redemption {
                 Ok(true) => return,
                 Ok(false) => break,
                 Err(error) => {
-                    tracing::warn!(%error, "the status of a finished challenge is not written");
+                    tracing::warn!(
+                        %error,
+                        "the status of a finished challenge could not be written"
+                    );
                 }
             }
             tokio::time::sleep(RETRY_DELAY).await;
@@ -200,7 +204,7 @@ impl Redemption {
         };
         let records = &self.broker.records;
         let saved = records.update(&self.keys, &record_id, GRANT_LIFE, change);
-        // The code has been used: after an error the user must start again.
+        // The code has been used: after an error, the user must start again.
         saved
             .await
             .map_err(|error| (CallbackPage::Failed, error.to_string()))

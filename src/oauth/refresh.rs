@@ -1,7 +1,7 @@
 //! Refreshes access tokens, one refresh at a time.
 //!
-//! Providers that rotate refresh tokens treat the reuse of an old one as theft and revoke
-//! everything: two instances must not refresh at once. A lease in the store prevents that.
+//! Providers that rotate refresh tokens treat the reuse of an old one as theft and revoke the whole
+//! grant, so two instances must not refresh at once. A lease in the store prevents that.
 
 use std::{
     sync::Arc,
@@ -27,7 +27,7 @@ const REQUEST: Duration = Duration::from_secs(9);
 const POLL: Duration = Duration::from_millis(100);
 
 impl Broker {
-    /// The token of a grant that must be refreshed. None if the grant has ended.
+    /// Returns the token of a grant that must be refreshed. `None` if the grant has ended.
     pub(super) async fn refreshed_token(
         self: &Arc<Self>,
         provider: Arc<Provider>,
@@ -56,7 +56,7 @@ impl Broker {
                     Ok(result) => result
                         .unwrap_or_else(|_| Err(StoreError::unavailable("the refresh stopped"))),
                     Err(_) => Err(StoreError::unavailable(
-                        "the provider has not refreshed the token in time",
+                        "the provider did not refresh the token in time",
                     )),
                 };
             }
@@ -91,7 +91,7 @@ impl Broker {
         let Some(grant) = grants.best(scopes, now) else {
             return Ok(None);
         };
-        // Another call has already refreshed it.
+        // Another call has already refreshed the grant.
         if grant.left(now) > REFRESH_MARGIN {
             return Ok(Some(Secret::from(grant.access.clone())));
         }
@@ -132,16 +132,16 @@ impl Broker {
         }
     }
 
-    /// Retries, because the old refresh token may no longer work: the new one must not be lost.
+    /// Retries, because the old refresh token may no longer work, and the new one must not be lost.
     async fn save_refreshed(&self, keys: &EncryptionKeys, record_id: &str, old: &str, new: &Grant) {
         for _ in 0..3 {
             match self.replace_grant(keys, record_id, old, new).await {
                 Ok(()) => return,
-                Err(error) => tracing::error!(%error, "a refreshed grant is not written"),
+                Err(error) => tracing::error!(%error, "a refreshed grant could not be written"),
             }
             tokio::time::sleep(POLL).await;
         }
-        tracing::error!("a refreshed grant is lost");
+        tracing::error!("a refreshed grant was lost");
     }
 
     async fn replace_grant(
@@ -154,7 +154,7 @@ impl Broker {
         let change = |versioned: Versioned<Grants>| {
             let mut grants = versioned.value.unwrap_or_default();
             if grants.0.iter().any(|grant| grant.access == new.access) {
-                // Already written, by a request whose response was lost.
+                // Already written, by an earlier attempt whose response was lost.
                 return Change::Leave(());
             }
             grants.remove(old);

@@ -1,8 +1,8 @@
 //! The start of a challenge: the consent page, and then the redirect to the provider.
 //!
 //! Following a challenge's URL must not be enough. Link previews follow it too, and a provider that
-//! already has the user's consent may not ask again: then our own page is the only one that says to
-//! whom the account is lent.
+//! already has the user's consent may not ask again: then only our own page tells the user whose
+//! calls will use the account.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{StoreError, text::clipped};
 
-/// In bytes. An authorizer's name for a caller has no length limit.
+/// The maximum length of a caller's name, in bytes. A name from an authorizer can have any length.
 const LONGEST_CALLER: usize = 256;
 
 /// A pending challenge.
@@ -80,7 +80,7 @@ impl Broker {
     }
 
     /// `POST url`, with the token of the consent page's form: redirects the browser to the
-    /// provider, and binds the redirect back to it.
+    /// provider, and binds the provider's redirect back to this browser.
     pub(crate) async fn start(
         &self,
         id: &str,
@@ -125,7 +125,7 @@ impl Broker {
         Ok(BrowserResponse::Redirect { url, cookie })
     }
 
-    /// The pending challenge with this id, or the page that says why there is none.
+    /// The pending challenge with this id, or the page that explains why there is none.
     async fn open(
         &self,
         id: &str,
@@ -159,13 +159,14 @@ impl Broker {
         }))
     }
 
-    /// The tool's scopes and those granted before: one token covers them all.
+    /// The scopes to request: those of the tool, those of the provider, and those granted before,
+    /// so that one token covers them all.
     async fn scopes_for(&self, open: &OpenChallenge<'_>) -> Result<Vec<String>, StoreError> {
         let (pending, provider) = (&open.pending, open.provider);
         let record_id = grant_record_id(&pending.caller, &pending.user, &provider.id);
         let versioned: Versioned<Grants> = self.records.load(&open.keys, &record_id).await?;
         let grants = versioned.value.unwrap_or_default();
-        // The provider may no longer know a scope that no tool needs any longer.
+        // The provider may no longer know a scope that no tool needs any more.
         let is_needed = |scope: &&String| {
             self.declared
                 .contains(&(provider.id.clone(), (*scope).clone()))

@@ -1,7 +1,8 @@
 //! The values bound to a browser: `state`, its cookie, and the PKCE verifier.
 //!
-//! None of them is stored. The signature of `state` covers the cookie's value, so it is valid in
-//! one browser only; the verifier is derived from the same value, so a code is usable there only.
+//! None of them is stored on the server. The signature of `state` covers the cookie's value, so
+//! `state` is valid in one browser only; the verifier is derived from the same value, so a code can
+//! be exchanged only there.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -69,7 +70,7 @@ impl<'a> StateBinding<'a> {
         [self.challenge, self.provider, self.browser, expiry]
     }
 
-    /// The token that the consent page's form sends back: other sites cannot know a visitor's.
+    /// The token that the consent page's form sends back. Other sites do not know it.
     pub(super) fn form_token(&self, keys: &EncryptionKeys) -> String {
         keys.sign(CONSENT_FORM, &[self.challenge, self.provider, self.browser])
     }
@@ -97,14 +98,14 @@ pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
     format!("{prefix}authorization-{id}")
 }
 
-/// The `Set-Cookie` value of a challenge's cookie. Lax: browsers send it with the provider's
-/// redirect, but not with another site's form.
+/// The `Set-Cookie` value of a challenge's cookie. With `SameSite=Lax`, browsers send it with the
+/// provider's redirect, but not with another site's form.
 pub(super) fn cookie(name: &str, value: &str, life: Duration, is_https: bool) -> String {
     let (life, secure) = (life.as_secs(), if is_https { "; Secure" } else { "" });
     format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
 }
 
-/// The value of a cookie, if it has our form.
+/// The value of a cookie, if it has the form that this server gives it.
 pub(super) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(COOKIE).iter();
     let pairs = all

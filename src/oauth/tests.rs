@@ -1,4 +1,4 @@
-//! Tokens and challenges, without a provider.
+//! Tests of tokens and challenges that need no provider.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,8 +1,8 @@
 //! Keeps the secrets of calls out of log lines and panic messages.
 //!
-//! A panic's message is built from whatever failed, and printed before anything can inspect it.
-//! The task that runs a tool knows the secrets of its call. A task or a thread started by the tool
-//! does not, and may outlive the call; its texts are checked for the secrets of all recent calls.
+//! A panic's message may contain any value, and is printed before anything can inspect it. The task
+//! that runs a tool knows the secrets of its call. A task or a thread started by the tool does not,
+//! and may outlive the call; its texts are checked for the secrets of all recent calls.
 
 use std::future::Future;
 
@@ -12,7 +12,8 @@ tokio::task_local! {
     static CALL: Context;
 }
 
-/// Runs a tool in a task that knows its call, and remembers the secrets for tasks that outlive it.
+/// Runs a tool in a task that knows its call, and remembers the call's secrets for tasks that
+/// outlive it.
 pub(crate) fn scope<F: Future>(context: Context, run: F) -> impl Future<Output = F::Output> {
     context.remember();
     CALL.scope(context, run)
@@ -23,8 +24,8 @@ pub(crate) fn is_inside() -> bool {
     CALL.try_with(|_| ()).is_ok()
 }
 
-/// The text without secrets: inside a call those of the call, outside all recent ones.
-/// `None` if the text contains none.
+/// The text without secrets: inside a call, without those of the call and the store; elsewhere,
+/// without all recent ones. `None` if the text contains none.
 pub(crate) fn without_secrets(text: &str) -> Option<String> {
     let redacted = CALL.try_with(|context| context.redacted(text));
     redacted.unwrap_or_else(|_| recent::redacted(text))

@@ -1,4 +1,4 @@
-//! Lines of the log, for tests.
+//! Captured log lines, for tests.
 
 use std::{
     io,

@@ -15,7 +15,7 @@ use text::TextFormatter;
 
 use super::{otlp::Telemetry, spans};
 
-/// Short lines for a developer.
+/// Writes short lines for a developer.
 pub(crate) fn to_terminal(telemetry: &Telemetry) {
     let lines = fmt::layer().without_time().with_target(false);
     let lines = lines.fmt_fields(TextFormatter).boxed();
@@ -37,8 +37,8 @@ fn install(lines: Box<dyn Layer<Registry> + Send + Sync>, filter: Targets, telem
     telemetry.warn_without_feature();
 }
 
-/// Lines for CloudWatch, in the format and at the level set in the function's configuration: JSON,
-/// unless it is set to text.
+/// Writes lines for CloudWatch, at the level and in the format set in the function's configuration.
+/// The format is JSON unless it is set to text.
 pub(crate) fn to_cloudwatch(telemetry: &Telemetry) {
     let level = env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| env::var("RUST_LOG"));
     // Lambda's highest level; `tracing` has none above `error`.
@@ -61,7 +61,7 @@ pub(crate) fn to_cloudwatch(telemetry: &Telemetry) {
     install(lines, filter, telemetry);
 }
 
-/// A level, or levels per target, as in `info,hyper=debug`. An invalid setting means `info`.
+/// Parses a level, or levels per target, as in `info,hyper=debug`. An invalid setting means `info`.
 fn filter(setting: Option<String>) -> Targets {
     /// At TRACE these crates print whole events, including every token and secret in them.
     const PRINT_EVENTS: [&str; 2] = ["lambda_runtime", "lambda_extension"];
@@ -76,7 +76,7 @@ fn filter(setting: Option<String>) -> Targets {
     Targets::new()
         .with_default(level)
         .with_targets(others)
-        // For the export only; in the log these spans would take the place of the call's.
+        // These spans are only for the export; in the log they would take the place of the call's.
         .with_target(spans::TARGET, LevelFilter::OFF)
         .with_targets(PRINT_EVENTS.map(|it| (it, level.min(LevelFilter::INFO))))
 }

@@ -22,14 +22,14 @@ pub(crate) struct Metrics {
 /// The metrics of one request.
 pub(crate) struct RequestMetrics<'a> {
     /// `None` if the request names no tool of this server: names that callers make up must not
-    /// become a dimension, because each of its values costs the owner money.
+    /// become a dimension, because each value of a dimension costs the owner money.
     pub(crate) tool: Option<&'a ToolId>,
     pub(crate) end: RequestEnd,
     pub(crate) duration: Duration,
     pub(crate) cache: CacheUse,
 }
 
-/// The end of a request.
+/// The way a request ended.
 pub(crate) enum RequestEnd {
     Success,
     Failure,

@@ -7,8 +7,8 @@ use std::{
 
 use super::confidential::{is_inside, without_secrets};
 
-/// Logs the panics of tools, and any other that would show a secret. The rest goes to the previous
-/// hook.
+/// Logs the panics of tools, and any others that would show a secret. All other panics go to the
+/// previous hook.
 pub(crate) fn log() {
     let previous = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

@@ -28,7 +28,7 @@ pub(crate) use end::{CallSummary, undecodable};
 /// The target of request lines.
 pub(crate) const REQUEST_TARGET: &str = "lambda_tools::request";
 
-/// The clocks that time requests, and their metrics.
+/// The clocks that time requests, and the metrics of requests.
 pub(crate) struct Observer {
     /// Measures durations.
     pub(crate) clock: Clock,
@@ -87,14 +87,14 @@ impl RequestLog {
         };
     }
 
-    /// Notes the names in a request that is rejected, as far as they could be read.
+    /// Records the names in a rejected request, as far as they could be read.
     pub(crate) fn set_names(&mut self, headers: &HeaderMap, names: &RequestNames) {
         self.set_trace(headers, names.trace_id.as_deref());
         self.trail.call_id = names.call_id.as_deref().map(clip_name);
         self.trail.requested_tool = names.tool.as_deref().map(clip_name);
     }
 
-    /// Notes the trace that a call names.
+    /// Records the trace that a call names.
     pub(crate) fn set_trace(&mut self, headers: &HeaderMap, name: Option<&str>) {
         if let Some(name) = name {
             let xray = self.arrival.invocation.xray.as_deref();
@@ -102,7 +102,7 @@ impl RequestLog {
         }
     }
 
-    /// Discards the line: not worth logging.
+    /// Discards the line, because the request is not worth logging.
     pub(crate) fn discard(&mut self) {
         self.is_written = true;
     }

@@ -17,7 +17,7 @@ pub(crate) const TARGET: &str = "lambda_tools::trace";
 
 /// The two spans that enclose a call: one for the export, one for the log.
 ///
-/// A spawned task has to be instrumented with both: looking up the current span does not find a
+/// A spawned task must be instrumented with both: looking up the current span does not find a
 /// parent that was not entered in that task.
 #[derive(Clone, Debug)]
 pub(crate) struct Spans {
@@ -71,8 +71,8 @@ pub(crate) fn mark_failed(span: &Span, error_type: &str) {
     span.record("error.type", error_type);
 }
 
-/// Ends a span now, so that it is exported with its call even if a task that the tool has left
-/// running is still in it.
+/// Ends a span now, so that it is exported with its call even if a task that the tool left running
+/// is still inside it.
 #[cfg(feature = "otlp")]
 pub(crate) fn end(span: &Span) {
     use opentelemetry::trace::TraceContextExt;
@@ -87,7 +87,7 @@ pub(crate) fn end(span: &Span) {
 #[cfg(not(feature = "otlp"))]
 pub(crate) fn end(_: &Span) {}
 
-/// Makes a span part of its trace.
+/// Makes a span part of its trace, and links it to X-Ray's trace if that is another one.
 #[cfg(feature = "otlp")]
 pub(crate) fn join_trace(span: &Span, trace: &Trace) {
     use opentelemetry::{
@@ -121,7 +121,7 @@ pub(crate) fn join_trace(span: &Span, trace: &Trace) {
     }
 }
 
-/// The same for all calls of a trace, so that their spans are siblings.
+/// A parent that is the same for all calls of a trace, so that their spans are siblings.
 #[cfg(feature = "otlp")]
 fn synthetic_parent(position: super::trace::TracePosition) -> u64 {
     #[expect(clippy::cast_possible_truncation, reason = "half of it is enough")]

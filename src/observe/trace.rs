@@ -2,7 +2,7 @@
 //!
 //! It can be named in three places: by the caller in W3C's `traceparent` header or in the call's
 //! `trace_id`, and by Lambda in X-Ray's header. One of them wins, so that a call is in one trace.
-//! The log line has the name that the caller knows, and also the trace's id if that is different.
+//! The log line has the caller's name for the trace, and also the trace's id if that is different.
 
 use http::HeaderMap;
 
@@ -31,7 +31,7 @@ pub(crate) struct Trace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TracePosition {
     pub(super) trace: u128,
-    /// The parent span. The call's `trace_id` names none.
+    /// The parent span; `None` if the call's `trace_id` names the trace.
     pub(super) span: Option<u64>,
     pub(super) is_sampled: bool,
 }
@@ -53,7 +53,7 @@ impl Trace {
         }
     }
 
-    /// The trace's name in the log: the call's own name for it, else the id from the headers.
+    /// The trace's name in the log: the call's own name for it or, without one, its id.
     pub(crate) fn label(&self) -> Option<String> {
         self.name
             .clone()
@@ -81,7 +81,7 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     values.next().is_none().then(|| value.trim())
 }
 
-/// The value of a header that may be split into several.
+/// The value of a header that may occur several times.
 fn joined(headers: &HeaderMap, name: &str) -> Option<String> {
     let values = headers.get_all(name).iter();
     let values: Vec<_> = values.filter_map(|it| it.to_str().ok()).collect();

@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Trail {
     /// The tool that the request selected.
     pub(crate) tool: Option<SelectedTool>,
-    /// The use of the cache for the tool's secrets.
+    /// The cache hits and misses for the tool's secrets.
     pub(crate) cache: CacheUse,
     pub(super) call_id: Option<String>,
     pub(super) requested_tool: Option<String>,
@@ -45,7 +45,7 @@ impl Trail {
         }
     }
 
-    /// Notes the request of a call; returns the spans that enclose the call.
+    /// Records the requested call, and returns the spans that enclose it.
     pub(crate) fn begin(
         &mut self,
         selector: &Selector,
@@ -77,7 +77,7 @@ impl Trail {
     }
 }
 
-/// Cuts a name that is chosen by the caller.
+/// Shortens a name chosen by the caller.
 pub(super) fn clip_name(text: &str) -> String {
     clipped(text, LONGEST_SHOWN).into_owned()
 }

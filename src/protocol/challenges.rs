@@ -1,6 +1,6 @@
 //! The routes for authorization: challenges, and the provider's callback.
 //!
-//! Pages are plain, without scripts and styles, and echo nothing from the request.
+//! Pages are plain, have no scripts or styles, and echo nothing from the request.
 
 mod page;
 
@@ -40,7 +40,7 @@ struct ChallengePages {
     broker: Arc<Broker>,
 }
 
-/// The largest form that is read, in bytes: its one field is far shorter.
+/// The maximum size of a form, in bytes: its only field is far shorter.
 const LARGEST_FORM: usize = 4 * 1024;
 
 /// A path parameter; an error if it is not UTF-8.
@@ -79,7 +79,7 @@ async fn status(State(pages): State<ChallengePages>, id: PathText, request: Requ
         .status(&text_of(id))
         .await
         .unwrap_or_else(|error| {
-            tracing::warn!(%error, "the status of a challenge cannot be read");
+            tracing::warn!(%error, "the status of a challenge could not be read");
             // The client polls again.
             "pending"
         });
@@ -149,13 +149,13 @@ async fn callback_page(broker: &Arc<Broker>, provider: &str, request: &Parts) ->
     let page = broker.callback(provider, query, base.as_deref(), &request.headers);
     let page = page.await.unwrap_or_else(|error| unavailable(&error));
     if page == CallbackPage::OtherBrowser {
-        tracing::warn!("rejected a callback that belongs to another browser or is too late");
+        tracing::warn!("rejected a callback that belongs to another browser or came too late");
     }
     page
 }
 
 fn unavailable(error: &StoreError) -> CallbackPage {
-    tracing::error!(%error, "a challenge cannot be processed");
+    tracing::error!(%error, "a challenge could not be processed");
     CallbackPage::Unavailable
 }
 

@@ -1,5 +1,5 @@
-//! The driver's view of a protocol: its routes and headers, decoding of requests and encoding of
-//! responses.
+//! The driver's view of a protocol: its routes and headers, the decoding of requests and the
+//! encoding of responses.
 
 use bytes::Bytes;
 use http::{Method, StatusCode, request::Parts};
@@ -15,13 +15,13 @@ use crate::{
 pub(super) trait Codec: Sized + Send + Sync + 'static {
     const DECLARATION: &'static Declaration;
 
-    /// The properties of a request that its response depends on: its dialect, its id. The default
-    /// is for a request that was not read.
+    /// The properties of a request that its response depends on: its dialect and its id. The
+    /// default is for a request that was not decoded.
     type Form: Default + Send + Sync + 'static;
 
     fn new(info: &ServerInfo) -> Self;
 
-    /// Reads a request of any size, valid or not.
+    /// Decodes a request, which may be of any size and may be invalid.
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form>;
 
     /// The name of the form in the log.
@@ -30,7 +30,7 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     /// The list of tools, or the reason why there is none.
     fn list(&self, form: &Self::Form, toolkit: &Toolkit) -> Result<&Bytes, &str>;
 
-    /// The response if there is no list, or it is too large.
+    /// The response if there is no list, or if it is too large.
     fn list_error(&self, detail: &str) -> (StatusCode, Vec<u8>);
 
     /// The body of a 200 response.
@@ -41,7 +41,7 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
 
 /// The properties of a protocol.
 pub(super) struct Declaration {
-    /// The protocol's name in the list of all routes; the one at the root needs none.
+    /// The protocol's name in the list of all routes; `None` for the protocol at the root.
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
     /// The protocol's term for its list of tools.
@@ -54,8 +54,8 @@ pub(super) struct Declaration {
     pub(super) fixed_headers: &'static [(&'static str, &'static str)],
     /// The headers of temporary rejections, besides `Retry-After`.
     pub(super) retry_headers: &'static [(&'static str, &'static str)],
-    /// The places of tokens and secrets in calls: a JSON pointer to a list, and the field of its
-    /// items.
+    /// The places of tokens and secrets in calls: a JSON pointer to a list, and the name of a field
+    /// of its items.
     pub(super) secrets: &'static [(&'static str, &'static str)],
 }
 
@@ -64,20 +64,20 @@ pub(super) struct Route {
     pub(super) method: Method,
     pub(super) path: &'static str,
     pub(super) task: Task,
-    /// Another path of the same route; not advertised.
+    /// True for an additional path of a route, which is not advertised.
     pub(super) is_alias: bool,
 }
 
 /// The purpose of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Needs no credentials, and is not logged.
+    /// A health check: needs no credentials and is not logged.
     Health,
-    /// Needs credentials, and is logged only if it is rejected.
+    /// The version: needs credentials and is logged only if it is rejected.
     Version,
-    /// With its name in the log.
+    /// The list of tools, with the task's name in the log.
     List(&'static str),
-    /// With the name of the request's span.
+    /// A call, with the name of the request's span.
     Call(&'static str),
 }
 
@@ -105,7 +105,7 @@ pub(super) struct EncodedRequest<'a> {
     pub(super) parts: &'a Parts,
     pub(super) body: &'a [u8],
     pub(super) engine: &'a Engine,
-    /// The most JSON values that the body may have.
+    /// The maximum number of JSON values in the body.
     pub(super) max_values: usize,
 }
 

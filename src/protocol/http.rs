@@ -1,4 +1,5 @@
-//! The driver: an HTTP request through credentials, decoding and the engine, and back.
+//! The driver: passes an HTTP request through authentication, decoding and the engine, and returns
+//! the response.
 //!
 //! The parts that all protocols share are here: the log line, credentials, size limits, replay and
 //! retry headers. A protocol declares its routes, decodes its requests and encodes its responses.
@@ -47,7 +48,7 @@ use crate::{
 /// Marks a replayed response.
 pub(super) const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-/// The response headers of all protocols that clients read.
+/// The response headers that clients read, common to all protocols.
 pub(super) const RESPONSE_HEADERS: &[&str] = &[
     "allow",
     "content-type",
@@ -56,16 +57,17 @@ pub(super) const RESPONSE_HEADERS: &[&str] = &[
     "www-authenticate",
 ];
 
-/// The longest secret or token in a call, in bytes: redaction searches for each in many forms.
+/// The maximum length, in bytes, of a secret or token in a call: redaction searches for each in
+/// many forms.
 pub(super) const LONGEST_SECRET: usize = 16 * 1024;
 
 /// The state that every request needs.
 pub(crate) struct AppState {
     pub(crate) engine: Arc<Engine>,
     pub(crate) observer: Arc<Observer>,
-    /// The clock for checking credentials: never one that is fixed for a recording.
+    /// The clock for checking credentials, which runs even while events are recorded.
     pub(crate) credential_clock: Clock,
-    /// The most bytes that a body may have.
+    /// The maximum size of a body, in bytes.
     pub(crate) max_request_size: usize,
 }
 
@@ -180,7 +182,7 @@ impl<P: Codec> Exchange<P> {
         }
     }
 
-    /// Decodes a request: a large one on a blocking thread, once it has a permit.
+    /// Decodes a request; a large one needs a permit and is decoded on a blocking thread.
     async fn decode(
         &self,
         task: Task,
@@ -330,7 +332,7 @@ fn reject<P: Codec>(
     response
 }
 
-/// A JSON response with the headers of every response of the protocol.
+/// A JSON response with the protocol's fixed headers.
 pub(super) fn reply<P: Codec>(status: StatusCode, body: Body) -> Response {
     let mut response = json_response(status, body);
     insert(response.headers_mut(), P::DECLARATION.fixed_headers);

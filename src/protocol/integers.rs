@@ -5,7 +5,7 @@
 /// Integers with fewer digits always fit.
 const MIN_DIGITS: usize = 19;
 
-/// The most paths in a result.
+/// The maximum number of paths in a result.
 const MAX_PATHS: usize = 100;
 
 /// The paths of the integers below `roots` that would lose digits, relative to their root, such as
@@ -81,7 +81,7 @@ impl IntegerWalk<'_> {
         }
     }
 
-    /// In an object, a string where a name is due is the name of a field.
+    /// Reads a string; in an object, a string in the position of a name is the name of a field.
     fn string(&mut self) {
         let start = self.at;
         self.at += 1;

@@ -1,8 +1,8 @@
 //! Reading JSON within a budget.
 //!
-//! A few bytes of JSON can become a thousand in memory: `[[[0]]]` costs an allocation for each
-//! bracket. Unknown fields are not built at all, and values that are built are counted as they are
-//! read, so no request takes more than its share.
+//! A few bytes of JSON can become a thousand in memory: `[[[0]]]` costs an allocation for each pair
+//! of brackets. Unknown fields are not built at all, and values that are built are counted as they
+//! are read, so no request takes more than its share of memory.
 
 use std::{
     borrow::Cow,
@@ -16,14 +16,15 @@ use serde_json::{Map, Number, Value};
 
 use crate::text::clipped;
 
-/// The values allowed per byte of the size limit: 52,428 for 1 MiB. Every number, string, array and
-/// object counts; each takes about 100 bytes of memory, and up to 400.
+/// The number of values allowed per byte of the size limit: 52,428 for 1 MiB. Every value counts,
+/// including arrays and objects; each takes about 100 bytes of memory, and up to 400.
 const VALUES_PER_BYTE: f64 = 0.05;
 
-/// A call and its context have to fit, however small the size limit is.
+/// The minimum number of allowed values: a call and its context must fit, however small the size
+/// limit is.
 const MIN_VALUES: usize = 1000;
 
-/// The deepest nesting of arrays and objects.
+/// The maximum nesting depth of arrays and objects.
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// The part of a JSON text to build.
@@ -32,7 +33,7 @@ pub(super) enum JsonScope {
     Whole,
     /// A string, a number, `true`, `false` or `null`. An array or an object is left empty.
     Scalar,
-    /// An object with only the fields of these names. Others are skipped without being built.
+    /// An object with only the fields of these names. Other fields are skipped without being built.
     Fields(&'static [(&'static str, JsonScope)]),
     /// A list, with this scope for each item.
     List(&'static JsonScope),
@@ -40,19 +41,19 @@ pub(super) enum JsonScope {
 
 /// An error while reading a text.
 pub(super) enum JsonError {
-    /// It is not JSON.
+    /// The text is not JSON.
     Syntax(serde_json::Error),
-    /// It is JSON, but rejected; the sentence is the reason.
+    /// The text is JSON but is rejected for the reason that the sentence states.
     Rejected(String),
 }
 
-/// The most values in a request whose size limit is this many bytes.
+/// The maximum number of values in a request whose size limit is this many bytes.
 pub(crate) fn max_values(max_request_size: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
-        reason = "Lambda takes 6 MB"
+        reason = "Lambda accepts at most 6 MB"
     )]
     let values = (max_request_size as f64 * VALUES_PER_BYTE) as usize;
     values.max(MIN_VALUES)
@@ -64,7 +65,7 @@ pub(super) fn read(json: &[u8], scope: &JsonScope, max_values: usize) -> Result<
     read_with(json, scope, max_values, true)
 }
 
-/// Reads a part of a text that is rejected anyway: the first of duplicate fields counts.
+/// Reads a part of a text that is rejected anyway: of duplicate fields, the first counts.
 pub(super) fn read_leniently(json: &[u8], scope: &JsonScope) -> Option<Value> {
     read_with(json, scope, usize::MAX, false).ok()
 }
@@ -208,15 +209,16 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         while let Some(item) = items.next_element_seed(seed)? {
             list.push(item);
         }
-        // A `Vec` starts with room for four items: most of the memory of nested one-item lists.
+        // A `Vec` starts with room for four items; in nested one-item lists, that would be most of
+        // the memory.
         list.shrink_to_fit();
         Ok(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         self.reader.count()?;
-        // Deep inside, room for one field at first: numerous objects are mostly small, and spare
-        // capacity is not freed.
+        // Deeper objects start with room for one field: where there are many objects, most are
+        // small, and spare capacity is not freed.
         let mut object = match self.depth {
             ..=2 => Map::new(),
             _ => Map::with_capacity(1),
@@ -274,7 +276,8 @@ static NUMBERS_ARE_MAPS: LazyLock<bool> = LazyLock::new(|| {
     number.deserialize_any(IsMap).unwrap_or(false)
 });
 
-/// Names come from the caller and are unbounded; this limit is in bytes.
+/// The maximum length, in bytes, of a name in a message: names come from the caller and are
+/// unbounded.
 const LONGEST_NAME: usize = 64;
 
 impl JsonScope {
@@ -380,7 +383,7 @@ mod tests {
         assert!(read(deep(MAX_DEPTH - 1).as_bytes(), &CALL, MAX).is_ok());
         let sentence = "The body is nested more than 64 levels deep.";
         assert_eq!(error_of(&deep(MAX_DEPTH + 1)), sentence);
-        // Deeper than any stack, in scope or not.
+        // Too deep for any stack, in scope or not.
         assert_eq!(error_of(&deep(1_000_000)), sentence);
         let skipped = deep(1_000_000).replace("input", "other");
         assert!(read(skipped.as_bytes(), &CALL, MAX).is_ok());

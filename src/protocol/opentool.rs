@@ -1,8 +1,8 @@
 //! OpenTool 1.0.0: JSON-RPC 2.0 over HTTP, below `/opentool`.
 //!
 //! The protocol expresses less than OXP: a call has a function's name and arguments, a response a
-//! result or a message. The tools, the checks and their order are the same; anything else goes into
-//! texts. Reference: OpenTool, Client and Server, parts 1 to 3.
+//! result or a message. The tools, the checks and their order are the same; everything else is
+//! expressed as text. Reference: OpenTool, Client and Server, parts 1 to 3.
 
 mod document;
 mod error;

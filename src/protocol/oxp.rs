@@ -67,7 +67,7 @@ impl Codec for OxpCodec {
             ("/context/authorization", "token"),
             ("/request/context/secrets", "value"),
             ("/request/context/authorization", "token"),
-            // The wrong place, beside the context; the values are still secret.
+            // Wrong places, outside of the context; values there are still secret.
             ("/secrets", "value"),
             ("/authorization", "token"),
             ("/request/secrets", "value"),

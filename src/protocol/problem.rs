@@ -1,4 +1,4 @@
-//! Responses that belong to no protocol: about a path, a method, a body or a host.
+//! Error responses that belong to no protocol: about a path, a method, a body or a host.
 //!
 //! They have the form of the first protocol's errors, which resembles that of HTTP frameworks.
 
@@ -41,12 +41,12 @@ pub(super) fn not_found(served: &[&Declaration]) -> Response {
     )
 }
 
-/// A known path with another method; the router adds `Allow`.
+/// A known path with an unsupported method; the router adds `Allow`.
 pub(super) fn method_not_allowed() -> Response {
     problem(
         StatusCode::METHOD_NOT_ALLOWED,
         "This path does not support this method",
-        "The Allow header lists the methods it takes.",
+        "The Allow header lists the supported methods.",
     )
 }
 

@@ -16,13 +16,14 @@ pub(super) const MISDEFINED: &str =
 pub(super) const CANNOT_ASK: &str = "The tool server cannot ask the user for authorization";
 pub(super) const INVALID_INPUT: &str = "Some input parameters are invalid";
 
-/// Ids and function names are unbounded on the wire; longer ones are cut. In bytes.
+/// The maximum length, in bytes, of an id or a function name in a text: on the wire, both are
+/// unbounded.
 const LONGEST_NAME: usize = 128;
 
 /// A rejection in words.
 pub(super) struct Wording {
     pub(super) message: String,
-    /// None if the parameters' own errors are the detail.
+    /// `None` if the parameters' own errors are the detail.
     pub(super) detail: Option<String>,
 }
 

@@ -27,7 +27,7 @@ use entry::CacheEntry;
 /// A store with its cache.
 pub(crate) struct SecretCache {
     secrets: Secrets,
-    /// All ids that the tools and the server's authentication declare.
+    /// All ids that the server's tools, authentication and providers declare.
     declared: Vec<String>,
     clock: Clock,
     snapshot: Mutex<HashMap<String, CacheEntry>>,
@@ -62,7 +62,8 @@ impl SecretCache {
         self.secrets.store.as_ref().map(|store| store.location(id))
     }
 
-    /// Reads secrets, in the order of their ids, within the store's time limit or half of `left`.
+    /// Reads secrets within the store's time limit, or half of `left` if that is shorter. The
+    /// results are in the order of `ids`.
     pub(crate) async fn read(
         self: &Arc<Self>,
         ids: &[&str],
@@ -71,7 +72,8 @@ impl SecretCache {
         self.read_counted(ids, left, &mut CacheUse::default()).await
     }
 
-    /// Like [`Self::read`], and counts cache hits and misses. Secrets of a local store are neither.
+    /// Like [`Self::read`], but also counts cache hits and misses. Secrets from a local store are
+    /// neither.
     pub(crate) async fn read_counted(
         self: &Arc<Self>,
         ids: &[&str],
@@ -102,8 +104,8 @@ impl SecretCache {
         ids.iter().map(result_of).collect()
     }
 
-    /// Reads all declared secrets before the first call. Errors are only logged: they may be fixed
-    /// by the time of a call.
+    /// Reads all declared secrets before the first call. Errors are only logged: their causes may
+    /// be fixed by the time of a call.
     pub(crate) async fn warm_up(self: &Arc<Self>) {
         if self.is_local() || !self.caches_values() {
             return;
@@ -116,7 +118,7 @@ impl SecretCache {
                     let location = self.location(id).unwrap_or_default();
                     tracing::warn!(secret = id, location, "a secret is missing from the store");
                 }
-                Err(error) => tracing::warn!(secret = id, %error, "a secret cannot be read"),
+                Err(error) => tracing::warn!(secret = id, %error, "a secret could not be read"),
             }
         }
     }
@@ -175,14 +177,14 @@ impl SecretCache {
         fresh.ok().and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Reads those of these secrets that are due, together with all declared ones that are.
+    /// Reads the given secrets that are due, together with all declared secrets that are due.
     async fn refresh(
         self: Arc<Self>,
         mut ids: BTreeSet<String>,
         now: Instant,
     ) -> HashMap<String, ReadResult> {
         if !self.caches_values() {
-            // Calls share no values.
+            // Without caching, calls share no values.
             return self.fetch(ids).await;
         }
         let _one_at_a_time = self.refreshing.lock().await;
@@ -220,7 +222,7 @@ impl SecretCache {
         ids.into_iter().zip(results).map(cache).collect()
     }
 
-    /// Reads from the store, past the cache.
+    /// Reads from the store, bypassing the cache.
     async fn read_store(&self, ids: &[String]) -> Vec<ReadResult> {
         let Some(store) = &self.secrets.store else {
             return vec![Ok(None); ids.len()];
@@ -229,7 +231,8 @@ impl SecretCache {
         let mut results = results.unwrap_or_else(|error| vec![Err(error); ids.len()]);
         let missing = StoreError::unavailable("the store returned no result for it");
         results.resize(ids.len(), Err(missing));
-        // A value from the store may appear in any text, not only in calls that declared it.
+        // A value from the store may appear in any text, not only in the texts of calls whose tools
+        // declared it.
         for secret in results.iter().flatten().flatten() {
             remember_stored(secret);
         }

@@ -1,7 +1,7 @@
-//! The secrets that the process used recently, for text from outside of calls.
+//! The secrets that the process used recently, for redacting text from outside of calls.
 //!
 //! A tool may leave behind a task or a thread that outlives its call, and that logs or panics with
-//! the call's secret. Its call cannot be identified, so its text is checked for all known secrets.
+//! the call's secret. The call cannot be identified, so the text is checked for all known secrets.
 
 use std::{
     collections::HashMap,
@@ -15,15 +15,15 @@ use std::{
 use super::redaction::{PLACEHOLDER, Redaction, Redactor, SHORTEST};
 use crate::Secret;
 
-/// The maximum number of known values, and the maximum size of their forms. The least recently used
-/// are dropped first.
+/// The maximum number of known values, and the maximum size of their forms. Values from calls are
+/// dropped before values from the store, and the least recently used first.
 const MOST: usize = 1000;
 const MOST_BYTES: usize = 16 << 20;
 
 static RECENT: LazyLock<RecentSecrets> = LazyLock::new(|| RecentSecrets::new(MOST, MOST_BYTES));
 
-/// The redactor of a secret, or `None` if it is too short. Also adds the secret to those that are
-/// redacted outside of calls.
+/// The redactor of a secret, or `None` if the secret is too short. Also adds the secret to those
+/// that are redacted outside of calls.
 pub(crate) fn remember_secret(secret: &Secret) -> Option<Arc<Redactor>> {
     RECENT.remember_secret(secret, false)
 }
@@ -39,7 +39,8 @@ pub(crate) fn redacted(text: &str) -> Option<String> {
 }
 
 /// The text without the secrets of the server's store. `None` if it contains none. Secrets from
-/// other calls are not redacted: their callers could decide which words this call's texts lose.
+/// other calls are not redacted; otherwise their callers could choose which words disappear from
+/// this call's text.
 pub(crate) fn without_stored_secrets(text: &str) -> Option<String> {
     RECENT.without_stored_secrets(text)
 }
@@ -147,7 +148,7 @@ impl KnownSecrets {
         now: u64,
         is_stored: bool,
     ) -> Arc<Redactor> {
-        // A call may have brought it before, or another call may have added it meanwhile.
+        // A call may have brought the value before, or another call may have added it meanwhile.
         let placeholder = Arc::from(PLACEHOLDER);
         if let Some(secret) = self.values.get_mut(&value) {
             if is_stored && !secret.is_stored {

@@ -1,8 +1,8 @@
 //! Redacts secrets in text that leaves the server.
 //!
 //! A tool's errors contain third-party text: an HTTP client quotes the URL with the key in it, an
-//! API repeats the token that it rejects. A call's secrets do not leave the server in such text, in
-//! whatever encoding. Failures, logs, panics, spans and recordings all use this module.
+//! API repeats the token that it rejects. A call's secrets do not leave the server in such text,
+//! whatever their encoding. Failures, logs, panics, spans and recordings all use this module.
 
 mod forms;
 mod spelled;
@@ -18,16 +18,16 @@ use std::{
 use forms::{EncodedForm, forms_of};
 use spelled::{HEAD, TextReadings, head_of};
 
-/// The length of the shortest secret that is redacted. Shorter ones occur in ordinary words by
-/// chance, are too weak to matter, and would make responses unreadable.
+/// The minimum length of a secret that is redacted. Shorter ones are too weak to matter and occur
+/// in ordinary words by chance, so redacting them would make responses unreadable.
 pub(crate) const SHORTEST: usize = 8;
 
-/// The same for recordings: in a repository more is at stake, and readability matters less.
+/// The same for recordings: in a repository, more is at stake and readability matters less.
 pub(crate) const SHORTEST_TO_RECORD: usize = HEAD;
 
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
-/// The forms of one secret. Created once for each secret, because it has many.
+/// The forms of one secret. They are created only once, because there are many.
 pub(crate) struct Redactor(Vec<Arc<EncodedForm>>);
 
 impl Redactor {
@@ -37,7 +37,7 @@ impl Redactor {
         Self(forms.map(Arc::new).collect())
     }
 
-    /// The approximate number of bytes that it occupies.
+    /// The approximate size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
         /// The overhead of a form besides its text, in the redactor and in the index.
         const OVERHEAD: usize = 160;
@@ -50,12 +50,12 @@ type SearchTerm = (Arc<EncodedForm>, Arc<str>);
 
 /// Replaces any number of secrets in a text, in one pass over it.
 pub(crate) struct Redaction {
-    /// The forms by a hash of their first bytes. The hash is keyed, so that it reveals nothing of
-    /// them.
+    /// The forms by a hash of their first bytes. The hash is keyed, so that it reveals nothing
+    /// about them.
     forms: HashMap<u64, Vec<SearchTerm>>,
     hasher: RandomState,
-    /// A bit for the hash of each prefix of a form, of any length up to [`HEAD`]: most positions of
-    /// a text match none.
+    /// A bitmap of the hashes of all prefixes of forms, up to the length [`HEAD`]: most positions
+    /// in a text match none.
     prefixes: Vec<u64>,
 }
 
@@ -72,8 +72,8 @@ impl Default for Redaction {
 }
 
 impl Redaction {
-    /// For more secrets than those of one call. `words` is a power of two, so that finding a word
-    /// takes no division.
+    /// Creates a redaction for more secrets than those of one call. `words` must be a power of two,
+    /// so that finding a word takes no division.
     pub(crate) fn with_room(words: usize) -> Self {
         Self {
             forms: HashMap::new(),
@@ -103,7 +103,7 @@ impl Redaction {
         }
     }
 
-    /// Drops the prefixes of removed forms, which are harmless but slow.
+    /// Drops the prefixes of removed forms, which are harmless but slow down the search.
     pub(crate) fn tidy(&mut self) {
         self.prefixes.fill(0);
         for (form, _) in self.forms.values().flatten() {
@@ -151,7 +151,7 @@ fn mark(prefixes: &mut [u64], form: &EncodedForm) {
 /// The word and the bit of a prefix.
 fn position_of(prefix: u64, len: usize, prefixes: &[u64]) -> (usize, u64) {
     let hash = (prefix << 3 | len as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let word = usize::try_from(hash >> 40).expect("24 bits are a usize");
+    let word = usize::try_from(hash >> 40).expect("24 bits fit in a usize");
     (word & (prefixes.len() - 1), 1 << (hash >> 34 & 63))
 }
 
@@ -179,8 +179,8 @@ fn with_edges(
     text.floor_char_boundary(start)..text.ceil_char_boundary(end)
 }
 
-/// Replaces overlapping matches as one, by the placeholder of the longest: a secret inside of
-/// another must not leave the rest of it in the text.
+/// Replaces overlapping matches as one, with the placeholder of the longest: redacting a secret
+/// inside another must not leave the rest of the outer one in the text.
 fn replace(text: &str, mut matches: Vec<(Range<usize>, &str)>) -> String {
     matches.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
     let mut redacted = String::with_capacity(text.len());

@@ -5,7 +5,8 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use super::{SecretStore, environment::Environment, fixed::Fixed};
 use crate::Secret;
 
-/// Longer than any process lives; much more would overflow an `Instant`.
+/// The maximum duration. It is longer than any process lives; a much longer one would overflow an
+/// `Instant`.
 const LONGEST: Duration = Duration::from_hours(365 * 24);
 
 /// The source of the secrets that calls do not bring, and how long their values are cached.
@@ -30,7 +31,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// From your own store, or from [`SecretsManager`](super::SecretsManager).
+    /// Secrets from your own store, or from [`SecretsManager`](super::SecretsManager).
     #[must_use]
     pub fn from_store(store: impl SecretStore + 'static) -> Self {
         Self {
@@ -51,21 +52,22 @@ impl Secrets {
         }
     }
 
-    /// From environment variables with the names of the secrets. They are read each time.
+    /// Secrets from the environment variables whose names are the secrets' ids. The variables are
+    /// read each time.
     #[must_use]
     pub fn environment() -> Self {
         Self::from_store(Environment::new(None))
     }
 
     /// Like [`Secrets::environment`], but variables that are not set are read from a dotenv file
-    /// (one `NAME=value` a line). The file may be missing. A `$` in a value that is not in single
+    /// (one `NAME=value` per line). The file may be missing. A `$` in a value that is not in single
     /// quotes refers to another variable.
     #[must_use]
     pub fn environment_and_file(file: impl Into<PathBuf>) -> Self {
         Self::from_store(Environment::new(Some(file.into())))
     }
 
-    /// From the program itself, for tests.
+    /// Secrets from the program itself, for tests.
     #[must_use]
     pub fn fixed<I: Into<String>, V: Into<Secret>>(
         secrets: impl IntoIterator<Item = (I, V)>,
@@ -76,7 +78,7 @@ impl Secrets {
 
     /// Sets how long a value is used before it is read again: 5 minutes by default. With zero, it
     /// is read for every call; even then, a missing or unreadable secret is remembered for 10
-    /// seconds, and a store that failed is left alone for one second.
+    /// seconds, and a store that failed is not read again for one second.
     #[must_use]
     pub fn cache_for(mut self, time: Duration) -> Self {
         self.cache_for = time.min(LONGEST);

@@ -37,9 +37,9 @@ pub trait SecretStore: Send + Sync {
         false
     }
 
-    /// The maximum number of ids in one request. When one secret is read, all secrets that the
-    /// server's tools and callers need are read with it, in as many concurrent requests as that
-    /// takes; those that were read recently are left out.
+    /// The maximum number of ids in one request. When a secret is read, all other secrets that the
+    /// server declares are read with it, unless they were read recently, in as many concurrent
+    /// requests as necessary.
     fn batch_size(&self) -> usize {
         1
     }
@@ -48,5 +48,6 @@ pub trait SecretStore: Send + Sync {
 /// The future that [`SecretStore::read`] returns.
 pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Vec<ReadResult>> + Send + 'a>>;
 
-/// The result for one secret: its value, `None` if there is none, or why that is unknown.
+/// The result for one secret: its value, `None` if there is none, or the reason why it could not be
+/// read.
 pub type ReadResult = Result<Option<Secret>, StoreError>;

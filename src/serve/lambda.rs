@@ -22,7 +22,7 @@ use crate::{
     observe::{log, otlp::Telemetry},
 };
 
-/// Lambda restarts an initialisation that takes more than 10 seconds.
+/// Lambda restarts an initialization that takes more than 10 seconds.
 const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 
 /// Handles events from the runtime API until the platform ends the process.
@@ -32,17 +32,17 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let hook = server.on_shutdown.take();
     let (router, warm_up) = assemble(server, REAL, REAL);
     shutdown::register(hook, warm_up.deduplication(), &telemetry).await;
-    // Lambda allots a function all its CPU until it requests the first event, so connecting costs
-    // least now. The first call waits for it no longer than this.
-    // Not spawned: most functions have nothing to warm up and would only wait for another thread.
+    // Lambda gives a function its full CPU power until the function requests the first event, so
+    // connecting is cheapest now. The first call waits no longer than this limit. Not spawned: most
+    // functions have nothing to warm up, and would only wait for another thread.
     let _ = tokio::time::timeout(LONGEST_WARM_UP, warm_up.run()).await;
     let is_cold = Arc::new(AtomicBool::new(is_on_demand()));
     let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         let (router, telemetry) = (router.clone(), Arc::clone(&telemetry));
         let is_cold = is_cold.swap(false, Ordering::Relaxed);
         let request_id = &*event.context.request_id;
-        // Links the log lines of tools and routes to their invocation. At the error level, which
-        // only `off` disables.
+        // Links the log lines of tools and routes to their invocation. Only `off` disables the
+        // error level.
         let span = tracing::error_span!(
             target: "lambda_tools::invocation",
             "invocation",
@@ -62,10 +62,10 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
         };
         invocation.instrument(span)
     });
-    // Without the tracing layer of `lambda_runtime::run`: our span replaces its span.
+    // Does not use the tracing layer of `lambda_runtime::run`: our span replaces its span.
     let runtime = Runtime::new(function);
-    // Spawned, it runs on one of tokio's workers, like the connection to the runtime API and the
-    // tools. In `main`, each of them would have to wake another thread.
+    // Spawned, so that it runs on one of tokio's workers, like the connection to the runtime API
+    // and the tools. In `main`, it would have to wake another thread for each of them.
     #[cfg(not(feature = "managed-instances"))]
     let task = tokio::spawn(runtime.run());
     #[cfg(feature = "managed-instances")]

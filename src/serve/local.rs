@@ -82,7 +82,7 @@ fn router_of(server: Server) -> Result<(Router, WarmUp), Error> {
     };
     // A replay has no deduplication either.
     let server = server.idempotency(Idempotency::none());
-    // With the clock and ids of a replay, or its responses would differ.
+    // The clock and ids are those of a replay; otherwise its responses would differ.
     let (router, warm_up) = assemble(server, FIXED, REAL);
     let secrets = Arc::clone(warm_up.secrets());
     let router = record::into_folder(folder.into(), router, secrets)?;
@@ -121,7 +121,7 @@ async fn end_of_grace_period(stop: tokio::sync::oneshot::Receiver<()>) {
 fn with_base_url(router: Router, address: SocketAddr) -> Router {
     let mut reachable = address;
     if address.ip().is_unspecified() {
-        // The unspecified address means all of this machine's; a URL cannot use it.
+        // The unspecified address means all addresses of this machine; a URL cannot use it.
         reachable.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
     let url = format!("http://{reachable}");

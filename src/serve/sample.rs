@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use crate::{Toolkit, tool::toolkit::ToolEntry};
 
-/// The body of a call that the server would accept: of the first tool without requirements, else of
-/// the first with requirements, which get placeholders. `None` if no input can be generated.
+/// The body of a call that the server would accept: a call of the first tool without requirements,
+/// or else of the first tool with requirements, which get placeholders. `None` if no input can be
+/// generated.
 pub(super) fn call_of(toolkit: &Toolkit) -> Option<String> {
     let is_free = |entry: &&ToolEntry| entry.tool.requirements.is_empty();
     let has_requirements = |entry: &&ToolEntry| !entry.tool.requirements.is_empty();
@@ -39,7 +40,7 @@ fn body_of(entry: &ToolEntry) -> Option<Value> {
     Some(body)
 }
 
-/// The first value that the schema itself names, else one of its type.
+/// The first value that the schema itself names, or else a value of its type.
 fn value_of(schema: &Value) -> Value {
     let first = |keyword: &str| schema.get(keyword)?.get(0);
     let value = schema.get("const").or_else(|| schema.get("default"));

@@ -1,8 +1,8 @@
 //! Shutdown: the last work before the process ends.
 //!
 //! Lambda sends SIGTERM only to functions with an extension, half a second before SIGKILL.
-//! `lambda_runtime` registers an extension that does nothing else. This costs a request to the
-//! platform at start-up, so it happens only if there is work to do at shutdown.
+//! `lambda_runtime` can register an extension for this purpose alone. Registration costs a request
+//! to the platform at start-up, so it happens only if there is work to do at shutdown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     idempotency::deduplication::Deduplication, observe::otlp::Telemetry, server::ShutdownHook,
 };
 
-/// Less than the time that Lambda allows.
+/// The time limit for the work at shutdown: less than the time that Lambda allows.
 #[cfg(feature = "graceful-shutdown")]
 const LIMIT: Duration = Duration::from_millis(450);
 
@@ -39,8 +39,8 @@ pub(super) async fn register(
 #[expect(clippy::unused_async, reason = "the same with and without the feature")]
 pub(super) async fn register(_: Option<ShutdownHook>, _: Arc<Deduplication>, _: &Arc<Telemetry>) {}
 
-/// Runs the hook and finishes the calls concurrently: a hook that hangs or panics must not lose the
-/// spans.
+/// Runs the hook and finishes the calls concurrently: a hook that hangs or panics must not cause
+/// the loss of spans.
 pub(super) async fn end(
     hook: Option<ShutdownHook>,
     deduplication: &Deduplication,
@@ -49,7 +49,7 @@ pub(super) async fn end(
     let hook = async {
         if let Some(hook) = hook {
             let _ = tokio::spawn(async move { hook().await }).await;
-            // The hook's own spans.
+            // Exports the hook's own spans.
             telemetry.flush(None).await;
         }
     };

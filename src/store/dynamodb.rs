@@ -29,8 +29,8 @@ use crate::StoreError;
 /// since 1970: enable time to live for it, so that DynamoDB deletes expired records. Correctness
 /// does not depend on that deletion.
 ///
-/// The outcome of a call may have 396 KiB, because an item may have 400 KB. Of a larger outcome,
-/// only the fact that the call ran is kept.
+/// The outcome of a call may be up to 396 KiB, because DynamoDB limits an item to 400 KB. Of a call
+/// with a larger outcome, only the fact that it ran is kept.
 ///
 /// Region, credentials and endpoint come from the environment, as for
 /// [`SecretsManager`](crate::secrets); `AWS_ENDPOINT_URL_DYNAMODB` sets the endpoint of DynamoDB
@@ -43,7 +43,7 @@ pub struct DynamoDb {
     client: OnceLock<Client>,
 }
 
-/// An item may have 400 KB of 1024 bytes each, including names and overhead.
+/// An item may be up to 400 KB (of 1024 bytes each), including names and overhead.
 const LARGEST_FIELD: usize = 400 * 1024 - 4096;
 
 type Item = HashMap<String, AttributeValue>;
@@ -83,7 +83,7 @@ impl DynamoDb {
         record_of(item).ok_or_else(undecodable)
     }
 
-    /// The error for a failed request, with what to do about it.
+    /// The error for a failed request, with its remedy.
     fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
         let table = &self.table;
         let specific = |code: &str, _: &str| {
@@ -93,8 +93,8 @@ impl DynamoDb {
                 }
                 "ResourceNotFoundException" => format!("there is no table '{table}' in DynamoDB"),
                 "ValidationException" => format!(
-                    "the table '{table}' has to have the partition key 'id', a string, and no \
-                     other, and a record no more than 400 KB"
+                    "the table '{table}' must have the string 'id' as its partition key and no sort \
+                     key, and a record may be at most 400 KB"
                 ),
                 _ => return None,
             }))
@@ -125,7 +125,8 @@ impl Store for DynamoDb {
             let request = self.client_or_init()?.put_item().table_name(&self.table);
             let request = request
                 .set_item(Some(item_of(id, record)))
-                // An unmet condition then returns the current record without a second request.
+                // If the condition is not met, this returns the current record without a second
+                // request.
                 .return_values_on_condition_check_failure(
                     ReturnValuesOnConditionCheckFailure::AllOld,
                 );
@@ -195,7 +196,7 @@ fn item_of(id: &str, record: &Record) -> Item {
     ]);
     if let Some(free_at) = record.free_at {
         item.insert("free_at".to_owned(), number(millis(free_at)));
-        // Earlier versions of this library compare it, and cannot read a call without it.
+        // Earlier versions of this library compare `claim`, and cannot read a call without it.
         item.insert("claim".to_owned(), text(&record.version.to_string()));
     }
     let fields = record.fields.iter();
@@ -231,8 +232,8 @@ fn record_of(item: &Item) -> Option<Record> {
         Some((name.clone().into(), field))
     });
     Some(Record {
-        // Earlier versions of this library wrote none for calls, and those are never replaced by
-        // version.
+        // Earlier versions of this library wrote calls without a version. Such records are never
+        // replaced by version.
         version: number("version").unwrap_or_default(),
         fields: fields.collect(),
         eviction: None,

@@ -47,7 +47,7 @@ type RecordId = Arc<str>;
 #[derive(Default)]
 struct Records {
     by_id: HashMap<RecordId, HeldRecord>,
-    /// The ids by the time at which their records become free, and so no longer matter.
+    /// The ids by the time at which their records become free and no longer matter.
     by_free_at: BTreeMap<(SystemTime, u64), RecordId>,
     owners: Owners,
     /// The number of records written so far.
@@ -101,7 +101,8 @@ impl Memory {
         }
     }
 
-    /// Nothing panics halfway while the lock is held. Warnings are logged after it is released.
+    /// Changes the records. A poisoned lock is harmless: nothing panics halfway while it is held.
+    /// Warnings are logged after the lock is released.
     fn change<T>(&self, change: impl FnOnce(&mut Records) -> T) -> T {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut records);
@@ -202,7 +203,7 @@ impl Records {
         }
     }
 
-    /// Drops records in the order in which they become free.
+    /// Drops records in the order in which they become free, for as long as `may_drop` allows it.
     fn drop_while(&mut self, may_drop: impl Fn(&Record) -> bool) {
         while let Some(id) = self
             .by_free_at

@@ -11,8 +11,8 @@ pub(crate) enum Change<R, T> {
     Write(R, T),
 }
 
-/// Loads a record, decides, and saves the new one if the old one is unchanged; otherwise it tries
-/// again, at most three times in all. A free record counts as absent.
+/// Loads a record, lets `decide` make a decision, and saves the new record if the old one is
+/// unchanged; otherwise it tries again, at most three times in all. A free record counts as absent.
 pub(crate) async fn update<T>(
     store: &dyn Store,
     limit: Duration,

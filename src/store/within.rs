@@ -1,4 +1,4 @@
-//! Stores are third-party code, and the network: they may fail, panic, or never respond.
+//! Stores run third-party code and depend on the network: they may fail, panic, or never respond.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

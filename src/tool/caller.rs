@@ -36,7 +36,7 @@ pub enum Caller {
 
 impl Caller {
     /// The namespace of the caller's users, challenges and grants, which callers do not share. The
-    /// users of one JWT signer have one namespace, in which each has its own `sub`. Empty if
+    /// users of one JWT signer share one namespace, in which each has a different `sub`. Empty if
     /// callers are not distinguished.
     pub(crate) fn namespace(&self) -> String {
         match self {

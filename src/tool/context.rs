@@ -46,7 +46,7 @@ pub(crate) struct ContextInner {
 /// The server's store, for a call that has secrets from it.
 pub(crate) struct SecretSource {
     cache: Arc<SecretCache>,
-    /// The ids of the secrets from the store whose values were not yet reported as rejected.
+    /// The ids of the secrets from the store whose values have not yet been reported as rejected.
     rereadable: Mutex<BTreeSet<String>>,
 }
 
@@ -147,10 +147,12 @@ impl Context {
     /// ```
     #[must_use]
     pub fn token_rejected(&self, provider: &str) -> Failure {
-        let failure = Failure::new(format!("The user's token of '{provider}' is not accepted"))
-            .developer_message(format!(
-                "'{provider}' has rejected the token: it is invalid or has expired."
-            ));
+        let failure = Failure::new(format!(
+            "The user's token for '{provider}' was not accepted"
+        ))
+        .developer_message(format!(
+            "'{provider}' has rejected the token: it is invalid or has expired."
+        ));
         if self.0.granted_providers.contains(provider) {
             failure.with_rejected_token(provider)
         } else {
@@ -167,9 +169,9 @@ impl Context {
         self.0.secrets.get(id).ok_or_else(undeclared)
     }
 
-    /// Reports that the service which uses a secret rejected its value. If the value came from the
-    /// server's store, it is read again, past the cache, and a different value is returned for a
-    /// second attempt: a secret can be rotated without redeploying.
+    /// Reports that a service rejected the value of a secret. If the value came from the server's
+    /// store, it is read again, bypassing the cache, and a different value is returned for a second
+    /// attempt: a secret can be rotated without redeploying.
     ///
     /// Returns `None` if the store has no other value, if the client sent the secret, and on the
     /// second report for a secret in one call. [`Context::secret`] still returns the first value.
@@ -213,8 +215,8 @@ impl Context {
         }
     }
 
-    /// The text without the call's secrets and tokens, and without those of the server's store,
-    /// which state that a tool keeps between calls may contain. `None` if it contains none of them.
+    /// The text without the call's secrets and tokens, and without the secrets of the server's
+    /// store: a tool may keep those in memory between calls. `None` if it contains none of them.
     pub(crate) fn redacted(&self, text: &str) -> Option<String> {
         let own = self.0.confidential().next().and_then(|_| {
             let redaction = self.0.redaction().read();

@@ -16,7 +16,7 @@ pub struct ToolDefinition {
     pub id: String,
     /// The name that models see.
     pub name: String,
-    /// What the tool does and when to use it.
+    /// A description of what the tool does and when to use it.
     pub description: String,
     /// `x.y.z`.
     pub version: String,
@@ -24,7 +24,7 @@ pub struct ToolDefinition {
     pub input_schema: Value,
     /// The JSON Schema of `value`; `null` for a tool that returns nothing.
     pub output_schema: Value,
-    /// What a call must bring besides the input.
+    /// The requirements of a call besides the input.
     #[serde(skip_serializing_if = "Requirements::is_empty")]
     pub requirements: Requirements,
 }
@@ -45,7 +45,8 @@ impl ToolDefinition {
     }
 }
 
-/// Moves the input's description to the definition: stated once, where models look for it.
+/// Moves the input's description to the definition, so that it is stated once, where models look
+/// for it.
 fn take_description(schema: &mut Value) -> Option<String> {
     match schema.as_object_mut()?.shift_remove("description")? {
         Value::String(text) => Some(text),

@@ -123,7 +123,7 @@ impl Failure {
         &self.0.message
     }
 
-    /// Whether the same call may succeed later.
+    /// Returns `true` if the same call may succeed later.
     #[must_use]
     pub fn can_retry(&self) -> bool {
         self.0.can_retry
@@ -148,7 +148,7 @@ impl Failure {
     }
 }
 
-/// Any error becomes a failure: generic for the caller, exact in the log.
+/// Any error becomes a failure with a generic message; the error's text is its `developer_message`.
 ///
 /// This conversion is possible because `Failure` does not implement [`Error`] itself.
 impl<E: Error> From<E> for Failure {

@@ -138,7 +138,8 @@ fn parse_number(text: &str) -> Result<u64, IdError> {
     text.parse().map_err(|_| IdError(IdMistake::TooLarge))
 }
 
-/// Why a text is not a tool id. The message describes a valid id and never repeats the text.
+/// The reason why a text is not a tool id. The message describes a valid id and never repeats the
+/// text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdError(IdMistake);
 

@@ -1,11 +1,11 @@
-//! Requirements: what a tool needs besides its input.
+//! Requirements: the secrets, tokens and user that a tool needs besides its input.
 //!
-//! Declared with the tool, published in its definition, and enforced before it runs, so that a
-//! tool never finds out halfway that its key is missing.
+//! They are declared with the tool, published in its definition, and enforced before it runs, so
+//! that a tool never finds out halfway that its key is missing.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a call must bring besides `input`: OXP 1.0, Tool Definition, `requirements`.
+/// The requirements of a call besides `input`: OXP 1.0, Tool Definition, `requirements`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Requirements {
@@ -23,7 +23,7 @@ pub struct Requirements {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub secrets: Vec<SecretRequirement>,
-    /// Whether the tool must know which user it acts for.
+    /// `true` if the tool must know which user it acts for.
     #[serde(
         default,
         deserialize_with = "null_is_default",

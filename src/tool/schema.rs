@@ -42,7 +42,7 @@ enum SchemaSource {
 
 struct CompiledSchema {
     value: Value,
-    /// Whether the schema contains integers; if so, `1.0` must reach the tool as `1`.
+    /// True if the schema contains integers; then `1.0` must reach the tool as `1`.
     has_integers: bool,
     validator: OnceLock<Result<Validator, String>>,
 }
@@ -78,7 +78,7 @@ impl Schema {
         validator.as_ref().map_err(String::as_str)
     }
 
-    /// Checks a value. The inner error lists every invalid parameter, and errors of the value as a
+    /// Checks a value. The inner error lists the invalid parameters, and errors of the value as a
     /// whole under the name `root`.
     pub(crate) fn check(
         &self,
@@ -101,7 +101,7 @@ impl Schema {
     }
 
     /// Turns whole floats into integers if the schema contains integers: JSON Schema accepts `1.0`
-    /// as one, `i64`'s deserializer does not.
+    /// as an integer, but `i64`'s deserializer does not.
     pub(crate) fn normalize(&self, value: &mut Value) {
         if self.compiled().has_integers {
             integers_from_whole_floats(value);

@@ -61,7 +61,7 @@ impl Deref for SelectedTool {
     }
 }
 
-/// Why a selector matches no tool.
+/// The reason why a selector matches no tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToolNotFound {
     Tool {

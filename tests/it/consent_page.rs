@@ -260,7 +260,7 @@ async fn the_flow_does_not_start_without_the_button() {
         let rejection = server.submit(id, cookie, body).await;
         assert_eq!(rejection.status, 400, "{what}");
         assert!(
-            rejection.body.contains("does not belong to this browser"),
+            rejection.body.contains("cannot be used in this browser"),
             "{what}"
         );
         assert!(rejection.headers.get("location").is_none(), "{what}");

@@ -20,7 +20,7 @@ pub struct OpenToolDocument {
     /// The functions that can be called.
     #[serde(default, deserialize_with = "null_is_default")]
     pub functions: Vec<FunctionModel>,
-    /// Schemas that others reference, by name.
+    /// Schemas that other schemas reference, by name.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -57,7 +57,7 @@ pub struct ServerUrl {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FunctionModel {
-    /// The name to call it by.
+    /// The function's name, as used in calls.
     pub name: String,
     /// The function's purpose.
     #[serde(default, deserialize_with = "null_is_default")]

@@ -1,4 +1,4 @@
-//! The five errors of OpenTool, Client and Server, part 6.
+//! The five errors in part 6 of the specification of OpenTool's client and server.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Authorization challenges: permissions that a tool needs from the user before it can act.
 //!
 //! OXP 1.0, Authorization Challenges: the user opens `url` once, `check_url` reports completion,
-//! then the same call succeeds.
+//! and the same call then succeeds.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub struct AuthorizationChallenge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChallengeDecision {
-    /// The user allowed it: the same call succeeds now.
+    /// The user granted the permission: the same call can now succeed.
     Completed,
     /// The user declined, or the challenge failed.
     Failed,
@@ -39,10 +39,10 @@ pub enum ChallengeDecision {
 
 impl OxpClient {
     /// Polls until the user has decided. `check_url` may be on any server, as the specification
-    /// allows; credentials are sent only if it is on the client's own.
+    /// allows; credentials are sent only if it is on the client's own server.
     ///
     /// # Errors
-    /// No decision in time, an invalid `check_url`, or an invalid response.
+    /// There was no decision in time, or the `check_url` or a response was invalid.
     pub async fn wait_for(
         &self,
         challenge: &AuthorizationChallenge,

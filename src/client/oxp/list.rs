@@ -1,4 +1,4 @@
-//! Decoding of the list of tools, in whichever form.
+//! Decoding of the list of tools, in any form.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,7 +25,7 @@ struct ListedTool {
     requirements: Option<Requirements>,
 }
 
-/// Reads OXP's `items` or OTC's `tools`; a server that sends both repeats itself.
+/// Reads OXP's `items` or OTC's `tools`; if a server sends both, they are the same list.
 pub(super) fn tools_in(body: Value) -> Result<Vec<ToolDefinition>, ClientError> {
     let unreadable = |text: String| ClientError::Unreadable(text);
     let list: ToolListBody = serde_json::from_value(body)
@@ -50,7 +50,8 @@ impl From<ListedTool> for ToolDefinition {
     }
 }
 
-/// Two of the dialects wrap the schema in `{"parameters": …}`, which is not a JSON Schema keyword.
+/// Removes a wrapper: two of the dialects send the schema as `{"parameters": …}`, which is not a
+/// JSON Schema keyword.
 fn unwrap_parameters(mut schema: Value) -> Value {
     match schema.as_object_mut() {
         Some(object) if object.len() == 1 => match object.get_mut("parameters") {

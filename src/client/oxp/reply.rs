@@ -1,4 +1,4 @@
-//! Decoding of a server's reply to a call, in whichever dialect.
+//! Decoding of a server's reply to a call, in any dialect.
 
 use crate::payload::JsonObject;
 use std::{collections::BTreeMap, time::Duration};
@@ -45,9 +45,9 @@ pub enum CallOutcome {
     ToolError(ToolError),
     /// The input is invalid (422).
     InvalidInput {
-        /// For the user and the model.
+        /// The message for the user and the model.
         message: String,
-        /// A message for each invalid parameter; nested ones are keyed by path.
+        /// A message for each invalid parameter; nested parameters are keyed by path.
         parameter_errors: BTreeMap<String, String>,
     },
     /// The call does not meet the tool's requirements.
@@ -60,9 +60,9 @@ pub enum CallOutcome {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolError {
-    /// For the user and the model.
+    /// The message for the user and the model.
     pub message: String,
-    /// For logs.
+    /// The details for logs.
     pub developer_message: Option<String>,
     /// True if the same call may succeed later.
     pub can_retry: bool,
@@ -76,9 +76,9 @@ pub struct ToolError {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MissingRequirements {
-    /// For the user and the model.
+    /// The message for the user and the model.
     pub message: String,
-    /// For logs.
+    /// The details for logs.
     pub developer_message: Option<String>,
     /// The permissions that the user must grant first; see
     /// [`OxpClient::wait_for`](super::OxpClient::wait_for).
@@ -93,9 +93,9 @@ pub struct MissingRequirements {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerError {
-    /// For the user and the model.
+    /// The message for the user and the model.
     pub message: String,
-    /// For logs.
+    /// The details for logs.
     pub developer_message: Option<String>,
 }
 
@@ -109,8 +109,8 @@ impl CallOutcome {
         }
     }
 
-    /// The text for a model if there is no value: the message, the error of each parameter, and the
-    /// advice for the next attempt.
+    /// A text for a model that explains why there is no value: the message, the error of each
+    /// parameter, and the advice for the next attempt.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -150,7 +150,7 @@ impl CallReply {
         })
     }
 
-    /// The reply in a 200, which carries failures as well.
+    /// The reply in a 200 response, which may also report a failure.
     fn of_success(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
         let mut body = object(response.json()?)?;
         // Two of the dialects have an envelope.
@@ -258,7 +258,7 @@ impl MissingBody {
 
 fn tool_error(error: JsonObject) -> Result<CallOutcome, ClientError> {
     let error: ToolFailureBody = decode(Value::Object(error))?;
-    // Some servers report missing requirements here; the specification has them in a 400.
+    // Some servers report missing requirements here; the specification puts them in a 400 response.
     if let Some(missing) = error.missing_requirements {
         let missing = missing.with_message(error.message, error.developer_message);
         return Ok(CallOutcome::MissingRequirements(missing));

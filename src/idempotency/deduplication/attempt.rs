@@ -13,12 +13,12 @@ use crate::{
     tool::repeats::RepeatPolicy,
 };
 
-/// Extra time a claim is held beyond the tool's and the store's limits, where there is no platform
-/// deadline.
+/// The extra time for which a claim is held beyond the limits of the tool and the store, if the
+/// platform sets no deadline.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The most that the clocks of two processes may differ. By a clock that is ahead, a running call
-/// is over already, so claims become free that much later.
+/// The maximum difference between the clocks of two processes. To a process whose clock is ahead, a
+/// call that is still running already looks over, so claims become free that much later.
 pub(super) const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 
 impl Deduplication {
@@ -69,10 +69,10 @@ impl Deduplication {
         }
     }
 
-    /// Withdraws a claim that may have been written although the store did not confirm it. Its call
-    /// must not run any more.
+    /// Withdraws a claim that may have been written although the store did not confirm it. The call
+    /// must not run afterwards.
     ///
-    /// Must finish before the response leaves: afterwards the platform may stop the process.
+    /// Must finish before the response is sent: afterwards the platform may stop the process.
     pub(super) async fn withdraw_claim(
         &self,
         store: &dyn Store,
@@ -87,7 +87,7 @@ impl Deduplication {
         }
     }
 
-    /// Withdraws such a claim while its call runs without it.
+    /// Withdraws a possibly written claim in the background, while its call runs unclaimed.
     pub(super) fn withdraw_in_background(
         &self,
         store: &Arc<dyn Store>,
@@ -96,7 +96,7 @@ impl Deduplication {
     ) {
         let (store, limit, claim) = (Arc::clone(store), self.idempotency.timeout, record.claim);
         tokio::spawn(async move {
-            // If this fails too, the claim runs out by itself.
+            // If this fails too, the claim expires by itself.
             let _ = within(limit, store.delete(&key, claim)).await.flatten();
         });
     }

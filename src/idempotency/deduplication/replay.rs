@@ -13,7 +13,8 @@ use crate::{
 };
 
 impl Deduplication {
-    /// The outcome that a record has for the call. `None` while the call is running.
+    /// The outcome that the record of a call determines. `None` while the call is running, or if it
+    /// may soon run again.
     pub(super) fn recorded_outcome(&self, record: &CallRecord) -> Option<RecordedOutcome> {
         let replay = |(duration, result): TimedResult| RecordedOutcome {
             duration,
@@ -22,13 +23,13 @@ impl Deduplication {
         };
         let now = self.clock.now();
         match &record.state {
-            // Over, but not free yet: the call must not run again.
+            // The call is over, but not free yet: it must not run again.
             CallState::Running { until }
                 if record.at_most_once && is_over(*until, now) && now < record.free_at =>
             {
                 Some(replay((Duration::ZERO, Err(cut_off()))))
             }
-            // Still running, or free soon.
+            // The call is still running, or will soon be free.
             CallState::Running { .. } => None,
             CallState::Finished(bytes) => {
                 let outcome = decode(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
@@ -39,7 +40,7 @@ impl Deduplication {
     }
 }
 
-/// True if the call is over by the clock of the process that runs it, too.
+/// True if the call is over even by the clock of the process that runs it.
 fn is_over(until: SystemTime, now: SystemTime) -> bool {
     now.duration_since(until)
         .is_ok_and(|since| since >= CLOCK_MARGIN)

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Deduplication {
-    /// Records the outcome of a call, or releases its claim so that it can run again.
+    /// Records the outcome of a call, or releases its claim so that the call can run again.
     ///
     /// The caller gets the outcome whether or not this succeeds.
     pub(crate) async fn settle(
@@ -39,7 +39,7 @@ impl Deduplication {
                 if let Err(error) = released.flatten() {
                     tracing::warn!(
                         %error,
-                        "a claim could not be released; its call cannot run until it expires"
+                        "a claim could not be released; it blocks repeated calls until it expires"
                     );
                 }
             }
@@ -76,25 +76,28 @@ impl Deduplication {
             let error = match store::put(store, left, (key, &record), over, now).await {
                 Ok(PutOutcome::Written) => return,
                 Ok(PutOutcome::Conflict(_)) => {
-                    tracing::warn!("a call took longer than its claim; it may have run twice");
+                    tracing::warn!("a call outlasted its claim and may have run twice");
                     return;
                 }
                 Err(error) => error,
             };
             // The store rejects the outcome, but may accept a record that the call ran.
             if !error.is_temporary() && record.take(OUTCOME).is_some() {
-                tracing::error!(%error, "an outcome could not be recorded, only that its call ran");
+                tracing::error!(
+                    %error,
+                    "an outcome could not be recorded, only the fact that its call ran"
+                );
                 continue;
             }
             if left.is_zero() || !error.is_temporary() {
-                tracing::error!(%error, "an outcome could not be recorded; its claim stays");
+                tracing::error!(%error, "an outcome could not be recorded; its claim remains");
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100).min(left)).await;
         }
     }
 
-    /// The time left for settling: the response has to leave before the platform stops the process.
+    /// The time left for settling: the response must be sent before the platform stops the process.
     /// Never zero, because losing the record is worse than losing the response.
     pub(super) fn time_to_settle(&self, deadline: Option<SystemTime>) -> Duration {
         const FOR_RESPONSE: Duration = Duration::from_millis(100);

@@ -109,7 +109,7 @@ async fn a_clock_that_is_slightly_ahead_does_not_free_a_running_call() {
     }
 }
 
-/// Claims a call and records a text as its result. `None` if it ran before.
+/// Claims a call and records a text as its result. `None` if the call has run before.
 async fn run_and_record(
     deduplication: &Deduplication,
     (owner, key): (&str, &str),
@@ -204,11 +204,11 @@ async fn settling_is_limited_by_the_platforms_deadline() {
     assert_eq!(deduplication.time_to_settle(None), Duration::from_secs(3));
 }
 
-/// A store that writes claims, but loses its first responses.
+/// A store that writes claims, but whose first responses are lost.
 struct LossyStore {
     memory: Memory,
     losses: AtomicUsize,
-    /// The delay of deletions; `None` if they never respond.
+    /// The delay of deletions; `None` if they never finish.
     deletes_after: Option<Duration>,
 }
 
@@ -322,7 +322,7 @@ async fn a_call_whose_claim_was_not_confirmed_runs_once_if_repeated() {
 async fn another_call_may_take_the_id_of_one_that_never_ran() {
     let store = LossyStore::new(1, Some(Duration::from_millis(50)));
     let deduplication = Deduplication::new(Idempotency::in_store(store), FIXED);
-    // The claim is withdrawn before the response leaves.
+    // The claim is withdrawn before the response is sent.
     assert!(claim_in_a_hurry(&deduplication).await.is_err());
     let limits = || ClaimLimits {
         tool: Duration::from_secs(1),
@@ -338,13 +338,13 @@ async fn withdrawing_a_claim_leaves_time_for_the_response() {
     let deduplication = Deduplication::new(Idempotency::in_store(store), FIXED);
     let started = std::time::Instant::now();
     assert!(claim_in_a_hurry(&deduplication).await.is_err());
-    // 300 ms of the call's 400; the store itself may take 3 seconds.
+    // The withdrawal takes 300 of the call's 400 ms; the store's own limit is 3 seconds.
     let elapsed = started.elapsed();
     assert!(elapsed >= Duration::from_millis(300), "{elapsed:?}");
     assert!(elapsed < Duration::from_secs(2), "{elapsed:?}");
 }
 
-/// A store that replaces no record while it is down.
+/// A store that cannot replace records while it is down.
 struct UnavailableStore {
     memory: Memory,
     is_down: Arc<AtomicBool>,

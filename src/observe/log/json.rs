@@ -1,6 +1,6 @@
 //! Log lines as JSON objects, with a call's ids at the top level, where queries look for them.
 //!
-//! `tracing-subscriber`'s own JSON nests them in an object of the span, so a query for a
+//! `tracing-subscriber`'s own JSON nests them in an object for the span, so a query for a
 //! `requestId` finds the line of the call, but not the lines logged by its tool.
 
 use std::{
@@ -135,7 +135,7 @@ impl<'writer> FormatFields<'writer> for JsonFormatter {
     ) -> fmt::Result {
         self.format_fields(current.as_writer(), fields)?;
         let object = format!("{{{}}}", current.fields.trim_start_matches(','));
-        // Of duplicate names, the last one counts.
+        // If a name occurs twice, the last value wins.
         if let Ok(all) = serde_json::from_str::<Map<String, Value>>(&object) {
             current.fields.clear();
             for (name, value) in all {
@@ -153,7 +153,7 @@ struct FieldWriter<'a> {
     reserved: &'static [&'static str],
     /// True if a tool may have logged secrets in these fields.
     redacts: bool,
-    /// True once a `requestId` was written.
+    /// True once a `requestId` has been written.
     has_request_id: bool,
 }
 
@@ -172,7 +172,7 @@ impl FieldWriter<'_> {
         write_json(self.line, value);
     }
 
-    /// A secret may be a number.
+    /// Redacts numbers too: a secret may be a number.
     fn put_number(&mut self, field: &Field, value: impl Serialize + Display) {
         let redacted = self.redacts.then(|| without_secrets(&value.to_string()));
         match redacted.flatten() {

@@ -27,8 +27,8 @@ use tracing_subscriber::{
 use super::queue::{QueuedSpans, SpanQueue, SpansInFlight};
 use crate::{Error, observe::spans};
 
-/// The collector's time limit, unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets another. Callers wait for
-/// it.
+/// The time limit of an export, unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets another. Callers wait for
+/// the export.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Collects spans and sends them to the collector.
@@ -121,8 +121,8 @@ impl SpanExport {
 
     /// Sends the spans that have ended, in the time left before the deadline.
     pub(super) async fn flush(&self, deadline: Option<SystemTime>) {
-        /// For handing over the response, which may be large. Half of the margin by which tools
-        /// are stopped before the deadline.
+        /// The time for handing over the response, which may be large. It is half of the margin by
+        /// which tools are stopped before the deadline.
         const MARGIN: Duration = Duration::from_millis(150);
         let left = deadline.map(|deadline| {
             let left = deadline.duration_since(SystemTime::now());
@@ -130,7 +130,7 @@ impl SpanExport {
         });
         let limit = left.map_or(self.timeout, |left| left.min(self.timeout));
         if limit.is_zero() {
-            // The next invocation may have time.
+            // The next invocation may have time for them.
             return;
         }
         let result = tokio::time::timeout(limit, self.send()).await;
@@ -156,7 +156,7 @@ impl SpanExport {
             return Ok(());
         }
         let spans = queued.spans.clone();
-        // Returns them to the queue after a timeout too: some belong to other calls.
+        // Returns the spans to the queue after a timeout too, because some belong to other calls.
         let mut in_flight = SpansInFlight(&self.queue, queued);
         exporter.export(spans).await?;
         in_flight.1 = QueuedSpans::default();
@@ -164,7 +164,8 @@ impl SpanExport {
     }
 }
 
-/// The service that the spans belong to. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win.
+/// The service that the spans belong to. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take
+/// precedence.
 fn resource() -> Resource {
     let on_lambda = [
         ("AWS_LAMBDA_FUNCTION_NAME", "faas.name"),

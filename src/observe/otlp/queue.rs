@@ -1,4 +1,4 @@
-//! Spans that have ended and wait for their export.
+//! Spans that have ended and are waiting to be exported.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,11 +13,11 @@ use opentelemetry_sdk::{
 
 use crate::observe::confidential::without_secrets;
 
-/// The most spans that are queued; more are dropped, so that an unreachable collector does not fill
-/// the memory.
+/// The maximum number of queued spans; any more are dropped, so that an unreachable collector does
+/// not fill the memory.
 const CAPACITY: usize = 2048;
 
-/// Spans that have ended and are not sent yet.
+/// Spans that have ended and have not been sent yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanQueue(Arc<Mutex<QueuedSpans>>);
 
@@ -50,7 +50,8 @@ pub(super) struct SpansInFlight<'a>(pub(super) &'a SpanQueue, pub(super) QueuedS
 
 impl Drop for SpansInFlight<'_> {
     /// Undelivered spans are sent once more, with the next export: the connection may not have
-    /// survived a freeze. Only once more, because the collector may never accept them.
+    /// survived a freeze. They are sent only once more, because the collector may never accept
+    /// them.
     fn drop(&mut self) {
         let QueuedSpans { mut spans, retries } = std::mem::take(&mut self.1);
         spans.drain(..retries);

@@ -16,11 +16,11 @@ use crate::{
     },
 };
 
-/// The most bytes of a text chosen by a tool. `CloudWatch` splits lines of a megabyte, and the
-/// parts are not JSON.
+/// The maximum length, in bytes, of a text chosen by a tool. `CloudWatch` splits lines of a
+/// megabyte, and the parts are not JSON.
 const LONGEST_MESSAGE: usize = 4096;
 
-/// Writes the line of a request: the same fields for all outcomes, each at its level.
+/// Writes the line of a request: the same fields for all outcomes, at the level of the outcome.
 macro_rules! write_line {
     ($level:ident, $log:expr, $elapsed:expr, $($field:ident = $value:expr),* $(,)?) => {{
         let log = $log;
@@ -43,7 +43,7 @@ macro_rules! write_line {
 }
 
 impl RequestLog {
-    /// A list of tools, or the reason why it could not be sent.
+    /// Writes the line of a list of tools. `failure` is the reason why the list could not be sent.
     pub(crate) fn write_list(&mut self, failure: Option<&str>) {
         let log = self.mark_written();
         let elapsed = log.elapsed();
@@ -64,7 +64,7 @@ impl RequestLog {
         self
     }
 
-    /// A call whose tool ran, now or earlier.
+    /// Writes the line of a call that was not rejected.
     pub(crate) fn write_call(&mut self, summary: &CallSummary<'_>) {
         let log = self.mark_written();
         let elapsed = log.elapsed();
@@ -117,7 +117,7 @@ impl RequestLog {
         );
     }
 
-    /// A request that reached no tool, and its invalid parameters, if any.
+    /// Writes the line of a rejected request, with its invalid parameters, if any.
     pub(crate) fn write_rejection(
         &mut self,
         reason: Reason,
@@ -203,7 +203,7 @@ impl Drop for RequestLog {
     }
 }
 
-/// The outcome of a call whose tool ran, for the log.
+/// The outcome of a call that was not rejected, for the log.
 pub(crate) struct CallSummary<'a> {
     /// The time the tool ran for this call; `None` if it did not.
     pub(crate) duration: Option<Duration>,
@@ -223,8 +223,8 @@ pub(crate) fn undecodable(reason: Reason, detail: &str) {
     );
 }
 
-/// The tool's parameters that are invalid. Other names, and those below a parameter, are made up
-/// by the caller and not logged.
+/// The names of the tool's parameters that are invalid. Other names, and those below a parameter,
+/// come from the caller and are not logged.
 fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {
     let properties = input.value()["properties"].as_object();
     let declared_name = |path: &str| {

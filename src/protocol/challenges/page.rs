@@ -1,7 +1,7 @@
 //! The pages: one that asks for consent, and one for each result.
 //!
-//! No scripts, no styles, no external resources. Only the consent page contains text from others,
-//! such as the user's id, and escapes it.
+//! They have no scripts, styles or external resources. Only the consent page contains text from
+//! others, such as the user's id, and that text is escaped.
 
 use axum::{body::Body, response::Response};
 use http::{
@@ -33,9 +33,9 @@ pub(super) fn consent_page(consent: &ConsentPage, cookie: &str) -> Response {
         return result_page(CallbackPage::Failed);
     };
     let provider = escaped(&consent.provider);
-    let title = format!("Allow the use of your account at {provider}?");
-    // Chromium also applies this to redirects after a form, and the provider's further redirects
-    // are unknown here. On a local machine they may be without TLS.
+    let title = format!("Allow access to your {provider} account?");
+    // Chromium also applies this directive to the redirects that follow a form's submission, and
+    // the provider's further redirects are unknown here. On a local machine, they may not use TLS.
     let form_action = if consent.is_https {
         "'self' https:"
     } else {
@@ -44,7 +44,7 @@ pub(super) fn consent_page(consent: &ConsentPage, cookie: &str) -> Response {
     let mut response = html(&title, &content_of(consent, &provider), form_action);
     let headers = response.headers_mut();
     headers.insert(SET_COOKIE, cookie);
-    // With `no-referrer`, browsers would send the form with `Origin: null`, like another site's.
+    // With `no-referrer`, browsers would send the form with `Origin: null`, as from another site.
     let policy = HeaderValue::from_static("same-origin");
     headers.insert(REFERRER_POLICY, policy);
     response
@@ -55,21 +55,21 @@ fn content_of(consent: &ConsentPage, provider: &str) -> String {
         "" => "An anonymous caller".to_owned(),
         name => format!("<strong><bdi>{}</bdi></strong>", escaped(name)),
     };
-    // Isolated: right-to-left text would reorder the text next to it.
+    // Isolated, because right-to-left text would reorder the text next to it.
     let user = format!("<strong><bdi>{}</bdi></strong>", escaped(&consent.user));
     let scope = |scope: &String| format!("<li><code>{}</code></li>\n", escaped(scope));
     let scopes: String = consent.scopes.iter().map(scope).collect();
-    let rights = match scopes.as_str() {
-        "" => "<p>No particular rights are requested.</p>\n".to_owned(),
-        scopes => format!("<p>These rights are requested:</p>\n<ul>\n{scopes}</ul>\n"),
+    let permissions = match scopes.as_str() {
+        "" => "<p>No specific permissions are requested.</p>\n".to_owned(),
+        scopes => format!("<p>These permissions are requested:</p>\n<ul>\n{scopes}</ul>\n"),
     };
     let form = escaped(&consent.form);
     format!(
-        "<p>{name} asks to use your account at <strong>{provider}</strong>, in calls for the user \
-         {user}.</p>\n{rights}\
-         <p>Continue only if you are this user and have asked for this yourself: tools that are \
-         called for this user then use your account. Otherwise close this window; nothing has been \
-         allowed.</p>\n\
+        "<p>{name} is asking to use your <strong>{provider}</strong> account in calls for the user \
+         {user}.</p>\n{permissions}\
+         <p>Continue only if you are this user and requested this yourself: tools called for this \
+         user will then be able to use your account. Otherwise, close this window; no access has \
+         been granted.</p>\n\
          <form method=\"post\">\n\
          <input type=\"hidden\" name=\"{FIELD}\" value=\"{form}\">\n\
          <button type=\"submit\">Continue to {provider}</button>\n\
@@ -140,14 +140,14 @@ fn texts_of(result: CallbackPage) -> (StatusCode, &'static str, &'static str) {
         ),
         CallbackPage::OtherBrowser => (
             StatusCode::BAD_REQUEST,
-            "This page does not belong to this browser",
+            "This page cannot be used in this browser",
             "It was opened in another browser, or too late. Go back to where you found the link \
              and follow it again.",
         ),
         CallbackPage::InUse => (
             StatusCode::CONFLICT,
             "This link is being used",
-            "It works once. You can close this window.",
+            "It can be used only once. You can close this window.",
         ),
         CallbackPage::Failed => (
             StatusCode::OK,

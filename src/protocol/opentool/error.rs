@@ -51,7 +51,8 @@ impl RpcError {
 pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
     match rejection {
         Rejection::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, 401),
-        // Malformed calls were rejected during decoding; this is a body that could not be received.
+        // Malformed calls were already rejected during decoding; here, the body could not be
+        // received.
         Rejection::Malformed { .. }
         | Rejection::UnsupportedVersion
         | Rejection::InvalidToolId(_) => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
@@ -89,16 +90,18 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
         Rejection::Missing(_) if rejection.is_temporary() => wording::UNAVAILABLE.to_owned(),
         Rejection::Missing(missing) => missing_requirements(missing),
         Rejection::Misdefined { .. } => MISDEFINED.to_owned(),
-        Rejection::CallIdReused => "This id belongs to another call: one with the same id \
-                asked for other arguments. Nothing was run; a new call needs a new id."
-            .to_owned(),
+        Rejection::CallIdReused => {
+            "This id belongs to another call: an earlier call with the same id had different \
+             arguments. Nothing was run; a new call needs a new id."
+                .to_owned()
+        }
         Rejection::Unauthorizable(error) if !error.is_temporary() => CANNOT_ASK.to_owned(),
         Rejection::Unauthorizable(_)
         | Rejection::Undecided
         | Rejection::Busy
         | Rejection::Unprotected(_)
         | Rejection::Unavailable => wording::UNAVAILABLE.to_owned(),
-        // The shared texts; some of these rejections occur with OXP only.
+        // The shared texts; some of these rejections occur only with OXP.
         other @ (Rejection::CheckTimedOut { .. }
         | Rejection::UnsupportedVersion
         | Rejection::InvalidToolId(_)
@@ -117,7 +120,7 @@ fn unknown(name: &str, closest: Option<&str>) -> String {
 
 /// Lists every invalid parameter, not only the first.
 fn invalid_params(errors: &ParameterErrors) -> String {
-    /// In bytes: enough for a model to read. Parameter names are unbounded.
+    /// The maximum length of the text, in bytes: parameter names are unbounded.
     const LONGEST: usize = 8000;
     let errors: Vec<_> = errors
         .iter()

@@ -40,7 +40,7 @@ pub(crate) struct RpcForm {
     pub(super) error: Option<(StatusCode, i32)>,
 }
 
-/// An error in a body's form: a code and a sentence.
+/// An error in the form of a body: a code and a sentence.
 type FormError = (i32, String);
 
 /// Fields stay raw until their types are checked.

@@ -18,7 +18,7 @@ struct RpcResponse<'a> {
     id: ResponseId<'a>,
 }
 
-/// A value that is an object is the result itself; anything else is wrapped.
+/// An object is the result itself; any other value is wrapped.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ResultObject<'a> {
@@ -62,7 +62,7 @@ fn content_of(output: &Output) -> ResultObject<'_> {
     }
 }
 
-/// The protocol has a single text, so it includes the hint for the next attempt.
+/// The protocol has only one text for an error, so the hint for the next attempt is part of it.
 fn message_of(failure: &Failure) -> String {
     let message = failure.message();
     match &failure.parts().additional_prompt_content {

@@ -1,8 +1,9 @@
 //! Reduces JSON Schema to the few keywords of OpenTool's schemas.
 //!
-//! One of six types, `description`, `properties`, `items`, `enum` and `required`: published clients
-//! reject anything else. Other keywords become sentences in the description, which models read;
-//! those without a matching sentence are quoted, so that nothing is lost.
+//! These are `type` with one of six values, `description`, `properties`, `items`, `enum` and
+//! `required`: published clients reject anything else. Other keywords become sentences in the
+//! description, which models read; those without a matching sentence are quoted, so that nothing is
+//! lost.
 
 mod forms;
 mod keywords;
@@ -44,7 +45,8 @@ pub(super) fn result(output: Value) -> JsonObject {
         }
         return value;
     }
-    let unwrapped = "A value that is an object is the result itself, without `value`.";
+    let unwrapped = "If the value is an object, it is returned as the result itself, not wrapped \
+                     in `value`.";
     let sentences = Vec::from_iter(may_be_object.then(|| unwrapped.to_owned()));
     let mut result = described("object", take_description(&mut value.clone()), &sentences);
     result.insert("properties".into(), json!({"value": value}));
@@ -94,7 +96,7 @@ fn described(kind: &str, mut text: String, sentences: &[String]) -> JsonObject {
     schema
 }
 
-/// Names in `required` without a property stay.
+/// Names in `required` that have no property stay in `rest`.
 fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject) {
     let properties = rest.shift_remove("properties").map(object_of);
     let is_known = |name: &String| properties.as_ref().is_some_and(|it| it.contains_key(name));
@@ -114,7 +116,8 @@ fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject) {
     }
 }
 
-/// Turns `enum` and `const` into `enum`. Values stay unless all are of the type.
+/// Turns `enum` and `const` into `enum`. The values stay in `rest` unless all of them have the type
+/// `kind`.
 fn take_values(rest: &mut JsonObject, kind: &str, contents: &mut JsonObject) {
     let listed = values_of(rest).unwrap_or_default().iter();
     let mut values: Vec<Value> = Vec::new();

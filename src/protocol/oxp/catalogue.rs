@@ -18,10 +18,10 @@ use crate::{
 /// The form of a response; for `GET /tools`, the form of the list.
 #[derive(Clone, Copy, Default)]
 pub(crate) enum OxpForm {
-    /// OXP 1.0, header form: `items`, schemas bare.
+    /// OXP 1.0, header form: `items` with bare schemas.
     #[default]
     Header,
-    /// OTC 1.0: `tools`, input schemas wrapped in `parameters`.
+    /// OTC 1.0: `tools` with input schemas wrapped in `parameters`.
     Otc,
     /// OXP 1.0, `$schema` form, with both `items` and `tools`, because clients do not say which
     /// they read: the SDKs read `items`, the documentation's text says `tools`.

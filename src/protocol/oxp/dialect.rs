@@ -1,7 +1,7 @@
 //! The three dialects, and the supported versions of the protocol.
 //!
 //! OXP 1.0 has a header form and a `$schema` form, and was first called Open Tool Calling (OTC).
-//! All three have the same content in different envelopes.
+//! All three have the same content in different forms.
 
 use http::{HeaderMap, HeaderName};
 
@@ -17,7 +17,7 @@ pub(super) enum Dialect {
     Header,
     /// OXP 1.0, `$schema` form: `request` and `result` envelopes.
     Schema,
-    /// OTC 1.0: the same envelopes under its own name.
+    /// OTC 1.0: the same envelopes, with its own `$schema`.
     Otc,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn check_schema(schema: Option<&str>) -> Result<(), Rejection> {
     }
 }
 
-/// `1`, `1.0` and `1.0.0` are the same version, and the only one.
+/// `1`, `1.0` and `1.0.0` are the same version, and the only supported one.
 fn is_supported_version(version: &str) -> bool {
     matches!(version, "1" | "1.0" | "1.0.0")
 }

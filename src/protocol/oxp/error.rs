@@ -1,7 +1,7 @@
 //! Encoding of rejections.
 //!
-//! A 401 for credentials, a 422 for invalid input, otherwise a 400; with the specification's texts
-//! where it has any.
+//! The status is 401 for invalid credentials, 422 for invalid input and 400 otherwise. The texts
+//! are the specification's, where it has any.
 
 use http::StatusCode;
 use serde::Serialize;
@@ -42,8 +42,8 @@ pub(super) struct ErrorBody<'a> {
 /// OXP 1.0, Server Error Response, `missing_requirements`.
 #[derive(Serialize)]
 struct MissingRequirementsBody<'a> {
-    /// The challenges that would provide a token. The list is present but empty if this server can
-    /// offer none: the specification's challenges need a URL.
+    /// The challenges that would provide a token. The list is present but empty if this server
+    /// cannot offer any: the specification's challenges need a URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     authorization: Option<&'a [Challenge]>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -1,7 +1,8 @@
 //! Decoding of requests.
 //!
-//! A body is parsed once, known fields only, and its fields are read by hand, because an error has
-//! to name the invalid field. Order of the checks: JSON, shape, types, protocol version, tool id.
+//! A body is parsed once, and only its known fields are kept. They are read by hand, because an
+//! error has to name the invalid field. Order of the checks: JSON, shape, types, protocol version,
+//! tool id.
 
 use crate::payload::JsonObject;
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use crate::{
     text::LONGEST_ID,
 };
 
-/// OXP 1.0, Call Tool Request. The OTC text calls the field `inputs` in one place.
+/// OXP 1.0, Call Tool Request. In one place, the OTC text has `inputs` instead of `input`.
 macro_rules! call_fields {
     ($($more:expr),*) => {
         JsonScope::Fields(&[
@@ -257,7 +258,7 @@ impl CallToolRequest {
     }
 }
 
-/// The OTC text calls the field `inputs` in one place and `input` in all others.
+/// Reads `input` or `inputs`: the OTC text has the latter in one place.
 fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, Rejection> {
     match (body.object("input")?, body.object("inputs")?) {
         (Some(_), Some(_)) => Err(Rejection::malformed(
@@ -300,7 +301,7 @@ impl<'a> ObjectFields<'a> {
         }
     }
 
-    /// A string that is stored, hashed or echoed, and so limited in length.
+    /// A string whose length is limited because it is stored, hashed or echoed.
     fn id(&mut self, name: &str) -> Result<Option<String>, Rejection> {
         let id = self.text(name)?;
         if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
@@ -348,7 +349,7 @@ impl<'a> ObjectFields<'a> {
             let (id, secret) = item_of((index, item))?;
             if secrets.insert(id, secret).is_some() {
                 let path = format!("{}{name}[{index}].id", self.path);
-                return Err(invalid_field(&path, "is there twice"));
+                return Err(invalid_field(&path, "occurs twice"));
             }
         }
         Ok(secrets)

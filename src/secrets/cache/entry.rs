@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The time for which a missing or unreadable secret is remembered, and the minimum time between
-/// rereads of a rejected one.
+/// two reads of a secret whose value was rejected.
 pub(super) const NEGATIVE_TTL: Duration = Duration::from_secs(10);
 
 /// The pause before a store that failed is read again.
@@ -18,9 +18,9 @@ pub(super) const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct CacheEntry {
     pub(super) result: ReadResult,
     pub(super) due: Instant,
-    /// The last value that the store returned, and when.
+    /// The last value that the store returned, and the time at which it did.
     good: Option<(Secret, Instant)>,
-    /// When the API it belongs to last rejected a value.
+    /// The time at which a value of the secret was last rejected.
     rejected_at: Option<Instant>,
 }
 
@@ -66,8 +66,8 @@ impl CacheEntry {
         good.filter(|(_, at)| now.saturating_duration_since(*at) < limit)
     }
 
-    /// Records that a value was rejected. Returns whether it is the cached one, and no value of
-    /// this secret was rejected shortly before.
+    /// Returns `true` if the rejected value is the cached one and no value of this secret was
+    /// rejected shortly before; in that case, it also records the rejection.
     pub(super) fn is_newly_rejected(&mut self, rejected: &Secret, now: Instant) -> bool {
         let is_recent = |at| now.saturating_duration_since(at) < NEGATIVE_TTL;
         let is_cached = matches!(&self.result, Ok(Some(value)) if value.is(rejected));

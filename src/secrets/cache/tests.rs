@@ -305,7 +305,7 @@ async fn a_store_with_a_bug_is_an_error_and_no_hang() {
             assert!(error.is_temporary());
         }
     }
-    // A call that has little time left waits half of it.
+    // A call that has little time left waits for half of it.
     let cache = SecretCache::new(Secrets::from_store(Broken::Hangs), Vec::new(), clock());
     let error = cache
         .read(&["A"], Some(LITTLE))

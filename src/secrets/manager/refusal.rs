@@ -1,4 +1,4 @@
-//! The errors of Secrets Manager, and what to do about them.
+//! The errors of Secrets Manager, and their remedies.
 
 use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 
@@ -6,7 +6,7 @@ use crate::{StoreError, aws, secrets::ReadResult};
 
 const SERVICE: &str = "AWS Secrets Manager";
 
-/// The secret is missing, marked for deletion, or without a current version.
+/// True if the secret is missing, is marked for deletion, or has no current version.
 pub(super) fn is_absent(code: &str) -> bool {
     matches!(
         code,
@@ -43,7 +43,8 @@ fn specific_error(code: &str, message: &str, action: &str, resource: &str) -> Op
         "AccessDeniedException" if resource == "*" => {
             StoreError::denied(format!("allow {action} on {resource}"))
         }
-        // Access is checked before existence; for a missing secret, by its name alone.
+        // Access is checked before existence, and a missing secret has an ARN without the six
+        // characters.
         "AccessDeniedException" => StoreError::denied(format!(
             "allow {action} on {resource}; if that is allowed, there is no such secret"
         )),
@@ -51,7 +52,7 @@ fn specific_error(code: &str, message: &str, action: &str, resource: &str) -> Op
             StoreError::undecodable(format!("{resource} cannot be decrypted with its KMS key"))
         }
         "InvalidParameterException" | "InvalidRequestException" | "ValidationException" => {
-            StoreError::undecodable(format!("{SERVICE} does not take {resource} ({code})"))
+            StoreError::undecodable(format!("{SERVICE} does not accept {resource} ({code})"))
         }
         _ => return None,
     })
@@ -70,7 +71,7 @@ pub(super) fn arn(region: &str, name: &str) -> String {
     format!("arn:{partition}:secretsmanager:{region}:*:secret:{name}-??????")
 }
 
-/// Secrets Manager accepts the text as the name or the ARN of a secret.
+/// True if Secrets Manager accepts the text as the name or the ARN of a secret.
 pub(super) fn is_name(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+=.@-:".contains(&byte);
     (1..=2048).contains(&text.len()) && text.bytes().all(is_allowed)

@@ -14,17 +14,17 @@ use serde_json::Value;
 
 use super::spelled::{HEAD, head_of};
 
-/// A part of letters only, up to this length, is an ordinary word and not a secret.
+/// A part of at most this many letters counts as an ordinary word and not as a secret.
 const LONGEST_WORD: usize = 15;
 
-/// Further parts of one secret are not searched for separately.
+/// The maximum number of parts of one secret that are searched for separately.
 const MOST_PARTS: usize = 256;
 
 /// Larger values are searched for in base64 and hex without another encoding inside: each of those
 /// forms is at least as long as the value.
 const LARGE: usize = 1024;
 
-/// All characters but the unreserved ones of RFC 3986, 2.3.
+/// All characters except the unreserved ones of RFC 3986, 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -44,9 +44,9 @@ type FormText = Zeroizing<String>;
 /// A form to search for.
 pub(super) struct EncodedForm {
     pub(super) text: Zeroizing<Vec<u8>>,
-    /// The character before it holds bits of the secret.
+    /// True if the character before the form holds bits of the secret.
     pub(super) takes_before: bool,
-    /// The character after it holds bits of the secret. Padding may follow that character.
+    /// True if the character after the form holds bits of the secret. Padding may follow it.
     pub(super) takes_after: bool,
 }
 
@@ -148,7 +148,7 @@ fn hex(value: &[u8], upper: bool) -> FormText {
     text
 }
 
-/// Bytes as in Rust's `Debug` and in JSON, without the blanks.
+/// Bytes as in Rust's `Debug` and in JSON, without whitespace.
 fn numbers(value: &[u8]) -> FormText {
     let mut text = Zeroizing::new(String::with_capacity(value.len() * 4));
     for byte in value {

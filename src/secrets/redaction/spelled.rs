@@ -72,7 +72,8 @@ impl<'t> TextReadings<'t> {
     }
 
     /// Calls `visit` with each position and each full head that can be read there, if `is_prefix`
-    /// accepts it. `is_prefix` takes a prefix and its length, and may reject shorter prefixes first.
+    /// accepts it. `is_prefix` takes a prefix and its length; it may be called with shorter
+    /// prefixes first, and rejecting one rules out all heads that begin with it.
     pub(super) fn each_head(
         &self,
         is_prefix: impl Fn(u64, usize) -> bool,
@@ -305,7 +306,7 @@ impl<'t> TextReadings<'t> {
         Some((number, at))
     }
 
-    /// The comma of a list of numbers may be followed by blanks or a line break.
+    /// The comma in a list of numbers may be followed by spaces or a line break.
     fn read_comma(&mut self, start: usize, at: usize) {
         let is_list = start > 0 && self.text[start - 1].is_ascii_digit();
         if !is_list {

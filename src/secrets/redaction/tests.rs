@@ -152,7 +152,7 @@ fn encodings(secret: &str) -> Vec<(String, String)> {
     all
 }
 
-/// Asserts that no recognisable piece of the encoded text is left.
+/// Asserts that no recognizable piece of the encoded text is left.
 fn assert_gone(what: &str, redacted: &str, encoded: &str) {
     let harmless = [
         "https://:@a.example/?k=",

@@ -1,4 +1,4 @@
-//! The hosts that requests to a local server may name, and whose pages may send them.
+//! The hosts that requests to a local server may name, and whose pages may send such requests.
 
 use std::net::IpAddr;
 
@@ -11,9 +11,9 @@ const ALL: &str = "*";
 /// The hosts that a request may name.
 pub(super) struct AllowedHosts {
     hosts: Vec<HostName>,
-    /// True if other machines can reach the server, at addresses that it may not know. A browser
-    /// names an address as the host only if it requests that very address; DNS rebinding needs a
-    /// name.
+    /// True if other machines can reach the server, at addresses that the server may not know. A
+    /// browser names an address as the host only if it requests that very address; DNS rebinding
+    /// needs a name.
     allows_any_address: bool,
 }
 
@@ -54,7 +54,7 @@ fn parse_host(name: &str) -> Result<HostName, InvalidSetting> {
     HostName::parse(name).ok_or_else(|| {
         InvalidSetting(format!(
             "ALLOWED_HOSTS has '{name}', which is not a host: write names and addresses without \
-             scheme and port, as in app.example, 192.0.2.7 or [2001:db8::1], or * for all"
+             a scheme or port, as in app.example, 192.0.2.7 or [2001:db8::1], or * for all"
         ))
     })
 }

@@ -27,7 +27,7 @@ use tokio::time::Sleep;
 
 use crate::protocol::problem;
 
-/// Rejects requests to `router` whose whole body does not arrive within `limit`.
+/// Rejects requests to `router` whose body does not fully arrive within `limit`.
 pub(super) fn limit(router: Router, limit: Duration) -> Router {
     router.layer(middleware::from_fn_with_state(limit, run_limited))
 }

@@ -1,7 +1,7 @@
 //! Connections: accepted, served over HTTP/1.1, and closed when a client is slow or idle.
 //!
-//! No HTTP/2: programs that call a local server do not need it, and the limits and the guard would
-//! have to cover both.
+//! HTTP/2 is not supported: programs that call a local server do not need it, and the limits and
+//! the guard would have to cover both versions.
 
 use std::{future::Future, io, pin::pin, time::Duration};
 
@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{body, stream::TimedStream};
 
-/// The pause after a failure to accept a connection, and so between two warnings.
+/// The pause after a failure to accept a connection, and therefore between two warnings.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Time limits for clients to send a request and to read the response. Tools have their own.

@@ -36,12 +36,13 @@ impl fmt::Display for Greeting {
                 "Anyone on this machine may call; set TOOLS_AUTH=api-key to require a key."
             }
             (true, false) => {
-                "Anyone who can reach it may call; set TOOLS_AUTH=api-key to require a key."
+                "Anyone who can reach this address may call; set TOOLS_AUTH=api-key to require a \
+                 key."
             }
         };
         f.write_str(callers)?;
         if self.is_empty {
-            f.write_str("\nIt has no tools yet.")?;
+            f.write_str("\nThis server has no tools yet.")?;
         }
         if let Some(example) = &self.example {
             let key = if self.is_open {

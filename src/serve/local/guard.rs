@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderName, header, uri::Authority};
 use super::{allowed_hosts::AllowedHosts, host_name::HostName};
 use crate::protocol::problem;
 
-/// Rejects requests to `router` that do not name allowed hosts.
+/// Rejects requests to `router` that name a host that is not allowed.
 pub(super) fn protect(router: Router, allowed: Option<AllowedHosts>) -> Router {
     let Some(allowed) = allowed else {
         return router;
@@ -59,7 +59,7 @@ fn in_target(authority: Option<&Authority>) -> Result<Option<HostName>, String> 
     host.map(Some).ok_or_else(|| unreadable("target"))
 }
 
-/// Reads the host in a header that may occur once. Programs may omit `Host`; no browser does.
+/// Reads the host in a header that may occur only once. Programs may omit `Host`; no browser does.
 fn in_header(
     headers: &HeaderMap,
     name: &HeaderName,
@@ -87,7 +87,8 @@ fn not_allowed(relation: &str, host: &HostName) -> String {
 
 fn unreadable(place: &str) -> String {
     format!(
-        "This local server blocks requests from web pages. The request's {place} does not name one host with \
-         or without a port; only ALLOWED_HOSTS=* takes such requests, and every page's with them."
+        "This local server blocks requests from web pages. The request's {place} does not name one \
+         host with or without a port; only ALLOWED_HOSTS=* accepts such requests, but it also accepts \
+         requests from every web page."
     )
 }

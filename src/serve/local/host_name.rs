@@ -8,7 +8,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// The longest name in DNS.
+/// The maximum length of a DNS name.
 const LONGEST: usize = 253;
 
 /// A host without its port.

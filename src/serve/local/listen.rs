@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::serve::{Error, settings};
 
-/// Listens at `HOST` and `PORT`.
+/// Listens on `HOST` and `PORT`.
 pub(super) async fn listen() -> Result<TcpListener, Error> {
     let host = settings::get("HOST")?.unwrap_or_else(|| "127.0.0.1".into());
     let port = settings::get("PORT")?.unwrap_or_else(|| "9000".into());

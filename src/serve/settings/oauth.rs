@@ -1,4 +1,4 @@
-//! The owner's settings for providers in the environment.
+//! The owner's settings for OAuth providers in the environment.
 
 use super::{InvalidSetting, get, list, variables::PROVIDERS};
 use crate::{
@@ -29,11 +29,11 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
     }
     if on_lambda && oauth.is_in_memory {
         let text = "on Lambda, users' grants need a table in DynamoDB, because instances do not \
-                    share memory: set TOOLS_OAUTH_TABLE, or in the program OAuth::in_dynamodb";
+                    share memory: set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program";
         return Err(InvalidSetting(text.into()));
     }
     if oauth.keys.is_empty() {
-        let text = "no secret is set to encrypt users' data (TOOLS_OAUTH_KEY_IDS)";
+        let text = "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)";
         return Err(InvalidSetting(text.into()));
     }
     let providers = &oauth.providers;
@@ -47,7 +47,7 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
     }
     match oauth.public_url.as_deref() {
         Some(url) if !is_base_url(url) => Err(InvalidSetting(format!(
-            "the public URL is '{url}', but must be an https:// URL without query, fragment and \
+            "the public URL is '{url}', but must be an https:// URL without a query, fragment or \
              credentials (TOOLS_PUBLIC_URL)"
         ))),
         _ => Ok(()),

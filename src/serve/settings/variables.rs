@@ -111,7 +111,7 @@ mod tests {
         let names: BTreeSet<_> = cells
             .flat_map(|cell| cell.split('`').skip(1).step_by(2))
             .filter(|name| name.chars().any(|it| it == '_') || NAMES.contains(name))
-            // Those of Lambda and `tracing`.
+            // The variables of Lambda and `tracing`.
             .filter(|name| !name.starts_with("AWS_") && *name != "RUST_LOG")
             .filter(|name| !name.starts_with("TOOLS_GOOGLE_"))
             .collect();

@@ -49,7 +49,7 @@ fn unforgettable(owner: &str) -> Record {
     record
 }
 
-/// Adds a field of 4 MiB, the most that can be kept.
+/// Adds a field of 4 MiB, the maximum that can be kept.
 fn large(record: Record) -> Record {
     let body = vec![0; LIMITS.bytes / 4];
     let fields = vec![(Cow::Borrowed("body"), Field::Bytes(body))];

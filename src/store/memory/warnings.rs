@@ -1,6 +1,6 @@
-//! Log warnings about a full memory.
+//! Warnings in the log about a full memory.
 //!
-//! A full memory loses something with each write: one line a minute says as much as thousands.
+//! A full memory loses something with each write, so warnings are logged at most once a minute.
 
 use std::time::{Duration, Instant};
 

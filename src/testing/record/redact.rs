@@ -78,7 +78,7 @@ fn replace_in_list(value: &mut Value, field: &str, secrets: &mut Placeholders) {
 }
 
 /// Collects and replaces every value in a value of any type. Types do not change, so that the
-/// response does not either.
+/// response does not change either.
 fn replace_values(value: &mut Value, placeholder: &str, secrets: &mut Placeholders) {
     match value {
         Value::String(text) => {

@@ -1,8 +1,8 @@
 //! Derives the published schema of a Rust type.
 //!
-//! schemars describes types for every purpose. The schema that a model reads should be short, and
-//! a caller's input should be checked strictly: titles and number formats are removed, references
-//! are inlined, objects are closed, optional parameters are simply not required.
+//! schemars describes types for every purpose. The schema that a model reads should be short, and a
+//! caller's input should be checked strictly: titles and number formats are removed, references are
+//! inlined, objects are closed, and optional parameters are simply not required.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -132,7 +132,8 @@ fn describe_variants(object: &mut Map<String, Value>) {
     }
 }
 
-/// The specification's definitions have `required` wherever there are properties, even if empty.
+/// The specification's definitions have `required` wherever there are properties, even if it is
+/// empty.
 fn list_required(object: &mut Map<String, Value>) {
     if object.contains_key("properties") {
         object.entry("required").or_insert_with(|| json!([]));

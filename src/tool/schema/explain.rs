@@ -15,10 +15,10 @@ use super::{
     validator_of, walk,
 };
 
-/// The largest number of values in a part that is explained as a whole.
+/// The maximum number of values in a part that is explained as a whole.
 const MAX_VALUES: usize = 1000;
 
-/// Keywords with which the name or index of a part no longer determines its schema.
+/// Keywords that make the schema of a part depend on more than its name or index.
 const COMPLICATED: [&str; 18] = [
     "$dynamicRef",
     "$recursiveRef",
@@ -57,7 +57,7 @@ pub(super) fn explain(
         return report(validator, part, sink);
     }
     if walk::forbidden_reference(schema).is_some() {
-        // The schema of a part may reference the whole schema, and is meaningless by itself.
+        // The schema of a part may reference the whole schema, and would be meaningless by itself.
         return sink.whole(part);
     }
     let mut explainer = Explainer {
@@ -98,7 +98,7 @@ fn report(validator: &Validator, part: SchemaPart<'_>, sink: &mut impl MessageSi
 struct Explainer<'a, S> {
     /// The `$schema` of the whole schema.
     dialect: Option<&'a Value>,
-    /// By the place of their schema in the whole.
+    /// By the place of their schema in the whole schema.
     validators: HashMap<String, Option<Validator>>,
     sink: &'a mut S,
 }
@@ -247,7 +247,7 @@ mod tests {
 
     use crate::tool::schema::Schema;
 
-    /// The schema of a part may reference the whole schema, and is meaningless by itself.
+    /// The schema of a part may reference the whole schema, and would be meaningless by itself.
     #[test]
     fn a_large_value_under_a_schema_with_references_is_reported_as_a_whole() {
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}});

@@ -13,8 +13,8 @@ use super::{
 type Forms = [Vec<ValidationError<'static>>];
 
 impl PartMessages<'_> {
-    /// Explains why a value does not match the intended form; if the intention is unclear, lists
-    /// the forms.
+    /// Explains why a value does not match the intended form; if the intention is unclear, adds one
+    /// message about all forms.
     pub(super) fn add_closest_form(&mut self, path: &str, forms: &Forms) {
         let tag = tag_of(forms, path);
         let is_intended = |errors: &&Vec<ValidationError<'_>>| {
@@ -74,7 +74,7 @@ fn required_by_all<'a>(forms: &'a Forms, path: &str) -> Option<&'a str> {
 struct Tag {
     path: String,
     values: Vec<String>,
-    /// Whether the value has none of the constants that the forms require there.
+    /// True if the value has none of the constants that the forms require there.
     mismatches_all: bool,
 }
 

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::text::{clipped, counted};
 
-/// More messages than this do not help, and could make the response too large to send.
+/// The maximum number of messages: more would not help, and could make the response too large to
+/// send.
 const MAX_MESSAGES: usize = 100;
 
 /// The messages for all errors of `instance` under `schema`, by parameter; errors of the instance
@@ -118,7 +119,7 @@ impl PartMessages<'_> {
                 let unknown = unknown.filter(|name| !known.contains(name));
                 self.add_unknown(&path, unknown, &known);
             }
-            // An object that allows no properties at all is rejected as a whole.
+            // If a schema allows no properties at all, the error is about the object as a whole.
             Kind::FalseSchema if rejects_properties(error) => {
                 let place = self.part.value.pointer(error.instance_path().as_str());
                 let properties = place.and_then(Value::as_object).into_iter().flatten();
@@ -246,10 +247,18 @@ pub(super) fn types_of(kind: &TypeKind) -> Vec<&'static str> {
 }
 
 fn unknown_message(name: &str, known: &[&str], is_parameter: bool) -> String {
-    let problem = if is_parameter {
-        "Is not a parameter of this tool"
+    let (problem, no_others, others) = if is_parameter {
+        (
+            "Is not a parameter of this tool",
+            "it takes none",
+            "it takes",
+        )
     } else {
-        "Is not a known property"
+        (
+            "Is not a known property",
+            "no properties are allowed",
+            "the known properties are",
+        )
     };
     let name = clipped(name, LONGEST_NAME);
     let similarity = |known: &&&str| strsim::normalized_damerau_levenshtein(&name, known);
@@ -260,8 +269,8 @@ fn unknown_message(name: &str, known: &[&str], is_parameter: bool) -> String {
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     match closest {
         Some((_, known)) => format!("{problem}; did you mean '{known}'?"),
-        None if known.is_empty() => format!("{problem}; it takes none"),
-        None if known.len() <= 8 => format!("{problem}; it takes {}", known.join(", ")),
+        None if known.is_empty() => format!("{problem}; {no_others}"),
+        None if known.len() <= 8 => format!("{problem}; {others} {}", known.join(", ")),
         None => problem.into(),
     }
 }

@@ -1,6 +1,6 @@
 //! Parts of a value that are explained one by one, and the trait that receives their errors.
 //!
-//! `explain` finds errors, `message` and `places` report them: the shared types here keep `explain`
+//! `explain` finds errors; `message` and `places` report them. The shared types here keep `explain`
 //! independent of both.
 
 use jsonschema::ValidationError;
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::text::clipped;
 
-/// The longest name in a message, in bytes: names come from the caller and may be of any length.
+/// The maximum length, in bytes, of a name in a message: names come from the caller and may be of
+/// any length.
 pub(super) const LONGEST_NAME: usize = 64;
 
 /// A part of a value, with its schema and location.
@@ -30,10 +31,10 @@ pub(super) trait MessageSink {
     /// An invalid part that would cost too much to explain in detail.
     fn whole(&mut self, part: SchemaPart<'_>);
 
-    /// Whether any error was received.
+    /// Returns `true` if any error was received.
     fn has_any(&self) -> bool;
 
-    /// Whether no more errors are needed.
+    /// Returns `true` if no more errors are needed.
     fn is_full(&self) -> bool;
 }
 

@@ -8,7 +8,7 @@ use super::{
     part::{MessageSink, SchemaPart},
 };
 
-/// Enough to find the mistake.
+/// The maximum number of places, which is enough to find the mistake.
 const MAX_PLACES: usize = 5;
 
 pub(super) fn of_all(validator: &Validator, schema: &Value, value: &Value) -> Vec<String> {

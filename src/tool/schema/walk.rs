@@ -142,12 +142,12 @@ fn add_undescribed(schema: &Value, path: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Whether any schema in `schema` allows the type `name`.
+/// True if any schema in `schema` allows the type `name`.
 pub(super) fn any_type(schema: &Value, name: &str) -> bool {
     all(schema).into_iter().any(|schema| is_type(schema, name))
 }
 
-/// Whether the schema itself allows the type `name`.
+/// True if the schema itself allows the type `name`.
 pub(super) fn is_type(object: &JsonObject, name: &str) -> bool {
     match object.get("type") {
         Some(Value::String(one)) => one == name,
@@ -156,7 +156,7 @@ pub(super) fn is_type(object: &JsonObject, name: &str) -> bool {
     }
 }
 
-/// Whether draft 7 cannot express the schema.
+/// True if draft 7 cannot express the schema.
 pub(super) fn uses_newer_keywords(schema: &Value) -> bool {
     let schemas = all(schema);
     let uses = |keyword: &&str| schemas.iter().any(|schema| schema.contains_key(*keyword));

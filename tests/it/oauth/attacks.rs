@@ -20,7 +20,7 @@ async fn before_callback(server: &ToolServer, user: &str, login: &str) -> (Brows
 fn assert_rejected(page: &Page) {
     assert_eq!(page.status, 400, "{page:?}");
     assert!(
-        page.body.contains("does not belong to this browser"),
+        page.body.contains("cannot be used in this browser"),
         "{page:?}"
     );
 }

@@ -87,6 +87,6 @@ async fn chromium_does_not_send_the_cookie_with_a_form_of_another_site() {
     let server = serve(&openid).await;
     let challenge = server.challenge("user-1").await;
     let report = chromium(&challenge, "forge").await;
-    assert_eq!(report["title"], "This page does not belong to this browser");
+    assert_eq!(report["title"], "This page cannot be used in this browser");
     assert_eq!(status(&challenge).await, "pending");
 }

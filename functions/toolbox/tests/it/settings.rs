@@ -98,7 +98,7 @@ fn an_invalid_setting_fails_at_start_up() {
                 ("TOOLS_GOOGLE_CLIENT_ID", "id"),
                 ("TOOLS_GOOGLE_ISSUER", "http://accounts.example"),
             ],
-            "the provider 'google': 'http://accounts.example' has to be an https:// URL",
+            "the provider 'google': 'http://accounts.example' must be an https:// URL",
         ),
         (
             &[
@@ -112,7 +112,7 @@ fn an_invalid_setting_fails_at_start_up() {
                 ("TOOLS_GITHUB_CLIENT_ID", "id"),
                 ("TOOLS_OAUTH_KEY_IDS", ","),
             ],
-            "no secret is set to encrypt",
+            "no secret is configured to encrypt",
         ),
         (
             &[

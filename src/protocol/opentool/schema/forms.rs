@@ -11,7 +11,8 @@ use crate::payload::JsonObject;
 
 const KEYWORDS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// Merges forms into the schema itself. Forms that are not fully expressed also stay.
+/// Merges forms into the schema itself. Forms that the merged schema does not fully express are
+/// kept as well.
 pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<String>) {
     unwrap_only_form(schema);
     for keyword in KEYWORDS {
@@ -20,7 +21,7 @@ pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<Str
         };
         let is_union = keyword != "allOf";
         if is_union && !schema.contains_key("type") && forms.iter().all(is_bare) {
-            // The sentence about types covers it.
+            // The sentence about types covers these forms.
             continue;
         }
         if is_union
@@ -39,7 +40,7 @@ pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<Str
     }
 }
 
-/// Replaces a schema by its only form besides `null`: the schema of an `Option`.
+/// Replaces a schema with its only form other than `null`: the schema of an `Option`.
 fn unwrap_only_form(schema: &mut JsonObject) {
     for keyword in KEYWORDS {
         let Some(Value::Array(forms)) = schema.get_mut(keyword) else {
@@ -65,7 +66,7 @@ fn unwrap_only_form(schema: &mut JsonObject) {
     }
 }
 
-/// The values if all forms are constants: schemars's schema of an enum with doc comments.
+/// The values, if all forms are constants, as in schemars's schema of an enum with doc comments.
 fn constants(forms: &[Value], kind: &str) -> Option<Vec<Value>> {
     let values = forms.iter().map(|form| values_of(form.as_object()?));
     let values = values.collect::<Option<Vec<_>>>()?.concat();
@@ -87,8 +88,8 @@ fn is_plain_constant(form: &Value) -> bool {
         .is_some_and(|form| form.keys().all(is_covered))
 }
 
-/// Adds the properties of all forms to the schema; a property is required if all forms require it,
-/// or with `allOf` any of them.
+/// Adds the properties of all forms to the schema; a property is required if all forms require it
+/// or, with `allOf`, if any of them does.
 fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
     let is_all_of = keyword == "allOf";
     let mut properties = JsonObject::new();

@@ -216,7 +216,7 @@ fn variants_become_one_object_with_all_their_properties() {
     );
 }
 
-/// The form of schemars's schema of two flattened enums; their properties are the parameters.
+/// schemars derives such a schema from two flattened enums, whose properties are the parameters.
 #[test]
 fn all_of_becomes_one_object_with_all_its_properties() {
     let variant = |tag: &str, value: &str, name: &str| {

@@ -22,7 +22,7 @@ const SHORT: ConnectionLimits = ConnectionLimits {
 
 const HEALTH: &str = "GET /health HTTP/1.1\r\n\r\n";
 
-/// A server with a route that takes twice as long as a request may.
+/// A server with a route that takes twice as long as a request may take to arrive.
 struct Running {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
