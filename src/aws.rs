@@ -22,8 +22,8 @@ use aws_types::{SdkConfig, region::Region};
 
 use crate::StoreError;
 
-/// Shared by all services: reading the machine's certificates takes most of the time that creating
-/// a client takes.
+/// Shared by all services: most of the time spent creating a client goes to reading the machine's
+/// certificates.
 static HTTP: LazyLock<SharedHttpClient> = LazyLock::new(|| {
     let tls = Provider::Rustls(CryptoMode::AwsLc);
     Builder::new().tls_provider(tls).build_https()

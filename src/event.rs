@@ -1,4 +1,5 @@
-//! Converts Lambda events to requests and responses back, with one file per event source.
+//! Converts Lambda events to HTTP requests, and HTTP responses to the event source's format, with
+//! one file per event source.
 //!
 //! `lambda_http` supports these formats too, but tries one after another, loses the reason why none
 //! matches, and panics on invalid base64. Here the event's first fields determine its kind, the

@@ -28,7 +28,7 @@
 //! tool has handed to `spawn_blocking` or to a task that it spawned continues unobserved.
 //!
 //! The clocks of processes that share a store must agree within two seconds, as those of Lambda do:
-//! to a process whose clock is ahead, a call that is still running elsewhere already looks over.
+//! to a process whose clock is ahead, a call still running elsewhere appears to have ended.
 //! Therefore a claim becomes free, and a call counts as cut off, two seconds after the call's
 //! deadline.
 //!
@@ -100,8 +100,8 @@ impl Idempotency {
     /// have more than one instance.
     ///
     /// There is room for 10,000 calls per API key, JWT signer or principal, for 50,000 calls in
-    /// total, and for 16 MiB of outcomes, with at most 4 MiB each. Expired calls are removed first.
-    /// If that is not enough,
+    /// total, and for 16 MiB of outcomes, at most 4 MiB per outcome. Expired calls are removed
+    /// first. If that is not enough,
     ///
     /// - a caller with too many calls loses its oldest finished calls; if there are too many in
     ///   total, the caller with the most calls does. These calls run again if they are repeated;

@@ -80,8 +80,8 @@ pub struct OAuth {
 }
 
 impl OAuth {
-    /// With these providers, whose ids must be unique. Challenges and grants are kept in the memory
-    /// of this process, for local use.
+    /// Settings with these providers, whose ids must be unique. Challenges and grants are kept in
+    /// the memory of this process, for local use.
     pub fn with(providers: impl IntoIterator<Item = Provider>) -> Self {
         Self {
             providers: providers.into_iter().map(Arc::new).collect(),

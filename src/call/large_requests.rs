@@ -1,9 +1,9 @@
 //! Work on large requests: off the worker threads, one request at a time.
 //!
 //! Decoding and checking a megabyte takes milliseconds to seconds, during which a worker could
-//! serve no other request. It also takes many times the request's size in memory, which each
-//! allocating thread keeps for itself once it is freed. So large requests take turns: a turn lasts
-//! from decoding to the end of the check, and the others wait.
+//! serve no other request. It also takes many times the request's size in memory, and freed memory
+//! stays reserved for the thread that allocated it. So large requests take turns: a turn lasts from
+//! decoding to the end of the check, and the others wait.
 
 use std::{sync::Arc, time::Duration};
 
@@ -42,7 +42,7 @@ impl LargeRequests {
 
 impl LargeRequestPermit {
     /// Does work during this turn, and waits for it no longer than `limit`. Late work still runs to
-    /// its end, and the turn lasts until then.
+    /// completion, and the turn lasts until then.
     pub(crate) async fn work<T: Send + 'static>(
         self,
         limit: Duration,

@@ -15,7 +15,7 @@ use crate::{
     tool::{PreparedRun as Run, context, requirement::Challenge},
 };
 
-/// The values of a tool's requirements, as far as they are available.
+/// The available values of a tool's requirements.
 #[derive(Default)]
 pub(super) struct RequirementValues {
     pub(super) tokens: BTreeMap<String, Secret>,

@@ -59,7 +59,7 @@ pub(crate) enum Rejection {
     Unauthorizable(StoreError),
     /// It is unknown whether the call has run before.
     Unprotected(StoreError),
-    /// The server accepts no calls at the moment.
+    /// The server is not accepting calls.
     Unavailable,
 }
 

@@ -6,7 +6,7 @@ use lambda_http::aws_lambda_events::encodings::Body;
 
 use crate::payload::encoded_size;
 
-/// The body for the event, with `true` if it is base64.
+/// The body of the response, with `true` if it is base64.
 pub(super) fn encode(headers: &HeaderMap, body: Bytes) -> (bool, Option<Body>) {
     let is_encoded = headers.contains_key(header::CONTENT_ENCODING);
     let body = match String::from_utf8(body.into()) {

@@ -114,6 +114,6 @@ fn hash_of(claims: &AuthorizerClaims<'_>) -> String {
         }
     }
     let hash = hash.finalize();
-    let half = hash.first_chunk().expect("a SHA-256 has 32 bytes");
+    let half = hash.first_chunk().expect("a SHA-256 hash has 32 bytes");
     format!("hash {:032x}", u128::from_be_bytes(*half))
 }

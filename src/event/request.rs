@@ -83,8 +83,8 @@ fn uri_of(path: &str, query: &str) -> Uri {
         text.push('?');
         text.extend(utf8_percent_encode(query, NOT_IN_QUERY));
     }
-    // A text that is still not a URI, for example because it is too long, becomes a path that
-    // matches no route of the library.
+    // If the result is still not a URI, for example because it is too long, it becomes a path
+    // that matches no route of the library.
     Uri::try_from(text).unwrap_or_else(|_| Uri::from_static("/-"))
 }
 

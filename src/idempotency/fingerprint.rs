@@ -74,7 +74,7 @@ pub(crate) fn fingerprint_of(
     hex(hash)
 }
 
-/// Hashes a text with its length, so that consecutive texts cannot be confused.
+/// Hashes a string with its length, so that consecutive strings cannot be confused.
 fn hash_text(hash: &mut Sha256, text: Option<&str>) {
     match text {
         None => hash.update([0]),

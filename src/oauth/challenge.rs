@@ -77,7 +77,7 @@ pub(super) fn record_hash(
         hash.update(part.as_bytes());
     }
     let hash = hash.finalize();
-    let half = hash.first_chunk().expect("a SHA-256 has 32 bytes");
+    let half = hash.first_chunk().expect("a SHA-256 hash has 32 bytes");
     format!("{:032x}", u128::from_be_bytes(*half))
 }
 

@@ -57,7 +57,7 @@ impl EncryptionKeys {
         Ok(Self(keys))
     }
 
-    /// Encrypts a text, bound to its record (`record_id` is the associated data). Returns the key's
+    /// Encrypts text, bound to its record (`record_id` is the associated data). Returns the key's
     /// id and the ciphertext.
     pub(super) fn seal(&self, record_id: &str, text: &[u8]) -> (String, Vec<u8>) {
         let (id, secret) = &self.0[0];
@@ -136,7 +136,7 @@ fn derived_key(secret: &Secret, purpose: &str) -> hmac::Tag {
 
 fn aead_key(secret: &Secret) -> RandomizedNonceKey {
     let key = derived_key(secret, "encryption");
-    RandomizedNonceKey::new(&AES_256_GCM, key.as_ref()).expect("a SHA-256 has 32 bytes")
+    RandomizedNonceKey::new(&AES_256_GCM, key.as_ref()).expect("an HMAC-SHA-256 has 32 bytes")
 }
 
 fn signature(secret: &Secret, purpose: &str, parts: &[&str]) -> String {

@@ -194,7 +194,7 @@ impl Provider {
         // The challenges' routes are `/authorization/challenges/…`.
         if !is_id || self.id == "challenges" {
             let text =
-                "its id must have only letters, digits, '_' and '-', and not be 'challenges'";
+                "its id may contain only letters, digits, '_' and '-', and cannot be 'challenges'";
             return Some(format!("the provider '{}': {text}", self.id));
         }
         let urls = match &self.endpoints {

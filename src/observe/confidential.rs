@@ -2,7 +2,7 @@
 //!
 //! A panic's message may contain any value, and is printed before anything can inspect it. The task
 //! that runs a tool knows the secrets of its call. A task or a thread started by the tool does not,
-//! and may outlive the call; its texts are checked for the secrets of all recent calls.
+//! and may outlive the call; its output is checked for the secrets of all recent calls.
 
 use std::future::Future;
 
@@ -24,8 +24,8 @@ pub(crate) fn is_inside() -> bool {
     CALL.try_with(|_| ()).is_ok()
 }
 
-/// The text without secrets: inside a call, without those of the call and the store; elsewhere,
-/// without all recent ones. `None` if the text contains none.
+/// The text with secrets removed: inside a call, those of the call and the store; elsewhere, all
+/// recent ones. `None` if the text contains none.
 pub(crate) fn without_secrets(text: &str) -> Option<String> {
     let redacted = CALL.try_with(|context| context.redacted(text));
     redacted.unwrap_or_else(|_| recent::redacted(text))

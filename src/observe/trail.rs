@@ -58,7 +58,8 @@ impl Trail {
         let request = self.span.clone().unwrap_or_else(Span::none);
         spans::join_trace(&request, &self.trace);
         self.has_joined_trace = true;
-        // Identifies the call in the tool's lines. Only the level `off` filters out `error`.
+        // Identifies the call in the tool's lines. At level `error`, so that only `off` filters it
+        // out.
         let call = tracing::error_span!(
             target: "lambda_tools::call",
             "call",

@@ -109,8 +109,8 @@ impl CallOutcome {
         }
     }
 
-    /// A text for a model that explains why there is no value: the message, the error of each
-    /// parameter, and the advice for the next attempt.
+    /// Explains to a model why there is no value: the message, the error of each parameter, and the
+    /// advice for the next attempt.
     #[must_use]
     pub fn message(&self) -> String {
         match self {

@@ -18,7 +18,7 @@ use crate::{
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The maximum difference between the clocks of two processes. To a process whose clock is ahead, a
-/// call that is still running already looks over, so claims become free that much later.
+/// call that is still running appears to have ended, so claims become free that much later.
 pub(super) const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 
 impl Deduplication {
@@ -31,7 +31,7 @@ impl Deduplication {
     ) -> CallRecord {
         let to_settle = self.idempotency.timeout + GRACE;
         let until = limits.deadline.unwrap_or(now + limits.tool + to_settle);
-        // Without time left nothing runs, so clocks do not matter.
+        // With no time left, nothing runs, so clocks do not matter.
         let has_time = until > now;
         let over_at = if has_time {
             until + CLOCK_MARGIN
@@ -87,7 +87,8 @@ impl Deduplication {
         }
     }
 
-    /// Withdraws a possibly written claim in the background, while its call runs unclaimed.
+    /// Withdraws a claim that may have been written, in the background, while its call runs
+    /// unclaimed.
     pub(super) fn withdraw_in_background(
         &self,
         store: &Arc<dyn Store>,

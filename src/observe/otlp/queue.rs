@@ -14,7 +14,7 @@ use opentelemetry_sdk::{
 use crate::observe::confidential::without_secrets;
 
 /// The maximum number of queued spans; any more are dropped, so that an unreachable collector does
-/// not fill the memory.
+/// not exhaust memory.
 const CAPACITY: usize = 2048;
 
 /// Spans that have ended and have not been sent yet.

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The maximum length, in bytes, of a text chosen by a tool. `CloudWatch` splits lines of a
+/// The maximum length, in bytes, of text chosen by a tool. `CloudWatch` splits lines of a
 /// megabyte, and the parts are not JSON.
 const LONGEST_MESSAGE: usize = 4096;
 

@@ -97,7 +97,10 @@ async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
             "allow dynamodb:PutItem on the table 'calls'",
         ),
         ("ResourceNotFoundException", "there is no table 'calls'"),
-        ("ValidationException", "the string 'id' as its partition key"),
+        (
+            "ValidationException",
+            "the string 'id' as its partition key",
+        ),
         ("ThrottlingException", "throttled"),
         ("InternalServerError", "not available"),
     ] {
