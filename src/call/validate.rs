@@ -60,6 +60,7 @@ impl ResolvedCall {
         let call = *call;
         let (entry, mut input) = (&execution.entry, call.input);
         let schema = &entry.tool.input;
+        schema.drop_optional_nulls(&mut input);
         let result = schema.check(&input, "input");
         let result = result.map_err(|detail| Rejection::Misdefined {
             tool: entry.id.to_string(),
@@ -103,8 +104,8 @@ impl Execution {
 
     /// The tokens and secrets that the call carries for its tool. They are part of the call's
     /// identity: a caller with other credentials must not get this call's outcome. If an
-    /// authenticated caller names the user, the user takes their place, so that a token may be
-    /// refreshed between two attempts.
+    /// authenticated caller names the user, the user identifies the call instead of the
+    /// credentials, so that a token may be refreshed between two attempts.
     fn credentials<'a>(&'a self, context: &'a ClientContext) -> Vec<(&'a str, &'a Secret)> {
         let user = context.user_id.as_ref();
         let names_user = user.is_some_and(|user| !user.is_empty());

@@ -1,7 +1,7 @@
 //! The published definition of a tool.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Tool;
 use crate::{Requirements, ToolId};
@@ -33,6 +33,7 @@ impl ToolDefinition {
     pub(crate) fn of(id: &ToolId, tool: &Tool) -> Self {
         let mut input_schema = tool.input.value().clone();
         let from_type = take_description(&mut input_schema);
+        list_properties(&mut input_schema);
         Self {
             id: id.to_string(),
             name: name_of(id, tool),
@@ -51,6 +52,20 @@ fn take_description(schema: &mut Value) -> Option<String> {
     match schema.as_object_mut()?.shift_remove("description")? {
         Value::String(text) => Some(text),
         _ => None,
+    }
+}
+
+/// OpenAI's API rejects the whole list of tools if one of them is an object without `properties`.
+fn list_properties(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    if object.get("type").is_some_and(|it| it == "object") && !object.contains_key("properties") {
+        let after_type = object
+            .keys()
+            .position(|it| it == "type")
+            .map_or(0, |at| at + 1);
+        object.shift_insert(after_type, "properties".into(), json!({}));
     }
 }
 

@@ -8,6 +8,7 @@ mod explain;
 mod forms;
 mod integers;
 mod message;
+mod nulls;
 mod part;
 mod places;
 mod walk;
@@ -69,6 +70,13 @@ impl Schema {
         &self.compiled().value
     }
 
+    /// True for a hand-written schema that is read as draft 7 although it does not say so.
+    pub(crate) fn is_draft_7_literal(&self) -> bool {
+        let value = self.value();
+        let is_literal = matches!(self.source, SchemaSource::Literal(_));
+        is_literal && value.get("$schema").is_none() && draft_for(value) == Draft::Draft7
+    }
+
     /// The compiled validator, or the reason why the schema is invalid.
     pub(crate) fn compile(&self) -> Result<&Validator, &str> {
         let compiled = self.compiled();
@@ -106,6 +114,12 @@ impl Schema {
         if self.compiled().has_integers {
             integers_from_whole_floats(value);
         }
+    }
+
+    /// Removes each optional property that is `null` although its schema does not allow it: models
+    /// in strict mode always send every property.
+    pub(crate) fn drop_optional_nulls(&self, value: &mut Value) {
+        nulls::drop_optional(self.value(), value);
     }
 
     fn compiled(&self) -> &CompiledSchema {

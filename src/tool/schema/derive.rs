@@ -16,6 +16,7 @@ pub(crate) fn of_input<T: JsonSchema>() -> Value {
         disallow_null_for_optional(object);
         list_required(object);
         describe_variants(object);
+        list_constants(object);
     });
     set_object_type(&mut schema);
     close(&mut schema);
@@ -129,6 +130,43 @@ fn describe_variants(object: &mut Map<String, Value>) {
                 only.entry("description").or_insert(description);
             }
         }
+    }
+}
+
+/// An enum whose variants have doc comments is a `oneOf` of constants in schemars. OpenAI's API
+/// rejects it, so it becomes an `enum`, and the comments become a part of the description.
+fn list_constants(object: &mut Map<String, Value>) {
+    let Some(forms) = object.get("oneOf").and_then(Value::as_array) else {
+        return;
+    };
+    let mut constants = Vec::new();
+    let mut lines = Vec::new();
+    for form in forms {
+        // Variants without comments share a form.
+        let values = match (form.get("const"), form.get("enum")) {
+            (Some(Value::String(value)), None) => vec![value],
+            (None, Some(Value::Array(values))) => values.iter().filter_map(as_string).collect(),
+            _ => return,
+        };
+        let meaning = form.get("description").and_then(Value::as_str);
+        let meanings = meaning.map(|it| values.iter().map(move |value| format!("`{value}`: {it}")));
+        lines.extend(meanings.into_iter().flatten());
+        constants.extend(values.into_iter().map(|it| Value::from(it.as_str())));
+    }
+    object.shift_remove("oneOf");
+    let own = object.get("description").and_then(Value::as_str);
+    let lines: Vec<_> = own.map(str::to_owned).into_iter().chain(lines).collect();
+    object.insert("type".into(), "string".into());
+    if !lines.is_empty() {
+        object.insert("description".into(), lines.join("\n").into());
+    }
+    object.insert("enum".into(), constants.into());
+}
+
+fn as_string(value: &Value) -> Option<&String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
     }
 }
 
