@@ -1,7 +1,7 @@
 //! Tools for AI agents: plain async Rust functions, deployed as one AWS Lambda function.
 //!
-//! Every agent that speaks OXP (Open eXecution Protocol) 1.0, Open Tool Calling 1.0 or OpenTool 1.0
-//! can discover and call them.
+//! Every agent that speaks MCP (Model Context Protocol), OXP (Open eXecution Protocol) 1.0, Open
+//! Tool Calling 1.0 or OpenTool 1.0 can discover and call them.
 //!
 //! ```no_run
 //! use lambda_tools::{Failure, Tool, Toolkit, serve};

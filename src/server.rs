@@ -135,8 +135,9 @@ impl Server {
         self
     }
 
-    /// Describes the server, for `info` in OpenTool's `/opentool/load` and for `/opentool/version`.
-    /// By default, the title is `Tools` and the version `1.0.0`.
+    /// Describes the server, for MCP's `serverInfo` and `instructions`, for `info` in OpenTool's
+    /// `/opentool/load`, and for `/opentool/version`. By default, the title is `Tools` and the
+    /// version `1.0.0`.
     #[must_use]
     pub fn info(mut self, info: ServerInfo) -> Self {
         self.info = info;

@@ -38,6 +38,14 @@ impl ServerInfo {
         self
     }
 
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub(crate) fn about(&self) -> &str {
+        &self.description
+    }
+
     pub(crate) fn version(&self) -> &str {
         &self.version
     }

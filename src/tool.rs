@@ -33,6 +33,14 @@ pub(crate) type PreparedRun = Box<dyn FnOnce(Context) -> RunFuture + Send>;
 pub(crate) type RunFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, ParameterErrors> + Send + Sync>;
 
+/// The author's hints to clients about a tool's behaviour.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Hints {
+    pub(crate) is_read_only: Option<bool>,
+    pub(crate) is_destructive: Option<bool>,
+    pub(crate) is_open_world: Option<bool>,
+}
+
 /// One version of one tool.
 ///
 /// ```
@@ -68,6 +76,8 @@ pub struct Tool {
     pub(crate) requirements: Requirements,
     pub(crate) timeout: Option<Duration>,
     pub(crate) policy: RepeatPolicy,
+    pub(crate) title: Option<String>,
+    pub(crate) hints: Hints,
     pub(crate) defined_at: &'static Location<'static>,
     prepare: PrepareFn,
 }
@@ -130,6 +140,8 @@ impl Tool {
             requirements: Requirements::default(),
             timeout: None,
             policy: RepeatPolicy::default(),
+            title: None,
+            hints: Hints::default(),
             defined_at: Location::caller(),
             prepare: Box::new(move |input| prepare(handler.clone(), input)),
         }
@@ -147,6 +159,37 @@ impl Tool {
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the title that people see, in clients that show one.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Tells clients whether the tool only reads; if so, they may run it without asking the user.
+    /// MCP calls this `readOnlyHint`; without it, clients assume `false`.
+    #[must_use]
+    pub fn read_only(mut self, is_read_only: bool) -> Self {
+        self.hints.is_read_only = Some(is_read_only);
+        self
+    }
+
+    /// Tells clients whether the tool may delete or overwrite something. MCP calls this
+    /// `destructiveHint`; without it, clients assume `true` for tools that are not read-only.
+    #[must_use]
+    pub fn destructive(mut self, is_destructive: bool) -> Self {
+        self.hints.is_destructive = Some(is_destructive);
+        self
+    }
+
+    /// Tells clients whether the tool interacts with an open set of external systems, such as the
+    /// web. MCP calls this `openWorldHint`; without it, clients assume `true`.
+    #[must_use]
+    pub fn open_world(mut self, is_open_world: bool) -> Self {
+        self.hints.is_open_world = Some(is_open_world);
         self
     }
 

@@ -170,7 +170,7 @@ impl Broker {
                 }
             },
         );
-        Ok(challenge_at(&base, &hash, &nonce.await?))
+        Ok(challenge_at(&base, &hash, &nonce.await?, &need.id))
     }
 
     /// Deletes a grant whose token the provider's API has rejected. Returns true if there was one.
@@ -254,13 +254,14 @@ impl Broker {
     }
 }
 
-fn challenge_at(base: &str, hash: &str, nonce: &str) -> Challenge {
+fn challenge_at(base: &str, hash: &str, nonce: &str, provider: &str) -> Challenge {
     let id = format!("{hash}{nonce}");
     let check_url = format!("{base}/authorization/challenges/{id}");
     Challenge {
         url: format!("{check_url}/start"),
         check_url,
         id,
+        provider: provider.to_owned(),
     }
 }
 

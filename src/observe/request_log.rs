@@ -32,7 +32,7 @@ pub(crate) const REQUEST_TARGET: &str = "lambda_tools::request";
 pub(crate) struct Observer {
     /// Measures durations.
     pub(crate) clock: Clock,
-    /// Dates metrics: never a clock that is fixed for a recording.
+    /// Timestamps metrics; never fixed for a recorded event.
     pub(crate) credential_clock: Clock,
     /// `None` if metrics are off.
     pub(crate) metrics: Option<Metrics>,
@@ -51,7 +51,7 @@ pub(crate) struct RequestLog {
     is_written: bool,
 }
 
-/// The tool and the ids that a request names, as far as they could be read.
+/// The tool and the ids that could be read from a request.
 #[derive(Default)]
 pub(crate) struct RequestNames {
     pub(crate) tool: Option<String>,
@@ -87,7 +87,15 @@ impl RequestLog {
         };
     }
 
-    /// Records the names in a rejected request, as far as they could be read.
+    /// Logs the request as a list instead of a call, without a span or metrics: for protocols with
+    /// one route for both.
+    pub(crate) fn set_list(&mut self) {
+        if self.trail.span.take().is_some() {
+            self.operation = "list";
+        }
+    }
+
+    /// Records the names that could be read from a rejected request.
     pub(crate) fn set_names(&mut self, headers: &HeaderMap, names: &RequestNames) {
         self.set_trace(headers, names.trace_id.as_deref());
         self.trail.call_id = names.call_id.as_deref().map(clip_name);

@@ -28,10 +28,10 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     fn dialect(form: &Self::Form) -> &'static str;
 
     /// The list of tools, or the reason why there is none.
-    fn list(&self, form: &Self::Form, toolkit: &Toolkit) -> Result<&Bytes, &str>;
+    fn list(&self, form: &Self::Form, toolkit: &Toolkit) -> Result<Bytes, String>;
 
     /// The response if there is no list, or if it is too large.
-    fn list_error(&self, detail: &str) -> (StatusCode, Vec<u8>);
+    fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, Vec<u8>);
 
     /// The body of a 200 response.
     fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> Vec<u8>;
@@ -79,6 +79,8 @@ pub(super) enum Task {
     List(&'static str),
     /// A call, with the name of the request's span.
     Call(&'static str),
+    /// Needs credentials; the protocol does not serve this method.
+    Unsupported,
 }
 
 impl Task {
@@ -89,6 +91,7 @@ impl Task {
             Self::Version => "version",
             Self::List(name) => name,
             Self::Call(_) => "call",
+            Self::Unsupported => "unsupported",
         }
     }
 
@@ -96,6 +99,23 @@ impl Task {
         match self {
             Self::Call(span) => Some(span),
             _ => None,
+        }
+    }
+}
+
+/// A response that needs no engine. Without a body it has no content type.
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) body: Vec<u8>,
+    pub(super) headers: &'static [(&'static str, &'static str)],
+}
+
+impl Reply {
+    pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Self {
+        Self {
+            status,
+            body,
+            headers: &[],
         }
     }
 }
@@ -120,7 +140,7 @@ pub(super) enum Operation {
     Call(Box<Call>),
     List,
     /// A response that needs no engine.
-    Respond(StatusCode, Vec<u8>),
+    Respond(Reply),
     /// A rejection, and the names in the request, for the log.
     Reject(Rejection, RequestNames),
 }

@@ -15,18 +15,18 @@ use axum::{
     body::Body,
     extract::{Request, State},
     response::Response,
-    routing::{get, post},
+    routing::{MethodFilter, on},
 };
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
     request::Parts,
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::{
-    codec::{Codec, DecodedRequest, EncodedRequest, Operation, Task},
+    codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task},
     json::max_values,
     wording::Wording,
 };
@@ -93,11 +93,8 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Rou
                 }
             }
         };
-        let handler = if route.method == Method::POST {
-            post(handler)
-        } else {
-            get(handler)
-        };
+        let filter = MethodFilter::try_from(route.method.clone());
+        let handler = on(filter.expect("routes have standard methods"), handler);
         router.route(route.path, handler)
     })
 }
@@ -120,7 +117,7 @@ fn respond_openly<P: Codec>(
         },
     );
     match decoded.operation {
-        Operation::Respond(status, body) => reply::<P>(status, body.into()),
+        Operation::Respond(it) => respond::<P>(it),
         // A bug in the protocol's codec.
         _ => reply::<P>(StatusCode::INTERNAL_SERVER_ERROR, Body::empty()),
     }
@@ -170,10 +167,13 @@ impl<P: Codec> Exchange<P> {
                 call.permit = permit;
                 self.call(&form, call, request).await
             }
-            Operation::List => self.list(&form),
-            Operation::Respond(status, body) => {
+            Operation::List => {
+                self.log.set_list();
+                self.list(&form)
+            }
+            Operation::Respond(it) => {
                 self.log.discard();
-                reply::<P>(status, body.into())
+                respond::<P>(it)
             }
             Operation::Reject(rejection, names) => {
                 self.log.set_names(&request.parts.headers, &names);
@@ -257,24 +257,20 @@ impl<P: Codec> Exchange<P> {
     }
 
     fn list(&mut self, form: &P::Form) -> Response {
-        let too_large;
         let largest = self.arrival.invocation.max_response_size;
         let detail = match self.protocol.list(form, &self.app.engine.toolkit) {
-            Ok(body) if encoded_size(body) <= largest => {
+            Ok(body) if encoded_size(&body) <= largest => {
                 self.log.write_list(None);
-                return reply::<P>(StatusCode::OK, body.clone().into());
+                return reply::<P>(StatusCode::OK, body.into());
             }
-            Ok(_) => {
-                too_large = format!(
-                    "The {} is larger than the event source of this function can send.",
-                    P::DECLARATION.list
-                );
-                &too_large
-            }
+            Ok(_) => format!(
+                "The {} is larger than the event source of this function can send.",
+                P::DECLARATION.list
+            ),
             Err(detail) => detail,
         };
-        let (status, body) = self.protocol.list_error(detail);
-        self.log.write_list(Some(detail));
+        let (status, body) = self.protocol.list_error(form, &detail);
+        self.log.write_list(Some(&detail));
         reply::<P>(status, body.into())
     }
 
@@ -329,6 +325,16 @@ fn reject<P: Codec>(
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         insert(headers, P::DECLARATION.retry_headers);
     }
+    response
+}
+
+fn respond<P: Codec>(it: Reply) -> Response {
+    let is_empty = it.body.is_empty();
+    let mut response = reply::<P>(it.status, it.body.into());
+    if is_empty {
+        response.headers_mut().remove(CONTENT_TYPE);
+    }
+    insert(response.headers_mut(), it.headers);
     response
 }
 

@@ -14,7 +14,9 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
-use super::codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Route, Task};
+use super::codec::{
+    Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task,
+};
 use crate::{
     ServerInfo, Toolkit,
     call::{Outcome, rejection::Rejection},
@@ -65,7 +67,7 @@ impl Codec for OpenToolCodec {
 
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
         let operation = match task {
-            Task::Health | Task::Version => version(self.0.info.version()),
+            Task::Health | Task::Version | Task::Unsupported => version(self.0.info.version()),
             Task::List(_) => Operation::List,
             Task::Call(_) => return request::call(request, &self.0),
         };
@@ -77,11 +79,11 @@ impl Codec for OpenToolCodec {
         "opentool"
     }
 
-    fn list(&self, _: &RpcForm, toolkit: &Toolkit) -> Result<&Bytes, &str> {
-        self.0.get(toolkit)
+    fn list(&self, _: &RpcForm, toolkit: &Toolkit) -> Result<Bytes, String> {
+        self.0.get(toolkit).cloned().map_err(str::to_owned)
     }
 
-    fn list_error(&self, detail: &str) -> (StatusCode, Vec<u8>) {
+    fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, Vec<u8>) {
         let error = RpcError::internal(detail);
         let body = response::encode_error(error, None);
         (StatusCode::INTERNAL_SERVER_ERROR, body)
@@ -109,5 +111,5 @@ fn version(version: &str) -> Operation {
     }
     let body = serde_json::to_vec(&Version { version });
     let body = body.expect("our own bodies have string keys only");
-    Operation::Respond(StatusCode::OK, body)
+    Operation::Respond(Reply::json(StatusCode::OK, body))
 }

@@ -13,7 +13,9 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
-use super::codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Route, Task};
+use super::codec::{
+    Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task,
+};
 use crate::{
     ServerInfo, Toolkit,
     call::{Outcome, rejection::Rejection},
@@ -83,7 +85,7 @@ impl Codec for OxpCodec {
 
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
         match task {
-            Task::Health | Task::Version => health(request.engine.is_healthy()),
+            Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
             Task::List(_) => request::list(&request.parts.headers, request.body),
             Task::Call(_) => {
                 request::call(&request.parts.headers, request.body, request.max_values)
@@ -95,11 +97,11 @@ impl Codec for OxpCodec {
         form.dialect().name()
     }
 
-    fn list(&self, form: &OxpForm, toolkit: &Toolkit) -> Result<&Bytes, &str> {
-        self.0.get(*form, toolkit)
+    fn list(&self, form: &OxpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
+        self.0.get(*form, toolkit).cloned().map_err(str::to_owned)
     }
 
-    fn list_error(&self, detail: &str) -> (StatusCode, Vec<u8>) {
+    fn list_error(&self, _: &OxpForm, detail: &str) -> (StatusCode, Vec<u8>) {
         let rejection = Rejection::malformed("The list of tools cannot be sent", detail);
         self.rejection(&OxpForm::default(), &rejection)
     }
@@ -127,7 +129,7 @@ fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
     };
     DecodedRequest {
         form: OxpForm::default(),
-        operation: Operation::Respond(code, to_json(&Health { status })),
+        operation: Operation::Respond(Reply::json(code, to_json(&Health { status }))),
     }
 }
 

@@ -39,7 +39,7 @@ use crate::{
 
 /// Headers whose values are recorded. All other headers are recorded without their values, because
 /// gateways, proxies and clients put credentials into headers of any name.
-const HARMLESS: [&str; 20] = [
+const HARMLESS: [&str; 17] = [
     "accept",
     "accept-charset",
     "accept-encoding",
@@ -53,9 +53,6 @@ const HARMLESS: [&str; 20] = [
     "content-length",
     "content-type",
     "host",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
     "origin",
     "traceparent",
     "tracestate",

@@ -106,4 +106,7 @@ pub(crate) struct Challenge {
     pub(crate) id: String,
     pub(crate) url: String,
     pub(crate) check_url: String,
+    /// The provider whose token is missing; not a part of the protocol.
+    #[serde(skip)]
+    pub(crate) provider: String,
 }

@@ -57,6 +57,13 @@ fn near_call() -> impl Strategy<Value = Value> {
         "jsonrpc",
         "method",
         "params",
+        "name",
+        "arguments",
+        "cursor",
+        "_meta",
+        "protocolVersion",
+        "io.modelcontextprotocol/protocolVersion",
+        "io.modelcontextprotocol/clientCapabilities",
         "$schema",
         "call_id",
         "trace_id",
@@ -78,6 +85,11 @@ fn near_call() -> impl Strategy<Value = Value> {
         Just("T_Several"),
         Just("T_Free"),
         Just("2.0"),
+        Just("tools/call"),
+        Just("tools/list"),
+        Just("initialize"),
+        Just("2025-11-25"),
+        Just("2026-07-28"),
         Just("T.Free@1"),
         Just("T.Free@1.0.0"),
         Just("T.Free@99"),
@@ -118,6 +130,7 @@ fn path() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => Just("/tools/call".to_owned()),
         4 => Just("/opentool/call".to_owned()),
+        4 => Just("/mcp".to_owned()),
         1 => Just("/opentool/load".to_owned()),
         2 => Just("/tools".to_owned()),
         1 => Just("/health".to_owned()),
@@ -203,6 +216,13 @@ proptest! {
     ) {
         for event in events(method, &path, &headers, &body, is_base64) {
             let response = blocking(FUNCTION.respond(&event.to_string())).unwrap();
+            if path == "/mcp" && ["POST", "GET", "HEAD", "DELETE"].contains(&method) {
+                let statuses = [200, 202, 400, 404, 405, 406, 415];
+                prop_assert!(statuses.contains(&response.status), "{response:?}");
+                let is_empty = [202, 405].contains(&response.status);
+                prop_assert!(is_empty || response.body["jsonrpc"] == "2.0", "{response:?}");
+                continue;
+            }
             prop_assert!([200, 400, 404, 405, 422].contains(&response.status), "{response:?}");
             let version = response.headers.get("oxp-version").map(String::as_str);
             if version.is_none() {
@@ -238,6 +258,22 @@ proptest! {
         prop_assert_eq!(&response.body["jsonrpc"], "2.0");
         let id = if id.is_string() || id.is_number() { id } else { json!("") };
         prop_assert_eq!(&response.body["id"], &id);
+    }
+
+    #[test]
+    fn every_mcp_call_gets_a_response(params in near_call(), method in near_call(), is_modern in any::<bool>()) {
+        let mut headers = Map::new();
+        headers.insert("content-type".into(), "application/json".into());
+        if is_modern {
+            headers.insert("mcp-protocol-version".into(), "2026-07-28".into());
+        }
+        for method in [method, "tools/call".into(), "tools/list".into(), "initialize".into()] {
+            let call = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
+            let event = &events("POST", "/mcp", &headers, call.to_string().as_bytes(), false)[0];
+            let response = blocking(FUNCTION.respond(&event.to_string())).unwrap();
+            prop_assert!([200, 400, 404].contains(&response.status), "{response:?}");
+            prop_assert_eq!(&response.body["id"], 1);
+        }
     }
 
     #[test]

@@ -2,10 +2,7 @@
 //!
 //! Functions have names but no versions: each is the newest version of a tool.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
-};
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -15,14 +12,14 @@ use super::schema;
 use crate::{
     ServerInfo, ToolDefinition, Toolkit,
     payload::{LARGEST_PAYLOAD, encoded_size},
-    tool::{definition::name_of, toolkit::closest_name},
+    protocol::names::ModelNames,
 };
 
 /// The encoded document, and an index of tools by function name.
 pub(crate) struct FunctionCatalogue {
     pub(super) info: ServerInfo,
     document: OnceLock<Result<Bytes, String>>,
-    names: OnceLock<HashMap<String, Arc<str>>>,
+    pub(super) names: ModelNames,
 }
 
 /// The document of the OpenTool specification.
@@ -54,33 +51,13 @@ impl FunctionCatalogue {
         Self {
             info,
             document: OnceLock::new(),
-            names: OnceLock::new(),
+            names: ModelNames::default(),
         }
     }
 
     pub(super) fn get(&self, toolkit: &Toolkit) -> Result<&Bytes, &str> {
         let document = self.document.get_or_init(|| encode(&self.info, toolkit));
         document.as_ref().map_err(String::as_str)
-    }
-
-    /// The `Toolkit.Tool` whose newest version has this name.
-    pub(super) fn tool_of(&self, name: &str, toolkit: &Toolkit) -> Option<Arc<str>> {
-        self.names(toolkit).get(name).cloned()
-    }
-
-    pub(super) fn closest(&self, name: &str, toolkit: &Toolkit) -> Option<String> {
-        let names = self.names(toolkit);
-        closest_name(name, names.keys().map(String::as_str), names.len(), '_')
-    }
-
-    /// Built on first use: cold starts must not take longer with more tools.
-    fn names(&self, toolkit: &Toolkit) -> &HashMap<String, Arc<str>> {
-        self.names.get_or_init(|| {
-            let name_and_id = |entry: &crate::tool::toolkit::ToolEntry| {
-                (name_of(&entry.id, &entry.tool), entry.id.shared())
-            };
-            toolkit.newest().map(name_and_id).collect()
-        })
     }
 }
 

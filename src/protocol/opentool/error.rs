@@ -9,17 +9,11 @@ use serde::Serialize;
 
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
+    protocol::jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND},
     protocol::wording::{self, CANNOT_ASK, INVALID_INPUT, MISDEFINED, Wording, clipped_name},
     tool::schema::ParameterErrors,
 };
 
-/// JSON-RPC 2.0: the body is not JSON.
-pub(super) const PARSE_ERROR: i32 = -32700;
-/// JSON-RPC 2.0: the body is JSON, but not a request.
-pub(super) const INVALID_REQUEST: i32 = -32600;
-const METHOD_NOT_FOUND: i32 = -32601;
-pub(super) const INVALID_PARAMS: i32 = -32602;
-const INTERNAL_ERROR: i32 = -32603;
 /// The server cannot take the call at the moment. JSON-RPC 2.0 leaves -32000 to -32099 to servers.
 const UNAVAILABLE: i32 = -32000;
 /// The tool has requirements that neither the call nor the server meets.

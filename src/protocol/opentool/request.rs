@@ -1,22 +1,10 @@
 //! Decoding of JSON-RPC requests.
-//!
-//! As much as possible of an invalid request is read, above all its id, so that clients can match
-//! the response to the call.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, Visitor},
-};
-use serde_json::{Value, error::Category, value::RawValue};
+use serde_json::{Value, value::RawValue};
 
 use http::StatusCode;
 
-use super::{
-    document::FunctionCatalogue,
-    error::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
-};
+use super::document::FunctionCatalogue;
 use crate::{
     call::{Call, ClientContext, rejection::Rejection},
     observe::request_log::RequestNames,
@@ -24,13 +12,13 @@ use crate::{
         codec::{DecodedRequest, EncodedRequest, Operation},
         integers,
         json::{self, JsonError, JsonScope},
+        jsonrpc::{
+            FormError, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcId, RpcMessage,
+            id_anywhere_in, id_in, message_in, text_in,
+        },
     },
-    text::LONGEST_ID,
     tool::id::Selector,
 };
-
-/// An id exactly as sent: a JSON string or number.
-pub(super) type RpcId = RawValue;
 
 /// The properties of a request that its response depends on.
 #[derive(Default)]
@@ -40,28 +28,6 @@ pub(crate) struct RpcForm {
     pub(super) error: Option<(StatusCode, i32)>,
 }
 
-/// An error in the form of a body: a code and a sentence.
-type FormError = (i32, String);
-
-/// Fields stay raw until their types are checked.
-#[derive(Deserialize)]
-struct RpcRequest<'a> {
-    #[serde(borrow)]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow)]
-    method: Option<&'a RawValue>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-    /// A number is echoed digit by digit.
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-}
-
-/// Distinguishes `null` from a missing field.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    Deserialize::deserialize(deserializer).map(Some)
-}
-
 /// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
 /// method, params.
 pub(super) fn call(
@@ -69,7 +35,7 @@ pub(super) fn call(
     document: &FunctionCatalogue,
 ) -> DecodedRequest<RpcForm> {
     let body = request.body;
-    let rpc = match request_in(body) {
+    let rpc = match message_in(body) {
         Ok(rpc) => rpc,
         Err(error) => return reject(id_anywhere_in(body), None, error),
     };
@@ -93,7 +59,7 @@ pub(super) fn call(
         Err(error) => return reject(id, Some(method), error),
     };
     let toolkit = &request.engine.toolkit;
-    let operation = match document.tool_of(&method, toolkit) {
+    let operation = match document.names.tool_of(&method, toolkit) {
         Some(qualified) => Operation::Call(Box::new(Call {
             selector: Selector {
                 qualified,
@@ -109,7 +75,7 @@ pub(super) fn call(
         })),
         None => Operation::Reject(
             Rejection::UnknownTool {
-                closest: document.closest(&method, toolkit),
+                closest: document.names.closest(&method, toolkit),
                 qualified: (&*method).into(),
             },
             RequestNames {
@@ -146,7 +112,7 @@ fn reject(
     }
 }
 
-fn method_of(request: &RpcRequest<'_>) -> Result<String, &'static str> {
+fn method_of(request: &RpcMessage<'_>) -> Result<String, &'static str> {
     // The published TypeScript client sends 2.0.0.
     let version = request.jsonrpc.and_then(text_in);
     if !version.is_some_and(|it| it == "2.0" || it == "2.0.0") {
@@ -154,31 +120,6 @@ fn method_of(request: &RpcRequest<'_>) -> Result<String, &'static str> {
     }
     let method = request.method.and_then(text_in);
     method.ok_or("'method' must be a string: the name of a function.")
-}
-
-fn request_in(body: &[u8]) -> Result<RpcRequest<'_>, FormError> {
-    let body = body.trim_ascii();
-    if body.is_empty() {
-        return Err((PARSE_ERROR, "The body is empty.".into()));
-    }
-    let syntax_error = |error| (PARSE_ERROR, format!("The body is not valid JSON: {error}"));
-    let is_object = body.starts_with(b"{");
-    if !is_object {
-        serde_json::from_slice::<IgnoredAny>(body).map_err(syntax_error)?;
-        let detail = if body.starts_with(b"[") {
-            "Batches are not supported: send one request at a time."
-        } else {
-            "The body must be a JSON object."
-        };
-        return Err((INVALID_REQUEST, detail.into()));
-    }
-    serde_json::from_slice(body).map_err(|error| match error.classify() {
-        Category::Data => (
-            INVALID_REQUEST,
-            format!("The request cannot be read: {error}"),
-        ),
-        _ => syntax_error(error),
-    })
 }
 
 /// The params of a request as an object.
@@ -202,57 +143,4 @@ fn input_in(params: Option<&RawValue>, max_values: usize) -> Result<Value, FormE
             JsonError::Rejected(sentence) => (INVALID_REQUEST, sentence),
         },
     )
-}
-
-fn text_in(value: &RawValue) -> Option<String> {
-    serde_json::from_str(value.get()).ok()
-}
-
-/// The id of an unreadable request, such as one with a duplicate field.
-fn id_anywhere_in(body: &[u8]) -> Option<Box<RpcId>> {
-    let IdOnly(id) = serde_json::from_slice(body).ok()?;
-    let id = id?;
-    id_in(&id).is_some().then_some(id)
-}
-
-/// The last `id` field of an object; other fields are ignored.
-struct IdOnly(Option<Box<RpcId>>);
-
-impl<'de> Deserialize<'de> for IdOnly {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Self(None))
-    }
-}
-
-impl<'de> Visitor<'de> for IdOnly {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Self, A::Error> {
-        while let Some(name) = fields.next_key::<String>()? {
-            if name == "id" {
-                self.0 = Some(fields.next_value()?);
-            } else {
-                fields.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(self)
-    }
-}
-
-/// The text of an id, which identifies a repeated call. Its length is limited because the response
-/// echoes it and must not become too large to send.
-fn id_in(id: &RawValue) -> Option<String> {
-    let is_text = id.get().starts_with('"');
-    let text = if is_text {
-        serde_json::from_str(id.get()).ok()?
-    } else {
-        // A number, digit by digit.
-        serde_json::from_str::<serde_json::Number>(id.get()).ok()?;
-        id.get().to_owned()
-    };
-    (text.len() <= LONGEST_ID).then_some(text)
 }

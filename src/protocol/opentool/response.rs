@@ -4,11 +4,8 @@
 
 use serde::Serialize;
 
-use super::{
-    error::{FAILED, RpcError},
-    request::RpcId,
-};
-use crate::{Failure, call::Outcome, tool::output::Output};
+use super::error::{FAILED, RpcError};
+use crate::{Failure, call::Outcome, protocol::jsonrpc::RpcId, tool::output::Output};
 
 #[derive(Serialize)]
 struct RpcResponse<'a> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, net::SocketAddr};
 
-use crate::{Server, serve::sample};
+use crate::{Protocol, Server, serve::sample};
 
 /// The lines printed once the server listens.
 pub(super) struct Greeting {
@@ -10,6 +10,7 @@ pub(super) struct Greeting {
     is_open: bool,
     is_empty: bool,
     example: Option<String>,
+    serves_mcp: bool,
 }
 
 impl Greeting {
@@ -19,6 +20,7 @@ impl Greeting {
             is_open: server.is_open(),
             is_empty: server.toolkit().entries().is_empty(),
             example: sample::call_of(server.toolkit()),
+            serves_mcp: server.protocols.contains(&Protocol::Mcp),
         }
     }
 }
@@ -30,6 +32,9 @@ impl fmt::Display for Greeting {
         writeln!(f, "  GET  {url}/health")?;
         writeln!(f, "  GET  {url}/tools")?;
         writeln!(f, "  POST {url}/tools/call")?;
+        if self.serves_mcp {
+            writeln!(f, "  POST {url}/mcp")?;
+        }
         let callers = match (self.is_open, self.address.ip().is_loopback()) {
             (false, _) => "Callers need credentials.",
             (true, true) => {
@@ -51,6 +56,17 @@ impl fmt::Display for Greeting {
                 " -H 'Authorization: Bearer YOUR_KEY'"
             };
             write!(f, "\nTry it:\n  curl {url}/tools/call{key} -d '{example}'")?;
+        }
+        if self.serves_mcp {
+            let key = if self.is_open {
+                ""
+            } else {
+                " --header 'Authorization: Bearer YOUR_KEY'"
+            };
+            write!(
+                f,
+                "\nAdd it to Claude Code:\n  claude mcp add --transport http tools {url}/mcp{key}"
+            )?;
         }
         Ok(())
     }

@@ -30,10 +30,19 @@ enum Protocol {
     OxpSchema,
     Otc,
     OpenTool,
+    McpLegacy,
+    McpModern,
 }
 
 impl Protocol {
-    const ALL: [Self; 4] = [Self::OxpHeader, Self::OxpSchema, Self::Otc, Self::OpenTool];
+    const ALL: [Self; 6] = [
+        Self::OxpHeader,
+        Self::OxpSchema,
+        Self::Otc,
+        Self::OpenTool,
+        Self::McpLegacy,
+        Self::McpModern,
+    ];
 
     fn request(self, (toolkit, tool): (&str, &str), input: &Value) -> Request<Body> {
         let call = json!({"tool_id": format!("{toolkit}.{tool}"), "input": input});
@@ -48,14 +57,37 @@ impl Protocol {
                     json!({"jsonrpc": "2.0", "method": method, "params": input, "id": "call-1"});
                 ("/opentool/call", body)
             }
+            Self::McpLegacy | Self::McpModern => ("/mcp", self.mcp_call(toolkit, tool, input)),
         };
         let request = Request::post(path).header("content-type", "application/json");
+        let request = match self {
+            Self::McpModern => request
+                .header("mcp-protocol-version", "2026-07-28")
+                .header("mcp-method", "tools/call")
+                .header("mcp-name", format!("{toolkit}_{tool}")),
+            _ => request,
+        };
         request.body(Body::from(body.to_string())).unwrap()
+    }
+
+    fn mcp_call(self, toolkit: &str, tool: &str, input: &Value) -> Value {
+        let name = format!("{toolkit}_{tool}");
+        let mut params = json!({"name": name, "arguments": input});
+        if matches!(self, Self::McpModern) {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     }
 
     fn outcome(self, status: u16, body: &Value) -> ObservedOutcome {
         if matches!(self, Self::OpenTool) {
             return opentool_outcome(status, body);
+        }
+        if matches!(self, Self::McpLegacy | Self::McpModern) {
+            return mcp_outcome(status, body);
         }
         let schema = match self {
             Self::OxpSchema => json!("urn:oxp:1.0"),
@@ -103,6 +135,29 @@ fn opentool_outcome(status: u16, body: &Value) -> ObservedOutcome {
             ObservedOutcome::Invalid(names.map(|(name, _)| name.to_owned()).collect())
         }
         other => panic!("{other} {message}"),
+    }
+}
+
+fn mcp_outcome(status: u16, body: &Value) -> ObservedOutcome {
+    assert_eq!((status, &body["id"]), (200, &json!(1)), "{body}");
+    if let Some(error) = body.get("error") {
+        assert_eq!(error["code"], -32602, "{body}");
+        let message = error["message"].as_str().unwrap();
+        let (name, _) = message.split_once(" is not a tool of this server").unwrap();
+        return ObservedOutcome::Unknown(format!("Tool '{name}' was not found"));
+    }
+    let result = &body["result"];
+    if result["isError"] == false {
+        return ObservedOutcome::Value(result["structuredContent"]["result"].clone());
+    }
+    let text = result["content"][0]["text"].as_str().unwrap();
+    match text.split_once("The input is invalid:") {
+        Some((_, lines)) => {
+            let names = lines.lines().filter_map(|line| line.strip_prefix("- "));
+            let names = names.filter_map(|line| line.split_once(": "));
+            ObservedOutcome::Invalid(names.map(|(name, _)| name.to_owned()).collect())
+        }
+        None => ObservedOutcome::Failed(text.lines().next().unwrap().to_owned()),
     }
 }
 

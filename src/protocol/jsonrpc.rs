@@ -1,0 +1,131 @@
+//! Reading JSON-RPC 2.0 messages, for every protocol that is based on JSON-RPC.
+//!
+//! As much as possible of an invalid message is read, above all its id, so that clients can match
+//! the response to the request.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{error::Category, value::RawValue};
+
+use crate::text::LONGEST_ID;
+
+/// JSON-RPC 2.0: the body is not JSON.
+pub(super) const PARSE_ERROR: i32 = -32700;
+/// JSON-RPC 2.0: the body is JSON, but not a request.
+pub(super) const INVALID_REQUEST: i32 = -32600;
+pub(super) const METHOD_NOT_FOUND: i32 = -32601;
+pub(super) const INVALID_PARAMS: i32 = -32602;
+pub(super) const INTERNAL_ERROR: i32 = -32603;
+
+/// An id exactly as sent: a JSON string or number.
+pub(super) type RpcId = RawValue;
+
+/// An error in a body's form: a code and a sentence.
+pub(super) type FormError = (i32, String);
+
+/// Fields stay raw until their types are checked.
+#[derive(Deserialize)]
+pub(super) struct RpcMessage<'a> {
+    #[serde(borrow)]
+    pub(super) jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) params: Option<&'a RawValue>,
+    /// A number is echoed digit by digit.
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// Distinguishes `null` from a missing field.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(deserializer).map(Some)
+}
+
+/// The message in a body. A body that is not an object is an error, and so is a batch.
+pub(super) fn message_in(body: &[u8]) -> Result<RpcMessage<'_>, FormError> {
+    let body = body.trim_ascii();
+    if body.is_empty() {
+        return Err((PARSE_ERROR, "The body is empty.".into()));
+    }
+    let syntax_error = |error| (PARSE_ERROR, format!("The body is not valid JSON: {error}"));
+    let is_object = body.starts_with(b"{");
+    if !is_object {
+        serde_json::from_slice::<IgnoredAny>(body).map_err(syntax_error)?;
+        let detail = if body.starts_with(b"[") {
+            "Batches are not supported: send one request at a time."
+        } else {
+            "The body must be a JSON object."
+        };
+        return Err((INVALID_REQUEST, detail.into()));
+    }
+    serde_json::from_slice(body).map_err(|error| match error.classify() {
+        Category::Data => (
+            INVALID_REQUEST,
+            format!("The request cannot be read: {error}"),
+        ),
+        _ => syntax_error(error),
+    })
+}
+
+/// The string in a raw value.
+pub(super) fn text_in(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// The id of an unreadable request, such as one with a duplicate field.
+pub(super) fn id_anywhere_in(body: &[u8]) -> Option<Box<RpcId>> {
+    let IdOnly(id) = serde_json::from_slice(body).ok()?;
+    let id = id?;
+    id_in(&id).is_some().then_some(id)
+}
+
+/// The last `id` field of an object; other fields are ignored.
+struct IdOnly(Option<Box<RpcId>>);
+
+impl<'de> Deserialize<'de> for IdOnly {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self(None))
+    }
+}
+
+impl<'de> Visitor<'de> for IdOnly {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Self, A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            if name == "id" {
+                self.0 = Some(fields.next_value()?);
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// The text of an id; in OpenTool, it identifies a repeated call. Its length is limited because the
+/// response echoes it and must not become too large to send.
+pub(super) fn id_in(id: &RawValue) -> Option<String> {
+    let is_text = id.get().starts_with('"');
+    let text = if is_text {
+        serde_json::from_str(id.get()).ok()?
+    } else {
+        // A number, digit by digit.
+        serde_json::from_str::<serde_json::Number>(id.get()).ok()?;
+        id.get().to_owned()
+    };
+    (text.len() <= LONGEST_ID).then_some(text)
+}

@@ -1,0 +1,168 @@
+//! Model Context Protocol: the tools of a server, at `POST /mcp`, without sessions.
+//!
+//! All revisions share one path: 2026-07-28, whose requests are self-contained, and the earlier
+//! (legacy) ones, which begin with `initialize`. No instance remembers a client, so any instance
+//! can handle any request. Responses are JSON, never a stream.
+
+mod catalogue;
+mod error;
+mod form;
+mod request;
+mod response;
+mod revision;
+mod schema;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{
+    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    jsonrpc::INTERNAL_ERROR,
+    names::ModelNames,
+};
+use crate::{
+    ServerInfo, Toolkit,
+    call::{Outcome, rejection::Rejection},
+};
+use catalogue::{Catalogue, TTL_MS};
+use error::RpcError;
+use form::McpForm;
+use revision::Revision;
+
+/// The codec of the Model Context Protocol.
+pub(super) struct McpCodec {
+    /// `serverInfo`.
+    info: Value,
+    instructions: String,
+    catalogue: Catalogue,
+    names: ModelNames,
+}
+
+impl Codec for McpCodec {
+    const DECLARATION: &'static Declaration = &Declaration {
+        title: Some("MCP"),
+        routes: &[
+            Route {
+                method: Method::POST,
+                path: "/mcp",
+                task: Task::Call("POST /mcp"),
+                is_alias: false,
+            },
+            // Streams and sessions, which this server does not have.
+            Route {
+                method: Method::GET,
+                path: "/mcp",
+                task: Task::Unsupported,
+                is_alias: true,
+            },
+            Route {
+                method: Method::DELETE,
+                path: "/mcp",
+                task: Task::Unsupported,
+                is_alias: true,
+            },
+        ],
+        list: "list of tools",
+        request_headers: &[
+            "idempotency-key",
+            "mcp-method",
+            "mcp-name",
+            "mcp-protocol-version",
+        ],
+        response_headers: &[],
+        fixed_headers: &[],
+        retry_headers: &[],
+        secrets: &[],
+    };
+
+    type Form = McpForm;
+
+    fn new(info: &ServerInfo) -> Self {
+        Self {
+            info: json!({"name": info.title(), "version": info.version()}),
+            instructions: info.about().to_owned(),
+            catalogue: Catalogue::default(),
+            names: ModelNames::default(),
+        }
+    }
+
+    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<McpForm> {
+        match task {
+            Task::Call(_) => request::decode(request, self),
+            _ => DecodedRequest {
+                form: McpForm::default(),
+                operation: Operation::Respond(Reply {
+                    status: StatusCode::METHOD_NOT_ALLOWED,
+                    body: Vec::new(),
+                    headers: &[("allow", "POST")],
+                }),
+            },
+        }
+    }
+
+    fn dialect(form: &McpForm) -> &'static str {
+        form.revision.map_or("mcp", Revision::dialect)
+    }
+
+    fn list(&self, form: &McpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
+        let pages = self.catalogue.pages(toolkit).map_err(str::to_owned)?;
+        let mut result = catalogue::result_of(pages, form.page, form.is_modern());
+        self.add_meta(form, &mut result);
+        Ok(response::encode(form, &result).into())
+    }
+
+    fn list_error(&self, form: &McpForm, detail: &str) -> (StatusCode, Vec<u8>) {
+        let error = RpcError {
+            code: INTERNAL_ERROR,
+            message: detail.to_owned(),
+            data: None,
+        };
+        (StatusCode::OK, response::encode_error(form, &error))
+    }
+
+    fn outcome(&self, form: &McpForm, outcome: &Outcome) -> Vec<u8> {
+        response::encode_outcome(form, &self.info, outcome)
+    }
+
+    fn rejection(&self, form: &McpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
+        response::encode_rejection(form, &self.info, rejection)
+    }
+}
+
+impl McpCodec {
+    /// The response to `initialize`.
+    fn initialization(&self, form: &McpForm) -> Vec<u8> {
+        let revision = form.revision.unwrap_or(Revision::NEWEST_LEGACY);
+        let result = json!({
+            "protocolVersion": revision.as_str(),
+            "capabilities": {"tools": {}},
+            "serverInfo": self.info,
+            "instructions": self.instructions,
+        });
+        response::encode(form, &result)
+    }
+
+    /// The response to `server/discover`.
+    fn discovery(&self, form: &McpForm) -> Vec<u8> {
+        let modern = Revision::ALL.into_iter().filter(|it| it.is_modern());
+        let versions: Vec<_> = modern.map(Revision::as_str).collect();
+        let mut result = json!({
+            "resultType": "complete",
+            "supportedVersions": versions,
+            "capabilities": {"tools": {}},
+            "instructions": self.instructions,
+            "ttlMs": TTL_MS,
+            "cacheScope": "private",
+        });
+        self.add_meta(form, &mut result);
+        response::encode(form, &result)
+    }
+
+    fn add_meta(&self, form: &McpForm, result: &mut Value) {
+        let meta = response::meta_of(form, &self.info);
+        if !meta.is_empty() {
+            result["_meta"] = json!(meta);
+        }
+    }
+}

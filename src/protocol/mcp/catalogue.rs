@@ -1,0 +1,195 @@
+//! The list of tools, in pages that every client can read.
+//!
+//! Encoded once and cached, like the lists of other protocols.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
+
+use serde::Serialize;
+use serde_json::{Value, json, value::RawValue};
+
+use super::schema;
+use crate::{
+    Requirements, ToolDefinition, Toolkit,
+    payload::encoded_size,
+    tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
+};
+
+/// The maximum size of a page, in bytes: clients limit the size of a response, some to 1 MB.
+const MAX_PAGE: usize = 900_000;
+
+/// The encoded pages, and the tools whose results are wrapped.
+#[derive(Default)]
+pub(super) struct Catalogue {
+    pages: OnceLock<Result<Vec<Box<RawValue>>, String>>,
+    wrapped: OnceLock<HashSet<Arc<str>>>,
+}
+
+/// 2026-07-28 and 2025-11-25, Tools, Tool.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedTool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    description: &'a str,
+    input_schema: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Value>,
+    #[serde(skip_serializing_if = "Annotations::is_empty")]
+    annotations: Annotations,
+    #[serde(rename = "_meta")]
+    meta: ToolMeta<'a>,
+}
+
+/// Only the hints that the tool's author set: for the others, clients assume defaults.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotations {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotent_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_world_hint: Option<bool>,
+}
+
+impl Annotations {
+    fn is_empty(&self) -> bool {
+        let Self {
+            read_only_hint,
+            destructive_hint,
+            idempotent_hint,
+            open_world_hint,
+        } = self;
+        let hints = [
+            read_only_hint,
+            destructive_hint,
+            idempotent_hint,
+            open_world_hint,
+        ];
+        hints.iter().all(|hint| hint.is_none())
+    }
+}
+
+#[derive(Serialize)]
+struct ToolMeta<'a> {
+    #[serde(rename = "lambda-tools/id")]
+    id: &'a str,
+    #[serde(rename = "lambda-tools/version")]
+    version: &'a str,
+    #[serde(
+        rename = "lambda-tools/requirements",
+        skip_serializing_if = "Requirements::is_empty"
+    )]
+    requirements: &'a Requirements,
+}
+
+impl Catalogue {
+    /// The pages: JSON arrays of tools. There is at least one.
+    pub(super) fn pages(&self, toolkit: &Toolkit) -> Result<&[Box<RawValue>], &str> {
+        let pages = self.pages.get_or_init(|| build(toolkit));
+        pages.as_deref().map_err(String::as_str)
+    }
+
+    /// True if the results of this tool are wrapped in an object.
+    pub(super) fn is_wrapped(&self, qualified: &Arc<str>, toolkit: &Toolkit) -> bool {
+        // Cached, because deriving a schema takes longer than a call. Most results are objects, so
+        // the set is small.
+        let wrapped = self.wrapped.get_or_init(|| {
+            let entries = toolkit.newest();
+            let wrapped = entries.filter(|it| !schema::is_object(it.tool.output.value()));
+            wrapped.map(|entry| entry.id.shared()).collect()
+        });
+        wrapped.contains(qualified)
+    }
+}
+
+fn build(toolkit: &Toolkit) -> Result<Vec<Box<RawValue>>, String> {
+    let mut pages = Vec::new();
+    let mut page = Vec::new();
+    let mut size = 0;
+    for entry in toolkit.newest() {
+        let tool = encode(entry)?;
+        let added = encoded_size(tool.as_bytes());
+        if size + added > MAX_PAGE && !page.is_empty() {
+            pages.push(joined(&std::mem::take(&mut page))?);
+            size = 0;
+        }
+        size += added;
+        page.push(tool);
+    }
+    pages.push(joined(&page)?);
+    Ok(pages)
+}
+
+fn joined(tools: &[String]) -> Result<Box<RawValue>, String> {
+    let array = format!("[{}]", tools.join(","));
+    RawValue::from_string(array).map_err(|error| error.to_string())
+}
+
+fn encode(entry: &ToolEntry) -> Result<String, String> {
+    let tool = &entry.tool;
+    let definition = ToolDefinition::of(&entry.id, tool);
+    let output = &definition.output_schema;
+    let (input_schema, note) =
+        schema::input(definition.input_schema, tool.input.is_draft_7_literal());
+    let description = match note {
+        Some(note) => format!("{}\n\n{note}", definition.description),
+        None => definition.description,
+    };
+    let listed = ListedTool {
+        name: &definition.name,
+        title: tool.title.as_deref(),
+        description: description.trim(),
+        input_schema,
+        output_schema: (!output.is_null())
+            .then(|| schema::output(output.clone(), tool.output.is_draft_7_literal())),
+        annotations: Annotations {
+            read_only_hint: tool.hints.is_read_only,
+            destructive_hint: tool.hints.is_destructive,
+            idempotent_hint: (tool.policy == RepeatPolicy::Idempotent).then_some(true),
+            open_world_hint: tool.hints.is_open_world,
+        },
+        meta: ToolMeta {
+            id: &definition.id,
+            version: &definition.version,
+            requirements: &definition.requirements,
+        },
+    };
+    serde_json::to_string(&listed).map_err(|error| error.to_string())
+}
+
+/// The result of `tools/list`.
+pub(super) fn result_of(pages: &[Box<RawValue>], page: usize, is_modern: bool) -> Value {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ListResult<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result_type: Option<&'static str>,
+        tools: &'a RawValue,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_cursor: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttl_ms: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_scope: Option<&'static str>,
+    }
+    let next = page + 1;
+    json!(ListResult {
+        result_type: is_modern.then_some("complete"),
+        tools: &pages[page],
+        next_cursor: (next < pages.len()).then(|| next.to_string()),
+        // The list changes only with a deployment.
+        ttl_ms: is_modern.then_some(TTL_MS),
+        // Reading the list may require credentials, so shared caches must not store it.
+        cache_scope: is_modern.then_some("private"),
+    })
+}
+
+/// The time for which clients may cache the list and the discovery result, in milliseconds.
+pub(super) const TTL_MS: u64 = 300_000;

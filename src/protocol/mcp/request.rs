@@ -1,0 +1,477 @@
+//! Decoding of requests: the transport's rules, the revision, then the method.
+//!
+//! The order of the checks is that of the published servers: Accept, Content-Type, JSON, the form
+//! of a message, `_meta`, headers, revision, method, params. Reference: 2026-07-28, Streamable
+//! HTTP, Versioning; 2025-11-25, Lifecycle, Transports.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{
+    HeaderMap, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use serde_json::{Value, json, value::RawValue};
+
+use super::{
+    McpCodec,
+    error::{ErrorResponse, HEADER_MISMATCH, UNSUPPORTED_VERSION},
+    form::{CALL_ID, McpForm},
+    response,
+    revision::Revision,
+};
+use crate::{
+    call::{Call, ClientContext, rejection::Rejection},
+    observe::request_log::RequestNames,
+    protocol::{
+        codec::{DecodedRequest, EncodedRequest, Operation, Reply},
+        integers,
+        json::{self, JsonError, JsonScope},
+        jsonrpc::{
+            INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcId, id_anywhere_in,
+            id_in, message_in, text_in,
+        },
+    },
+    text::LONGEST_ID,
+    tool::id::Selector,
+};
+
+const VERSION_HEADER: &str = "mcp-protocol-version";
+const METHOD_HEADER: &str = "mcp-method";
+const NAME_HEADER: &str = "mcp-name";
+/// draft-ietf-httpapi-idempotency-key-header.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+const META: JsonScope = JsonScope::Fields(&[
+    (VERSION, JsonScope::Scalar),
+    (
+        CAPABILITIES,
+        JsonScope::Fields(&[(
+            "elicitation",
+            JsonScope::Fields(&[("url", JsonScope::Scalar)]),
+        )]),
+    ),
+    (CALL_ID, JsonScope::Scalar),
+]);
+
+/// The params of all methods; anything else is not built.
+const PARAMS: JsonScope = JsonScope::Fields(&[
+    ("name", JsonScope::Scalar),
+    ("arguments", JsonScope::Whole),
+    ("cursor", JsonScope::Scalar),
+    ("protocolVersion", JsonScope::Scalar),
+    ("inputResponses", JsonScope::Whole),
+    ("_meta", META),
+]);
+
+/// A rejected request: its error response, and the parts that could be read.
+struct FormError {
+    id: Option<Box<RpcId>>,
+    revision: Option<Revision>,
+    tool: Option<String>,
+    response: ErrorResponse,
+}
+
+impl FormError {
+    fn of(response: ErrorResponse) -> Box<Self> {
+        Box::new(Self {
+            id: None,
+            revision: None,
+            tool: None,
+            response,
+        })
+    }
+
+    fn with_id(mut self: Box<Self>, id: Option<Box<RpcId>>) -> Box<Self> {
+        self.id = id;
+        self
+    }
+}
+
+impl From<FormError> for DecodedRequest<McpForm> {
+    fn from(error: FormError) -> Self {
+        let detail = error.response.error.message.clone();
+        let names = RequestNames {
+            tool: error.tool,
+            ..RequestNames::default()
+        };
+        DecodedRequest {
+            form: McpForm {
+                id: error.id,
+                revision: error.revision,
+                error: Some(error.response),
+                ..McpForm::default()
+            },
+            operation: Operation::Reject(
+                Rejection::malformed("The request cannot be understood", detail),
+                names,
+            ),
+        }
+    }
+}
+
+/// Decodes the body of `POST /mcp`.
+pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedRequest<McpForm> {
+    let decoded = match message_of(request) {
+        Ok(Some(message)) => dispatch(request, codec, message),
+        // A notification, or a response, although this server sends no requests.
+        Ok(None) => return accepted(),
+        Err(error) => Err(error),
+    };
+    decoded.unwrap_or_else(|error| (*error).into())
+}
+
+/// A request with an id and params.
+struct Message {
+    id: Box<RpcId>,
+    method: String,
+    params: Value,
+}
+
+/// Reads a message; `None` for one that needs no response.
+fn message_of(request: &EncodedRequest<'_>) -> Result<Option<Message>, Box<FormError>> {
+    check_media_types(&request.parts.headers).map_err(FormError::of)?;
+    let body = request.body;
+    let message = message_in(body).map_err(|(code, detail)| {
+        FormError::of(ErrorResponse::bad_request(code, detail)).with_id(id_anywhere_in(body))
+    })?;
+    let id = message.id.filter(|id| id_in(id).is_some());
+    let invalid = |detail: &str| {
+        FormError::of(ErrorResponse::invalid_request(detail)).with_id(id.map(ToOwned::to_owned))
+    };
+    if message.id.is_some() && id.is_none() {
+        return Err(invalid(
+            "'id' must be a string or a number of at most 256 bytes.",
+        ));
+    }
+    let version = message.jsonrpc.and_then(text_in);
+    if version.is_none_or(|it| it != "2.0") {
+        return Err(invalid("'jsonrpc' must be \"2.0\"."));
+    }
+    let is_response = message.result.is_some() || message.error.is_some();
+    if message.method.is_none() && is_response {
+        return Ok(None);
+    }
+    let Some(method) = message.method.and_then(text_in) else {
+        return Err(invalid("'method' must be a string."));
+    };
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    let params = params_in(message.params.map(RawValue::get), request.max_values);
+    let id = id.to_owned();
+    match params {
+        Ok(params) => Ok(Some(Message { id, method, params })),
+        Err(response) => Err(FormError::of(response).with_id(Some(id))),
+    }
+}
+
+fn dispatch(
+    request: &EncodedRequest<'_>,
+    codec: &McpCodec,
+    message: Message,
+) -> Result<DecodedRequest<McpForm>, Box<FormError>> {
+    let Message { id, method, params } = message;
+    let revision = match revision_of(&request.parts.headers, &method, &params) {
+        Ok(revision) => revision,
+        Err(response) => return Err(FormError::of(response).with_id(Some(id))),
+    };
+    let tool = params["name"].as_str().map(str::to_owned);
+    let form = McpForm {
+        id: Some(id.clone()),
+        revision: Some(revision),
+        ..McpForm::default()
+    };
+    let decoded = match (&*method, revision.is_modern()) {
+        ("tools/call", _) => call(request, codec, form, params),
+        ("tools/list", _) => list(request, codec, form, &params),
+        ("server/discover", true) => Ok(respond(form, |form| codec.discovery(form))),
+        ("initialize", false) => initialize(codec, form, &params),
+        ("ping", false) => Ok(respond(form, |form| response::encode(form, &json!({})))),
+        (_, is_modern) => Err(unknown_method(is_modern)),
+    };
+    decoded.map_err(|response| {
+        Box::new(FormError {
+            id: Some(id),
+            revision: Some(revision),
+            tool,
+            response,
+        })
+    })
+}
+
+fn unknown_method(is_modern: bool) -> ErrorResponse {
+    let status = if is_modern {
+        StatusCode::NOT_FOUND
+    } else {
+        StatusCode::OK
+    };
+    let detail = "This server does not support this method.";
+    ErrorResponse::new(status, METHOD_NOT_FOUND, detail)
+}
+
+/// The client must accept JSON, and send it.
+fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse> {
+    let mut accepted = headers.get_all(ACCEPT).iter().peekable();
+    let accepts_json = accepted.peek().is_none()
+        || accepted.any(|value| {
+            let ranges = value.to_str().unwrap_or_default().split(',');
+            ranges.map(media_type).any(|it| {
+                ["application/json", "application/*", "*/*"]
+                    .iter()
+                    .any(|accepted| it.eq_ignore_ascii_case(accepted))
+            })
+        });
+    if !accepts_json {
+        return Err(ErrorResponse::new(
+            StatusCode::NOT_ACCEPTABLE,
+            INVALID_REQUEST,
+            "The Accept header must include application/json.",
+        ));
+    }
+    let sent = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    if !sent.is_some_and(|it| media_type(it).eq_ignore_ascii_case("application/json")) {
+        return Err(ErrorResponse::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            INVALID_REQUEST,
+            "The Content-Type header must be application/json.",
+        ));
+    }
+    Ok(())
+}
+
+/// A media type without its parameters.
+fn media_type(text: &str) -> &str {
+    text.split(';').next().unwrap_or_default().trim()
+}
+
+/// A 202 without a body, for a message that is not a request.
+fn accepted() -> DecodedRequest<McpForm> {
+    DecodedRequest {
+        form: McpForm::default(),
+        operation: Operation::Respond(Reply::json(StatusCode::ACCEPTED, Vec::new())),
+    }
+}
+
+fn respond(form: McpForm, encode: impl FnOnce(&McpForm) -> Vec<u8>) -> DecodedRequest<McpForm> {
+    let body = encode(&form);
+    let operation = Operation::Respond(Reply::json(StatusCode::OK, body));
+    DecodedRequest { form, operation }
+}
+
+/// The params of a request; an empty object if there are none.
+fn params_in(params: Option<&str>, max_values: usize) -> Result<Value, ErrorResponse> {
+    let Some(params) = params else {
+        return Ok(json!({}));
+    };
+    if !params.starts_with('{') {
+        let detail = "'params' must be an object.";
+        return Err(ErrorResponse::bad_request(INVALID_PARAMS, detail));
+    }
+    json::read(params.as_bytes(), &PARAMS, max_values).map_err(|error| match error {
+        JsonError::Syntax(error) => {
+            let detail = format!("The body is not valid JSON: {error}");
+            ErrorResponse::bad_request(PARSE_ERROR, detail)
+        }
+        JsonError::Rejected(sentence) => ErrorResponse::invalid_request(sentence),
+    })
+}
+
+/// The revision of a request. `_meta` decides; a request without a version there is legacy, unless
+/// its header names a version that is not a legacy one.
+fn revision_of(
+    headers: &HeaderMap,
+    method: &str,
+    params: &Value,
+) -> Result<Revision, ErrorResponse> {
+    let header = header_text(headers, VERSION_HEADER);
+    let named = &params["_meta"][VERSION];
+    let legacy = |text: &str| Revision::parse(text).filter(|it| !it.is_modern());
+    if named.is_null() {
+        match header {
+            None => return Ok(Revision::UNNAMED),
+            Some(text) => {
+                if let Some(revision) = legacy(text) {
+                    return Ok(revision);
+                }
+            }
+        }
+    }
+    let invalid = |detail: String| ErrorResponse::bad_request(INVALID_PARAMS, detail);
+    let Some(version) = named.as_str() else {
+        return Err(invalid(format!(
+            "'_meta' must contain '{VERSION}' (a string)."
+        )));
+    };
+    if !params["_meta"][CAPABILITIES].is_object() {
+        return Err(invalid(format!(
+            "'_meta' must contain '{CAPABILITIES}' (an object)."
+        )));
+    }
+    check_headers(headers, version, method, params)?;
+    match Revision::parse(version) {
+        Some(revision) if revision.is_modern() => Ok(revision),
+        _ => {
+            let modern = Revision::ALL.into_iter().filter(|it| it.is_modern());
+            let supported: Vec<_> = modern.map(Revision::as_str).collect();
+            let detail = "This version of the protocol is not supported.";
+            let data = json!({"supported": supported, "requested": version});
+            Err(ErrorResponse::bad_request(UNSUPPORTED_VERSION, detail).data(data))
+        }
+    }
+}
+
+/// The headers of a modern request repeat parts of its body, so that proxies and gateways need not
+/// parse the body.
+fn check_headers(
+    headers: &HeaderMap,
+    version: &str,
+    method: &str,
+    params: &Value,
+) -> Result<(), ErrorResponse> {
+    let name = params["name"].as_str().filter(|_| method == "tools/call");
+    let expected = [
+        (VERSION_HEADER, "MCP-Protocol-Version", Some(version)),
+        (METHOD_HEADER, "Mcp-Method", Some(method)),
+        (NAME_HEADER, "Mcp-Name", name),
+    ];
+    for (header, shown, expected) in expected {
+        let Some(expected) = expected else {
+            continue;
+        };
+        let sent = header_text(headers, header).and_then(decoded);
+        if sent.as_deref() != Some(expected) {
+            let detail = format!("The header {shown} is missing or does not match the body.");
+            return Err(ErrorResponse::bad_request(HEADER_MISMATCH, detail));
+        }
+    }
+    Ok(())
+}
+
+/// The trimmed value of a header that occurs once.
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?;
+    if values.next().is_some() {
+        return None;
+    }
+    value.to_str().ok().map(str::trim)
+}
+
+/// A header's value, which may be `=?base64?…?=`.
+fn decoded(value: &str) -> Option<String> {
+    let inner = value.strip_prefix("=?base64?");
+    match inner.and_then(|it| it.strip_suffix("?=")) {
+        None => Some(value.to_owned()),
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+    }
+}
+
+/// `initialize`: the client's version if it is a supported legacy one, else the newest legacy one.
+fn initialize(
+    codec: &McpCodec,
+    mut form: McpForm,
+    params: &Value,
+) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
+    let Some(requested) = params["protocolVersion"].as_str() else {
+        let detail = "'protocolVersion' must be a string.";
+        return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));
+    };
+    let served = Revision::parse(requested).filter(|it| !it.is_modern());
+    form.revision = Some(served.unwrap_or(Revision::NEWEST_LEGACY));
+    Ok(respond(form, |form| codec.initialization(form)))
+}
+
+fn list(
+    request: &EncodedRequest<'_>,
+    codec: &McpCodec,
+    mut form: McpForm,
+    params: &Value,
+) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
+    let pages = codec.catalogue.pages(&request.engine.toolkit);
+    let cursor = &params["cursor"];
+    if !cursor.is_null() {
+        let page = cursor.as_str().and_then(|it| it.parse().ok());
+        let exists = |page: &usize| *page > 0 && pages.is_ok_and(|it| *page < it.len());
+        let Some(page) = page.filter(exists) else {
+            let detail = "'cursor' was not issued by this server.";
+            return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));
+        };
+        form.page = page;
+    }
+    let operation = Operation::List;
+    Ok(DecodedRequest { form, operation })
+}
+
+fn call(
+    request: &EncodedRequest<'_>,
+    codec: &McpCodec,
+    mut form: McpForm,
+    mut params: Value,
+) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
+    let invalid = |detail: &str| ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail);
+    let Some(name) = params["name"].as_str().map(str::to_owned) else {
+        return Err(invalid("'name' must be a string: the name of a tool."));
+    };
+    let input = match params["arguments"].take() {
+        Value::Null => json!({}),
+        input @ Value::Object(_) => input,
+        _ => return Err(invalid("'arguments' must be an object.")),
+    };
+    let call_id = call_id_of(&request.parts.headers, &params).map_err(invalid)?;
+    let elicitation = &params["_meta"][CAPABILITIES]["elicitation"];
+    form.opens_urls = form.is_modern() && !elicitation["url"].is_null();
+    form.has_declined = has_declined(&params["inputResponses"]);
+    let toolkit = &request.engine.toolkit;
+    let Some(qualified) = codec.names.tool_of(&name, toolkit) else {
+        let rejection = Rejection::UnknownTool {
+            closest: codec.names.closest(&name.replace('.', "_"), toolkit),
+            qualified: (&*name).into(),
+        };
+        let names = RequestNames {
+            tool: Some(name),
+            call_id,
+            trace_id: None,
+        };
+        let operation = Operation::Reject(rejection, names);
+        return Ok(DecodedRequest { form, operation });
+    };
+    form.is_wrapped = codec.catalogue.is_wrapped(&qualified, toolkit);
+    let operation = Operation::Call(Box::new(Call {
+        selector: Selector {
+            qualified,
+            version: None,
+        },
+        call_id,
+        permit: None,
+        lossy_integers: integers::lossy_paths(request.body, &["params", "arguments"]),
+        trace_id: None,
+        input,
+        client_context: ClientContext::default(),
+    }));
+    Ok(DecodedRequest { form, operation })
+}
+
+/// The id that identifies a repeated call: never the JSON-RPC id, because clients number their
+/// requests from 0.
+fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'static str> {
+    let call_id = match &params["_meta"][CALL_ID] {
+        Value::Null => {
+            let key = header_text(headers, IDEMPOTENCY_KEY);
+            key.map(|it| it.trim_matches('"').to_owned())
+        }
+        Value::String(text) => Some(text.clone()),
+        _ => return Err("'lambda-tools/call-id' must be a string."),
+    };
+    match call_id {
+        Some(it) if it.len() > LONGEST_ID => Err("The call id is longer than 256 bytes."),
+        call_id => Ok(call_id.filter(|it| !it.is_empty())),
+    }
+}
+
+/// True if the user declined to open a URL from an earlier response.
+fn has_declined(responses: &Value) -> bool {
+    let mut responses = responses.as_object().into_iter().flat_map(|it| it.values());
+    responses.any(|it| it["action"] == "decline" || it["action"] == "cancel")
+}
