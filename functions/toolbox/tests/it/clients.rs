@@ -58,6 +58,34 @@ fn the_published_mcp_client_works_in_both_eras() {
     }
 }
 
+/// The line of the client before 2.0, which knows no revision without `initialize`.
+#[test]
+#[ignore = "needs the Python client mcp 1.30; run tests/all"]
+fn the_previous_mcp_client_works() {
+    let mut command = toolbox();
+    let settings = [("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", "right")];
+    let (_running, url) = Running::serving(command.envs(settings));
+    let output = Command::new(repository("target/venv-mcp1/bin/python"))
+        .arg(repository("functions/toolbox/tests/mcp1_client.py"))
+        .args([&format!("{url}/mcp"), "right"])
+        .output();
+    assert_eq!(stdout_of(&output.unwrap()).trim(), "ok");
+}
+
+/// Version 2 in each of its modes, and the SDK before it.
+#[test]
+#[ignore = "needs npm's MCP clients; run tests/all"]
+fn the_published_typescript_clients_work() {
+    let mut command = toolbox();
+    let settings = [("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", "right")];
+    let (_running, url) = Running::serving(command.envs(settings));
+    let output = Command::new("node")
+        .arg(repository("target/conformance/mcp_clients.mjs"))
+        .args([&format!("{url}/mcp"), "right"])
+        .output();
+    assert_eq!(stdout_of(&output.unwrap()).trim(), "ok");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the Python client oxp; run tests/all"]
 async fn the_published_python_client_works() {
