@@ -66,6 +66,8 @@ pub(super) struct Route {
     pub(super) task: Task,
     /// True for an additional path of a route, which is not advertised.
     pub(super) is_alias: bool,
+    /// The task of all other methods of the path; without one, the router rejects them.
+    pub(super) others: Option<Task>,
 }
 
 /// The purpose of a route.
@@ -79,7 +81,7 @@ pub(super) enum Task {
     List(&'static str),
     /// A call, with the name of the request's span.
     Call(&'static str),
-    /// Needs credentials; the protocol does not serve this method.
+    /// A method that is not served; needs credentials.
     Unsupported,
 }
 

@@ -15,11 +15,11 @@ use axum::{
     body::Body,
     extract::{Request, State},
     response::Response,
-    routing::{MethodFilter, on},
+    routing::{get, post},
 };
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
     request::Parts,
 };
@@ -83,19 +83,28 @@ pub(super) struct AuthenticatedRequest {
 pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Router<Arc<AppState>> {
     let protocol = Arc::new(protocol);
     P::DECLARATION.routes.iter().fold(router, |router, route| {
-        let protocol = Arc::clone(&protocol);
-        let handler = move |State(app): State<Arc<AppState>>, request: Request| {
+        let handler = |task: Task| {
             let protocol = Arc::clone(&protocol);
-            async move {
-                match route.task {
-                    Task::Health => respond_openly(&app, &*protocol, route.task, request),
-                    task => Exchange::serve(app, protocol, task, request).await,
+            move |State(app): State<Arc<AppState>>, request: Request| {
+                let protocol = Arc::clone(&protocol);
+                async move {
+                    match task {
+                        Task::Health => respond_openly(&app, &*protocol, task, request),
+                        task => Exchange::serve(app, protocol, task, request).await,
+                    }
                 }
             }
         };
-        let filter = MethodFilter::try_from(route.method.clone());
-        let handler = on(filter.expect("routes have standard methods"), handler);
-        router.route(route.path, handler)
+        let served = if route.method == Method::POST {
+            post(handler(route.task))
+        } else {
+            get(handler(route.task))
+        };
+        let served = match route.others {
+            Some(task) => served.fallback(handler(task)),
+            None => served,
+        };
+        router.route(route.path, served)
     })
 }
 

@@ -12,6 +12,8 @@ mod response;
 mod revision;
 mod schema;
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -32,9 +34,9 @@ use revision::Revision;
 
 /// The codec of the Model Context Protocol.
 pub(super) struct McpCodec {
+    info: ServerInfo,
     /// `serverInfo`.
-    info: Value,
-    instructions: String,
+    server_info: OnceLock<Value>,
     catalogue: Catalogue,
     names: ModelNames,
 }
@@ -42,27 +44,14 @@ pub(super) struct McpCodec {
 impl Codec for McpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: Some("MCP"),
-        routes: &[
-            Route {
-                method: Method::POST,
-                path: "/mcp",
-                task: Task::Call("POST /mcp"),
-                is_alias: false,
-            },
-            // Streams and sessions, which this server does not have.
-            Route {
-                method: Method::GET,
-                path: "/mcp",
-                task: Task::Unsupported,
-                is_alias: true,
-            },
-            Route {
-                method: Method::DELETE,
-                path: "/mcp",
-                task: Task::Unsupported,
-                is_alias: true,
-            },
-        ],
+        routes: &[Route {
+            method: Method::POST,
+            path: "/mcp",
+            task: Task::Call("POST /mcp"),
+            is_alias: false,
+            // GET and DELETE are for streams and sessions, which this server does not have.
+            others: Some(Task::Unsupported),
+        }],
         list: "list of tools",
         request_headers: &[
             "idempotency-key",
@@ -80,8 +69,8 @@ impl Codec for McpCodec {
 
     fn new(info: &ServerInfo) -> Self {
         Self {
-            info: json!({"name": info.title(), "version": info.version()}),
-            instructions: info.about().to_owned(),
+            info: info.clone(),
+            server_info: OnceLock::new(),
             catalogue: Catalogue::default(),
             names: ModelNames::default(),
         }
@@ -122,23 +111,29 @@ impl Codec for McpCodec {
     }
 
     fn outcome(&self, form: &McpForm, outcome: &Outcome) -> Vec<u8> {
-        response::encode_outcome(form, &self.info, outcome)
+        response::encode_outcome(form, self.server_info(), outcome)
     }
 
     fn rejection(&self, form: &McpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        response::encode_rejection(form, &self.info, rejection)
+        response::encode_rejection(form, self.server_info(), rejection)
     }
 }
 
 impl McpCodec {
+    fn server_info(&self) -> &Value {
+        let info = &self.info;
+        self.server_info
+            .get_or_init(|| json!({"name": info.title(), "version": info.version()}))
+    }
+
     /// The response to `initialize`.
     fn initialization(&self, form: &McpForm) -> Vec<u8> {
         let revision = form.revision.unwrap_or(Revision::NEWEST_LEGACY);
         let result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
-            "serverInfo": self.info,
-            "instructions": self.instructions,
+            "serverInfo": self.server_info(),
+            "instructions": self.info.about(),
         });
         response::encode(form, &result)
     }
@@ -151,7 +146,7 @@ impl McpCodec {
             "resultType": "complete",
             "supportedVersions": versions,
             "capabilities": {"tools": {}},
-            "instructions": self.instructions,
+            "instructions": self.info.about(),
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });
@@ -160,7 +155,7 @@ impl McpCodec {
     }
 
     fn add_meta(&self, form: &McpForm, result: &mut Value) {
-        let meta = response::meta_of(form, &self.info);
+        let meta = response::meta_of(form, self.server_info());
         if !meta.is_empty() {
             result["_meta"] = json!(meta);
         }

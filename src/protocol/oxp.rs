@@ -26,12 +26,7 @@ use error::{ErrorBody, status_of};
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec(Catalogue);
 
-const CALL: Route = Route {
-    method: Method::POST,
-    path: "/tools/call",
-    task: Task::Call("POST /tools/call"),
-    is_alias: false,
-};
+const CALL: Task = Task::Call("POST /tools/call");
 
 impl Codec for OxpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
@@ -42,19 +37,29 @@ impl Codec for OxpCodec {
                 path: "/health",
                 task: Task::Health,
                 is_alias: false,
+                others: None,
             },
             Route {
                 method: Method::GET,
                 path: "/tools",
                 task: Task::List("list"),
                 is_alias: false,
+                others: None,
             },
-            CALL,
+            Route {
+                method: Method::POST,
+                path: "/tools/call",
+                task: CALL,
+                is_alias: false,
+                others: None,
+            },
             // The path in the specification's examples.
             Route {
+                method: Method::POST,
                 path: "/call",
+                task: CALL,
                 is_alias: true,
-                ..CALL
+                others: None,
             },
         ],
         list: "list of tools",

@@ -119,7 +119,9 @@ impl Schema {
     /// Removes each optional property that is `null` although its schema does not allow it: models
     /// in strict mode always send every property.
     pub(crate) fn drop_optional_nulls(&self, value: &mut Value) {
-        nulls::drop_optional(self.value(), value);
+        if nulls::has_null(value) {
+            nulls::drop_optional(self.value(), value);
+        }
     }
 
     fn compiled(&self) -> &CompiledSchema {

@@ -2,6 +2,16 @@
 
 use serde_json::Value;
 
+/// True for a value with a `null` at any depth: most inputs have none.
+pub(super) fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(object) => object.values().any(has_null),
+        _ => false,
+    }
+}
+
 /// Removes the optional properties of `value` that are `null` where `schema` does not allow it, at
 /// every depth that `properties` and `items` reach.
 pub(super) fn drop_optional(schema: &Value, value: &mut Value) {
