@@ -61,6 +61,8 @@ pub mod idempotency;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 mod observe;
+#[doc = include_str!("../docs/mcp.md")]
+pub mod mcp {}
 #[doc = include_str!("../docs/operations.md")]
 pub mod operations {}
 #[doc = include_str!("../docs/protocols.md")]
