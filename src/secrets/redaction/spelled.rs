@@ -1,4 +1,4 @@
-//! A text with all its readings: its bytes, and the bytes that its escapes may stand for.
+//! A text with all its readings: its bytes, and the bytes that its escapes may encode.
 //!
 //! URLs, JSON, Rust's `Debug` and layers of them write one secret in many ways, and the encoding of
 //! a text is not known. Decoding it as a whole would lose bytes that only look like an escape: in
@@ -26,7 +26,7 @@ pub(super) struct TextReadings<'t> {
     steps: Cell<usize>,
 }
 
-/// Several characters that may stand for one.
+/// Several characters that may encode a single one.
 #[derive(Clone, Copy)]
 struct EscapeSequence {
     start: usize,
@@ -235,7 +235,7 @@ impl<'t> TextReadings<'t> {
         }
     }
 
-    /// Each layer of quoting doubles backslashes, so any number of them may stand for one.
+    /// Each layer of quoting doubles backslashes, so any number of them may encode a single one.
     fn read_backslash(&mut self, start: usize, at: usize) {
         if let Some(end) = self.end_of_byte(at, |byte| byte == b'\\') {
             self.add(start, end, b"\\");
