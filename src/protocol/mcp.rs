@@ -11,6 +11,7 @@ mod request;
 mod response;
 mod revision;
 mod schema;
+mod transport;
 
 use std::sync::OnceLock;
 

@@ -2,10 +2,7 @@
 //!
 //! Encoded once and cached, like the lists of other protocols.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, OnceLock},
-};
+use std::sync::OnceLock;
 
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
@@ -20,11 +17,10 @@ use crate::{
 /// The maximum size of a page, in bytes: clients limit the size of a response, some to 1 MB.
 const MAX_PAGE: usize = 900_000;
 
-/// The encoded pages, and the tools whose results are wrapped.
+/// The encoded pages.
 #[derive(Default)]
 pub(super) struct Catalogue {
     pages: OnceLock<Result<Vec<Box<RawValue>>, String>>,
-    wrapped: OnceLock<HashSet<Arc<str>>>,
 }
 
 /// 2026-07-28 and 2025-11-25, Tools, Tool.
@@ -94,18 +90,6 @@ impl Catalogue {
     pub(super) fn pages(&self, toolkit: &Toolkit) -> Result<&[Box<RawValue>], &str> {
         let pages = self.pages.get_or_init(|| build(toolkit));
         pages.as_deref().map_err(String::as_str)
-    }
-
-    /// True if the results of this tool are wrapped in an object.
-    pub(super) fn is_wrapped(&self, qualified: &Arc<str>, toolkit: &Toolkit) -> bool {
-        // Cached, because deriving a schema takes longer than a call. Most results are objects, so
-        // the set is small.
-        let wrapped = self.wrapped.get_or_init(|| {
-            let entries = toolkit.newest();
-            let wrapped = entries.filter(|it| !schema::is_object(it.tool.output.value()));
-            wrapped.map(|entry| entry.id.shared()).collect()
-        });
-        wrapped.contains(qualified)
     }
 }
 
