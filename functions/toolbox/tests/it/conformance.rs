@@ -1,6 +1,8 @@
 //! Checks the expected responses of the events, and the tools' definitions, against the published
 //! specifications.
 
+mod mcp;
+
 use std::{collections::BTreeSet, fs, path::Path};
 
 use jsonschema::Validator;
