@@ -1,5 +1,7 @@
 //! The servers of the event folders, as the `server.toml` in each folder describes them.
 
+mod faults;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -37,6 +39,7 @@ struct Description {
     only_from_store: bool,
     idempotency: Option<IdempotencyKind>,
     oauth: Option<Vec<ProviderKind>>,
+    healthy: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +48,7 @@ enum ToolSet {
     Toolbox,
     Accounts,
     Caller,
+    Faults,
     Reports,
     User,
 }
@@ -82,6 +86,7 @@ enum ErrorKind {
 #[serde(rename_all = "lowercase")]
 enum IdempotencyKind {
     Memory,
+    Unavailable,
 }
 
 #[derive(Deserialize)]
@@ -114,8 +119,11 @@ impl Description {
         if let Some(auth) = self.auth {
             server = server.auth(auth.auth());
         }
-        if let Some(IdempotencyKind::Memory) = self.idempotency {
-            server = server.idempotency(Idempotency::in_memory());
+        if let Some(kind) = self.idempotency {
+            server = server.idempotency(kind.idempotency());
+        }
+        if let Some(is_healthy) = self.healthy {
+            server = server.healthy_when(move || is_healthy);
         }
         if let Some(providers) = self.oauth {
             server = server.oauth(OAuth::with(providers.iter().map(ProviderKind::provider)));
@@ -140,6 +148,7 @@ impl ToolSet {
             Self::Toolbox => toolbox::tools(stub.endpoints()),
             Self::Accounts => vec![with_two_accounts()],
             Self::Caller => vec![caller()],
+            Self::Faults => faults::tools(),
             Self::Reports => reports(),
             Self::User => vec![whoami()],
         }
@@ -164,6 +173,15 @@ impl AuthDescription {
             auth.subject_is_user()
         } else {
             auth
+        }
+    }
+}
+
+impl IdempotencyKind {
+    fn idempotency(&self) -> Idempotency {
+        match self {
+            Self::Memory => Idempotency::in_memory(),
+            Self::Unavailable => Idempotency::in_store(faults::UnreachableStore),
         }
     }
 }
