@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use axum::{
     Router,
     body::{Body, to_bytes},
-    http::Request,
+    http::{Request, Response},
 };
-use lambda_tools::ServerInfo;
+use lambda_tools::{
+    Auth, OAuth, ServerInfo, idempotency::Idempotency, oauth::Provider, secrets::Secrets,
+};
 use serde_json::{Value, json};
 use toolbox::Endpoints;
 use tower::ServiceExt;
@@ -22,7 +24,27 @@ enum ObservedOutcome {
     Invalid(BTreeSet<String>),
     Unknown(String),
     Failed(String),
+    /// The secret that nobody has stored.
+    MissingSecret(String),
+    /// The provider at which the user has to authorize the tool.
+    Challenge(String),
 }
+
+impl ObservedOutcome {
+    /// A missing secret or a challenge, from a text that names it.
+    fn missing(text: &str) -> Option<Self> {
+        let after = |start: &str| {
+            let (_, rest) = text.split_once(start)?;
+            rest.split_once('\'').map(|(name, _)| name.to_owned())
+        };
+        let provider = after("token for '").or_else(|| after("has to authorize '"));
+        let secret = || after("the secret '").map(Self::MissingSecret);
+        provider.map(Self::Challenge).or_else(secret)
+    }
+}
+
+/// The server's URL, with which challenges begin.
+const PUBLIC_URL: &str = "https://tools.example";
 
 #[derive(Clone, Copy, Debug)]
 enum Protocol {
@@ -44,8 +66,9 @@ impl Protocol {
         Self::McpModern,
     ];
 
-    fn request(self, (toolkit, tool): (&str, &str), input: &Value) -> Request<Body> {
-        let call = json!({"tool_id": format!("{toolkit}.{tool}"), "input": input});
+    fn request(self, (toolkit, tool): (&str, &str), input: &Value, call_id: &str) -> Request<Body> {
+        let tool_id = format!("{toolkit}.{tool}");
+        let call = json!({"tool_id": tool_id, "input": input, "call_id": call_id});
         let envelope = |schema: &str| json!({"$schema": schema, "request": call});
         let (path, body) = match self {
             Self::OxpHeader => ("/tools/call", call),
@@ -54,19 +77,22 @@ impl Protocol {
             Self::OpenTool => {
                 let method = format!("{toolkit}_{tool}");
                 let body =
-                    json!({"jsonrpc": "2.0", "method": method, "params": input, "id": "call-1"});
+                    json!({"jsonrpc": "2.0", "method": method, "params": input, "id": call_id});
                 ("/opentool/call", body)
             }
             Self::McpLegacy | Self::McpModern => ("/mcp", self.mcp_call(toolkit, tool, input)),
         };
         let request = Request::post(path).header("content-type", "application/json");
         let request = match self {
+            Self::McpLegacy => request.header("idempotency-key", call_id),
             Self::McpModern => request
+                .header("idempotency-key", call_id)
                 .header("mcp-protocol-version", "2026-07-28")
                 .header("mcp-method", "tools/call")
                 .header("mcp-name", format!("{toolkit}_{tool}")),
             _ => request,
         };
+        let request = request.header("authorization", format!("Bearer {}", token()));
         request.body(Body::from(body.to_string())).unwrap()
     }
 
@@ -107,6 +133,13 @@ impl Protocol {
                 let errors = body["parameter_errors"].as_object().unwrap();
                 ObservedOutcome::Invalid(errors.keys().cloned().collect())
             }
+            400 if body.get("missing_requirements").is_some() => {
+                let challenge = &body["missing_requirements"]["authorization"][0];
+                let url = challenge["url"].as_str();
+                assert!(url.is_none_or(|it| it.starts_with(PUBLIC_URL)), "{body}");
+                let text = body["developer_message"].as_str().unwrap();
+                ObservedOutcome::missing(text).unwrap()
+            }
             400 => ObservedOutcome::Unknown(message(body)),
             other => panic!("{self:?}: {other} {body}"),
         }
@@ -114,10 +147,8 @@ impl Protocol {
 }
 
 fn opentool_outcome(status: u16, body: &Value) -> ObservedOutcome {
-    assert_eq!(
-        (status, &body["jsonrpc"], &body["id"]),
-        (200, &json!("2.0"), &json!("call-1"))
-    );
+    assert_eq!((status, &body["jsonrpc"]), (200, &json!("2.0")));
+    assert!(body["id"].is_string(), "{body}");
     let error = &body["error"];
     if error.is_null() {
         return ObservedOutcome::Value(body["result"]["value"].clone());
@@ -126,6 +157,8 @@ fn opentool_outcome(status: u16, body: &Value) -> ObservedOutcome {
     let message = error["message"].as_str().unwrap();
     match error["code"].as_i64().unwrap() {
         500 => ObservedOutcome::Failed(message.split(" (").next().unwrap().to_owned()),
+        // It has no field for a URL: the text names the provider only.
+        -32001 => ObservedOutcome::missing(message).unwrap(),
         -32601 => ObservedOutcome::Unknown(message.split(';').next().unwrap().to_owned()),
         -32602 => {
             let (_, errors) = message.split_once(": ").unwrap();
@@ -151,6 +184,11 @@ fn mcp_outcome(status: u16, body: &Value) -> ObservedOutcome {
         return ObservedOutcome::Value(result["structuredContent"]["result"].clone());
     }
     let text = result["content"][0]["text"].as_str().unwrap();
+    if let Some(outcome) = ObservedOutcome::missing(text) {
+        let is_challenge = matches!(outcome, ObservedOutcome::Challenge(_));
+        assert!(!is_challenge || text.contains(PUBLIC_URL), "{text}");
+        return outcome;
+    }
     match text.split_once("The input is invalid:") {
         Some((_, lines)) => {
             let names = lines.lines().filter_map(|line| line.strip_prefix("- "));
@@ -161,50 +199,107 @@ fn mcp_outcome(status: u16, body: &Value) -> ObservedOutcome {
     }
 }
 
+const JWT_SECRET: &str = "jwt-secret-of-this-test-0123456789abcdef";
+
+/// The token of a user, which all protocols send in the same header.
+fn token() -> String {
+    let claims = json!({"sub": "user-1", "exp": 4_102_444_800_u64});
+    let key = jsonwebtoken::EncodingKey::from_secret(JWT_SECRET.as_bytes());
+    jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
+}
+
+/// A server that knows its users, remembers calls, and challenges users at one provider.
+fn router() -> Router {
+    let secrets = [
+        ("JWT", JWT_SECRET),
+        ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
+        ("GOOGLE_CLIENT_SECRET", "a-client-secret"),
+    ];
+    let google = Provider::google("client-id", "GOOGLE_CLIENT_SECRET");
+    let server = toolbox::server(toolbox::tools(Endpoints::default()))
+        .unwrap()
+        .auth(Auth::jwt_secret_ids(["JWT"]).subject_is_user())
+        .secrets(Secrets::fixed(secrets))
+        .oauth(OAuth::with([google]).public_url(PUBLIC_URL))
+        .idempotency(Idempotency::in_memory());
+    server.into_router().unwrap()
+}
+
 #[tokio::test]
 async fn every_protocol_reports_the_same_outcome() {
-    let server = toolbox::server(toolbox::tools(Endpoints::default())).unwrap();
-    let router = server.into_router().unwrap();
+    let router = router();
     let invalid = |names: [&str; 2]| ObservedOutcome::Invalid(names.map(str::to_owned).into());
-    for (tool, input, expected) in [
+    // The last column: true if the second of two equal calls is a replay of the first.
+    for (tool, input, expected, is_replayed) in [
         (
             ("Calculator", "Add"),
             json!({"a": 10, "b": 5}),
             ObservedOutcome::Value(json!(15)),
+            false,
         ),
         (
             ("Calculator", "Add"),
             json!({"a": 0.5, "b": 1}),
             ObservedOutcome::Value(json!(1.5)),
+            false,
         ),
         (
             ("Calculator", "Add"),
             json!({"a": "ten"}),
             invalid(["a", "b"]),
+            false,
         ),
         (
             ("Calculator", "Ad"),
             json!({}),
             ObservedOutcome::Unknown("Tool 'Calculator_Ad' was not found".to_owned()),
+            false,
         ),
         (
             ("Calculator", "Add"),
             json!({"a": 9e15, "b": 9e15}),
             ObservedOutcome::Failed("The sum cannot be represented exactly".to_owned()),
+            false,
         ),
         (
             ("Doorbell", "Ring"),
             json!({"doorbell_id": "doorbell42"}),
             ObservedOutcome::Value(Value::Null),
+            true,
+        ),
+        (
+            ("Doorbell", "Ring"),
+            json!({"doorbell_id": "doorbell1"}),
+            ObservedOutcome::Failed("Doorbell ID not found".to_owned()),
+            false,
+        ),
+        (
+            ("SMS", "Send"),
+            json!({"to": "+15005550010", "message": "Hi"}),
+            ObservedOutcome::MissingSecret("TWILIO_API_KEY".to_owned()),
+            false,
+        ),
+        (
+            ("Gmail", "GetEmails"),
+            json!({}),
+            ObservedOutcome::Challenge("google".to_owned()),
+            false,
         ),
     ] {
         for protocol in Protocol::ALL {
-            let (status, body) = send(&router, protocol.request(tool, &input)).await;
-            assert_eq!(
-                protocol.outcome(status, &body),
-                expected,
-                "{protocol:?}: {body}"
-            );
+            let call_id = format!("{protocol:?} {} {input}", tool.0);
+            for is_replay in [false, is_replayed] {
+                let request = protocol.request(tool, &input, &call_id);
+                let response = router.clone().oneshot(request).await.unwrap();
+                let header = response.headers().get("idempotent-replay");
+                assert_eq!(header.is_some(), is_replay, "{protocol:?}: {response:?}");
+                let (status, body) = read(response).await;
+                assert_eq!(
+                    protocol.outcome(status, &body),
+                    expected,
+                    "{protocol:?}: {body}"
+                );
+            }
         }
     }
 }
@@ -299,7 +394,10 @@ fn the_function_contains_no_clients() {
 }
 
 async fn send(router: &Router, request: Request<Body>) -> (u16, Value) {
-    let response = router.clone().oneshot(request).await.unwrap();
+    read(router.clone().oneshot(request).await.unwrap()).await
+}
+
+async fn read(response: Response<Body>) -> (u16, Value) {
     let status = response.status().as_u16();
     let body = to_bytes(response.into_body(), 1_000_000).await.unwrap();
     (status, serde_json::from_slice(&body).unwrap())
