@@ -17,6 +17,7 @@ mod validate;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use http::HeaderMap;
 use serde_json::Value;
 
 #[cfg(feature = "oauth")]
@@ -30,7 +31,7 @@ use crate::{
     observe::{spans::Spans, trail::Trail},
     secrets::SecretCache,
     text::LONGEST_ID,
-    tool::{id::Selector, toolkit::ToolNotFound},
+    tool::{id::Selector, question::Answers, toolkit::ToolNotFound},
 };
 
 use execution::{CallId, Execution};
@@ -68,6 +69,8 @@ pub(crate) struct Call {
     pub(crate) selector: Selector,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
+    /// The headers of W3C Trace Context, if the call itself brings them.
+    pub(crate) trace_headers: Option<Box<HeaderMap>>,
     /// The integer parameters that lost digits when the request was decoded.
     pub(crate) lossy_integers: Vec<String>,
     pub(crate) input: Value,
@@ -82,6 +85,8 @@ pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
     pub(crate) tokens: BTreeMap<String, Secret>,
     pub(crate) secrets: BTreeMap<String, Secret>,
+    /// The user's answers to questions; `None` if the client cannot ask its user.
+    pub(crate) answers: Option<Answers>,
 }
 
 impl Engine {

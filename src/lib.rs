@@ -94,6 +94,7 @@ pub use tool::{
     Tool,
     build_error::BuildError,
     caller::Caller,
+    content::Content,
     context::Context,
     definition::ToolDefinition,
     failure::Failure,

@@ -5,12 +5,14 @@
 
 pub(crate) mod build_error;
 pub(crate) mod caller;
+pub(crate) mod content;
 pub(crate) mod context;
 pub(crate) mod definition;
 pub(crate) mod failure;
 pub(crate) mod handler;
 pub(crate) mod id;
 pub(crate) mod output;
+pub(crate) mod question;
 pub(crate) mod reason;
 pub(crate) mod repeats;
 pub(crate) mod requirement;
@@ -73,6 +75,8 @@ pub struct Tool {
     pub(crate) description: Option<String>,
     pub(crate) input: Schema,
     pub(crate) output: Schema,
+    /// True if the output is [`Content`](crate::Content), or a list of it.
+    pub(crate) returns_content: bool,
     pub(crate) requirements: Requirements,
     pub(crate) timeout: Option<Duration>,
     pub(crate) policy: RepeatPolicy,
@@ -96,7 +100,10 @@ impl Tool {
     {
         let input = Schema::of_type(schema::of_input::<H::In>);
         let output = Schema::of_type(schema::of_output::<H::Out>);
-        Self::with_schemas(id.into(), input, output, handler)
+        Self {
+            returns_content: content::is_content::<H::Out>(),
+            ..Self::with_schemas(id.into(), input, output, handler)
+        }
     }
 
     /// Creates a tool whose schemas are known only at run time: JSON in, JSON out.
@@ -137,6 +144,7 @@ impl Tool {
             description: None,
             input,
             output,
+            returns_content: false,
             requirements: Requirements::default(),
             timeout: None,
             policy: RepeatPolicy::default(),
@@ -258,7 +266,7 @@ where
     H::In: DeserializeOwned + Send + 'static,
     H::Out: Serialize + 'static,
 {
-    let input: H::In = serde_path_to_error::deserialize(input).map_err(decoding_errors)?;
+    let input: H::In = decode(input)?;
     Ok(Box::new(move |context| {
         Box::pin(run(handler, input, context))
     }))
@@ -277,6 +285,11 @@ where
         )
         .developer_message(format!("The output is not JSON: {error}"))
     })
+}
+
+/// Decodes a value that satisfies its type's schema.
+fn decode<T: DeserializeOwned>(value: Value) -> Result<T, ParameterErrors> {
+    serde_path_to_error::deserialize(value).map_err(decoding_errors)
 }
 
 /// The errors of an input that satisfies its schema but that its type rejects by a rule that the

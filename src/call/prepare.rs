@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Context, Requirements, Secret, StoreError,
     secrets::CacheUse,
-    tool::{PreparedRun as Run, context, requirement::Challenge},
+    tool::{PreparedRun as Run, context, question::Answers, requirement::Challenge},
 };
 
 /// The available values of a tool's requirements.
@@ -36,6 +36,7 @@ pub(super) struct PreparedCall {
     pub(super) execution: Box<Execution>,
     pub(super) user_id: Option<String>,
     pub(super) trace_id: Option<String>,
+    pub(super) answers: Option<Answers>,
     pub(super) run: Run,
     pub(super) fingerprint: Option<String>,
     pub(super) values: RequirementValues,
@@ -58,6 +59,7 @@ impl ValidatedCall {
         let prepared = result.map(|()| PreparedCall {
             execution,
             user_id: client_context.user_id,
+            answers: client_context.answers,
             trace_id,
             run,
             fingerprint,
@@ -138,6 +140,7 @@ impl RequirementValues {
         execution: &Execution,
         user_id: Option<String>,
         trace_id: Option<String>,
+        answers: Option<Answers>,
         limit: Duration,
     ) -> Context {
         let clock = &execution.engine.clock;
@@ -149,6 +152,7 @@ impl RequirementValues {
             tokens: self.tokens,
             granted_providers: self.granted_providers,
             secrets: self.secrets,
+            answers,
             store: context::SecretSource::new(&execution.engine.secrets, self.stored),
             redaction: OnceLock::new(),
             now: clock.now(),

@@ -24,6 +24,10 @@ pub(crate) enum Rejection {
     Undecided,
     /// The request violates the protocol, or names a user for whom the caller may not call.
     Malformed { message: String, detail: String },
+    /// The body exceeds the server's limit, in bytes.
+    TooLarge { largest: usize },
+    /// A web page sent the request, and its origin is not allowed.
+    ForbiddenOrigin,
     /// The client uses a version of the protocol that is not supported.
     UnsupportedVersion,
     /// The text in `tool_id` is not a tool id.
@@ -100,7 +104,8 @@ impl Rejection {
         match self {
             Self::Unauthenticated(_) => Reason::Unauthenticated,
             Self::Undecided => Reason::Undecided,
-            Self::Malformed { .. } => Reason::Malformed,
+            Self::Malformed { .. } | Self::TooLarge { .. } => Reason::Malformed,
+            Self::ForbiddenOrigin => Reason::ForbiddenOrigin,
             Self::UnsupportedVersion => Reason::UnsupportedVersion,
             Self::InvalidToolId(_) => Reason::InvalidToolId,
             Self::UnknownTool { .. } => Reason::UnknownTool,

@@ -74,12 +74,13 @@ impl PreparedCall {
             execution,
             user_id,
             trace_id,
+            answers,
             run,
             values,
             ..
         } = self;
         let entry = &execution.entry;
-        let context = values.context(&execution, user_id, trace_id, limit);
+        let context = values.context(&execution, user_id, trace_id, answers, limit);
         let run = confidential::scope(context.clone(), run(context.clone()));
         let span = spans::tool(&entry.id, execution.id.as_str());
         let run = execution.spans.enclose(run.instrument(span.clone()));

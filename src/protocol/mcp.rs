@@ -4,9 +4,13 @@
 //! (legacy) ones, which begin with `initialize`. No instance remembers a client, so any instance
 //! can handle any request. Responses are JSON, never a stream.
 
+mod call;
 mod catalogue;
+mod content;
+mod elicitation;
 mod error;
 mod form;
+mod rejection;
 mod request;
 mod response;
 mod revision;
@@ -53,6 +57,7 @@ impl Codec for McpCodec {
             // GET and DELETE are for streams and sessions, which this server does not have.
             others: Some(Task::Unsupported),
         }],
+        checks_origin: true,
         list: "list of tools",
         request_headers: &[
             "idempotency-key",
@@ -116,7 +121,7 @@ impl Codec for McpCodec {
     }
 
     fn rejection(&self, form: &McpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        response::encode_rejection(form, self.server_info(), rejection)
+        rejection::encode_rejection(form, self.server_info(), rejection)
     }
 }
 

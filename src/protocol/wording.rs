@@ -47,6 +47,15 @@ impl Wording {
                 "The server cannot check the credentials at the moment.",
             ),
             Rejection::Malformed { message, detail } => Self::new(message, detail),
+            Rejection::TooLarge { largest } => Self::new(
+                "The request is too large",
+                format!("The body has more than {largest} bytes, the limit of this server."),
+            ),
+            Rejection::ForbiddenOrigin => Self::new(
+                "This request is not allowed here",
+                "The request comes from a web page whose origin is not allowed. If it should be, the \
+                 server's operator adds the origin to TOOLS_ALLOWED_ORIGINS.",
+            ),
             Rejection::UnsupportedVersion => Self::new(
                 "This version of the protocol is not supported",
                 "The supported versions are OXP 1.0 (OXP-Version: 1.0 or urn:oxp:1.0) and Open Tool Calling \

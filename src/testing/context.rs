@@ -5,11 +5,13 @@ use std::{
     sync::OnceLock,
 };
 
+use serde_json::Value;
+
 use crate::{
     Caller, Context, Secret,
     clock::{FIXED, FIXED_ID},
     secrets::{SecretCache, Secrets},
-    tool::context,
+    tool::{context, question::Answer},
 };
 
 /// A [`Context`] for calling a tool's function in a unit test.
@@ -29,6 +31,7 @@ pub fn context() -> ContextBuilder {
             tokens: BTreeMap::new(),
             granted_providers: BTreeSet::new(),
             secrets: BTreeMap::new(),
+            answers: None,
             store: None,
             redaction: OnceLock::new(),
             now: FIXED.now(),
@@ -71,6 +74,16 @@ impl ContextBuilder {
     #[must_use]
     pub fn rotated_secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.rotated.insert(id.into(), value.into());
+        self
+    }
+
+    /// Adds the user's answer to a question, `None` if they declined to give one. Before the first,
+    /// the client [cannot ask](Context::can_ask).
+    #[must_use]
+    pub fn answer(mut self, key: impl Into<String>, answer: Option<Value>) -> Self {
+        let answer = answer.map_or(Answer::Declined, Answer::Accepted);
+        let answers = self.inner.answers.get_or_insert_default();
+        answers.insert(key.into(), answer);
         self
     }
 

@@ -9,6 +9,9 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use crate::{
     Caller, Failure, Secret,
     clock::Clock,
@@ -17,6 +20,7 @@ use crate::{
         recent::remember_secret,
         redaction::{PLACEHOLDER, Redaction},
     },
+    tool::question::{self, Answers},
 };
 
 /// The context of one call: its ids, its user, and the secrets and tokens the tool declared.
@@ -35,6 +39,8 @@ pub(crate) struct ContextInner {
     /// The providers whose tokens come from the user's grants.
     pub(crate) granted_providers: BTreeSet<String>,
     pub(crate) secrets: BTreeMap<String, Secret>,
+    /// The user's answers; `None` if the client cannot ask its user.
+    pub(crate) answers: Option<Answers>,
     pub(crate) store: Option<SecretSource>,
     /// Removes the call's secrets from texts; built on first use.
     pub(crate) redaction: OnceLock<RwLock<Redaction>>,
@@ -224,6 +230,62 @@ impl Context {
             redaction.redacted(text)
         });
         recent::without_stored_secrets(own.as_deref().unwrap_or(text)).or(own)
+    }
+
+    /// Asks the user a question, and returns the answer, or `None` if the user declined to give one.
+    ///
+    /// `T` is a struct whose fields are texts, numbers, booleans, constants (enums without data) or
+    /// lists of constants; clients show it as a form. Its doc comments describe the fields. `key`
+    /// identifies the question within the call.
+    ///
+    /// Without an answer, this returns a failure that makes the client ask. It then repeats the call
+    /// with the answer, which runs the tool again from its start, so ask before changing anything.
+    /// Several questions are asked one after the other; each repeated call carries all answers.
+    /// Never ask for passwords, keys or tokens: declare a [secret](crate::Tool::secret) or an
+    /// [authorization](crate::Tool::authorization) instead.
+    ///
+    /// ```
+    /// use lambda_tools::{Context, Failure};
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Confirmation {
+    ///     /// Delete the project and everything in it?
+    ///     confirmed: bool,
+    /// }
+    ///
+    /// async fn delete(project: String, cx: Context) -> Result<String, Failure> {
+    ///     let message = format!("Delete {project}? This cannot be undone.");
+    ///     match cx.ask::<Confirmation>("delete", message)? {
+    ///         Some(answer) if answer.confirmed => Ok(format!("{project} is deleted.")),
+    ///         _ => Err(Failure::new("The user does not want to delete the project")),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The failure to return: there is no valid answer yet, or the client [cannot
+    /// ask](Self::can_ask) its user.
+    pub fn ask<T: DeserializeOwned + JsonSchema>(
+        &self,
+        key: &str,
+        message: impl Into<String>,
+    ) -> Result<Option<T>, Failure> {
+        let message = message.into();
+        match &self.0.answers {
+            Some(answers) => question::answer_in(answers, key, message),
+            None => Err(Failure::new(format!(
+                "The tool has to ask the user, but this client cannot: {message}"
+            ))),
+        }
+    }
+
+    /// Returns true if the client can [ask](Self::ask) its user: an MCP client of revision
+    /// 2026-07-28 or later that declares form elicitation.
+    #[must_use]
+    pub fn can_ask(&self) -> bool {
+        self.0.answers.is_some()
     }
 
     /// The time at which the call began. Use it in place of the system clock, so that recorded

@@ -6,6 +6,8 @@
 
 use std::{error::Error, fmt, time::Duration};
 
+use serde_json::Value;
+
 use super::reason::Reason;
 
 /// A tool's report that it could not complete a call.
@@ -34,8 +36,18 @@ pub(crate) struct FailureParts {
     pub(crate) additional_prompt_content: Option<String>,
     /// The provider that rejected the token granted by the user.
     pub(crate) rejected_provider: Option<String>,
+    /// The question that the user has to answer first.
+    pub(crate) question: Option<Question>,
     /// The reason for logs.
     pub(crate) reason: Reason,
+}
+
+/// A question to the user, which the failure's message asks.
+pub(crate) struct Question {
+    /// Identifies the question within its call.
+    pub(crate) key: String,
+    /// The form that the user fills in: the JSON Schema of an object without nested objects.
+    pub(crate) form: Value,
 }
 
 impl Failure {
@@ -48,6 +60,7 @@ impl Failure {
             retry_after: None,
             additional_prompt_content: None,
             rejected_provider: None,
+            question: None,
             reason: Reason::Failed,
         }))
     }
@@ -114,6 +127,14 @@ impl Failure {
     /// Records which provider rejected its token; the same call may succeed with another token.
     pub(crate) fn with_rejected_token(mut self, provider: &str) -> Self {
         self.0.rejected_provider = Some(provider.to_owned());
+        self.retry()
+    }
+
+    /// Turns the failure into a question, which its message asks; the same call may succeed with an
+    /// answer.
+    pub(super) fn with_question(mut self, question: Question) -> Self {
+        self.0.question = Some(question);
+        self.0.reason = Reason::InputRequired;
         self.retry()
     }
 

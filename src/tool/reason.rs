@@ -26,6 +26,7 @@ reasons! {
     Unauthenticated = "unauthenticated",
     Undecided = "undecided",
     Malformed = "malformed",
+    ForbiddenOrigin = "forbidden_origin",
     UnsupportedVersion = "unsupported_version",
     InvalidToolId = "invalid_tool_id",
     UnknownTool = "unknown_tool",
@@ -52,6 +53,7 @@ reasons! {
     Running = "running",
     CutOff = "cut_off",
     NotKept = "not_kept",
+    InputRequired = "input_required",
 }
 
 #[cfg(test)]

@@ -29,6 +29,44 @@ pub(crate) fn event(method: &str, path: &str, body: &str) -> String {
     .to_string()
 }
 
+/// Calls a tool over MCP, revision 2026-07-28; `more` is added to the params.
+pub(crate) async fn mcp_call(function: &LambdaFunction, tool: &str, more: Value) -> Value {
+    let prefix = "io.modelcontextprotocol";
+    let mut params = json!({
+        "name": tool,
+        "arguments": {},
+        "_meta": {
+            format!("{prefix}/protocolVersion"): "2026-07-28",
+            format!("{prefix}/clientCapabilities"): {},
+        },
+    });
+    merge(&mut params, more);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let mut event: Value = serde_json::from_str(&event("POST", "/mcp", &body.to_string())).unwrap();
+    event["headers"] = json!({
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": tool,
+    });
+    let response = function.respond(&event.to_string()).await;
+    let response = response.expect("an HTTP event");
+    assert_eq!(response.status, 200, "{response:?}");
+    response.body
+}
+
+fn merge(target: &mut Value, more: Value) {
+    match (target, more) {
+        (Value::Object(target), Value::Object(more)) => {
+            for (name, value) in more {
+                merge(target.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (target, more) => *target = more,
+    }
+}
+
 /// Calls a tool in OXP's header form.
 pub(crate) async fn call(function: &LambdaFunction, tool: &str, input: Value) -> ExpectedResponse {
     let body = json!({"tool_id": tool, "input": input}).to_string();

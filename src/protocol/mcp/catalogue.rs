@@ -131,7 +131,8 @@ fn encode(entry: &ToolEntry) -> Result<String, String> {
         title: tool.title.as_deref(),
         description: description.trim(),
         input_schema,
-        output_schema: (!output.is_null())
+        // A tool with an output schema must send structured content, but content is not structured.
+        output_schema: (!output.is_null() && !tool.returns_content)
             .then(|| schema::output(output.clone(), tool.output.is_draft_7_literal())),
         annotations: Annotations {
             read_only_hint: tool.hints.is_read_only,

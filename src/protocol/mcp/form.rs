@@ -1,6 +1,6 @@
 //! The properties of a request that its response depends on.
 
-use super::{error::ErrorResponse, revision::Revision};
+use super::{elicitation::Elicitation, error::ErrorResponse, revision::Revision};
 use crate::protocol::jsonrpc::RpcId;
 
 /// The key of the `call_id` in `_meta`; MCP does not define one.
@@ -15,12 +15,21 @@ pub(crate) struct McpForm {
     pub(super) error: Option<ErrorResponse>,
     /// The requested page of the list.
     pub(super) page: usize,
-    /// True if the tool's result is not an object, so that it has to be wrapped in one.
-    pub(super) is_wrapped: bool,
-    /// True if the client can send its user to a URL.
-    pub(super) opens_urls: bool,
-    /// True if the user declined to open a URL.
-    pub(super) has_declined: bool,
+    /// The kind of the tool's output.
+    pub(super) output: OutputKind,
+    pub(super) elicitation: Elicitation,
+}
+
+/// The kinds of output, which differ in what a result contains.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum OutputKind {
+    /// An object, which is the structured content.
+    #[default]
+    Object,
+    /// Another value, which has to be wrapped in an object.
+    Other,
+    /// Content blocks.
+    Content,
 }
 
 impl McpForm {

@@ -4,36 +4,29 @@
 //! of a message, `_meta`, headers, revision, method, params. Reference: 2026-07-28, Streamable
 //! HTTP, Versioning; 2025-11-25, Lifecycle, Transports.
 
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    McpCodec,
+    McpCodec, call,
     error::ErrorResponse,
     form::{CALL_ID, McpForm},
     response,
     revision::Revision,
-    schema,
-    transport::{CAPABILITIES, VERSION, check_media_types, header_text, revision_of},
+    transport::{CAPABILITIES, VERSION, check_media_types, revision_of},
 };
 use crate::{
-    call::{Call, ClientContext, rejection::Rejection},
+    call::rejection::Rejection,
     observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, Reply},
-        integers,
         json::{self, JsonError, JsonScope},
         jsonrpc::{
             INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR, RpcId, id_anywhere_in, id_in,
             message_in, text_in,
         },
     },
-    text::LONGEST_ID,
-    tool::id::Selector,
 };
-
-/// draft-ietf-httpapi-idempotency-key-header.
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 const META: JsonScope = JsonScope::Fields(&[
     (VERSION, JsonScope::Scalar),
@@ -41,10 +34,12 @@ const META: JsonScope = JsonScope::Fields(&[
         CAPABILITIES,
         JsonScope::Fields(&[(
             "elicitation",
-            JsonScope::Fields(&[("url", JsonScope::Scalar)]),
+            JsonScope::Fields(&[("form", JsonScope::Scalar), ("url", JsonScope::Scalar)]),
         )]),
     ),
     (CALL_ID, JsonScope::Scalar),
+    ("traceparent", JsonScope::Scalar),
+    ("tracestate", JsonScope::Scalar),
 ]);
 
 /// The params of all methods; anything else is not built.
@@ -54,6 +49,7 @@ const PARAMS: JsonScope = JsonScope::Fields(&[
     ("cursor", JsonScope::Scalar),
     ("protocolVersion", JsonScope::Scalar),
     ("inputResponses", JsonScope::Whole),
+    ("requestState", JsonScope::Scalar),
     ("_meta", META),
 ]);
 
@@ -176,7 +172,7 @@ fn dispatch(
         ..McpForm::default()
     };
     let decoded = match (&*method, revision.is_modern()) {
-        ("tools/call", _) => call(request, codec, form, params),
+        ("tools/call", _) => call::decode(request, codec, form, params),
         ("tools/list", _) => list(request, codec, form, &params),
         ("server/discover", true) => Ok(respond(form, |form| codec.discovery(form))),
         ("initialize", false) => initialize(codec, form, &params),
@@ -269,79 +265,4 @@ fn list(
     }
     let operation = Operation::List;
     Ok(DecodedRequest { form, operation })
-}
-
-fn call(
-    request: &EncodedRequest<'_>,
-    codec: &McpCodec,
-    mut form: McpForm,
-    mut params: Value,
-) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
-    let invalid = |detail: &str| ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail);
-    let Some(name) = params["name"].as_str().map(str::to_owned) else {
-        return Err(invalid("'name' must be a string: the name of a tool."));
-    };
-    let input = match params["arguments"].take() {
-        Value::Null => json!({}),
-        input @ Value::Object(_) => input,
-        _ => return Err(invalid("'arguments' must be an object.")),
-    };
-    let call_id = call_id_of(&request.parts.headers, &params).map_err(invalid)?;
-    let elicitation = &params["_meta"][CAPABILITIES]["elicitation"];
-    form.opens_urls = form.is_modern() && !elicitation["url"].is_null();
-    form.has_declined = has_declined(&params["inputResponses"]);
-    let toolkit = &request.engine.toolkit;
-    let Some(qualified) = codec.names.tool_of(&name, toolkit) else {
-        let rejection = Rejection::UnknownTool {
-            closest: codec.names.closest(&name.replace('.', "_"), toolkit),
-            qualified: (&*name).into(),
-        };
-        let names = RequestNames {
-            tool: Some(name),
-            call_id,
-            trace_id: None,
-        };
-        let operation = Operation::Reject(rejection, names);
-        return Ok(DecodedRequest { form, operation });
-    };
-    let selector = Selector {
-        qualified,
-        version: None,
-    };
-    // The schema of this tool alone: a first call must not take longer with more tools.
-    let tool = toolkit.resolve(&selector);
-    form.is_wrapped = tool.is_ok_and(|it| !schema::is_object(it.tool.output.value()));
-    let operation = Operation::Call(Box::new(Call {
-        selector,
-        call_id,
-        permit: None,
-        lossy_integers: integers::lossy_paths(request.body, &["params", "arguments"]),
-        trace_id: None,
-        input,
-        client_context: ClientContext::default(),
-    }));
-    Ok(DecodedRequest { form, operation })
-}
-
-/// The id that identifies a repeated call: never the JSON-RPC id, because clients number their
-/// requests from 0.
-fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'static str> {
-    let call_id = match &params["_meta"][CALL_ID] {
-        Value::Null => {
-            let key = header_text(headers, IDEMPOTENCY_KEY);
-            key.map(|it| it.trim_matches('"').to_owned())
-        }
-        Value::String(text) => Some(text.clone()),
-        _ => return Err("'lambda-tools/call-id' must be a string."),
-    };
-    match call_id {
-        Some(it) if it.len() > LONGEST_ID => Err("The call id is longer than 256 bytes."),
-        call_id => Ok(call_id.filter(|it| !it.is_empty())),
-    }
-}
-
-/// True if the user declined to open a URL from an earlier response.
-fn has_declined(responses: &Value) -> bool {
-    let mut responses = responses.as_object().into_iter().flat_map(|it| it.values());
-    responses.any(|it| it["action"] == "decline" || it["action"] == "cancel")
 }

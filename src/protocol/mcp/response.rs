@@ -1,39 +1,26 @@
 //! Encoding of responses.
 //!
-//! An error that a model can act on is a result with `isError`, because clients show JSON-RPC
-//! errors to nobody; only a request that a model cannot fix gets a JSON-RPC error. Reference:
-//! 2026-07-28 and 2025-11-25, Tools, Error Handling.
+//! Reference: 2026-07-28 and 2025-11-25, Tools, Tool Result.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use http::StatusCode;
 use serde::Serialize;
 use serde_json::{
-    Value, json,
+    Value,
     value::{RawValue, to_raw_value},
 };
 
 use super::{
-    error::{ErrorResponse, RpcError},
-    form::{CALL_ID, McpForm},
+    content::ContentBlock,
+    error::RpcError,
+    form::{CALL_ID, McpForm, OutputKind},
 };
-use crate::{
-    Failure,
-    call::{
-        Outcome,
-        rejection::{Rejection, UnmetRequirements},
-    },
-    protocol::{
-        jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcId},
-        wording::Wording,
-    },
-    tool::{output::Output, requirement::Challenge},
-};
+use crate::{Failure, call::Outcome, protocol::jsonrpc::RpcId, tool::output::Output};
 
 /// The key in `_meta` that marks a replayed outcome.
 const REPLAY: &str = "lambda-tools/replay";
 /// The key in `_meta` of the time to wait before a retry, in milliseconds.
-const RETRY_AFTER: &str = "lambda-tools/retry-after-ms";
+pub(super) const RETRY_AFTER: &str = "lambda-tools/retry-after-ms";
 
 #[derive(Serialize)]
 struct RpcResponse<'a, T> {
@@ -50,10 +37,10 @@ struct RpcResponse<'a, T> {
 /// The result of `tools/call`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CallResult<'a> {
+pub(super) struct CallResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
-    content: [TextContent<'a>; 1],
+    content: Vec<ContentBlock<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a RawValue>,
     is_error: bool,
@@ -62,12 +49,6 @@ struct CallResult<'a> {
 }
 
 type Meta<'a> = BTreeMap<&'static str, Value>;
-
-#[derive(Serialize)]
-struct TextContent<'a> {
-    r#type: &'static str,
-    text: &'a str,
-}
 
 /// Wraps a value that is not an object.
 #[derive(Serialize)]
@@ -104,98 +85,53 @@ pub(super) fn encode_outcome(form: &McpForm, server_info: &Value, outcome: &Outc
     }
     match &outcome.result {
         Ok(output) => {
-            let structured = if form.is_wrapped || !output.is_object() {
+            let is_content = form.output == OutputKind::Content;
+            if let Some(content) = output.content().filter(|_| is_content) {
+                let blocks = content.iter().enumerate();
+                let blocks = blocks.map(|(at, content)| ContentBlock::of(at, content));
+                return encode(form, &CallResult::of(form, blocks.collect(), meta));
+            }
+            let structured = if form.output == OutputKind::Other || !output.is_object() {
                 to_raw_value(&WrappedOutput { result: output })
             } else {
                 to_raw_value(output)
             };
             let structured = structured.expect("JSON values can be serialized as JSON");
-            encode(
-                form,
-                &CallResult::new(form, structured.get(), Some(&structured), meta),
-            )
+            let text = vec![ContentBlock::text(structured.get())];
+            let result = CallResult {
+                structured_content: Some(&structured),
+                ..CallResult::of(form, text, meta)
+            };
+            encode(form, &result)
         }
         Err(failure) => {
+            if let Some(question) = &failure.parts().question {
+                let result = form.elicitation.question(failure, question, server_info);
+                return encode(form, &result);
+            }
             if let Some(wait) = failure.parts().retry_after {
-                let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                meta.insert(RETRY_AFTER, ms.into());
+                meta.insert(RETRY_AFTER, milliseconds(wait).into());
             }
-            encode(form, &CallResult::new(form, &text_of(failure), None, meta))
+            encode(form, &CallResult::error(form, &text_of(failure), meta))
         }
     }
-}
-
-/// The status and the body of a rejection.
-pub(super) fn encode_rejection(
-    form: &McpForm,
-    server_info: &Value,
-    rejection: &Rejection,
-) -> (StatusCode, Vec<u8>) {
-    if let Some(response) = form.error.clone().or_else(|| error_of(rejection)) {
-        return (response.status, encode_error(form, &response.error));
-    }
-    if let (Rejection::Missing(missing), true) = (rejection, form.opens_urls && !form.has_declined)
-        && !missing.challenges.is_empty()
-    {
-        return (
-            StatusCode::OK,
-            encode(form, &input_required(missing, server_info)),
-        );
-    }
-    let text = match rejection {
-        Rejection::InvalidInput(errors) => {
-            let lines = errors
-                .iter()
-                .map(|(path, error)| format!("\n- {path}: {error}."));
-            format!("The input is invalid:{}", lines.collect::<String>())
-        }
-        Rejection::Missing(missing) if form.has_declined => format!(
-            "{} The user has declined to authorize it.",
-            missing_text(missing)
-        ),
-        Rejection::Missing(missing) => missing_text(missing),
-        Rejection::CallIdReused => {
-            "This call id belongs to another call, which had another input, \
-             user or version. Nothing was run; a new call needs a new id."
-                .to_owned()
-        }
-        other => {
-            let wording = Wording::of(other);
-            match wording.detail {
-                Some(detail) => format!("{}. {detail}", wording.message),
-                None => wording.message,
-            }
-        }
-    };
-    let text = if rejection.is_temporary() {
-        format!("{text} Try again in a moment.")
-    } else {
-        text
-    };
-    let result = CallResult::new(form, &text, None, meta_of(form, server_info));
-    let result = CallResult {
-        is_error: true,
-        ..result
-    };
-    (StatusCode::OK, encode(form, &result))
 }
 
 impl<'a> CallResult<'a> {
-    fn new(
-        form: &McpForm,
-        text: &'a str,
-        structured_content: Option<&'a RawValue>,
-        meta: Meta<'a>,
-    ) -> Self {
+    fn of(form: &McpForm, content: Vec<ContentBlock<'a>>, meta: Meta<'a>) -> Self {
         Self {
             result_type: form.is_modern().then_some("complete"),
-            content: [TextContent {
-                r#type: "text",
-                text,
-            }],
-            is_error: structured_content.is_none(),
-            structured_content,
+            content,
+            structured_content: None,
+            is_error: false,
             meta,
+        }
+    }
+
+    pub(super) fn error(form: &McpForm, text: &'a str, meta: Meta<'a>) -> Self {
+        Self {
+            is_error: true,
+            ..Self::of(form, vec![ContentBlock::text(text)], meta)
         }
     }
 }
@@ -207,27 +143,6 @@ pub(super) fn meta_of<'a>(form: &McpForm, server_info: &Value) -> Meta<'a> {
         meta.insert("io.modelcontextprotocol/serverInfo", server_info.clone());
     }
     meta
-}
-
-/// The JSON-RPC error for a rejection; `None` for those that a model can act on.
-fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
-    let wording = || Wording::of(rejection).into_detail();
-    let new = |status, code| Some(ErrorResponse::new(status, code, wording()));
-    match rejection {
-        // Codes outside of JSON-RPC's range are the application's own.
-        Rejection::Unauthenticated(_) => new(StatusCode::UNAUTHORIZED, 401),
-        Rejection::Undecided | Rejection::Unavailable | Rejection::Busy => {
-            new(StatusCode::SERVICE_UNAVAILABLE, 503)
-        }
-        Rejection::Malformed { .. } | Rejection::UnsupportedVersion => {
-            new(StatusCode::BAD_REQUEST, INVALID_REQUEST)
-        }
-        Rejection::InvalidToolId(_)
-        | Rejection::UnknownTool { .. }
-        | Rejection::UnknownVersion { .. } => new(StatusCode::OK, INVALID_PARAMS),
-        Rejection::Misdefined { .. } => new(StatusCode::OK, INTERNAL_ERROR),
-        _ => None,
-    }
 }
 
 /// The text of a failure for a model: what went wrong, and what to do next.
@@ -247,70 +162,13 @@ fn text_of(failure: &Failure) -> String {
     text
 }
 
-fn in_words(wait: Duration) -> String {
+pub(super) fn milliseconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(super) fn in_words(wait: Duration) -> String {
     let seconds = wait.as_millis().div_ceil(1000);
     crate::text::counted(seconds, "second", "seconds")
-}
-
-/// 2026-07-28, Multi Round-Trip Requests: the user has to open a URL, then the call is repeated.
-fn input_required(missing: &UnmetRequirements, server_info: &Value) -> Value {
-    let request = |challenge: &Challenge| {
-        let params = json!({
-            "mode": "url",
-            "message": format!("Authorize '{}' once.", challenge.provider),
-            "url": challenge.url,
-        });
-        let request = json!({"method": "elicitation/create", "params": params});
-        (challenge.provider.clone(), request)
-    };
-    let requests: serde_json::Map<_, _> = missing.challenges.iter().map(request).collect();
-    json!({
-        "resultType": "input_required",
-        "inputRequests": requests,
-        "_meta": {"io.modelcontextprotocol/serverInfo": server_info},
-    })
-}
-
-/// The unmet requirements, and who can meet them. Calls cannot bring anything besides the input.
-fn missing_text(missing: &UnmetRequirements) -> String {
-    let requirements = &missing.requirements;
-    let mut lines = Vec::new();
-    for needed in &requirements.authorization {
-        let challenge = missing
-            .challenges
-            .iter()
-            .find(|it| it.provider == needed.id);
-        lines.push(match challenge {
-            Some(challenge) => format!(
-                "The user has to authorize '{}' once: ask them to open {} and, once they have \
-                 done so, call the tool again.",
-                needed.id, challenge.url
-            ),
-            None => format!(
-                "It needs the user's token for '{}', which this server cannot obtain.",
-                needed.id
-            ),
-        });
-    }
-    if requirements.user_id {
-        lines.push(
-            "It has to know which user it acts for: the client must authenticate with that user's token."
-                .to_owned(),
-        );
-    }
-    for (secret, location) in requirements.secrets.iter().zip(&missing.locations) {
-        let location = location.as_deref().unwrap_or("the server's secret store");
-        lines.push(format!(
-            "The operator of the server has to store the secret '{}' in {location}.",
-            secret.id
-        ));
-    }
-    for (id, error) in &missing.unreadable {
-        lines.push(format!(
-            "The server cannot read the secret '{id}': {error}."
-        ));
-    }
-    format!("{} cannot be called yet. {}", missing.tool, lines.join(" "))
 }
 
 fn to_json(body: &impl Serialize) -> Vec<u8> {

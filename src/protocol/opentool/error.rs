@@ -48,6 +48,8 @@ pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
         // Malformed calls were already rejected during decoding; here, the body could not be
         // received.
         Rejection::Malformed { .. }
+        | Rejection::TooLarge { .. }
+        | Rejection::ForbiddenOrigin
         | Rejection::UnsupportedVersion
         | Rejection::InvalidToolId(_) => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
         Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {
@@ -97,6 +99,8 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
         | Rejection::Unavailable => wording::UNAVAILABLE.to_owned(),
         // The shared texts; some of these rejections occur only with OXP.
         other @ (Rejection::CheckTimedOut { .. }
+        | Rejection::TooLarge { .. }
+        | Rejection::ForbiddenOrigin
         | Rejection::UnsupportedVersion
         | Rejection::InvalidToolId(_)
         | Rejection::UnknownVersion { .. }) => Wording::of(other).into_detail(),

@@ -252,6 +252,7 @@ impl CallToolRequest {
             permit: None,
             lossy_integers: Vec::new(),
             trace_id: self.trace_id,
+            trace_headers: None,
             input: Value::Object(self.input),
             client_context: self.context,
         })
@@ -279,6 +280,7 @@ fn context(body: &mut ObjectFields<'_>) -> Result<ClientContext, Rejection> {
         user_id: context.id("user_id")?,
         tokens: context.secrets("authorization", "token")?,
         secrets: context.secrets("secrets", "value")?,
+        answers: None,
     })
 }
 

@@ -1,0 +1,134 @@
+//! Decoding of `tools/call`.
+//!
+//! Reference: 2026-07-28 and 2025-11-25, Tools, Calling Tools.
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use super::{
+    McpCodec,
+    elicitation::Elicitation,
+    error::ErrorResponse,
+    form::{CALL_ID, McpForm, OutputKind},
+    schema,
+    transport::header_text,
+};
+use crate::{
+    Tool, Toolkit,
+    call::{Call, ClientContext, rejection::Rejection},
+    observe::request_log::RequestNames,
+    protocol::{
+        codec::{DecodedRequest, EncodedRequest, Operation},
+        integers,
+        jsonrpc::INVALID_PARAMS,
+    },
+    text::LONGEST_ID,
+    tool::id::Selector,
+};
+
+/// draft-ietf-httpapi-idempotency-key-header.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Decodes the params of a call.
+pub(super) fn decode(
+    request: &EncodedRequest<'_>,
+    codec: &McpCodec,
+    mut form: McpForm,
+    mut params: Value,
+) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
+    let invalid = |detail: &str| ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail);
+    let name = params["name"].as_str().filter(|name| !name.is_empty());
+    let Some(name) = name.map(str::to_owned) else {
+        return Err(invalid(
+            "'name' must be the name of a tool: a string that is not empty.",
+        ));
+    };
+    let input = match params["arguments"].take() {
+        Value::Null => json!({}),
+        input @ Value::Object(_) => input,
+        _ => return Err(invalid("'arguments' must be an object.")),
+    };
+    let call_id = call_id_of(&request.parts.headers, &params).map_err(invalid)?;
+    if form.is_modern() {
+        form.elicitation = Elicitation::of(&mut params).map_err(invalid)?;
+    }
+    let toolkit = &request.engine.toolkit;
+    let Some(qualified) = codec.names.tool_of(&name, toolkit) else {
+        let rejection = Rejection::UnknownTool {
+            closest: closest(codec, &name, toolkit),
+            qualified: (&*name).into(),
+        };
+        let names = RequestNames {
+            tool: Some(name),
+            call_id,
+            trace_id: None,
+        };
+        let operation = Operation::Reject(rejection, names);
+        return Ok(DecodedRequest { form, operation });
+    };
+    let selector = Selector {
+        qualified,
+        version: None,
+    };
+    // The schema of this tool alone: a first call must not take longer with more tools.
+    let tool = toolkit.resolve(&selector);
+    form.output = tool.map_or(OutputKind::Object, |it| output_kind_of(&it.tool));
+    let operation = Operation::Call(Box::new(Call {
+        selector,
+        call_id,
+        permit: None,
+        lossy_integers: integers::lossy_paths(request.body, &["params", "arguments"]),
+        trace_id: None,
+        trace_headers: trace_headers_in(&params["_meta"]),
+        input,
+        client_context: ClientContext {
+            answers: form.elicitation.answers(),
+            ..ClientContext::default()
+        },
+    }));
+    Ok(DecodedRequest { form, operation })
+}
+
+/// The name that comes closest to an unknown one, which may be a tool's id.
+fn closest(codec: &McpCodec, name: &str, toolkit: &Toolkit) -> Option<String> {
+    let qualified = name.split('@').next().unwrap_or_default();
+    codec.names.closest(&qualified.replace('.', "_"), toolkit)
+}
+
+/// The id that identifies a repeated call: never the JSON-RPC id, because clients number their
+/// requests from 0.
+fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'static str> {
+    let call_id = match &params["_meta"][CALL_ID] {
+        Value::Null => {
+            let key = header_text(headers, IDEMPOTENCY_KEY);
+            key.map(|it| it.trim_matches('"').to_owned())
+        }
+        Value::String(text) => Some(text.clone()),
+        _ => return Err("'lambda-tools/call-id' must be a string."),
+    };
+    match call_id {
+        Some(it) if it.len() > LONGEST_ID => Err("The call id is longer than 256 bytes."),
+        call_id => Ok(call_id.filter(|it| !it.is_empty())),
+    }
+}
+
+/// W3C Trace Context, which `_meta` may bring instead of the HTTP headers (2026-07-28, `_meta`).
+fn trace_headers_in(meta: &Value) -> Option<Box<HeaderMap>> {
+    let header = |name: &'static str| {
+        let value = HeaderValue::from_str(meta[name].as_str()?).ok()?;
+        Some((HeaderName::from_static(name), value))
+    };
+    let parent = header("traceparent")?;
+    let headers = [Some(parent), header("tracestate")];
+    Some(Box::new(headers.into_iter().flatten().collect()))
+}
+
+fn output_kind_of(tool: &Tool) -> OutputKind {
+    if tool.returns_content {
+        OutputKind::Content
+    } else if schema::is_object(tool.output.value()) {
+        OutputKind::Object
+    } else {
+        OutputKind::Other
+    }
+}

@@ -1,0 +1,150 @@
+//! Encoding of rejections: as a result that a model can act on, or as a JSON-RPC error.
+//!
+//! Clients show JSON-RPC errors to nobody, so only a request that a model cannot fix gets one.
+//! Reference: 2026-07-28 and 2025-11-25, Tools, Error Handling.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::{
+    error::ErrorResponse,
+    form::McpForm,
+    response::{CallResult, RETRY_AFTER, encode, encode_error, in_words, meta_of, milliseconds},
+};
+use crate::{
+    call::rejection::{Rejection, UnmetRequirements},
+    protocol::{
+        jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST},
+        wording::Wording,
+    },
+};
+
+/// The time after which a temporarily rejected call may be repeated, as in `Retry-After`.
+const RETRY_WAIT: Duration = Duration::from_secs(1);
+
+/// The status and the body of a rejection.
+pub(super) fn encode_rejection(
+    form: &McpForm,
+    server_info: &Value,
+    rejection: &Rejection,
+) -> (StatusCode, Vec<u8>) {
+    if let Some(response) = form.error.clone().or_else(|| error_of(rejection)) {
+        return (response.status, encode_error(form, &response.error));
+    }
+    if let Rejection::Missing(missing) = rejection
+        && let Some(result) = form.elicitation.challenge(missing, server_info)
+    {
+        return (StatusCode::OK, encode(form, &result));
+    }
+    let mut meta = meta_of(form, server_info);
+    let mut text = text_of_rejection(form, rejection);
+    if rejection.is_temporary() {
+        text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
+        meta.insert(RETRY_AFTER, milliseconds(RETRY_WAIT).into());
+    }
+    let result = CallResult::error(form, &text, meta);
+    (StatusCode::OK, encode(form, &result))
+}
+
+/// The text of a rejection that a model can act on. Details about the server's configuration are
+/// for the log.
+fn text_of_rejection(form: &McpForm, rejection: &Rejection) -> String {
+    match rejection {
+        Rejection::InvalidInput(errors) => {
+            let lines = errors
+                .iter()
+                .map(|(path, error)| format!("\n- {path}: {error}."));
+            format!("The input is invalid:{}", lines.collect::<String>())
+        }
+        Rejection::Missing(missing) => match form.elicitation.declined(&missing.challenges) {
+            Some(provider) => format!(
+                "{} cannot be called: the user has declined to authorize '{provider}'.",
+                missing.tool
+            ),
+            None => missing_text(missing),
+        },
+        Rejection::CallIdReused => {
+            "This call id belongs to another call, which had another input, \
+             user or version. Nothing was run; a new call needs a new id."
+                .to_owned()
+        }
+        Rejection::Unprotected(_) | Rejection::Unauthorizable(_) => {
+            format!("{}.", Wording::of(rejection).message)
+        }
+        other => {
+            let wording = Wording::of(other);
+            match wording.detail {
+                Some(detail) => format!("{}. {detail}", wording.message),
+                None => wording.message,
+            }
+        }
+    }
+}
+
+/// The JSON-RPC error for a rejection; `None` for those that a model can act on.
+fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
+    let wording = || Wording::of(rejection).into_detail();
+    let new = |status, code| Some(ErrorResponse::new(status, code, wording()));
+    match rejection {
+        // Codes outside of JSON-RPC's range are the application's own.
+        Rejection::Unauthenticated(_) => new(StatusCode::UNAUTHORIZED, 401),
+        Rejection::Undecided | Rejection::Unavailable | Rejection::Busy => {
+            new(StatusCode::SERVICE_UNAVAILABLE, 503)
+        }
+        Rejection::TooLarge { .. } => new(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST),
+        Rejection::ForbiddenOrigin => new(StatusCode::FORBIDDEN, INVALID_REQUEST),
+        Rejection::Malformed { .. } | Rejection::UnsupportedVersion => {
+            new(StatusCode::BAD_REQUEST, INVALID_REQUEST)
+        }
+        Rejection::InvalidToolId(_)
+        | Rejection::UnknownTool { .. }
+        | Rejection::UnknownVersion { .. } => new(StatusCode::OK, INVALID_PARAMS),
+        Rejection::Misdefined { .. } => {
+            let message = format!("{}.", Wording::of(rejection).message);
+            Some(ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, message))
+        }
+        _ => None,
+    }
+}
+
+/// The unmet requirements, and who can meet them. Calls cannot bring anything besides the input.
+fn missing_text(missing: &UnmetRequirements) -> String {
+    let requirements = &missing.requirements;
+    let mut lines = Vec::new();
+    for needed in &requirements.authorization {
+        let challenge = missing
+            .challenges
+            .iter()
+            .find(|it| it.provider == needed.id);
+        lines.push(match challenge {
+            Some(challenge) => format!(
+                "The user has to authorize '{}' once: ask them to open {} and, once they have \
+                 done so, call the tool again.",
+                needed.id, challenge.url
+            ),
+            None => format!(
+                "It needs the user's token for '{}', which this server cannot obtain.",
+                needed.id
+            ),
+        });
+    }
+    if requirements.user_id {
+        lines.push(
+            "It has to know which user it acts for: the client must authenticate with that user's token."
+                .to_owned(),
+        );
+    }
+    for (secret, location) in requirements.secrets.iter().zip(&missing.locations) {
+        let location = location.as_deref().unwrap_or("the server's secret store");
+        lines.push(format!(
+            "The operator of the server has to store the secret '{}' in {location}.",
+            secret.id
+        ));
+    }
+    for (id, _) in &missing.unreadable {
+        lines.push(format!("The server cannot read the secret '{id}'."));
+    }
+    format!("{} cannot be called yet. {}", missing.tool, lines.join(" "))
+}

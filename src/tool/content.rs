@@ -1,0 +1,251 @@
+//! Binary data and text with a media type, as a tool's output.
+//!
+//! An agent should see an image, not its base64. MCP has content blocks for that; in the other
+//! protocols a value is JSON, so there content is an object.
+
+use std::{any::TypeId, borrow::Cow};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
+
+use super::output::Output;
+
+/// Data with a media type: an image, audio, a document, or text.
+///
+/// A tool returns one, or a list of them:
+///
+/// ```
+/// use lambda_tools::{Content, Failure};
+///
+/// # #[derive(serde::Deserialize)]
+/// # struct Chart;
+/// # fn draw(_: Chart) -> Vec<u8> { Vec::new() }
+/// async fn chart(input: Chart) -> Result<Vec<Content>, Failure> {
+///     let png: Vec<u8> = draw(input);
+///     Ok(vec![Content::text("Revenue by month"), Content::bytes("image/png", png)])
+/// }
+/// ```
+///
+/// In MCP, text is a `text` block, and bytes of a media type `image/*` or `audio/*` are an `image`
+/// or an `audio` block. Content with a [URI](Self::uri), and bytes of any other media type, are an
+/// embedded resource. Such a tool has no output schema and no `structuredContent` in MCP.
+///
+/// In the other protocols, content is `{"media_type": "text/plain", "text": "…"}`, or
+/// `{"media_type": "image/png", "data": "…"}` with the bytes in base64, and `uri` if there is one.
+/// A limit on the size of a response counts the base64, which is a third longer than the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    media_type: Cow<'static, str>,
+    data: ContentData,
+    uri: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ContentData {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    /// Text, of the media type `text/plain`.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            media_type: Cow::Borrowed("text/plain"),
+            data: ContentData::Text(text.into()),
+            uri: None,
+        }
+    }
+
+    /// Bytes of a media type, such as `image/png`. A call whose tool returns an invalid media type
+    /// fails.
+    pub fn bytes(media_type: impl Into<Cow<'static, str>>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            media_type: media_type.into(),
+            data: ContentData::Bytes(bytes.into()),
+            uri: None,
+        }
+    }
+
+    /// Sets the media type of text, such as `text/markdown`.
+    #[must_use]
+    pub fn media_type(mut self, media_type: impl Into<Cow<'static, str>>) -> Self {
+        self.media_type = media_type.into();
+        self
+    }
+
+    /// Sets the URI that identifies the content, such as `file:///report.pdf`.
+    #[must_use]
+    pub fn uri(mut self, uri: impl Into<String>) -> Self {
+        self.uri = Some(uri.into());
+        self
+    }
+}
+
+/// The JSON of content.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EncodedContent<'a> {
+    #[serde(borrow)]
+    pub(crate) media_type: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<Cow<'a, str>>,
+    /// Base64, RFC 4648, section 4.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uri: Option<Cow<'a, str>>,
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !is_media_type(&self.media_type) {
+            let detail = format!("{:?} is not a media type", self.media_type);
+            return Err(S::Error::custom(detail));
+        }
+        let (text, data) = match &self.data {
+            ContentData::Text(text) => (Some(Cow::Borrowed(&**text)), None),
+            ContentData::Bytes(bytes) => (None, Some(Cow::Owned(STANDARD.encode(bytes)))),
+        };
+        let encoded = EncodedContent {
+            media_type: Cow::Borrowed(&self.media_type),
+            text,
+            data,
+            uri: self.uri.as_deref().map(Cow::Borrowed),
+        };
+        encoded.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Content {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Content".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "Data with a media type.",
+            "properties": {
+                "media_type": {"type": "string", "description": "Such as image/png."},
+                "text": {"type": "string", "description": "The text, if the content is text."},
+                "data": {
+                    "type": "string",
+                    "description": "The bytes in base64, if the content is not text.",
+                    "contentEncoding": "base64",
+                },
+                "uri": {"type": "string", "description": "Identifies the content."},
+            },
+            "required": ["media_type"],
+            "additionalProperties": false,
+        })
+    }
+}
+
+/// RFC 9110, 8.3.1: `type/subtype`, and parameters.
+fn is_media_type(text: &str) -> bool {
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    let is_token = |part: &str| {
+        let is_token_char =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        !part.is_empty() && part.bytes().all(is_token_char)
+    };
+    let is_printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let mut parts = essence.split('/');
+    is_printable
+        && parts.next().is_some_and(is_token)
+        && parts.next().is_some_and(is_token)
+        && parts.next().is_none()
+}
+
+/// True for the output types that are sent as content.
+pub(crate) fn is_content<T: 'static>() -> bool {
+    let types = [TypeId::of::<Content>(), TypeId::of::<Vec<Content>>()];
+    types.contains(&TypeId::of::<T>())
+}
+
+impl Output {
+    /// The output of a tool that returns content; `None` if it is anything else, such as the
+    /// recorded output of another version of the tool.
+    pub(crate) fn content(&self) -> Option<Vec<EncodedContent<'_>>> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum OneOrMany<'a> {
+            #[serde(borrow)]
+            One(EncodedContent<'a>),
+            Many(Vec<EncodedContent<'a>>),
+        }
+        let content = match self {
+            Self::Value(value) => OneOrMany::deserialize(value).ok()?,
+            Self::Json(json) => serde_json::from_str(json.get()).ok()?,
+        };
+        Some(match content {
+            OneOrMany::One(content) => vec![content],
+            OneOrMany::Many(list) => list,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tool::output::to_value;
+
+    #[test]
+    fn content_is_an_object_with_text_or_base64() {
+        let text = Content::text("# Total").media_type("text/markdown");
+        let expected = json!({"media_type": "text/markdown", "text": "# Total"});
+        assert_eq!(to_value(&text).unwrap(), expected);
+        let bytes = Content::bytes("application/pdf", [0, 255]).uri("file:///report.pdf");
+        let expected = json!({"media_type": "application/pdf", "data": "AP8=",
+            "uri": "file:///report.pdf"});
+        assert_eq!(to_value(&bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_media_type_has_a_type_and_a_subtype() {
+        for valid in [
+            "image/png",
+            "text/html; charset=utf-8",
+            "application/ld+json",
+        ] {
+            assert!(is_media_type(valid), "{valid}");
+        }
+        for invalid in [
+            "",
+            "png",
+            "image/",
+            "/png",
+            "image/png/x",
+            "image /png",
+            "a/b; \n",
+        ] {
+            assert!(!is_media_type(invalid), "{invalid}");
+            assert!(to_value(&Content::bytes(invalid, [])).is_err());
+        }
+    }
+
+    #[test]
+    fn recorded_content_is_read_as_it_was_sent() {
+        let list = vec![Content::text("\"é\""), Content::bytes("audio/wav", [1])];
+        let value = to_value(&list).unwrap();
+        let json = serde_json::value::to_raw_value(&value).unwrap();
+        for output in [Output::Value(value), Output::Json(json)] {
+            let content = output.content().unwrap();
+            assert_eq!(content[0].text.as_deref(), Some("\"é\""));
+            assert_eq!(content[1].data.as_deref(), Some("AQ=="));
+        }
+        assert!(
+            Output::Value(json!({"media_type": "a/b", "other": 1}))
+                .content()
+                .is_none()
+        );
+        assert!(Output::Value(json!(7)).content().is_none());
+    }
+}

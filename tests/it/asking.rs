@@ -1,0 +1,176 @@
+//! Tools that ask their user a question.
+
+use lambda_tools::{
+    Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, testing,
+    testing::LambdaFunction,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{failure, function, mcp_call};
+
+/// Takes nothing.
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[derive(Deserialize, JsonSchema)]
+struct Guests {
+    /// Including yourself.
+    #[schemars(range(min = 1, max = 8))]
+    guests: u8,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Confirmation {
+    confirmed: bool,
+}
+
+async fn book(_: Nothing, cx: Context) -> Result<String, Failure> {
+    let declined = || Failure::new("The user does not want a table");
+    let guests = cx.ask::<Guests>("guests", "A table for how many?")?;
+    let guests = guests.ok_or_else(declined)?.guests;
+    let message = format!("Book a table for {guests}?");
+    match cx.ask::<Confirmation>("confirm", message)? {
+        Some(answer) if answer.confirmed => Ok(format!("A table for {guests} is booked.")),
+        _ => Err(declined()),
+    }
+}
+
+fn tools() -> LambdaFunction {
+    let book = Tool::new("T.Book@1.0.0", book).run_at_most_once();
+    let server = Server::new(Toolkit::new([book]).unwrap());
+    function(server.idempotency(Idempotency::in_memory()))
+}
+
+/// Params of a call by a client that shows forms.
+fn with_forms(mut more: Value) -> Value {
+    let capabilities = json!({"elicitation": {"form": {}}});
+    more["_meta"] = json!({
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "lambda-tools/call-id": "call-1",
+    });
+    more
+}
+
+fn question<'a>(response: &'a Value, key: &str) -> &'a Value {
+    assert_eq!(
+        response["result"]["resultType"], "input_required",
+        "{response}"
+    );
+    let request = &response["result"]["inputRequests"][key];
+    assert_eq!(request["method"], "elicitation/create", "{response}");
+    assert_eq!(request["params"]["mode"], "form", "{response}");
+    &request["params"]
+}
+
+#[tokio::test]
+async fn questions_are_asked_one_after_the_other() {
+    let tools = tools();
+    let first = mcp_call(&tools, "T_Book", with_forms(json!({}))).await;
+    let params = question(&first, "guests");
+    assert_eq!(params["message"], "A table for how many?");
+    let field = json!({"type": "integer", "minimum": 1, "maximum": 8,
+        "description": "Including yourself."});
+    let form = json!({"type": "object", "properties": {"guests": field}, "required": ["guests"]});
+    assert_eq!(params["requestedSchema"], form);
+
+    let second = with_forms(json!({
+        "inputResponses": {"guests": {"action": "accept", "content": {"guests": 4}}},
+        "requestState": first["result"]["requestState"],
+    }));
+    let second = mcp_call(&tools, "T_Book", second).await;
+    assert_eq!(
+        question(&second, "confirm")["message"],
+        "Book a table for 4?"
+    );
+
+    // Only the latest answer is repeated; the state brings the first. The call ran neither time, so
+    // its id is free.
+    let third = with_forms(json!({
+        "inputResponses": {"confirm": {"action": "accept", "content": {"confirmed": true}}},
+        "requestState": second["result"]["requestState"],
+    }));
+    let third = mcp_call(&tools, "T_Book", third).await;
+    let booked = json!({"result": "A table for 4 is booked."});
+    assert_eq!(third["result"]["structuredContent"], booked);
+
+    let replay = mcp_call(&tools, "T_Book", with_forms(json!({}))).await;
+    assert_eq!(replay["result"]["structuredContent"], booked);
+    assert_eq!(replay["result"]["_meta"]["lambda-tools/replay"], true);
+}
+
+#[tokio::test]
+async fn an_invalid_answer_is_asked_for_again() {
+    for content in [
+        json!({"guests": 9}),
+        json!({"guests": "many"}),
+        json!({}),
+        json!(7),
+    ] {
+        let params = with_forms(json!({
+            "inputResponses": {"guests": {"action": "accept", "content": content}},
+        }));
+        let response = mcp_call(&tools(), "T_Book", params).await;
+        let message = question(&response, "guests")["message"].as_str().unwrap();
+        assert!(
+            message.contains("The previous answer was invalid:"),
+            "{message}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_user_can_decline() {
+    for action in ["decline", "cancel"] {
+        let params = with_forms(json!({"inputResponses": {"guests": {"action": action}}}));
+        let response = mcp_call(&tools(), "T_Book", params).await;
+        let result = &response["result"];
+        assert_eq!(result["isError"], true, "{response}");
+        assert_eq!(
+            result["content"][0]["text"],
+            "The user does not want a table"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_ask_gets_a_failure_with_the_question() {
+    let expected = "The tool has to ask the user, but this client cannot: A table for how many?";
+    for capabilities in [json!({}), json!({"elicitation": {"url": {}}})] {
+        let meta = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
+        let response = mcp_call(&tools(), "T_Book", json!({"_meta": meta})).await;
+        assert_eq!(response["result"]["isError"], true, "{response}");
+        assert_eq!(response["result"]["content"][0]["text"], expected);
+    }
+    let error = failure(&tools(), "T.Book", json!({})).await;
+    assert_eq!(error["message"], expected);
+    assert_eq!(error["can_retry"], false);
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_read_is_an_error() {
+    for state in [json!("x"), json!("[]"), json!(1), json!({})] {
+        let params = with_forms(json!({"requestState": state}));
+        let response = mcp_call(&tools(), "T_Book", params).await;
+        assert_eq!(response["error"]["code"], -32602, "{response}");
+    }
+    let params = with_forms(json!({"inputResponses": []}));
+    let response = mcp_call(&tools(), "T_Book", params).await;
+    assert_eq!(response["error"]["code"], -32602, "{response}");
+}
+
+#[tokio::test]
+async fn a_unit_test_answers_questions() {
+    let cx = testing::context().build();
+    assert!(!cx.can_ask());
+    let cx = testing::context()
+        .answer("guests", Some(json!({"guests": 2})))
+        .answer("confirm", Some(json!({"confirmed": true})))
+        .build();
+    assert!(cx.can_ask());
+    let booked = book(Nothing {}, cx).await.unwrap();
+    assert_eq!(booked, "A table for 2 is booked.");
+    let cx = testing::context().answer("guests", None).build();
+    assert!(book(Nothing {}, cx).await.is_err());
+}

@@ -1,0 +1,129 @@
+//! Images, audio, documents and text as output, in every protocol.
+
+use lambda_tools::{Content, Failure, Tool, Toolkit, testing::LambdaFunction};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{event, failure, function, mcp_call, value};
+
+/// Takes nothing.
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+async fn pixel(_: Nothing) -> Result<Content, Failure> {
+    Ok(Content::bytes("image/png", [0x89, b'P', b'N', b'G']))
+}
+
+async fn all(_: Nothing) -> Result<Vec<Content>, Failure> {
+    Ok(vec![
+        Content::text("Revenue"),
+        Content::text("*Revenue*").media_type("text/markdown"),
+        Content::bytes("Image/webp", [1]),
+        Content::bytes("audio/wav", [2]),
+        Content::bytes("application/pdf", [3]),
+        Content::bytes("image/svg+xml", *b"<svg/>").uri("file:///chart.svg"),
+    ])
+}
+
+async fn none(_: Nothing) -> Result<Vec<Content>, Failure> {
+    Ok(Vec::new())
+}
+
+async fn untyped(_: Nothing) -> Result<Content, Failure> {
+    Ok(Content::bytes("png", [1]))
+}
+
+/// An object that only looks like content.
+#[derive(serde::Serialize, JsonSchema)]
+struct Alike {
+    media_type: String,
+    text: String,
+}
+
+async fn alike(_: Nothing) -> Result<Alike, Failure> {
+    let (media_type, text) = ("text/plain".into(), "text".into());
+    Ok(Alike { media_type, text })
+}
+
+fn tools() -> LambdaFunction {
+    let tools = [
+        Tool::new("T.Pixel@1.0.0", pixel).idempotent(),
+        Tool::new("T.All@1.0.0", all).idempotent(),
+        Tool::new("T.None@1.0.0", none).idempotent(),
+        Tool::new("T.Untyped@1.0.0", untyped).idempotent(),
+        Tool::new("T.Alike@1.0.0", alike).idempotent(),
+    ];
+    function(Toolkit::new(tools).unwrap())
+}
+
+#[tokio::test]
+async fn mcp_has_a_block_for_each_kind() {
+    let response = mcp_call(&tools(), "T_All", json!({})).await;
+    let result = &response["result"];
+    let expected = json!([
+        {"type": "text", "text": "Revenue"},
+        {"type": "text", "text": "*Revenue*", "_meta": {"lambda-tools/media-type": "text/markdown"}},
+        {"type": "image", "data": "AQ==", "mimeType": "Image/webp"},
+        {"type": "audio", "data": "Ag==", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "cid:5@lambda-tools", "mimeType": "application/pdf",
+            "blob": "Aw=="}},
+        {"type": "resource", "resource": {"uri": "file:///chart.svg", "mimeType": "image/svg+xml",
+            "blob": "PHN2Zy8+"}},
+    ]);
+    assert_eq!(result["content"], expected);
+    assert_eq!(result["isError"], false);
+    assert!(result.get("structuredContent").is_none(), "{result}");
+
+    let response = mcp_call(&tools(), "T_None", json!({})).await;
+    assert_eq!(response["result"]["content"], json!([]));
+}
+
+#[tokio::test]
+async fn other_protocols_have_objects() {
+    let tools = tools();
+    let pixel = json!({"media_type": "image/png", "data": "iVBORw=="});
+    assert_eq!(value(&tools, "T.Pixel", json!({})).await, pixel);
+    let all = value(&tools, "T.All", json!({})).await;
+    assert_eq!(
+        all[1],
+        json!({"media_type": "text/markdown", "text": "*Revenue*"})
+    );
+    assert_eq!(all[5]["uri"], "file:///chart.svg");
+
+    let body = json!({"jsonrpc": "2.0", "id": "1", "method": "T_Pixel", "params": {}});
+    let event = event("POST", "/opentool/call", &body.to_string());
+    let response = tools.respond(&event).await.unwrap();
+    assert_eq!(response.body["result"], pixel, "{response:?}");
+}
+
+#[tokio::test]
+async fn the_lists_describe_content() {
+    let tools = tools();
+    let list = tools.respond(&event("GET", "/tools", "")).await.unwrap();
+    let listed = |name: &str| -> Value {
+        let tools = list.body["tools"]
+            .as_array()
+            .or(list.body["items"].as_array());
+        let mut tools = tools.unwrap_or_else(|| panic!("{list:?}")).iter();
+        tools.find(|it| it["name"] == name).unwrap().clone()
+    };
+    let schema = &listed("T_Pixel")["output_schema"];
+    assert_eq!(schema["required"], json!(["media_type"]), "{schema}");
+    assert_eq!(schema["properties"]["data"]["contentEncoding"], "base64");
+    assert_eq!(&listed("T_All")["output_schema"]["items"], schema);
+}
+
+#[tokio::test]
+async fn an_invalid_media_type_is_a_failure() {
+    let error = failure(&tools(), "T.Untyped", json!({})).await;
+    let detail = error["developer_message"].as_str().unwrap();
+    assert!(detail.ends_with("\"png\" is not a media type"), "{detail}");
+}
+
+#[tokio::test]
+async fn an_object_of_the_same_form_is_a_value() {
+    let response = mcp_call(&tools(), "T_Alike", json!({})).await;
+    let expected = json!({"media_type": "text/plain", "text": "text"});
+    assert_eq!(response["result"]["structuredContent"], expected);
+}
