@@ -17,7 +17,7 @@ use crate::{
     clock::Clock,
     idempotency::{Idempotency, deduplication::Deduplication},
     observe::request_log::Observer,
-    protocol::{self, http::AppState},
+    protocol::{self, http::AppState, origin::AllowedOrigins},
     secrets::{SecretCache, Secrets},
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
@@ -62,6 +62,7 @@ pub(crate) fn assemble(
         observer: Arc::new(observer),
         credential_clock,
         max_request_size: server.max_request_size,
+        allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
     };
     let router = protocol::router(Arc::new(app), &server.protocols, &server.info);
     let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);

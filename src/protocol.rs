@@ -13,6 +13,7 @@ mod jsonrpc;
 mod mcp;
 mod names;
 mod opentool;
+pub(crate) mod origin;
 mod oxp;
 pub(crate) mod problem;
 mod wording;

@@ -48,6 +48,7 @@ pub struct Server {
     pub(crate) shows_calls: bool,
     pub(crate) on_shutdown: Option<ShutdownHook>,
     pub(crate) max_request_size: usize,
+    pub(crate) allowed_origins: Option<Vec<String>>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -70,6 +71,7 @@ impl Server {
             shows_calls: false,
             on_shutdown: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
+            allowed_origins: None,
             is_healthy: None,
             router_changes: Vec::new(),
         }
@@ -156,12 +158,25 @@ impl Server {
     }
 
     /// Sets the size limit of a request body, in bytes: 1 MiB by default, 6 MB at most (Lambda's
-    /// limit). A larger body is rejected with a 400, as is a body with more than one value for
+    /// limit). A larger body is rejected with a 400 (in MCP, a 413), as is a body with more than one value for
     /// every 20 bytes of the limit (52,428 for 1 MiB), because a value of two bytes can take
     /// hundreds in memory.
     #[must_use]
     pub fn max_request_size(mut self, bytes: usize) -> Self {
         self.max_request_size = bytes.min(LARGEST_PAYLOAD);
+        self
+    }
+
+    /// Sets the origins, such as `https://app.example`, of the web pages that may send requests over
+    /// MCP; `*` allows all. Pages of the function's own domain and of the user's own machine always
+    /// may, and so may programs, which send no origin. By default the environment decides (see
+    /// [`serve`](crate::serve)). The local server has its own check, for all protocols.
+    #[must_use]
+    pub fn allowed_origins<O: Into<String>>(
+        mut self,
+        origins: impl IntoIterator<Item = O>,
+    ) -> Self {
+        self.allowed_origins = Some(origins.into_iter().map(Into::into).collect());
         self
     }
 

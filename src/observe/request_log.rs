@@ -97,17 +97,18 @@ impl RequestLog {
 
     /// Records the names that could be read from a rejected request.
     pub(crate) fn set_names(&mut self, headers: &HeaderMap, names: &RequestNames) {
-        self.set_trace(headers, names.trace_id.as_deref());
+        if let Some(name) = names.trace_id.as_deref() {
+            self.set_trace(headers, Some(name));
+        }
         self.trail.call_id = names.call_id.as_deref().map(clip_name);
         self.trail.requested_tool = names.tool.as_deref().map(clip_name);
     }
 
-    /// Records the trace that a call names.
+    /// Records the trace that a call names, or that the headers name.
     pub(crate) fn set_trace(&mut self, headers: &HeaderMap, name: Option<&str>) {
-        if let Some(name) = name {
-            let xray = self.arrival.invocation.xray.as_deref();
-            self.trail.trace = Trace::of(headers, Some(&clipped(name, LONGEST_SHOWN)), xray);
-        }
+        let xray = self.arrival.invocation.xray.as_deref();
+        let name = name.map(|it| clipped(it, LONGEST_SHOWN));
+        self.trail.trace = Trace::of(headers, name.as_deref(), xray);
     }
 
     /// Discards the line, because the request is not worth logging.

@@ -44,6 +44,8 @@ pub(super) struct Declaration {
     /// The protocol's name in the list of all routes; `None` for the protocol at the root.
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
+    /// True if requests from unknown web pages are rejected.
+    pub(super) checks_origin: bool,
     /// The protocol's term for its list of tools.
     pub(super) list: &'static str,
     /// The request headers whose values are not secret.

@@ -28,6 +28,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use super::{
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task},
     json::max_values,
+    origin::AllowedOrigins,
     wording::Wording,
 };
 #[cfg(feature = "oauth")]
@@ -69,6 +70,7 @@ pub(crate) struct AppState {
     pub(crate) credential_clock: Clock,
     /// The maximum size of a body, in bytes.
     pub(crate) max_request_size: usize,
+    pub(crate) allowed_origins: AllowedOrigins,
 }
 
 /// A request whose credentials are valid, with its whole body.
@@ -151,7 +153,10 @@ impl<P: Codec> Exchange<P> {
             task.name(),
             task.span(),
         );
-        let admitted = app.admit(request, &arrival).await;
+        let admitted = match check_origin::<P>(&app, headers) {
+            Ok(()) => app.admit(request, &arrival).await,
+            Err(rejection) => Err(rejection),
+        };
         let mut exchange = Self {
             app,
             protocol,
@@ -229,8 +234,11 @@ impl<P: Codec> Exchange<P> {
         call: Box<Call>,
         request: AuthenticatedRequest,
     ) -> Response {
-        self.log
-            .set_trace(&request.parts.headers, call.trace_id.as_deref());
+        if call.trace_headers.is_some() || call.trace_id.is_some() {
+            let headers = call.trace_headers.as_deref();
+            let headers = headers.unwrap_or(&request.parts.headers);
+            self.log.set_trace(headers, call.trace_id.as_deref());
+        }
         let (engine, arrival) = (&self.app.engine, self.arrival.clone());
         let trail = &mut self.log.trail;
         match engine.call(call, arrival, request.caller, trail).await {
@@ -286,6 +294,14 @@ impl<P: Codec> Exchange<P> {
     fn reject(&mut self, form: &P::Form, rejection: &Rejection) -> Response {
         reject(&*self.protocol, form, rejection, &mut self.log)
     }
+}
+
+/// Before the credentials, which a browser may add to any page's request.
+fn check_origin<P: Codec>(app: &AppState, headers: &HeaderMap) -> Result<(), Rejection> {
+    if P::DECLARATION.checks_origin && !app.allowed_origins.allow(headers) {
+        return Err(Rejection::ForbiddenOrigin);
+    }
+    Ok(())
 }
 
 /// Checks the credentials of a request that belongs to no protocol; `P` encodes the rejection.
@@ -400,10 +416,7 @@ impl AppState {
 async fn read_body(body: Body, largest: usize) -> Result<Bytes, Rejection> {
     match Limited::new(body, largest).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Rejection::malformed(
-            "The request is too large",
-            format!("The body has more than {largest} bytes, the limit of this server."),
-        )),
+        Err(error) if error.is::<LengthLimitError>() => Err(Rejection::TooLarge { largest }),
         Err(error) => Err(Rejection::malformed(
             "The request is incomplete",
             error.to_string(),

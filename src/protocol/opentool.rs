@@ -54,6 +54,7 @@ impl Codec for OpenToolCodec {
                 others: None,
             },
         ],
+        checks_origin: false,
         list: "document",
         request_headers: &[],
         response_headers: &[],

@@ -62,6 +62,7 @@ impl Codec for OxpCodec {
                 others: None,
             },
         ],
+        checks_origin: false,
         list: "list of tools",
         request_headers: &["oxp-version"],
         response_headers: &["oxp-version", "x-should-retry"],

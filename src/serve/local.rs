@@ -46,6 +46,8 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let address = listener.local_addr()?;
     let allowed = AllowedHosts::from_environment(address.ip())?;
     let greeting = Greeting::of(&server, address);
+    // The guard checks origins, for every protocol.
+    let server = server.allowed_origins(["*"]);
     let (router, warm_up) = router_of(server)?;
     let router = with_export(with_base_url(router, address), &telemetry);
     let router = guard::protect(router, allowed);

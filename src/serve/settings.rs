@@ -32,6 +32,9 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
         );
         return Err(InvalidSetting(text).into());
     }
+    if server.allowed_origins.is_none() {
+        server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
+    }
     if server.secrets.is_none() {
         server.secrets = Some(secrets_setting(on_lambda)?);
     }

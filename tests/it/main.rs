@@ -3,6 +3,7 @@
 //! They run with any features; a test that needs one is compiled only with it.
 
 mod any_input;
+mod asking;
 mod authentication;
 mod authoring;
 #[cfg(feature = "aws")]
@@ -13,11 +14,13 @@ mod client;
 mod collector;
 #[cfg(feature = "oauth")]
 mod consent_page;
+mod content;
 mod idempotency;
 mod leaks;
 mod local;
 #[cfg(feature = "managed-instances")]
 mod managed;
+mod mcp;
 mod misbehaving_function;
 #[cfg(all(feature = "client", feature = "jwt", feature = "oauth"))]
 mod oauth;

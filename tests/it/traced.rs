@@ -124,6 +124,33 @@ async fn spans_belong_to_the_callers_trace() {
     assert_eq!(collector.spans().len(), spans.len());
 }
 
+#[tokio::test]
+async fn the_meta_of_an_mcp_call_names_its_trace() {
+    let collector = Collector::start().await;
+    let url = collector.url();
+    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
+    let params = json!({
+        "name": "Calculator_Add",
+        "arguments": {"a": 1, "b": 2},
+        "_meta": {"traceparent": PARENT, "tracestate": "vendor=1", "lambda-tools/call-id": "c-1"},
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    // A gateway's own span, which is not the caller's.
+    let other = PARENT.replace("b7ad6b7169203331", "00f067aa0ba902b7");
+    let mut event = calling(&body, &[("traceparent", &other)]);
+    event["rawPath"] = json!("/mcp");
+    event["requestContext"]["http"]["path"] = json!("/mcp");
+    let mut platform = Platform::start(&mut program(), &[], &environment).await;
+    platform.send_events(&[(event, LONG)]);
+    platform.reports(1).await;
+    let spans = collector.spans();
+    let request = spans.last().unwrap();
+    assert_eq!(request.name, "POST /mcp", "{spans:#?}");
+    assert_eq!(hex(&request.trace_id), &PARENT[3..35]);
+    assert_eq!(hex(&request.parent_span_id), "b7ad6b7169203331");
+    assert_eq!(request.trace_state, "vendor=1");
+}
+
 /// Checks the trace, the parents and the error type of one call's spans.
 fn assert_call(spans: &[Span], trace: &str, parent: &str, error_type: &str) {
     let request = spans.last().unwrap();

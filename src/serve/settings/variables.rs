@@ -11,12 +11,13 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
     "PORT",
     "RECORD_EVENTS",
+    "TOOLS_ALLOWED_ORIGINS",
     "TOOLS_API_KEY_IDS",
     "TOOLS_AUTH",
     "TOOLS_OAUTH_CHECKS",

@@ -1,0 +1,76 @@
+//! MCP's rules for requests, besides those in the recorded events.
+
+use lambda_tools::{Failure, Server, Tool, Toolkit, testing::LambdaFunction};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{event, function};
+
+/// Takes nothing.
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+async fn nothing(_: Nothing) -> Result<(), Failure> {
+    Ok(())
+}
+
+fn server() -> Server {
+    Server::new(Toolkit::new([Tool::new("T.Nothing@1.0.0", nothing)]).unwrap())
+}
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+/// The status and the code of the error, if there is one.
+async fn post(function: &LambdaFunction, origin: &str, body: &str) -> (u16, Value) {
+    let mut event: Value = serde_json::from_str(&event("POST", "/mcp", body)).unwrap();
+    event["headers"]["origin"] = json!(origin);
+    event["headers"]["host"] = json!("tools.example");
+    let response = function.respond(&event.to_string()).await.unwrap();
+    (response.status, response.body["error"]["code"].clone())
+}
+
+#[tokio::test]
+async fn only_known_web_pages_may_call() {
+    let function_with = |origins: &[&str]| function(server().allowed_origins(origins.to_vec()));
+    let (none, one, all) = (
+        function(server()),
+        function_with(&["https://app.example"]),
+        function_with(&["*"]),
+    );
+    let forbidden = (403, json!(-32600));
+    let served = (200, Value::Null);
+    for origin in ["https://tools.example", "http://localhost:6274"] {
+        assert_eq!(post(&none, origin, PING).await, served, "{origin}");
+    }
+    for origin in [
+        "https://app.example",
+        "null",
+        "https://tools.example.evil.example",
+    ] {
+        assert_eq!(post(&none, origin, PING).await, forbidden, "{origin}");
+        assert_eq!(post(&all, origin, PING).await, served, "{origin}");
+    }
+    assert_eq!(post(&one, "https://app.example", PING).await, served);
+    assert_eq!(post(&one, "https://other.example", PING).await, forbidden);
+}
+
+#[tokio::test]
+async fn other_protocols_leave_web_pages_to_cors() {
+    let mut event: Value = serde_json::from_str(&event("GET", "/tools", "")).unwrap();
+    event["headers"]["origin"] = json!("https://app.example");
+    let response = function(server())
+        .respond(&event.to_string())
+        .await
+        .unwrap();
+    assert_eq!(response.status, 200, "{response:?}");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_gets_a_413() {
+    let function = function(server().max_request_size(PING.len()));
+    let origin = "https://tools.example";
+    assert_eq!(post(&function, origin, PING).await, (200, Value::Null));
+    let larger = format!("{PING} ");
+    assert_eq!(post(&function, origin, &larger).await, (413, json!(-32600)));
+}
