@@ -1,46 +1,45 @@
-// Calls the toolbox with the published MCP clients for TypeScript: URL and API key.
+// Calls the toolbox with the published MCP clients for TypeScript: URL, API key, wrong key, calls as
+// JSON, and the client: legacy, auto, pinned, or sdk for the one before version 2. Prints what
+// tests/support/src/mcp.rs expects of a peer.
 
-import assert from 'node:assert/strict';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
-const [url, key] = process.argv.slice(2);
+const [url, key, wrongKey, calls, name] = process.argv.slice(2);
 const about = { name: 'test', version: '1.0.0' };
-const options = (key) => ({ requestInit: { headers: { Authorization: `Bearer ${key}` } } });
+const modes = { legacy: 'legacy', auto: 'auto', pinned: { pin: '2026-07-28' } };
 
-async function check(name, connect) {
-  const client = await connect(key);
-  const { tools } = await client.listTools();
-  assert.equal(tools[0].name, 'Calculator_Add', name);
-
-  const sum = await client.callTool({ name: 'Calculator_Add', arguments: { a: 10, b: 5 } });
-  assert.deepEqual([sum.isError ?? false, sum.structuredContent], [false, { result: 15 }], name);
-
-  const invalid = await client.callTool({ name: 'Calculator_Add', arguments: { a: 'x' } });
-  assert.equal(invalid.isError, true, name);
-  assert.match(invalid.content[0].text, /- a: Must be a number\./, name);
-
-  const failure = await client.callTool({ name: 'Doorbell_Ring', arguments: { doorbell_id: 'none' } });
-  assert.equal(failure.isError, true, name);
-  assert.match(failure.content[0].text, /Doorbell ID not found/, name);
-
-  await assert.rejects(client.callTool({ name: 'Calculator_Ad', arguments: {} }), /did you mean Calculator_Add/, name);
-  await client.close();
-  await assert.rejects(async () => (await connect('wrong')).listTools(), /401|[Uu]nauthorized/, name);
+async function connect(key) {
+  const options = { requestInit: { headers: { Authorization: `Bearer ${key}` } } };
+  if (name === 'sdk') {
+    const client = new Client1(about);
+    await client.connect(new Transport1(new URL(url), options));
+    return client;
+  }
+  const client = new Client(about, { versionNegotiation: { mode: modes[name] } });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), options));
+  return client;
 }
 
-const current = (mode) => async (key) => {
-  const client = new Client(about, { versionNegotiation: { mode } });
-  await client.connect(new StreamableHTTPClientTransport(new URL(url), options(key)));
-  return client;
-};
-await check('legacy', current('legacy'));
-await check('auto', current('auto'));
-await check('pinned', current({ pin: '2026-07-28' }));
-await check('sdk', async (key) => {
-  const client = new Client1(about);
-  await client.connect(new Transport1(new URL(url), options(key)));
-  return client;
-});
-console.log('ok');
+async function outcome(client, name, args) {
+  try {
+    const result = await client.callTool({ name, arguments: args });
+    return result.isError ? { failure: result.content[0].text } : { value: result.structuredContent };
+  } catch (error) {
+    return { error: String(error) };
+  }
+}
+
+const client = await connect(key);
+const tools = (await client.listTools()).tools.map((tool) => tool.name);
+const outcomes = [];
+for (const [name, args] of JSON.parse(calls)) {
+  outcomes.push(await outcome(client, name, args));
+}
+await client.close();
+const unauthorized = await connect(wrongKey).then(
+  () => null,
+  (error) => String(error),
+);
+console.log(JSON.stringify({ tools, outcomes, unauthorized }));

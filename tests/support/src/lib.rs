@@ -12,8 +12,10 @@
 
 pub mod aws;
 pub mod documents;
+pub mod function_url;
 pub mod lambda;
 pub mod marks;
+pub mod mcp;
 pub mod openid;
 
 use axum::{body::Body, response::Response};

@@ -17,7 +17,7 @@ use toolbox::Endpoints;
 
 use crate::{
     stub::Stub,
-    support::{Running, installed, repository, toolbox},
+    support::{Running, installed, repository},
 };
 
 /// Serves the toolbox from this process; returns its URL.
@@ -31,7 +31,8 @@ async fn serve(auth: Auth, secrets: Secrets) -> String {
     url
 }
 
-fn stdout_of(output: &Output) -> String {
+/// What a program printed; panics with all its output if it failed.
+pub(crate) fn stdout_of(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert!(
@@ -40,50 +41,6 @@ fn stdout_of(output: &Output) -> String {
         output.status
     );
     stdout
-}
-
-/// In each mode: revision 2026-07-28 if the server has it, always `initialize`, and pinned.
-#[test]
-#[ignore = "needs the Python client mcp; run tests/all"]
-fn the_published_mcp_client_works_in_both_eras() {
-    let mut command = toolbox();
-    let settings = [("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", "right")];
-    let (_running, url) = Running::serving(command.envs(settings));
-    for mode in ["auto", "legacy", "2026-07-28"] {
-        let output = Command::new(installed("python"))
-            .arg(repository("functions/toolbox/tests/mcp_client.py"))
-            .args([&format!("{url}/mcp"), "right", mode])
-            .output();
-        assert_eq!(stdout_of(&output.unwrap()).trim(), "ok", "{mode}");
-    }
-}
-
-/// The line of the client before 2.0, which knows no revision without `initialize`.
-#[test]
-#[ignore = "needs the Python client mcp 1.30; run tests/all"]
-fn the_previous_mcp_client_works() {
-    let mut command = toolbox();
-    let settings = [("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", "right")];
-    let (_running, url) = Running::serving(command.envs(settings));
-    let output = Command::new(repository("target/venv-mcp1/bin/python"))
-        .arg(repository("functions/toolbox/tests/mcp1_client.py"))
-        .args([&format!("{url}/mcp"), "right"])
-        .output();
-    assert_eq!(stdout_of(&output.unwrap()).trim(), "ok");
-}
-
-/// Version 2 in each of its modes, and the SDK before it.
-#[test]
-#[ignore = "needs npm's MCP clients; run tests/all"]
-fn the_published_typescript_clients_work() {
-    let mut command = toolbox();
-    let settings = [("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", "right")];
-    let (_running, url) = Running::serving(command.envs(settings));
-    let output = Command::new("node")
-        .arg(repository("target/conformance/mcp_clients.mjs"))
-        .args([&format!("{url}/mcp"), "right"])
-        .output();
-    assert_eq!(stdout_of(&output.unwrap()).trim(), "ok");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ mod events;
 mod lambda;
 mod leaks;
 mod local;
+mod mcp_clients;
 mod observed;
 mod process;
 mod protocols;

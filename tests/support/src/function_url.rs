@@ -1,0 +1,141 @@
+//! A function behind a function URL, on a loopback address.
+//!
+//! Clients that only speak HTTP reach a program under the runtime API through it.
+
+use std::{process::Command, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderMap, request::Parts},
+    response::Response,
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+use tokio::{sync::Mutex, task::JoinHandle};
+
+use crate::{
+    answer,
+    lambda::{LONG, Platform, event},
+};
+
+/// Lambda's limit for an event.
+const LARGEST_BODY: usize = 6 << 20;
+
+/// A function, the runtime API that it runs under, and the URL in front of both.
+pub struct FunctionUrl {
+    /// Where clients call the function.
+    pub url: String,
+    platform: Arc<Mutex<Platform>>,
+    server: JoinHandle<()>,
+}
+
+impl FunctionUrl {
+    /// Starts a function with these environment variables.
+    pub async fn start(command: &mut Command, environment: &[(&str, &str)]) -> Self {
+        let platform = Platform::start(command, &[], environment).await;
+        let platform = Arc::new(Mutex::new(platform));
+        let router = Router::new()
+            .fallback(forward)
+            .with_state(Arc::clone(&platform));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self {
+            url,
+            platform,
+            server,
+        }
+    }
+
+    /// Waits for a line of the function's log that contains `text`; panics after `seconds`.
+    pub async fn line_with(&self, text: &str, seconds: u64) -> String {
+        self.platform.lock().await.function.line_with(text, seconds)
+    }
+}
+
+impl Drop for FunctionUrl {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// Invokes the function with a request. The function handles one event at a time, so the next report
+/// is the event's.
+async fn forward(State(platform): State<Arc<Mutex<Platform>>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, LARGEST_BODY).await.unwrap();
+    let event = event_of(&parts, &body);
+    // A task of its own: if the client disconnects, the report is still taken, as Lambda does.
+    let invocation = tokio::spawn(async move {
+        let mut platform = platform.lock().await;
+        platform.send_events(&[(event, LONG)]);
+        platform.reports(1).await.remove(0)
+    });
+    let (failed, reported, _) = invocation.await.unwrap();
+    if failed {
+        return answer(502, &[], "Internal Server Error");
+    }
+    response_of(&reported)
+}
+
+/// The event of a request, in payload format 2.0.
+fn event_of(parts: &Parts, body: &Bytes) -> Value {
+    let mut event = event("sources/function-url");
+    event["rawPath"] = parts.uri.path().into();
+    event["rawQueryString"] = parts.uri.query().unwrap_or_default().into();
+    // Lambda adds these headers, or replaces them.
+    let mut headers = event["headers"].take();
+    headers.as_object_mut().unwrap().retain(|name, _| {
+        ["host", "x-amzn-tls-version", "x-amzn-trace-id"].contains(&&**name)
+            || name.starts_with("x-forwarded-")
+    });
+    for name in parts.headers.keys().filter(|name| *name != "host") {
+        headers[name.as_str()] = joined(&parts.headers, name.as_str()).into();
+    }
+    event["headers"] = headers;
+    let http = &mut event["requestContext"]["http"];
+    http["method"] = parts.method.as_str().into();
+    http["path"] = parts.uri.path().into();
+    let (text, is_base64) = match std::str::from_utf8(body) {
+        Ok(text) => (text.to_owned(), false),
+        Err(_) => (STANDARD.encode(body), true),
+    };
+    event["isBase64Encoded"] = is_base64.into();
+    if text.is_empty() {
+        event.as_object_mut().unwrap().remove("body");
+    } else {
+        event["body"] = text.into();
+    }
+    event
+}
+
+fn joined(headers: &HeaderMap, name: &str) -> String {
+    let values = headers.get_all(name).iter();
+    let values: Vec<_> = values.map(|value| value.to_str().unwrap()).collect();
+    values.join(",")
+}
+
+fn response_of(reported: &Value) -> Response {
+    let status = u16::try_from(reported["statusCode"].as_u64().unwrap()).unwrap();
+    let mut response = Response::builder().status(status);
+    for (name, value) in reported["headers"].as_object().into_iter().flatten() {
+        // Function URLs rename this header.
+        let name = match &**name {
+            "www-authenticate" => "x-amzn-remapped-www-authenticate",
+            name => name,
+        };
+        response = response.header(name, value.as_str().unwrap());
+    }
+    for cookie in reported["cookies"].as_array().into_iter().flatten() {
+        response = response.header("set-cookie", cookie.as_str().unwrap());
+    }
+    let text = reported["body"].as_str().unwrap_or_default();
+    let body = if reported["isBase64Encoded"] == json!(true) {
+        Body::from(STANDARD.decode(text).unwrap())
+    } else {
+        Body::from(text.to_owned())
+    };
+    response.body(body).unwrap()
+}
