@@ -52,11 +52,12 @@ async fn the_published_mcp_client_works_in_both_eras() {
     }
 }
 
-/// The line of the client before 2.0, which knows no revision without `initialize`.
+/// The line of the client before 2.0, which knows no revision without `initialize`, and an agent
+/// framework that uses it.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the Python client mcp 1.30; run tests/all"]
-async fn the_previous_mcp_client_works() {
-    for script in ["mcp1_client.py"] {
+#[ignore = "needs the Python client mcp 1.30 and openai-agents; run tests/all"]
+async fn the_previous_mcp_client_and_an_agent_framework_work() {
+    for script in ["mcp1_client.py", "openai_agents.py"] {
         let peer = Peer {
             name: script,
             revision: LEGACY,
