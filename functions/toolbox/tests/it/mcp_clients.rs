@@ -6,7 +6,10 @@
 use std::{ffi::OsStr, process::Command};
 
 use serde_json::{Value, json};
-use test_support::mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls};
+use test_support::{
+    mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
+    node,
+};
 
 use crate::{
     clients::stdout_of,
@@ -96,4 +99,92 @@ async fn the_published_typescript_clients_work() {
         };
         peer.verify(toolbox, client).await;
     }
+}
+
+/// The Inspector's command line, with a process for each request.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's Inspector; run tests/all"]
+async fn the_inspector_works_in_both_eras() {
+    for (era, revision) in [("modern", MODERN), ("legacy", LEGACY)] {
+        let peer = Peer {
+            name: era,
+            revision,
+            // It looks for the tool in the list and does not call it.
+            unknown_tool: "Tool 'Calculator_Ad' not found on server.",
+            unauthorized: ["401"; 2],
+        };
+        let client = async |url: String| inspect(&Inspector { url, era });
+        peer.verify(toolbox, client).await;
+    }
+}
+
+struct Inspector {
+    url: String,
+    era: &'static str,
+}
+
+impl Inspector {
+    /// Runs it; returns its exit code, its result and its error.
+    fn run(&self, key: &str, arguments: &[&str]) -> (i32, Value, Value) {
+        let mut command = limited(node());
+        command
+            .arg(repository("target/conformance/node_modules/.bin/inspector"))
+            .args(["--cli", &self.url, "--transport", "http"])
+            .args(["--protocol-era", self.era, "--format", "json"])
+            .args(["--header", &format!("Authorization: Bearer {key}")])
+            // Otherwise a 401 would start OAuth in a browser.
+            .arg("--stored-auth-only")
+            .args(arguments)
+            // Below which it stores credentials.
+            .env("HOME", repository("target/conformance"));
+        let output = tokio::task::block_in_place(|| command.output()).unwrap();
+        let read = |bytes, field: &str| {
+            let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+            value[field].clone()
+        };
+        let code = output.status.code();
+        let code = code.unwrap_or_else(|| panic!("{arguments:?}: {output:?}"));
+        let (result, error) = (
+            read(&output.stdout, "result"),
+            read(&output.stderr, "error"),
+        );
+        assert!(!(result.is_null() && error.is_null()), "{output:?}");
+        (code, result, error)
+    }
+
+    fn call(&self, tool: &str, input: &Value) -> Value {
+        let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        let input = input.as_object().unwrap().iter();
+        let pairs: Vec<_> = input
+            .map(|(name, value)| format!("{name}={}", text(value)))
+            .collect();
+        let mut arguments = vec!["--method", "tools/call", "--tool-name", tool];
+        for pair in &pairs {
+            arguments.extend(["--tool-arg", pair]);
+        }
+        match self.run(KEY, &arguments) {
+            (0, result, _) => json!({"value": result["structuredContent"]}),
+            (5, result, _) if result["isError"] == true => {
+                json!({"failure": result["content"][0]["text"]})
+            }
+            (5, _, error) => json!({"error": error["message"]}),
+            other => panic!("{tool}: {other:?}"),
+        }
+    }
+}
+
+fn inspect(inspector: &Inspector) -> Value {
+    // Strict: it fails if other clients cannot use a schema.
+    let list = ["--method", "tools/list", "--strict"];
+    let (code, listed, error) = inspector.run(KEY, &list);
+    assert_eq!(code, 0, "{error}");
+    let tools = listed["tools"].as_array().unwrap().iter();
+    let tools: Vec<_> = tools.map(|tool| &tool["name"]).collect();
+    let calls = calls().into_iter();
+    let outcomes: Vec<_> = calls
+        .map(|(tool, input)| inspector.call(tool, &input))
+        .collect();
+    let (code, _, error) = inspector.run(WRONG_KEY, &list);
+    assert_eq!(code, 3, "{error}");
+    json!({"tools": tools, "outcomes": outcomes, "unauthorized": error["message"]})
 }
