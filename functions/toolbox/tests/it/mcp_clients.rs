@@ -1,7 +1,7 @@
 //! Published MCP clients that call the toolbox.
 //!
 //! They come from PyPI and npm. `tests/all` installs them and runs these tests; a plain `cargo test`
-//! lists them as ignored.
+//! lists them as ignored. The client for Rust is tested in `tests/peers`.
 
 use std::{ffi::OsStr, process::Command};
 

@@ -1,0 +1,92 @@
+//! The client of MCP's official Rust SDK.
+
+use std::{process::Command, time::Duration};
+
+use rmcp::{
+    ClientLifecycleMode, ClientServiceExt,
+    model::{CallToolRequestParams, CallToolResult, ProtocolVersion},
+    service::{ClientInitializeError, RoleClient, RunningService},
+    transport::{
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use serde_json::{Value, json};
+use test_support::{
+    built, isolated,
+    mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
+};
+
+type Client = RunningService<RoleClient, ()>;
+
+async fn connect(
+    url: &str,
+    key: &str,
+    lifecycle: &ClientLifecycleMode,
+) -> Result<Client, ClientInitializeError> {
+    let config = StreamableHttpClientTransportConfig::with_uri(url).auth_header(key);
+    let transport = StreamableHttpClientTransport::from_config(config);
+    ().serve_with_lifecycle(transport, lifecycle.clone()).await
+}
+
+async fn call(client: &Client, tool: &'static str, input: Value) -> Value {
+    let Value::Object(input) = input else {
+        panic!("the arguments of {tool} are no object");
+    };
+    let request = CallToolRequestParams::new(tool).with_arguments(input);
+    match client.call_tool(request).await {
+        Ok(result) if result.is_error == Some(true) => json!({"failure": text_of(&result)}),
+        Ok(result) => json!({"value": result.structured_content}),
+        Err(error) => json!({"error": error.to_string()}),
+    }
+}
+
+fn text_of(result: &CallToolResult) -> &str {
+    &result.content[0].as_text().unwrap().text
+}
+
+async fn ask(url: &str, lifecycle: &ClientLifecycleMode) -> Value {
+    let client = connect(url, KEY, lifecycle).await.unwrap();
+    let tools = client.list_all_tools().await.unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| &tool.name).collect();
+    let mut outcomes = Vec::new();
+    for (tool, input) in calls() {
+        outcomes.push(call(&client, tool, input).await);
+    }
+    let refusal = connect(url, WRONG_KEY, lifecycle).await.err();
+    let refusal = format!("{refusal:?}");
+    let answers = json!({"tools": names, "outcomes": outcomes, "unauthorized": refusal});
+    client.cancel().await.unwrap();
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn rmcp_works_in_both_eras() {
+    let modern = || vec![ProtocolVersion::V_2026_07_28];
+    let initialize = ClientLifecycleMode::Initialize;
+    let discover = ClientLifecycleMode::Discover {
+        preferred_versions: modern(),
+    };
+    let auto = ClientLifecycleMode::Auto {
+        preferred_versions: modern(),
+        legacy_version: None,
+    };
+    for (name, lifecycle, revision) in [
+        ("initialize", initialize, LEGACY),
+        ("discover", discover, MODERN),
+        ("auto", auto, MODERN),
+    ] {
+        let peer = Peer {
+            name,
+            revision,
+            unknown_tool: "did you mean Calculator_Add?",
+            unauthorized: ["AuthRequired", "HTTP 401 Unauthorized"],
+        };
+        let toolbox = || isolated(Command::new(built("sam/Toolbox/bootstrap")));
+        let client = async |url: String| {
+            let answers = tokio::time::timeout(Duration::from_secs(30), ask(&url, &lifecycle));
+            answers.await.expect("rmcp does not finish")
+        };
+        peer.verify(toolbox, client).await;
+    }
+}
