@@ -98,7 +98,7 @@ pub use tool::{
     context::Context,
     definition::ToolDefinition,
     failure::Failure,
-    handler::Handler,
+    handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput},
     id::{IdError, ToolId},
     requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
     toolkit::Toolkit,

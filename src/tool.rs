@@ -22,12 +22,11 @@ pub(crate) mod toolkit;
 use crate::tool::reason::Reason;
 use std::{borrow::Cow, future::Future, panic::Location, pin::Pin, time::Duration};
 
-use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{Context, Failure, Requirements, tool::repeats::RepeatPolicy};
-use handler::Handler;
+use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use schema::{ParameterErrors, Schema};
 
 /// A tool with its decoded input, ready to run with a context.
@@ -95,8 +94,9 @@ impl Tool {
     pub fn new<H, A: 'static>(id: impl Into<Cow<'static, str>>, handler: H) -> Self
     where
         H: Handler<A>,
-        H::In: DeserializeOwned + JsonSchema + Send + 'static,
-        H::Out: Serialize + JsonSchema + 'static,
+        H::In: ToolInput,
+        H::Out: ToolOutput,
+        H::Future: Send + 'static,
     {
         let input = Schema::of_type(schema::of_input::<H::In>);
         let output = Schema::of_type(schema::of_output::<H::Out>);
@@ -104,6 +104,55 @@ impl Tool {
             returns_content: content::is_content::<H::Out>(),
             ..Self::with_schemas(id.into(), input, output, handler)
         }
+    }
+
+    /// Creates a tool with a state that it shares with others, such as a client, a pool of
+    /// connections or settings. Each call gets a clone, so put what is costly to clone into an
+    /// [`Arc`](std::sync::Arc).
+    ///
+    /// ```
+    /// use std::{collections::HashMap, sync::Arc};
+    /// use lambda_tools::{Failure, Tool, Toolkit};
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Clone)]
+    /// struct Shop {
+    ///     prices: Arc<HashMap<String, f64>>,
+    /// }
+    ///
+    /// /// Returns the price of an article.
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Price {
+    ///     /// The article's number.
+    ///     article: String,
+    /// }
+    ///
+    /// async fn price(shop: Shop, input: Price) -> Result<f64, Failure> {
+    ///     let price = shop.prices.get(&input.article).copied();
+    ///     price.ok_or_else(|| Failure::new("There is no such article"))
+    /// }
+    ///
+    /// let shop = Shop { prices: Arc::default() };
+    /// let toolkit = Toolkit::new([Tool::with_state("Shop.Price@1.0.0", &shop, price)]);
+    /// ```
+    #[track_caller]
+    pub fn with_state<S, H, A: 'static>(
+        id: impl Into<Cow<'static, str>>,
+        state: &S,
+        handler: H,
+    ) -> Self
+    where
+        S: Clone + Send + Sync + 'static,
+        H: StatefulHandler<S, A>,
+        H::In: ToolInput,
+        H::Out: ToolOutput,
+        H::Future: Send + 'static,
+    {
+        let state = state.clone();
+        Self::new(id, move |input: H::In, context: Context| {
+            handler.clone().call(state.clone(), input, context)
+        })
     }
 
     /// Creates a tool whose schemas are known only at run time: JSON in, JSON out.
@@ -121,6 +170,7 @@ impl Tool {
     ) -> Self
     where
         H: Handler<A, In = Value, Out = Value>,
+        H::Future: Send + 'static,
     {
         let (input, output) = (Schema::from_value(input), Schema::from_value(output));
         Self::with_schemas(id.into(), input, output, handler).description(description)
@@ -137,6 +187,7 @@ impl Tool {
         H: Handler<A>,
         H::In: DeserializeOwned + Send + 'static,
         H::Out: Serialize + 'static,
+        H::Future: Send + 'static,
     {
         Self {
             id,
@@ -265,6 +316,7 @@ where
     H: Handler<A>,
     H::In: DeserializeOwned + Send + 'static,
     H::Out: Serialize + 'static,
+    H::Future: Send + 'static,
 {
     let input: H::In = decode(input)?;
     Ok(Box::new(move |context| {
@@ -277,7 +329,8 @@ where
     H: Handler<A>,
     H::Out: Serialize,
 {
-    let output = handler.call(input, context).await?;
+    let output = handler.call(input, context).await;
+    let output = output.map_err(IntoFailure::into_failure)?;
     output::to_value(&output).map_err(|error| {
         Failure::internal(
             Reason::InvalidOutput,

@@ -1,86 +1,246 @@
-//! The functions that can be tools: `async fn(In)` and `async fn(In, Context)`.
+//! The functions that can be tools: `async fn(In)` and `async fn(In, Context)`, with a shared state
+//! in front or without.
 //!
-//! The signature is the source of truth: the schemas come from its types. A sealed trait with two
-//! implementations instead of a macro keeps compiler errors ordinary and leaves the function
-//! callable from a unit test.
+//! The signature is the source of truth: the schemas come from its types. Sealed traits instead of
+//! a macro keep compiler errors ordinary and leave the function callable from a unit test.
 
 use std::future::Future;
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Context, Failure};
 
 mod sealed {
     pub trait Sealed<Arguments> {}
+    pub trait SealedWithState<State, Arguments> {}
 }
 
 /// An async function that can be a tool.
 ///
-/// Implemented for functions and closures that take the input, or the input and a [`Context`],
-/// and return `Result<Output, Failure>`. It cannot be implemented for other types.
+/// Implemented for functions and closures that take the input, or the input and a [`Context`], and
+/// return a `Result` whose error is a [`Failure`] or [becomes one](IntoFailure). It cannot be
+/// implemented for other types.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be a tool",
     label = "not an `async fn(Input)` or `async fn(Input, Context)` that returns `Result<Output, Failure>`",
-    note = "the parameters must be owned, the error must be `lambda_tools::Failure`, and the \
-            future must be `Send` (no `Rc`, no `RefCell` borrow, no lock guard is held across an \
-            `.await`); a closure must be `Clone` and name its parameters' types"
+    note = "the parameters must be owned; the first one is the input, a struct; the error must be \
+            `lambda_tools::Failure` or implement `IntoFailure`; a closure must be `Clone` and name \
+            its parameters' types"
 )]
 pub trait Handler<Arguments>: sealed::Sealed<Arguments> + Clone + Send + Sync + 'static {
     /// The tool's input.
     type In;
     /// The tool's output.
     type Out;
+    /// The tool's error.
+    type Error: IntoFailure;
+    /// The function's future.
+    type Future: Future<Output = Result<Self::Out, Self::Error>>;
 
     /// Runs the tool.
-    fn call(
-        self,
-        input: Self::In,
-        context: Context,
-    ) -> impl Future<Output = Result<Self::Out, Failure>> + Send;
+    fn call(self, input: Self::In, context: Context) -> Self::Future;
 }
 
-impl<F, Fut, In, Out> sealed::Sealed<(In,)> for F
+impl<F, Fut, In, Out, E> sealed::Sealed<(In,)> for F
 where
     F: Fn(In) -> Fut,
-    Fut: Future<Output = Result<Out, Failure>>,
+    Fut: Future<Output = Result<Out, E>>,
 {
 }
 
-impl<F, Fut, In, Out> Handler<(In,)> for F
+impl<F, Fut, In, Out, E> Handler<(In,)> for F
 where
     F: Fn(In) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, Failure>> + Send,
+    Fut: Future<Output = Result<Out, E>>,
+    E: IntoFailure,
 {
     type In = In;
     type Out = Out;
+    type Error = E;
+    type Future = Fut;
 
-    fn call(
-        self,
-        input: In,
-        _context: Context,
-    ) -> impl Future<Output = Result<Out, Failure>> + Send {
+    fn call(self, input: In, _context: Context) -> Fut {
         self(input)
     }
 }
 
-impl<F, Fut, In, Out> sealed::Sealed<(In, Context)> for F
+impl<F, Fut, In, Out, E> sealed::Sealed<(In, Context)> for F
 where
     F: Fn(In, Context) -> Fut,
-    Fut: Future<Output = Result<Out, Failure>>,
+    Fut: Future<Output = Result<Out, E>>,
 {
 }
 
-impl<F, Fut, In, Out> Handler<(In, Context)> for F
+impl<F, Fut, In, Out, E> Handler<(In, Context)> for F
 where
     F: Fn(In, Context) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, Failure>> + Send,
+    Fut: Future<Output = Result<Out, E>>,
+    E: IntoFailure,
 {
     type In = In;
     type Out = Out;
+    type Error = E;
+    type Future = Fut;
 
-    fn call(
-        self,
-        input: In,
-        context: Context,
-    ) -> impl Future<Output = Result<Out, Failure>> + Send {
+    fn call(self, input: In, context: Context) -> Fut {
         self(input, context)
+    }
+}
+
+/// An async function that can be a tool with a shared state: a [`Handler`] with the state in front.
+#[diagnostic::on_unimplemented(
+    message = "this function cannot be a tool with the state `{State}`",
+    label = "not an `async fn(State, Input)` or `async fn(State, Input, Context)` that returns `Result<Output, Failure>`",
+    note = "the first parameter is the state, owned and of the type that is passed to \
+            `Tool::with_state`; the error must be `lambda_tools::Failure` or implement `IntoFailure`"
+)]
+pub trait StatefulHandler<State, Arguments>:
+    sealed::SealedWithState<State, Arguments> + Clone + Send + Sync + 'static
+{
+    /// The tool's input.
+    type In;
+    /// The tool's output.
+    type Out;
+    /// The tool's error.
+    type Error: IntoFailure;
+    /// The function's future.
+    type Future: Future<Output = Result<Self::Out, Self::Error>>;
+
+    /// Runs the tool.
+    fn call(self, state: State, input: Self::In, context: Context) -> Self::Future;
+}
+
+impl<F, Fut, State, In, Out, E> sealed::SealedWithState<State, (In,)> for F
+where
+    F: Fn(State, In) -> Fut,
+    Fut: Future<Output = Result<Out, E>>,
+{
+}
+
+impl<F, Fut, State, In, Out, E> StatefulHandler<State, (In,)> for F
+where
+    F: Fn(State, In) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<Out, E>>,
+    E: IntoFailure,
+{
+    type In = In;
+    type Out = Out;
+    type Error = E;
+    type Future = Fut;
+
+    fn call(self, state: State, input: In, _context: Context) -> Fut {
+        self(state, input)
+    }
+}
+
+impl<F, Fut, State, In, Out, E> sealed::SealedWithState<State, (In, Context)> for F
+where
+    F: Fn(State, In, Context) -> Fut,
+    Fut: Future<Output = Result<Out, E>>,
+{
+}
+
+impl<F, Fut, State, In, Out, E> StatefulHandler<State, (In, Context)> for F
+where
+    F: Fn(State, In, Context) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<Out, E>>,
+    E: IntoFailure,
+{
+    type In = In;
+    type Out = Out;
+    type Error = E;
+    type Future = Fut;
+
+    fn call(self, state: State, input: In, context: Context) -> Fut {
+        self(state, input, context)
+    }
+}
+
+/// A type that can be a tool's input.
+///
+/// Implemented for every type that can be deserialized and has a schema.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool's input",
+    label = "needs `#[derive(Deserialize, JsonSchema)]`",
+    note = "a tool's first parameter is its input, a struct with `#[derive(serde::Deserialize, \
+            schemars::JsonSchema)]`; the `Context`, if the tool needs one, is the second"
+)]
+pub trait ToolInput: DeserializeOwned + JsonSchema + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
+
+/// A type that can be a tool's output.
+///
+/// Implemented for every type that can be serialized and has a schema.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool's output",
+    label = "needs `#[derive(Serialize, JsonSchema)]`",
+    note = "a tool returns a value that can be JSON: a type with `#[derive(serde::Serialize, \
+            schemars::JsonSchema)]`, a list or a map of them, a text, a number, or `()`"
+)]
+pub trait ToolOutput: Serialize + JsonSchema + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + JsonSchema + 'static> ToolOutput for T {}
+
+/// An error that a tool can return in place of a [`Failure`].
+///
+/// Implement it for your own error type, to decide once what each error means for the model and
+/// whether the call may be repeated. `?` then works as with any error type:
+///
+/// ```
+/// use std::time::Duration;
+/// use lambda_tools::{Failure, IntoFailure, Tool};
+/// # use schemars::JsonSchema;
+/// # use serde::Deserialize;
+///
+/// enum ShopError {
+///     SoldOut,
+///     Busy(Duration),
+///     Database(std::io::Error),
+/// }
+///
+/// impl From<std::io::Error> for ShopError {
+///     fn from(error: std::io::Error) -> Self {
+///         Self::Database(error)
+///     }
+/// }
+///
+/// impl IntoFailure for ShopError {
+///     fn into_failure(self) -> Failure {
+///         match self {
+///             Self::SoldOut => Failure::new("The article is sold out"),
+///             Self::Busy(wait) => Failure::new("The shop is busy").retry_after(wait),
+///             Self::Database(error) => Failure::from(error),
+///         }
+///     }
+/// }
+/// # /// Orders an article.
+/// # #[derive(Deserialize, JsonSchema)]
+/// # struct Order {}
+///
+/// async fn order(order: Order) -> Result<u64, ShopError> {
+///     let stock = std::fs::read_to_string("stock")?;
+///     if stock.is_empty() { Err(ShopError::SoldOut) } else { Ok(1) }
+/// }
+///
+/// let tool = Tool::new("Shop.Order@1.0.0", order);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool's error",
+    label = "neither `Failure` nor a type that implements `IntoFailure`",
+    note = "return `Result<_, lambda_tools::Failure>`: `?` converts any error to a failure; or \
+            implement `lambda_tools::IntoFailure` for your error"
+)]
+pub trait IntoFailure {
+    /// The failure that the caller gets.
+    fn into_failure(self) -> Failure;
+}
+
+impl IntoFailure for Failure {
+    fn into_failure(self) -> Failure {
+        self
     }
 }
