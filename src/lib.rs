@@ -4,8 +4,7 @@
 //! Tool Calling 1.0 or OpenTool 1.0 can discover and call them.
 //!
 //! ```no_run
-//! use lambda_tools::{Failure, Tool, Toolkit, serve};
-//! use schemars::JsonSchema;
+//! use lambda_tools::prelude::*;
 //! use serde::Deserialize;
 //!
 //! /// Adds two numbers together.
@@ -21,18 +20,35 @@
 //!     Ok(input.a + input.b)
 //! }
 //!
-//! #[tokio::main]
-//! async fn main() -> Result<(), lambda_tools::Error> {
-//!     serve(Toolkit::new([Tool::new("Calculator.Add@1.0.0", add)])?).await
+//! fn main() -> Result<(), lambda_tools::Error> {
+//!     run(Toolkit::new([Tool::new("Calculator.Add@1.0.0", add)])?)
 //! }
 //! ```
 //!
-//! Most tools need six names: [`Tool`], [`Toolkit`], [`Context`], [`Secret`], [`Failure`] and
-//! [`serve`]. [`testing`] replays recorded events, [`Auth`] sets who may call, and [`secrets`] sets
+//! This program needs two dependencies: `lambda_tools`, and `serde` with its feature `derive`. Most
+//! tools need six names, which are in the [`prelude`]: [`Tool`], [`Toolkit`], [`Context`],
+//! [`Secret`], [`Failure`] and [`run`], or [`serve`] in a program with its own runtime. [`testing`] replays recorded events, [`Auth`] sets who may call, and [`secrets`] sets
 //! where secrets come from. With the cargo feature `oauth`, users authorize tools to act for them
 //! (module `oauth`); with `client`, programs call tools (module `client`). [`protocols`] compares
 //! the features of the protocols, [`operations`] lists permissions, logs and metrics, and
 //! [`security`] states the guarantees for each party.
+//!
+//! # Cargo features
+//!
+//! None is enabled by default: a program that only serves tools needs none.
+//!
+//! | feature | what it adds |
+//! | --- | --- |
+//! | `client` | the module `client`: clients for MCP, OXP, Open Tool Calling and OpenTool |
+//! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
+//! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
+//! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
+//! | `managed-instances` | several calls at once in one process, on Lambda Managed Instances |
+//! | `oauth` | the module `oauth`: users authorize tools to act for them |
+//! | `otlp` | spans, exported with OpenTelemetry's protocol |
+//! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 // A panic in a tool must not abort the process: that would end the other calls and lose the record
 // of the tool's own call. Unless the manifest sets `panic`, cargo-lambda uses "abort" for release
@@ -71,6 +87,7 @@ pub mod protocols {}
 pub mod security {}
 mod payload;
 mod protocol;
+mod retry_after;
 pub mod secrets;
 mod serve;
 mod server;
@@ -80,6 +97,15 @@ pub mod testing;
 mod text;
 mod tool;
 
+/// The names that most programs need: `use lambda_tools::prelude::*;`.
+///
+/// `JsonSchema` is both the trait and its derive macro; the macro also needs the name `schemars`.
+pub mod prelude {
+    pub use schemars::{self, JsonSchema};
+
+    pub use crate::{Content, Context, Failure, Secret, Server, Tool, Toolkit, run, serve};
+}
+
 pub use auth::Auth;
 pub use call::DEFAULT_TIMEOUT;
 pub use error::{Error, StoreError};
@@ -87,7 +113,7 @@ pub use error::{Error, StoreError};
 pub use oauth::OAuth;
 pub use protocol::Protocol;
 pub use secrets::Secret;
-pub use serve::serve;
+pub use serve::{run, serve};
 pub use server::Server;
 pub use server_info::ServerInfo;
 pub use tool::{
@@ -103,6 +129,9 @@ pub use tool::{
     requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
     toolkit::Toolkit,
 };
+
+// The crates whose types are part of this crate's interface.
+pub use {axum, http, schemars, serde_json};
 
 /// Compiles the code in README.md, except for its test. Some of it uses the `client` feature.
 #[cfg(all(doctest, feature = "client"))]

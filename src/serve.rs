@@ -47,6 +47,25 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     }
 }
 
+/// [Serves](serve) tools, on a runtime that it creates: for a `main` that is not async.
+///
+/// ```no_run
+/// use lambda_tools::{Error, Toolkit, run};
+///
+/// fn main() -> Result<(), Error> {
+///     run(Toolkit::new([])?)
+/// }
+/// ```
+///
+/// # Errors
+/// Those of [`serve`], and the runtime's, if it cannot start.
+pub fn run(server: impl Into<Server>) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(serve(server))
+}
+
 impl Server {
     /// The whole HTTP interface as one tower service, for your own HTTP server. The environment
     /// sets what the program does not, as for [`serve`](crate::serve). Before the first call, the

@@ -96,6 +96,7 @@ impl Tool {
         H: Handler<A>,
         H::In: ToolInput,
         H::Out: ToolOutput,
+        H::Error: IntoFailure,
         H::Future: Send + 'static,
     {
         let input = Schema::of_type(schema::of_input::<H::In>);
@@ -147,6 +148,7 @@ impl Tool {
         H: StatefulHandler<S, A>,
         H::In: ToolInput,
         H::Out: ToolOutput,
+        H::Error: IntoFailure,
         H::Future: Send + 'static,
     {
         let state = state.clone();
@@ -170,6 +172,7 @@ impl Tool {
     ) -> Self
     where
         H: Handler<A, In = Value, Out = Value>,
+        H::Error: IntoFailure,
         H::Future: Send + 'static,
     {
         let (input, output) = (Schema::from_value(input), Schema::from_value(output));
@@ -187,6 +190,7 @@ impl Tool {
         H: Handler<A>,
         H::In: DeserializeOwned + Send + 'static,
         H::Out: Serialize + 'static,
+        H::Error: IntoFailure,
         H::Future: Send + 'static,
     {
         Self {
@@ -316,6 +320,7 @@ where
     H: Handler<A>,
     H::In: DeserializeOwned + Send + 'static,
     H::Out: Serialize + 'static,
+    H::Error: IntoFailure,
     H::Future: Send + 'static,
 {
     let input: H::In = decode(input)?;
@@ -328,6 +333,7 @@ async fn run<H, A>(handler: H, input: H::In, context: Context) -> Result<Value, 
 where
     H: Handler<A>,
     H::Out: Serialize,
+    H::Error: IntoFailure,
 {
     let output = handler.call(input, context).await;
     let output = output.map_err(IntoFailure::into_failure)?;

@@ -4,11 +4,17 @@
 //! and the user what to do next. A call that does not reach its tool ends in a
 //! [`Rejection`](crate::call::rejection::Rejection) instead; the two never mix.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{
+    error::Error,
+    fmt, io,
+    time::{Duration, SystemTime},
+};
 
+use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
 use serde_json::Value;
 
 use super::reason::Reason;
+use crate::retry_after;
 
 /// A tool's report that it could not complete a call.
 ///
@@ -78,16 +84,58 @@ impl Failure {
         Self::caused_by(&*error.into())
     }
 
+    /// Creates a failure from an HTTP response that reports an error, for tools that call an API.
+    ///
+    /// The statuses 408, 425, 429 and 5xx may be retried, after the time in `Retry-After`; the
+    /// others may not. The message says what the status means for the model: bad credentials, an
+    /// unknown resource, a rejected request, or an API that is busy or not available.
+    ///
+    /// ```
+    /// # async fn run(response: http::Response<()>) -> Result<(), lambda_tools::Failure> {
+    /// # use lambda_tools::Failure;
+    /// if !response.status().is_success() {
+    ///     return Err(Failure::from_response(response.status(), response.headers()));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn from_response(status: StatusCode, headers: &HeaderMap) -> Self {
+        let message = match status.as_u16() {
+            401 | 403 => "The API rejected the credentials",
+            404 | 410 => "The API does not know what was asked for",
+            429 => "The API is busy",
+            408 | 425 | 500.. => "The API is temporarily unavailable",
+            _ => "The API rejected the request",
+        };
+        let failure = Self::new(message).developer_message(format!("HTTP status {status}"));
+        let after = headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok());
+        let wait = after.and_then(|it| retry_after::parse(it.trim(), SystemTime::now()));
+        match (status.as_u16(), wait) {
+            (408 | 425 | 429 | 500.., Some(wait)) => failure.retry_after(wait),
+            (408 | 425 | 429 | 500.., None) => failure.retry(),
+            _ => failure,
+        }
+    }
+
     fn caused_by(error: &dyn Error) -> Self {
         let mut text = error.to_string();
         let mut cause = error.source();
+        let mut was_unreachable = false;
         while let Some(error) = cause {
+            was_unreachable |= is_unreachable(error);
             let inner = error.to_string();
             // Many errors already repeat their cause in their own text.
             if !text.ends_with(&inner) {
                 text = format!("{text}: {inner}");
             }
             cause = error.source();
+        }
+        if was_unreachable {
+            // Nothing was sent, so nothing has happened.
+            return Self::new("The tool could not connect to a service that it needs")
+                .developer_message(text)
+                .retry();
         }
         Self::new("The tool could not complete the call").developer_message(text)
     }
@@ -169,7 +217,16 @@ impl Failure {
     }
 }
 
+/// True for the cause of an HTTP client's error that could not connect.
+fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
+
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    kind.is_some_and(|it| [ConnectionRefused, HostUnreachable, NetworkUnreachable].contains(&it))
+}
+
 /// Any error becomes a failure with a generic message; the error's text is its `developer_message`.
+/// The call may be retried if the cause is a connection that was refused.
 ///
 /// This conversion is possible because `Failure` does not implement [`Error`] itself.
 impl<E: Error> From<E> for Failure {
@@ -217,6 +274,50 @@ mod tests {
         let failure = Failure::from_error(boxed);
         let text = failure.parts().developer_message.as_deref();
         assert_eq!(text, Some("no such thing"));
+    }
+
+    #[test]
+    fn the_status_of_a_response_decides_about_retries() {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, http::HeaderValue::from_static("7"));
+        for (status, can_retry, message) in [
+            (401, false, "The API rejected the credentials"),
+            (404, false, "The API does not know what was asked for"),
+            (422, false, "The API rejected the request"),
+            (429, true, "The API is busy"),
+            (500, true, "The API is temporarily unavailable"),
+            (503, true, "The API is temporarily unavailable"),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            let failure = Failure::from_response(status, &headers);
+            assert_eq!(failure.message(), message);
+            assert_eq!(failure.can_retry(), can_retry, "{status}");
+            let wait = can_retry.then(|| Duration::from_secs(7));
+            assert_eq!(failure.parts().retry_after, wait, "{status}");
+            let plain = Failure::from_response(status, &HeaderMap::new());
+            assert_eq!(plain.can_retry(), can_retry, "{status}");
+            assert_eq!(plain.parts().retry_after, None);
+        }
+    }
+
+    #[test]
+    fn a_refused_connection_may_be_retried() {
+        #[derive(Debug)]
+        struct Client(io::Error);
+        impl fmt::Display for Client {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the request was not sent")
+            }
+        }
+        impl Error for Client {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let failed = |kind: io::ErrorKind| Failure::from(Client(kind.into()));
+        assert!(failed(io::ErrorKind::ConnectionRefused).can_retry());
+        assert!(!failed(io::ErrorKind::ConnectionReset).can_retry());
+        assert!(!failed(io::ErrorKind::TimedOut).can_retry());
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub trait Handler<Arguments>: sealed::Sealed<Arguments> + Clone + Send + Sync + 
     /// The tool's output.
     type Out;
     /// The tool's error.
-    type Error: IntoFailure;
+    type Error;
     /// The function's future.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
 
@@ -53,7 +53,6 @@ impl<F, Fut, In, Out, E> Handler<(In,)> for F
 where
     F: Fn(In) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Out, E>>,
-    E: IntoFailure,
 {
     type In = In;
     type Out = Out;
@@ -76,7 +75,6 @@ impl<F, Fut, In, Out, E> Handler<(In, Context)> for F
 where
     F: Fn(In, Context) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Out, E>>,
-    E: IntoFailure,
 {
     type In = In;
     type Out = Out;
@@ -103,7 +101,7 @@ pub trait StatefulHandler<State, Arguments>:
     /// The tool's output.
     type Out;
     /// The tool's error.
-    type Error: IntoFailure;
+    type Error;
     /// The function's future.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
 
@@ -122,7 +120,6 @@ impl<F, Fut, State, In, Out, E> StatefulHandler<State, (In,)> for F
 where
     F: Fn(State, In) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Out, E>>,
-    E: IntoFailure,
 {
     type In = In;
     type Out = Out;
@@ -145,7 +142,6 @@ impl<F, Fut, State, In, Out, E> StatefulHandler<State, (In, Context)> for F
 where
     F: Fn(State, In, Context) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Out, E>>,
-    E: IntoFailure,
 {
     type In = In;
     type Out = Out;
@@ -162,9 +158,9 @@ where
 /// Implemented for every type that can be deserialized and has a schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool's input",
-    label = "needs `#[derive(Deserialize, JsonSchema)]`",
-    note = "a tool's first parameter is its input, a struct with `#[derive(serde::Deserialize, \
-            schemars::JsonSchema)]`; the `Context`, if the tool needs one, is the second"
+    label = "the first parameter is the input, and `{Self}` cannot be one",
+    note = "derive `serde::Deserialize` and `schemars::JsonSchema` for the type of the input; a tool \
+            that needs its `Context` takes it as the second parameter"
 )]
 pub trait ToolInput: DeserializeOwned + JsonSchema + Send + 'static {}
 
@@ -176,9 +172,9 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
 /// Implemented for every type that can be serialized and has a schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool's output",
-    label = "needs `#[derive(Serialize, JsonSchema)]`",
-    note = "a tool returns a value that can be JSON: a type with `#[derive(serde::Serialize, \
-            schemars::JsonSchema)]`, a list or a map of them, a text, a number, or `()`"
+    label = "the function returns `{Self}`, which is no output",
+    note = "derive `serde::Serialize` and `schemars::JsonSchema` for the type of the output; lists, \
+            maps, texts, numbers, `Content` and `()` are outputs too"
 )]
 pub trait ToolOutput: Serialize + JsonSchema + 'static {}
 

@@ -1,0 +1,14 @@
+use lambda_tools::{Failure, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+struct Input {}
+
+async fn tool(_: &Input) -> Result<String, Failure> {
+    Ok(String::new())
+}
+
+fn main() {
+    Tool::new("T.T@1.0.0", tool);
+}
