@@ -62,6 +62,7 @@ pub(crate) fn assemble(
         observer: Arc::new(observer),
         credential_clock,
         max_request_size: server.max_request_size,
+        direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
     };
     let router = protocol::router(Arc::new(app), &server.protocols, &server.info);

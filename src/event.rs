@@ -5,6 +5,7 @@
 //! matches, and panics on invalid base64. Here the event's first fields determine its kind, the
 //! event is parsed once, and errors are reported.
 
+mod direct;
 mod encoding;
 mod http_api;
 mod kind;
@@ -15,7 +16,7 @@ mod principal;
 mod request;
 mod rest;
 
-use std::{sync::Arc, time::SystemTime};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use axum::{
     Router,
@@ -33,8 +34,10 @@ use lambda_http::{
     request::RequestContext,
 };
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::{Caller, arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
+use direct::DirectError;
 use kind::{EventError, EventKind, kind_of};
 use parse::parse;
 
@@ -44,13 +47,14 @@ pub(crate) enum EventSource {
     Rest,
     Http,
     Alb { multi_value_headers: bool },
+    Direct,
 }
 
 impl EventSource {
     /// The maximum size of a response in bytes: Lambda's quota, or the load balancer's own.
     pub(crate) fn largest_response(self) -> usize {
         match self {
-            Self::Rest | Self::Http => LARGEST_PAYLOAD,
+            Self::Rest | Self::Http | Self::Direct => LARGEST_PAYLOAD,
             Self::Alb { .. } => 1_000_000,
         }
     }
@@ -72,6 +76,7 @@ impl Event {
             EventKind::Rest => parse(json).map(rest::request),
             EventKind::Http => parse(json).map(http_api::request),
             EventKind::Alb => parse(json).map(load_balancer::request),
+            EventKind::Direct => Ok(direct::request(json)),
         }
     }
 }
@@ -84,18 +89,47 @@ pub(crate) fn deadline_of(context: &lambda_runtime::Context) -> Option<SystemTim
     (context.deadline > EARLIEST_DEADLINE).then(|| context.deadline())
 }
 
-/// Handles one event.
+/// The reason why an invocation fails.
+#[derive(Debug)]
+pub(crate) enum InvocationError {
+    Event(EventError),
+    Direct(DirectError),
+}
+
+impl InvocationError {
+    /// The error's type, as Lambda reports it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Event(_) => "UnsupportedEvent",
+            Self::Direct(error) => error.kind,
+        }
+    }
+}
+
+impl fmt::Display for InvocationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event(error) => error.fmt(f),
+            Self::Direct(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for InvocationError {}
+
+/// Handles one event. With `direct_errors`, a call by itself that does not succeed is an error.
 pub(crate) async fn invoke(
     router: Router,
     event: &str,
     context: lambda_runtime::Context,
     is_cold: bool,
-) -> Result<EventResponse, EventError> {
+    direct_errors: bool,
+) -> Result<EventResponse, InvocationError> {
     let Event {
         source,
         request,
         caller,
-    } = Event::parse(event)?;
+    } = Event::parse(event).map_err(InvocationError::Event)?;
     let response = match request {
         Ok(request) => {
             let invocation = Invocation {
@@ -119,6 +153,12 @@ pub(crate) async fn invoke(
         .await
         .map(http_body_util::Collected::to_bytes)
     {
+        Ok(body) if direct_errors && matches!(source, EventSource::Direct) => {
+            match DirectError::of(&parts, &body) {
+                Some(error) => Err(InvocationError::Direct(error)),
+                None => Ok(EventResponse::new(source, parts, body)),
+            }
+        }
         Ok(body) if encoding::fits(&body, source.largest_response()) => {
             Ok(EventResponse::new(source, parts, body))
         }
@@ -152,6 +192,7 @@ pub(crate) enum EventResponse {
     Rest(ApiGatewayProxyResponse),
     Http(ApiGatewayV2httpResponse),
     Alb(AlbTargetGroupResponse),
+    Direct(Box<RawValue>),
 }
 
 impl EventResponse {
@@ -162,6 +203,7 @@ impl EventResponse {
             EventSource::Alb {
                 multi_value_headers,
             } => Self::Alb(load_balancer::response(parts, body, multi_value_headers)),
+            EventSource::Direct => Self::Direct(direct::response(&body)),
         }
     }
 }

@@ -71,6 +71,7 @@ mod call;
 #[cfg(feature = "client")]
 pub mod client;
 mod clock;
+mod direct_calls;
 mod error;
 mod event;
 pub mod idempotency;
@@ -108,6 +109,7 @@ pub mod prelude {
 
 pub use auth::Auth;
 pub use call::DEFAULT_TIMEOUT;
+pub use direct_calls::DirectCalls;
 pub use error::{Error, StoreError};
 #[cfg(feature = "oauth")]
 pub use oauth::OAuth;

@@ -10,7 +10,7 @@ use axum::Router;
 #[cfg(feature = "oauth")]
 use crate::oauth::OAuth;
 use crate::{
-    Auth, ServerInfo, Toolkit, idempotency::Idempotency, observe::metrics::Metrics,
+    Auth, DirectCalls, ServerInfo, Toolkit, idempotency::Idempotency, observe::metrics::Metrics,
     payload::LARGEST_PAYLOAD, protocol::Protocol, secrets::Secrets,
 };
 
@@ -49,6 +49,7 @@ pub struct Server {
     pub(crate) on_shutdown: Option<ShutdownHook>,
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: Option<Vec<String>>,
+    pub(crate) direct_calls: Option<DirectCalls>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -72,6 +73,7 @@ impl Server {
             on_shutdown: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             allowed_origins: None,
+            direct_calls: None,
             is_healthy: None,
             router_changes: Vec::new(),
         }
@@ -177,6 +179,14 @@ impl Server {
         origins: impl IntoIterator<Item = O>,
     ) -> Self {
         self.allowed_origins = Some(origins.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets what happens to events that are calls by themselves. By default the environment decides
+    /// (see [`serve`](crate::serve)), and [`testing`](crate::testing) answers them.
+    #[must_use]
+    pub fn direct_calls(mut self, direct_calls: DirectCalls) -> Self {
+        self.direct_calls = Some(direct_calls);
         self
     }
 

@@ -24,7 +24,7 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Protocol, Server, assemble::assemble, clock::FIXED, event};
+use crate::{DirectCalls, Protocol, Server, assemble::assemble, clock::FIXED, event};
 
 pub use context::{ContextBuilder, context};
 
@@ -64,6 +64,7 @@ impl ExpectedResponse {
 /// An in-process Lambda function: takes events and returns responses, without AWS or sockets.
 pub struct LambdaFunction {
     router: Router,
+    direct_errors: bool,
     /// The clock's advance, in milliseconds.
     elapsed: Arc<AtomicU64>,
 }
@@ -75,10 +76,16 @@ impl LambdaFunction {
     /// store, without [`Server::idempotency`] every call runs.
     #[must_use]
     pub fn new(server: impl Into<Server>) -> Self {
+        let server = server.into();
+        let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let elapsed = Arc::default();
         let clock = FIXED.movable(&elapsed);
-        let (router, _) = assemble(server.into(), clock.clone(), clock);
-        Self { router, elapsed }
+        let (router, _) = assemble(server, clock.clone(), clock);
+        Self {
+            router,
+            direct_errors,
+            elapsed,
+        }
     }
 
     /// Advances the clock, which does not run by itself, by whole milliseconds.
@@ -90,11 +97,12 @@ impl LambdaFunction {
     /// Handles one event, passed as JSON text, and returns the JSON that Lambda would send back.
     ///
     /// # Errors
-    /// A failed invocation, as Lambda reports it: the text is not an event that carries an HTTP
-    /// request.
+    /// A failed invocation, as Lambda reports it: the text is neither an event that carries an HTTP
+    /// request nor a call, or it is a call that does not succeed, with [`DirectCalls::Errors`].
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
         let context = lambda_http::lambda_runtime::Context::default();
-        let response = event::invoke(self.router.clone(), event, context, false).await?;
+        let router = self.router.clone();
+        let response = event::invoke(router, event, context, false, self.direct_errors).await?;
         Ok(serde_json::to_value(&response)?)
     }
 
@@ -104,6 +112,16 @@ impl LambdaFunction {
     /// The errors of [`LambdaFunction::invoke`].
     pub async fn respond(&self, event: &str) -> Result<ExpectedResponse, crate::Error> {
         let response = self.invoke(event).await?;
+        if response.get("statusCode").is_none() {
+            // A call by itself: the answer is the body alone.
+            let body = response.to_string();
+            let headers = HeaderMap::new();
+            return Ok(ExpectedResponse::of(
+                StatusCode::OK,
+                &headers,
+                body.as_bytes(),
+            ));
+        }
         let mut headers = HeaderMap::new();
         for map in [&response["headers"], &response["multiValueHeaders"]] {
             for (name, value) in map.as_object().into_iter().flatten() {

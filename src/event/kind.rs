@@ -19,6 +19,8 @@ pub(crate) enum EventKind {
     Http,
     /// Application Load Balancer.
     Alb,
+    /// A call by itself, in any form of OXP.
+    Direct,
 }
 
 /// The kind of an event.
@@ -63,6 +65,12 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
                     Some("1.0") => Some(EventKind::Rest),
                     _ => None,
                 },
+                // Several services' events have a field `request`, but none has these.
+                "tool_id" => Some(EventKind::Direct),
+                "$schema" => match map.next_value::<Option<String>>()?.as_deref() {
+                    Some(schema) if is_call_schema(schema) => Some(EventKind::Direct),
+                    _ => None,
+                },
                 "resource" => map
                     .next_value::<Option<IgnoredAny>>()?
                     .map(|_| EventKind::Rest),
@@ -85,6 +93,11 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
         }
         Ok(())
     }
+}
+
+/// True for the `$schema` of a call in an envelope: `urn:oxp:1.0`, `otc://1.0`, or OXP's URL.
+fn is_call_schema(schema: &str) -> bool {
+    schema.starts_with("urn:oxp:") || schema.starts_with("otc://") || schema.contains("oxp")
 }
 
 /// The reason why an event could not be read as an HTTP request.
@@ -112,7 +125,8 @@ impl EventError {
 impl fmt::Display for EventError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const EXPECTED: &str = "This function answers HTTP requests from API Gateway, Function \
-                                URLs and Application Load Balancers";
+                                URLs and Application Load Balancers, and calls \
+                                ({\"tool_id\": …, \"input\": …})";
         match self {
             Self::NotHttp(fields) if fields.is_empty() => {
                 write!(f, "{EXPECTED}; the event is an empty object")

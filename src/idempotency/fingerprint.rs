@@ -40,6 +40,7 @@ fn hash_caller(hash: &mut Sha256, caller: &Caller) {
         Caller::ApiKey { id } => ("key", Some(&**id)),
         Caller::Jwt { id, .. } => ("jwt", Some(&**id)),
         Caller::Iam { principal } => ("iam", Some(&**principal)),
+        Caller::Invoker => ("invoker", None),
         Caller::Authorizer { principal } => ("authorizer", Some(&**principal)),
     };
     hash_text(hash, Some(kind));

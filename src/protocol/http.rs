@@ -34,7 +34,7 @@ use super::{
 #[cfg(feature = "oauth")]
 use crate::ServerInfo;
 use crate::{
-    Caller, Failure,
+    Caller, DirectCalls, Failure,
     arrival::Arrival,
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,
@@ -71,6 +71,7 @@ pub(crate) struct AppState {
     /// The maximum size of a body, in bytes.
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: AllowedOrigins,
+    pub(crate) direct_calls: DirectCalls,
 }
 
 /// A request whose credentials are valid, with its whole body.
@@ -401,6 +402,12 @@ impl AppState {
     }
 
     async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Rejection> {
+        if arrival.invocation.caller == Some(Caller::Invoker) {
+            return match self.direct_calls {
+                DirectCalls::Off => Err(Rejection::Unauthenticated("calls as events are off")),
+                DirectCalls::Answers | DirectCalls::Errors => Ok(Caller::Invoker),
+            };
+        }
         let now: SystemTime = self.credential_clock.now();
         let time_left: Option<Duration> = arrival.invocation.time_left(now);
         let engine = &self.engine;

@@ -15,10 +15,10 @@ use tracing::Instrument;
 
 use super::{Error, shutdown};
 use crate::{
-    Server,
+    DirectCalls, Server,
     assemble::assemble,
     clock::REAL,
-    event,
+    event::{self, InvocationError},
     observe::{log, otlp::Telemetry},
 };
 
@@ -29,6 +29,7 @@ const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let telemetry = Arc::new(Telemetry::from_environment()?);
     log::to_cloudwatch(&telemetry);
+    let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
     let hook = server.on_shutdown.take();
     let (router, warm_up) = assemble(server, REAL, REAL);
     shutdown::register(hook, warm_up.deduplication(), &telemetry).await;
@@ -50,12 +51,21 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
         );
         let invocation = async move {
             let deadline = event::deadline_of(&event.context);
-            let result = event::invoke(router, event.payload.get(), event.context, is_cold).await;
+            let result = event::invoke(
+                router,
+                event.payload.get(),
+                event.context,
+                is_cold,
+                direct_errors,
+            )
+            .await;
             telemetry.flush(deadline).await;
             result.map_err(|error| {
-                tracing::error!(%error, "the event is not an HTTP request");
+                if let InvocationError::Event(error) = &error {
+                    tracing::error!(%error, "the event is neither an HTTP request nor a call");
+                }
                 Diagnostic {
-                    error_type: "UnsupportedEvent".into(),
+                    error_type: error.kind().into(),
                     error_message: error.to_string(),
                 }
             })

@@ -13,7 +13,10 @@ use variables::seconds;
 pub(super) use variables::{get, list, yes_or_no};
 
 use super::Error;
-use crate::{Auth, Server, idempotency::Idempotency, observe::metrics::Metrics, secrets::Secrets};
+use crate::{
+    Auth, DirectCalls, Server, idempotency::Idempotency, observe::metrics::Metrics,
+    secrets::Secrets,
+};
 
 /// Fills in what the program has not set on `server`.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
@@ -34,6 +37,9 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     }
     if server.allowed_origins.is_none() {
         server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
+    }
+    if server.direct_calls.is_none() {
+        server.direct_calls = direct_calls_setting()?;
     }
     if server.secrets.is_none() {
         server.secrets = Some(secrets_setting(on_lambda)?);
@@ -224,6 +230,18 @@ fn idempotency_setting() -> Result<Idempotency, InvalidSetting> {
         None | Some(true) => idempotency,
         Some(false) => idempotency.best_effort(),
     })
+}
+
+fn direct_calls_setting() -> Result<Option<DirectCalls>, InvalidSetting> {
+    match get("TOOLS_DIRECT_CALLS")?.as_deref() {
+        None => Ok(None),
+        Some("yes") => Ok(Some(DirectCalls::Answers)),
+        Some("errors") => Ok(Some(DirectCalls::Errors)),
+        Some("no") => Ok(Some(DirectCalls::Off)),
+        Some(other) => Err(InvalidSetting(format!(
+            "TOOLS_DIRECT_CALLS is '{other}', but must be yes, errors or no"
+        ))),
+    }
 }
 
 fn metrics_setting() -> Result<Option<Metrics>, InvalidSetting> {

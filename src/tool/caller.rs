@@ -25,6 +25,9 @@ pub enum Caller {
         /// Its ARN, followed by a space and the id of its Cognito identity, if it has one.
         principal: Arc<str>,
     },
+    /// A principal that IAM allows to invoke the function itself, with an event that is a call.
+    /// Lambda does not say which.
+    Invoker,
     /// A caller authenticated by an API Gateway authorizer, for a server that requires no
     /// credentials itself.
     Authorizer {
@@ -47,7 +50,7 @@ impl Caller {
     }
 }
 
-/// For logs: `anyone`, `key ID`, `jwt ID SUBJECT`, `iam ARN`, `authorizer PRINCIPAL`.
+/// For logs: `anyone`, `key ID`, `jwt ID SUBJECT`, `iam ARN`, `invoker`, `authorizer PRINCIPAL`.
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,6 +61,7 @@ impl fmt::Display for Caller {
                 id,
                 subject: Some(subject),
             } => write!(f, "jwt {id} {subject}"),
+            Self::Invoker => f.write_str("invoker"),
             Self::Iam { principal } => write!(f, "iam {principal}"),
             Self::Authorizer { principal } => write!(f, "authorizer {principal}"),
         }

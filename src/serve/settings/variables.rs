@@ -11,7 +11,7 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 30] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
@@ -24,6 +24,7 @@ const NAMES: [&str; 29] = [
     "TOOLS_OAUTH_KEY_IDS",
     "TOOLS_OAUTH_TABLE",
     "TOOLS_BASE_PATH",
+    "TOOLS_DIRECT_CALLS",
     "TOOLS_IDEMPOTENCY",
     "TOOLS_IDEMPOTENCY_REQUIRED",
     "TOOLS_IDEMPOTENCY_SECONDS",
