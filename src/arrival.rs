@@ -35,10 +35,6 @@ pub(crate) struct Invocation {
     /// The maximum size of the response, in bytes.
     pub(crate) max_response_size: usize,
     /// The server's public URL, if the platform provides it.
-    #[cfg_attr(
-        not(feature = "oauth"),
-        expect(dead_code, reason = "used only in challenges")
-    )]
     pub(crate) base_url: Option<String>,
     /// Lambda's id for the invocation.
     pub(crate) request_id: Option<String>,

@@ -17,7 +17,6 @@ mod validate;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use http::HeaderMap;
 use serde_json::Value;
 
 #[cfg(feature = "oauth")]
@@ -69,8 +68,6 @@ pub(crate) struct Call {
     pub(crate) selector: Selector,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
-    /// The headers of W3C Trace Context, if the call itself brings them.
-    pub(crate) trace_headers: Option<Box<HeaderMap>>,
     /// The integer parameters that lost digits when the request was decoded.
     pub(crate) lossy_integers: Vec<String>,
     pub(crate) input: Value,

@@ -39,7 +39,7 @@
 //! so that a token may be refreshed between two attempts.
 
 pub(crate) mod deduplication;
-mod fingerprint;
+pub(crate) mod fingerprint;
 mod outcome;
 mod record;
 

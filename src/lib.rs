@@ -74,6 +74,7 @@ mod clock;
 mod direct_calls;
 mod error;
 mod event;
+mod host_name;
 pub mod idempotency;
 #[cfg(feature = "oauth")]
 pub mod oauth;

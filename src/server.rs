@@ -160,9 +160,9 @@ impl Server {
     }
 
     /// Sets the size limit of a request body, in bytes: 1 MiB by default, 6 MB at most (Lambda's
-    /// limit). A larger body is rejected with a 400 (in MCP, a 413), as is a body with more than one value for
+    /// limit). A larger body is rejected with a 400, as is a body with more than one value for
     /// every 20 bytes of the limit (52,428 for 1 MiB), because a value of two bytes can take
-    /// hundreds in memory.
+    /// hundreds in memory. MCP responds to a body that is too large with a 413.
     #[must_use]
     pub fn max_request_size(mut self, bytes: usize) -> Self {
         self.max_request_size = bytes.min(LARGEST_PAYLOAD);
@@ -170,9 +170,10 @@ impl Server {
     }
 
     /// Sets the origins, such as `https://app.example`, of the web pages that may send requests over
-    /// MCP; `*` allows all. Pages of the function's own domain and of the user's own machine always
-    /// may, and so may programs, which send no origin. By default the environment decides (see
-    /// [`serve`](crate::serve)). The local server has its own check, for all protocols.
+    /// MCP; `*` allows all. Pages of the domain in the event and of the user's own machine always
+    /// may, and so may programs, which send no origin. To read the responses, a page also needs
+    /// CORS. By default the environment decides (see [`serve`](crate::serve)). The local server has
+    /// its own check, for all protocols.
     #[must_use]
     pub fn allowed_origins<O: Into<String>>(
         mut self,

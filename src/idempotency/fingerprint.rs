@@ -75,6 +75,15 @@ pub(crate) fn fingerprint_of(
     hex(hash)
 }
 
+/// SHA-256 of the canonical JSON of values.
+pub(crate) fn digest_of(values: &[&Value]) -> String {
+    let mut hash = Sha256::new();
+    for value in values {
+        hash_json(&mut hash, value);
+    }
+    hex(hash)
+}
+
 /// Hashes a string with its length, so that consecutive strings cannot be confused.
 fn hash_text(hash: &mut Sha256, text: Option<&str>) {
     match text {

@@ -88,6 +88,11 @@ fn joined(headers: &HeaderMap, name: &str) -> Option<String> {
     (!values.is_empty()).then(|| values.join(","))
 }
 
+/// True for a valid `traceparent`.
+pub(crate) fn is_traceparent(text: &str) -> bool {
+    parse_traceparent(text).is_some()
+}
+
 /// `00-<32 hex>-<16 hex>-<2 hex>`; later versions may append more.
 fn parse_traceparent(header: &str) -> Option<TracePosition> {
     let mut parts = header.splitn(5, '-');

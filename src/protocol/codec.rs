@@ -2,7 +2,7 @@
 //! encoding of responses.
 
 use bytes::Bytes;
-use http::{Method, StatusCode, request::Parts};
+use http::{HeaderMap, Method, StatusCode, request::Parts};
 
 use crate::ServerInfo;
 use crate::{
@@ -26,6 +26,11 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
 
     /// The name of the form in the log.
     fn dialect(form: &Self::Form) -> &'static str;
+
+    /// The headers of W3C Trace Context, if the request brings them in its body.
+    fn trace_headers(_: &Self::Form) -> Option<&HeaderMap> {
+        None
+    }
 
     /// The list of tools, or the reason why there is none.
     fn list(&self, form: &Self::Form, toolkit: &Toolkit) -> Result<Bytes, String>;

@@ -154,7 +154,7 @@ impl<P: Codec> Exchange<P> {
             task.name(),
             task.span(),
         );
-        let admitted = match check_origin::<P>(&app, headers) {
+        let admitted = match check_origin::<P>(&app, headers, &arrival) {
             Ok(()) => app.admit(request, &arrival).await,
             Err(rejection) => Err(rejection),
         };
@@ -177,6 +177,9 @@ impl<P: Codec> Exchange<P> {
         };
         let DecodedRequest { form, operation } = decoded;
         self.log.set_caller(P::dialect(&form), &request.caller);
+        if let Some(headers) = P::trace_headers(&form) {
+            self.log.set_trace(headers, None);
+        }
         match operation {
             Operation::Call(mut call) => {
                 call.permit = permit;
@@ -235,10 +238,8 @@ impl<P: Codec> Exchange<P> {
         call: Box<Call>,
         request: AuthenticatedRequest,
     ) -> Response {
-        if call.trace_headers.is_some() || call.trace_id.is_some() {
-            let headers = call.trace_headers.as_deref();
-            let headers = headers.unwrap_or(&request.parts.headers);
-            self.log.set_trace(headers, call.trace_id.as_deref());
+        if let Some(name) = call.trace_id.as_deref() {
+            self.log.set_trace(&request.parts.headers, Some(name));
         }
         let (engine, arrival) = (&self.app.engine, self.arrival.clone());
         let trail = &mut self.log.trail;
@@ -298,8 +299,13 @@ impl<P: Codec> Exchange<P> {
 }
 
 /// Before the credentials, which a browser may add to any page's request.
-fn check_origin<P: Codec>(app: &AppState, headers: &HeaderMap) -> Result<(), Rejection> {
-    if P::DECLARATION.checks_origin && !app.allowed_origins.allow(headers) {
+fn check_origin<P: Codec>(
+    app: &AppState,
+    headers: &HeaderMap,
+    arrival: &Arrival,
+) -> Result<(), Rejection> {
+    let own = arrival.invocation.base_url.as_deref();
+    if P::DECLARATION.checks_origin && !app.allowed_origins.allow(headers, own) {
         return Err(Rejection::ForbiddenOrigin);
     }
     Ok(())

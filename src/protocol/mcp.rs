@@ -15,12 +15,13 @@ mod request;
 mod response;
 mod revision;
 mod schema;
+mod state;
 mod transport;
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
@@ -98,6 +99,10 @@ impl Codec for McpCodec {
 
     fn dialect(form: &McpForm) -> &'static str {
         form.revision.map_or("mcp", Revision::dialect)
+    }
+
+    fn trace_headers(form: &McpForm) -> Option<&HeaderMap> {
+        form.trace.as_deref()
     }
 
     fn list(&self, form: &McpForm, toolkit: &Toolkit) -> Result<Bytes, String> {

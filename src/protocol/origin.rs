@@ -3,15 +3,14 @@
 //! A browser says which origin a request comes from; a program does not. MCP requires servers to
 //! reject other origins (2025-11-25, Transports, Security Warning).
 
-use http::{
-    HeaderMap,
-    header::{HOST, ORIGIN},
-};
+use http::{HeaderMap, header::ORIGIN};
+
+use crate::host_name::HostName;
 
 /// Allows every origin.
 const ALL: &str = "*";
 
-/// The allowed origins, besides the server's own and those of the machine that the page is on.
+/// The allowed origins, besides the function's own and those of the machine that the page is on.
 #[derive(Default)]
 pub(crate) struct AllowedOrigins(Vec<String>);
 
@@ -20,8 +19,8 @@ impl AllowedOrigins {
         Self(origins)
     }
 
-    /// True for a request from no web page, or from an allowed one.
-    pub(super) fn allow(&self, headers: &HeaderMap) -> bool {
+    /// True for a request from no web page, or from an allowed one. `own` is the function's URL.
+    pub(super) fn allow(&self, headers: &HeaderMap, own: Option<&str>) -> bool {
         let mut origins = headers.get_all(ORIGIN).iter();
         let (first, second) = (origins.next(), origins.next());
         let Some(origin) = first else {
@@ -30,31 +29,35 @@ impl AllowedOrigins {
         if self.0.iter().any(|allowed| allowed == ALL) {
             return true;
         }
-        let Some(origin) = origin.to_str().ok().filter(|_| second.is_none()) else {
+        let origin = origin.to_str().ok().filter(|_| second.is_none());
+        let Some(origin) = origin.filter(|it| is_origin(it)) else {
             return false;
         };
-        let Some((_, authority)) = origin.split_once("://") else {
-            return false;
-        };
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        host.is_some_and(|host| host.eq_ignore_ascii_case(authority))
-            || is_loopback(authority)
-            || self
-                .0
-                .iter()
-                .any(|allowed| allowed.eq_ignore_ascii_case(origin))
+        let is_same = |allowed: &str| allowed.eq_ignore_ascii_case(origin);
+        own.is_some_and(|url| is_same(origin_of(url)))
+            || HostName::in_origin(origin).is_some_and(|host| host.is_this_machine())
+            || self.0.iter().any(|allowed| is_same(allowed))
     }
 }
 
-/// A page on the user's own machine, such as a development tool.
-fn is_loopback(authority: &str) -> bool {
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|host| {
-        let port = authority.strip_prefix(host);
-        port.is_some_and(|port| {
-            let digits = port.strip_prefix(':').unwrap_or("0");
-            (port.is_empty() || port.starts_with(':')) && digits.parse::<u16>().is_ok()
-        })
-    })
+/// True for `*` and for an origin as browsers send it: `http` or `https`, a host, and a port unless
+/// it is the scheme's own.
+pub(crate) fn is_allowed_origin(text: &str) -> bool {
+    let has_own_port = text.starts_with("https:") && text.ends_with(":443")
+        || text.starts_with("http:") && text.ends_with(":80");
+    text == ALL || is_origin(text) && !has_own_port
+}
+
+fn is_origin(text: &str) -> bool {
+    let is_http = text.starts_with("http://") || text.starts_with("https://");
+    is_http && HostName::in_origin(text).is_some()
+}
+
+/// A URL without its path.
+fn origin_of(url: &str) -> &str {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let end = url[authority..].find('/');
+    end.map_or(url, |end| &url[..authority + end])
 }
 
 #[cfg(test)]
@@ -63,11 +66,14 @@ mod tests {
 
     use super::*;
 
+    const OWN: Option<&str> = Some("https://tools.example/prod");
+
     fn request(origins: &[&'static str]) -> HeaderMap {
+        let origins = origins.iter();
+        let header = |origin: &&'static str| (ORIGIN, HeaderValue::from_static(origin));
         let mut headers = HeaderMap::new();
-        headers.insert(HOST, HeaderValue::from_static("tools.example"));
-        for origin in origins {
-            headers.append(ORIGIN, HeaderValue::from_static(origin));
+        for (name, value) in origins.map(header) {
+            headers.append(name, value);
         }
         headers
     }
@@ -75,7 +81,7 @@ mod tests {
     #[test]
     fn programs_and_known_pages_are_allowed() {
         let allowed = AllowedOrigins::of(vec!["https://app.example".to_owned()]);
-        assert!(allowed.allow(&request(&[])));
+        assert!(allowed.allow(&request(&[]), None));
         for origin in [
             "https://app.example",
             "https://Tools.example",
@@ -84,7 +90,7 @@ mod tests {
             "http://127.0.0.1:80",
             "http://[::1]:1",
         ] {
-            assert!(allowed.allow(&request(&[origin])), "{origin}");
+            assert!(allowed.allow(&request(&[origin]), OWN), "{origin}");
         }
     }
 
@@ -96,17 +102,45 @@ mod tests {
             "null",
             "https://evil.example",
             "http://app.example",
+            "http://tools.example",
+            "ftp://localhost",
             "https://app.example:8443",
             "https://app.example.evil.example",
             "http://localhost.evil.example",
             "http://localhost:6274.evil.example",
+            "http://localhost:+80",
             "http://localhost@evil.example",
             "http://127.0.0.10",
         ] {
-            assert!(!allowed.allow(&request(&[origin])), "{origin}");
+            assert!(!allowed.allow(&request(&[origin]), OWN), "{origin}");
         }
+        assert!(!allowed.allow(&request(&["https://tools.example"]), None));
         let twice = request(&["https://app.example", "https://evil.example"]);
-        assert!(!allowed.allow(&twice));
-        assert!(AllowedOrigins::of(vec![ALL.to_owned()]).allow(&twice));
+        assert!(!allowed.allow(&twice, OWN));
+        assert!(AllowedOrigins::of(vec![ALL.to_owned()]).allow(&twice, OWN));
+    }
+
+    #[test]
+    fn a_setting_is_an_origin_as_browsers_send_it() {
+        for valid in [
+            "*",
+            "https://app.example",
+            "http://localhost:3000",
+            "https://[::1]:8443",
+        ] {
+            assert!(is_allowed_origin(valid), "{valid}");
+        }
+        for invalid in [
+            "",
+            "null",
+            "app.example",
+            "https://app.example/",
+            "https://app.example:443",
+            "http://app.example:80",
+            "ftp://app.example",
+            "https://*.example",
+        ] {
+            assert!(!is_allowed_origin(invalid), "{invalid}");
+        }
     }
 }

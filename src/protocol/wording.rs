@@ -53,8 +53,7 @@ impl Wording {
             ),
             Rejection::ForbiddenOrigin => Self::new(
                 "This request is not allowed here",
-                "The request comes from a web page whose origin is not allowed. If it should be, the \
-                 server's operator adds the origin to TOOLS_ALLOWED_ORIGINS.",
+                "The request comes from a web page whose origin is not allowed.",
             ),
             Rejection::UnsupportedVersion => Self::new(
                 "This version of the protocol is not supported",

@@ -5,7 +5,6 @@ mod body;
 mod connections;
 mod greeting;
 mod guard;
-mod host_name;
 mod listen;
 mod stream;
 

@@ -15,7 +15,7 @@ pub(super) use variables::{get, list, yes_or_no};
 use super::Error;
 use crate::{
     Auth, DirectCalls, Server, idempotency::Idempotency, observe::metrics::Metrics,
-    secrets::Secrets,
+    protocol::origin::is_allowed_origin, secrets::Secrets,
 };
 
 /// Fills in what the program has not set on `server`.
@@ -37,6 +37,16 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     }
     if server.allowed_origins.is_none() {
         server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
+    }
+    for origin in server.allowed_origins.iter().flatten() {
+        if !is_allowed_origin(origin) {
+            return Err(InvalidSetting(format!(
+                "the allowed origin '{origin}' is not an origin: write a scheme and a host, and the \
+                 port unless it is the usual one, as in https://app.example, or * for all \
+                 (TOOLS_ALLOWED_ORIGINS)"
+            ))
+            .into());
+        }
     }
     if server.direct_calls.is_none() {
         server.direct_calls = direct_calls_setting()?;

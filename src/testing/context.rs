@@ -77,8 +77,15 @@ impl ContextBuilder {
         self
     }
 
-    /// Adds the user's answer to a question, `None` if they declined to give one. Before the first,
-    /// the client [cannot ask](Context::can_ask).
+    /// Makes the client one that [can ask](Context::can_ask) its user.
+    #[must_use]
+    pub fn can_ask(mut self) -> Self {
+        self.inner.answers.get_or_insert_default();
+        self
+    }
+
+    /// Adds the user's answer to a question, `None` if they declined to give one. The client
+    /// [can ask](Context::can_ask) its user.
     #[must_use]
     pub fn answer(mut self, key: impl Into<String>, answer: Option<Value>) -> Self {
         let answer = answer.map_or(Answer::Declined, Answer::Accepted);

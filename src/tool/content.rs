@@ -13,18 +13,22 @@ use super::output::Output;
 
 /// Data with a media type: an image, audio, a document, or text.
 ///
-/// A tool returns one, or a list of them:
+/// A tool returns exactly `Content` or `Vec<Content>`; inside of another type, content is an
+/// ordinary value:
 ///
 /// ```
 /// use lambda_tools::{Content, Failure};
 ///
-/// # #[derive(serde::Deserialize)]
-/// # struct Chart;
+/// # /// Draws.
+/// # #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// # struct Chart {}
 /// # fn draw(_: Chart) -> Vec<u8> { Vec::new() }
 /// async fn chart(input: Chart) -> Result<Vec<Content>, Failure> {
 ///     let png: Vec<u8> = draw(input);
 ///     Ok(vec![Content::text("Revenue by month"), Content::bytes("image/png", png)])
 /// }
+/// # let tool = lambda_tools::Tool::new("Charts.Draw@1.0.0", chart);
+/// # lambda_tools::Toolkit::new([tool]).unwrap();
 /// ```
 ///
 /// In MCP, text is a `text` block, and bytes of a media type `image/*` or `audio/*` are an `image`
@@ -33,7 +37,9 @@ use super::output::Output;
 ///
 /// In the other protocols, content is `{"media_type": "text/plain", "text": "…"}`, or
 /// `{"media_type": "image/png", "data": "…"}` with the bytes in base64, and `uri` if there is one.
-/// A limit on the size of a response counts the base64, which is a third longer than the bytes.
+/// A limit on the size of a response counts the base64, which is a third longer than the bytes. So
+/// do the limits of the [store of calls](crate::idempotency): a repeated call gets no second copy of
+/// content that is too large to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     media_type: Cow<'static, str>,
@@ -87,15 +93,20 @@ impl Content {
 #[serde(deny_unknown_fields)]
 pub(crate) struct EncodedContent<'a> {
     #[serde(borrow)]
-    pub(crate) media_type: Cow<'a, str>,
+    pub(crate) media_type: BorrowedText<'a>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) text: Option<Cow<'a, str>>,
+    pub(crate) text: Option<BorrowedText<'a>>,
     /// Base64, RFC 4648, section 4.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) data: Option<Cow<'a, str>>,
+    pub(crate) data: Option<BorrowedText<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) uri: Option<Cow<'a, str>>,
+    pub(crate) uri: Option<BorrowedText<'a>>,
 }
+
+/// A text that is not copied: serde would copy the text of an `Option<Cow<str>>`.
+#[derive(Deserialize, Serialize)]
+#[serde(transparent)]
+pub(crate) struct BorrowedText<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 impl Serialize for Content {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -103,15 +114,22 @@ impl Serialize for Content {
             let detail = format!("{:?} is not a media type", self.media_type);
             return Err(S::Error::custom(detail));
         }
+        if let Some(uri) = self.uri.as_deref().filter(|uri| !is_uri(uri)) {
+            return Err(S::Error::custom(format!("{uri:?} is not a URI")));
+        }
+        let borrowed = |text| Some(BorrowedText(Cow::Borrowed(text)));
         let (text, data) = match &self.data {
-            ContentData::Text(text) => (Some(Cow::Borrowed(&**text)), None),
-            ContentData::Bytes(bytes) => (None, Some(Cow::Owned(STANDARD.encode(bytes)))),
+            ContentData::Text(text) => (borrowed(text.as_str()), None),
+            ContentData::Bytes(bytes) => {
+                let data = Cow::Owned(STANDARD.encode(bytes));
+                (None, Some(BorrowedText(data)))
+            }
         };
         let encoded = EncodedContent {
-            media_type: Cow::Borrowed(&self.media_type),
+            media_type: BorrowedText(Cow::Borrowed(&self.media_type)),
             text,
             data,
-            uri: self.uri.as_deref().map(Cow::Borrowed),
+            uri: self.uri.as_deref().and_then(borrowed),
         };
         encoded.serialize(serializer)
     }
@@ -148,7 +166,7 @@ impl JsonSchema for Content {
 
 /// RFC 9110, 8.3.1: `type/subtype`, and parameters.
 fn is_media_type(text: &str) -> bool {
-    let essence = text.split(';').next().unwrap_or_default().trim();
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
     let is_token = |part: &str| {
         let is_token_char =
             |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -160,6 +178,19 @@ fn is_media_type(text: &str) -> bool {
         && parts.next().is_some_and(is_token)
         && parts.next().is_some_and(is_token)
         && parts.next().is_none()
+}
+
+/// RFC 3986, 3: a scheme and something after it, in the characters that a URI may have.
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
+    let is_scheme_char = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let is_excluded = |byte: u8| byte <= b' ' || byte >= 0x7f || b"\"<>\\^`{|}".contains(&byte);
+    scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(is_scheme_char)
+        && !rest.is_empty()
+        && !rest.bytes().any(is_excluded)
 }
 
 /// True for the output types that are sent as content.
@@ -224,10 +255,22 @@ mod tests {
             "/png",
             "image/png/x",
             "image /png",
+            " image/png",
             "a/b; \n",
         ] {
             assert!(!is_media_type(invalid), "{invalid}");
             assert!(to_value(&Content::bytes(invalid, [])).is_err());
+        }
+    }
+
+    #[test]
+    fn a_uri_has_a_scheme() {
+        for valid in ["file:///report.pdf", "test://a?b#c", "urn:x:1"] {
+            assert!(is_uri(valid), "{valid}");
+        }
+        for invalid in ["", "report.pdf", ":x", "1a:x", "a:", "a:b c", "a:é"] {
+            assert!(!is_uri(invalid), "{invalid}");
+            assert!(to_value(&Content::text("").uri(invalid)).is_err());
         }
     }
 
@@ -238,8 +281,8 @@ mod tests {
         let json = serde_json::value::to_raw_value(&value).unwrap();
         for output in [Output::Value(value), Output::Json(json)] {
             let content = output.content().unwrap();
-            assert_eq!(content[0].text.as_deref(), Some("\"é\""));
-            assert_eq!(content[1].data.as_deref(), Some("AQ=="));
+            assert_eq!(content[0].text.as_ref().map(|it| &*it.0), Some("\"é\""));
+            assert_eq!(content[1].data.as_ref().map(|it| &*it.0), Some("AQ=="));
         }
         assert!(
             Output::Value(json!({"media_type": "a/b", "other": 1}))

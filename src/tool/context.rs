@@ -232,7 +232,8 @@ impl Context {
         recent::without_stored_secrets(own.as_deref().unwrap_or(text)).or(own)
     }
 
-    /// Asks the user a question, and returns the answer, or `None` if the user declined to give one.
+    /// Asks the user a question, and returns the answer, or `None` if the user declined to give one or
+    /// closed the form.
     ///
     /// `T` is a struct whose fields are texts, numbers, booleans, constants (enums without data) or
     /// lists of constants; clients show it as a form. Its doc comments describe the fields. `key`
@@ -241,13 +242,22 @@ impl Context {
     /// Without an answer, this returns a failure that makes the client ask. It then repeats the call
     /// with the answer, which runs the tool again from its start, so ask before changing anything.
     /// Several questions are asked one after the other; each repeated call carries all answers.
+    ///
     /// Never ask for passwords, keys or tokens: declare a [secret](crate::Tool::secret) or an
-    /// [authorization](crate::Tool::authorization) instead.
+    /// [authorization](crate::Tool::authorization) instead. The answer comes from the client, like
+    /// the input: a client can answer without asking anybody.
     ///
     /// ```
-    /// use lambda_tools::{Context, Failure};
+    /// use lambda_tools::{Context, Failure, Tool};
     /// use schemars::JsonSchema;
     /// use serde::Deserialize;
+    ///
+    /// /// Deletes a project.
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Delete {
+    ///     /// The project's name.
+    ///     project: String,
+    /// }
     ///
     /// #[derive(Deserialize, JsonSchema)]
     /// struct Confirmation {
@@ -255,13 +265,16 @@ impl Context {
     ///     confirmed: bool,
     /// }
     ///
-    /// async fn delete(project: String, cx: Context) -> Result<String, Failure> {
+    /// async fn delete(Delete { project }: Delete, cx: Context) -> Result<String, Failure> {
     ///     let message = format!("Delete {project}? This cannot be undone.");
     ///     match cx.ask::<Confirmation>("delete", message)? {
     ///         Some(answer) if answer.confirmed => Ok(format!("{project} is deleted.")),
     ///         _ => Err(Failure::new("The user does not want to delete the project")),
     ///     }
     /// }
+    ///
+    /// let tool = Tool::new("Projects.Delete@1.0.0", delete);
+    /// # lambda_tools::Toolkit::new([tool]).unwrap();
     /// ```
     ///
     /// # Errors

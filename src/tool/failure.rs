@@ -182,7 +182,6 @@ impl Failure {
     /// answer.
     pub(super) fn with_question(mut self, question: Question) -> Self {
         self.0.question = Some(question);
-        self.0.reason = Reason::InputRequired;
         self.retry()
     }
 
@@ -196,6 +195,14 @@ impl Failure {
     #[must_use]
     pub fn can_retry(&self) -> bool {
         self.0.can_retry
+    }
+
+    /// The key of the question, if this failure [asks](crate::Context::ask) the user one. For unit
+    /// tests.
+    #[must_use]
+    pub fn question(&self) -> Option<&str> {
+        let question = self.0.question.as_ref();
+        question.map(|question| &*question.key)
     }
 
     /// Redacts the call's secrets and tokens, which the underlying error may have quoted.

@@ -53,7 +53,6 @@ reasons! {
     Running = "running",
     CutOff = "cut_off",
     NotKept = "not_kept",
-    InputRequired = "input_required",
 }
 
 #[cfg(test)]

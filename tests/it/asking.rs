@@ -53,6 +53,12 @@ fn with_forms(mut more: Value) -> Value {
     more
 }
 
+/// The state that comes with the first question.
+async fn asked(tools: &LambdaFunction) -> Value {
+    let response = mcp_call(tools, "T_Book", with_forms(json!({}))).await;
+    response["result"]["requestState"].clone()
+}
+
 fn question<'a>(response: &'a Value, key: &str) -> &'a Value {
     assert_eq!(
         response["result"]["resultType"], "input_required",
@@ -102,6 +108,8 @@ async fn questions_are_asked_one_after_the_other() {
 
 #[tokio::test]
 async fn an_invalid_answer_is_asked_for_again() {
+    let tools = tools();
+    let state = asked(&tools).await;
     for content in [
         json!({"guests": 9}),
         json!({"guests": "many"}),
@@ -110,12 +118,13 @@ async fn an_invalid_answer_is_asked_for_again() {
     ] {
         let params = with_forms(json!({
             "inputResponses": {"guests": {"action": "accept", "content": content}},
+            "requestState": state,
         }));
-        let response = mcp_call(&tools(), "T_Book", params).await;
+        let response = mcp_call(&tools, "T_Book", params).await;
         let message = question(&response, "guests")["message"].as_str().unwrap();
         assert!(
             message.contains("The previous answer was invalid:"),
-            "{message}"
+            "{content} {response}"
         );
     }
 }
@@ -123,8 +132,12 @@ async fn an_invalid_answer_is_asked_for_again() {
 #[tokio::test]
 async fn a_user_can_decline() {
     for action in ["decline", "cancel"] {
-        let params = with_forms(json!({"inputResponses": {"guests": {"action": action}}}));
-        let response = mcp_call(&tools(), "T_Book", params).await;
+        let tools = tools();
+        let params = with_forms(json!({
+            "inputResponses": {"guests": {"action": action}},
+            "requestState": asked(&tools).await,
+        }));
+        let response = mcp_call(&tools, "T_Book", params).await;
         let result = &response["result"];
         assert_eq!(result["isError"], true, "{response}");
         assert_eq!(
@@ -150,13 +163,62 @@ async fn a_client_that_cannot_ask_gets_a_failure_with_the_question() {
 
 #[tokio::test]
 async fn a_state_that_cannot_be_read_is_an_error() {
-    for state in [json!("x"), json!("[]"), json!(1), json!({})] {
+    // 16 levels of strings with 115 levels of arrays each, in serde_json's private form of raw JSON.
+    let mut deep = "1".to_owned();
+    for _ in 0..16 {
+        let nested = format!("{}{deep}{}", "[".repeat(115), "]".repeat(115));
+        deep = json!({"$serde_json::private::RawValue": nested}).to_string();
+        if deep.len() > 200_000 {
+            break;
+        }
+    }
+    let deep = format!("{{\"responses\":{deep}}}");
+    for state in [json!("x"), json!("[]"), json!(1), json!({}), json!(deep)] {
         let params = with_forms(json!({"requestState": state}));
         let response = mcp_call(&tools(), "T_Book", params).await;
         assert_eq!(response["error"]["code"], -32602, "{response}");
     }
     let params = with_forms(json!({"inputResponses": []}));
     let response = mcp_call(&tools(), "T_Book", params).await;
+    assert_eq!(response["error"]["code"], -32602, "{response}");
+}
+
+#[tokio::test]
+async fn a_state_counts_only_for_its_own_call() {
+    let accepted = json!({"guests": {"action": "accept", "content": {"guests": 4}}});
+    let book = Tool::new("T.Book@1.0.0", book);
+    let open = json!({"type": "object", "additionalProperties": true});
+    let echo = Tool::dynamic("T.Echo@1.0.0", "Asks.", open, json!({}), echo);
+    let tools = function(Toolkit::new([book, echo]).unwrap());
+    let asking = |arguments: Value| with_forms(json!({"arguments": arguments}));
+    let first = mcp_call(&tools, "T_Echo", asking(json!({"project": "A"}))).await;
+    let answered = |arguments: Value| {
+        let mut params = asking(arguments);
+        params["requestState"] = first["result"]["requestState"].clone();
+        params["inputResponses"] = accepted.clone();
+        params
+    };
+    let same = mcp_call(&tools, "T_Echo", answered(json!({"project": "A"}))).await;
+    assert_eq!(same["result"]["structuredContent"]["result"], 4, "{same}");
+    let other = mcp_call(&tools, "T_Echo", answered(json!({"project": "B"}))).await;
+    assert_eq!(other["error"]["code"], -32602, "{other}");
+    let other = mcp_call(&tools, "T_Book", answered(json!({}))).await;
+    assert_eq!(other["error"]["code"], -32602, "{other}");
+}
+
+async fn echo(_: Value, cx: Context) -> Result<Value, Failure> {
+    let guests = cx.ask::<Guests>("guests", "A table for how many?")?;
+    Ok(guests.map(|it| it.guests).into())
+}
+
+#[tokio::test]
+async fn responses_have_a_limited_size() {
+    let tools = tools();
+    let params = with_forms(json!({
+        "inputResponses": {"guests": {"action": "accept", "content": {"x": "x".repeat(40_000)}}},
+        "requestState": asked(&tools).await,
+    }));
+    let response = mcp_call(&tools, "T_Book", params).await;
     assert_eq!(response["error"]["code"], -32602, "{response}");
 }
 
@@ -171,6 +233,9 @@ async fn a_unit_test_answers_questions() {
     assert!(cx.can_ask());
     let booked = book(Nothing {}, cx).await.unwrap();
     assert_eq!(booked, "A table for 2 is booked.");
+    let cx = testing::context().can_ask().build();
+    let failure = book(Nothing {}, cx).await.unwrap_err();
+    assert_eq!(failure.question(), Some("guests"));
     let cx = testing::context().answer("guests", None).build();
     assert!(book(Nothing {}, cx).await.is_err());
 }

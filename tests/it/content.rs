@@ -66,7 +66,7 @@ async fn mcp_has_a_block_for_each_kind() {
         {"type": "text", "text": "*Revenue*", "_meta": {"lambda-tools/media-type": "text/markdown"}},
         {"type": "image", "data": "AQ==", "mimeType": "Image/webp"},
         {"type": "audio", "data": "Ag==", "mimeType": "audio/wav"},
-        {"type": "resource", "resource": {"uri": "cid:5@lambda-tools", "mimeType": "application/pdf",
+        {"type": "resource", "resource": {"uri": "cid:5.00000000%2D0000%2D4000%2D8000%2D000000000000@lambda-tools", "mimeType": "application/pdf",
             "blob": "Aw=="}},
         {"type": "resource", "resource": {"uri": "file:///chart.svg", "mimeType": "image/svg+xml",
             "blob": "PHN2Zy8+"}},

@@ -25,7 +25,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 async fn post(function: &LambdaFunction, origin: &str, body: &str) -> (u16, Value) {
     let mut event: Value = serde_json::from_str(&event("POST", "/mcp", body)).unwrap();
     event["headers"]["origin"] = json!(origin);
-    event["headers"]["host"] = json!("tools.example");
+    event["requestContext"]["domainName"] = json!("tools.example");
     let response = function.respond(&event.to_string()).await.unwrap();
     (response.status, response.body["error"]["code"].clone())
 }

@@ -84,6 +84,17 @@ impl RequestLog {
                 );
                 RequestEnd::Success
             }
+            Some(failure) if failure.parts().question.is_some() => {
+                write_line!(
+                    info,
+                    log,
+                    elapsed,
+                    outcome = "input_required",
+                    call_id = call_id,
+                    tool_ms = tool_ms,
+                );
+                RequestEnd::Success
+            }
             Some(failure) => {
                 let why = failure.parts().developer_message.as_deref();
                 let why = why.unwrap_or_else(|| failure.message());
@@ -102,11 +113,9 @@ impl RequestLog {
                 RequestEnd::Failure
             }
         };
-        log.end_span(
-            summary
-                .failure
-                .map(|failure| failure.parts().reason.as_str()),
-        );
+        let failure = summary.failure.map(Failure::parts);
+        let failure = failure.filter(|parts| parts.question.is_none());
+        log.end_span(failure.map(|parts| parts.reason.as_str()));
         log.count(
             if summary.is_replay {
                 RequestEnd::Replay

@@ -2,7 +2,7 @@
 //!
 //! Reference: 2026-07-28 and 2025-11-25, Tools, Calling Tools.
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
@@ -50,7 +50,8 @@ pub(super) fn decode(
     };
     let call_id = call_id_of(&request.parts.headers, &params).map_err(invalid)?;
     if form.is_modern() {
-        form.elicitation = Elicitation::of(&mut params).map_err(invalid)?;
+        let elicitation = Elicitation::of(&mut params, &name, &input, request.max_values);
+        form.elicitation = elicitation.map_err(invalid)?;
     }
     let toolkit = &request.engine.toolkit;
     let Some(qualified) = codec.names.tool_of(&name, toolkit) else {
@@ -79,7 +80,6 @@ pub(super) fn decode(
         permit: None,
         lossy_integers: integers::lossy_paths(request.body, &["params", "arguments"]),
         trace_id: None,
-        trace_headers: trace_headers_in(&params["_meta"]),
         input,
         client_context: ClientContext {
             answers: form.elicitation.answers(),
@@ -110,17 +110,6 @@ fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'s
         Some(it) if it.len() > LONGEST_ID => Err("The call id is longer than 256 bytes."),
         call_id => Ok(call_id.filter(|it| !it.is_empty())),
     }
-}
-
-/// W3C Trace Context, which `_meta` may bring instead of the HTTP headers (2026-07-28, `_meta`).
-fn trace_headers_in(meta: &Value) -> Option<Box<HeaderMap>> {
-    let header = |name: &'static str| {
-        let value = HeaderValue::from_str(meta[name].as_str()?).ok()?;
-        Some((HeaderName::from_static(name), value))
-    };
-    let parent = header("traceparent")?;
-    let headers = [Some(parent), header("tracestate")];
-    Some(Box::new(headers.into_iter().flatten().collect()))
 }
 
 fn output_kind_of(tool: &Tool) -> OutputKind {

@@ -2,10 +2,12 @@
 //!
 //! Reference: 2026-07-28 and 2025-11-25, Tools, Tool Result.
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::tool::content::EncodedContent;
+use super::{form::McpForm, revision::Revision};
+use crate::{call::Outcome, tool::content::EncodedContent};
 
 /// A block of a result's `content`.
 #[derive(Serialize)]
@@ -46,11 +48,19 @@ impl<'a> ContentBlock<'a> {
         Self::Text { text, meta: None }
     }
 
-    /// The block for one item of a tool's content, at this position.
-    pub(super) fn of(position: usize, content: &'a EncodedContent<'a>) -> Self {
-        let mime_type = &*content.media_type;
+    /// The block for one item of a tool's content.
+    pub(super) fn of(
+        form: &McpForm,
+        outcome: &Outcome,
+        number: usize,
+        content: &'a EncodedContent<'a>,
+    ) -> Self {
+        let mime_type = &*content.media_type.0;
         let kind = mime_type.split('/').next().unwrap_or_default();
-        match (&content.uri, &content.text, &content.data) {
+        let text = content.text.as_ref().map(|it| &*it.0);
+        let data = content.data.as_ref().map(|it| &*it.0);
+        let has_audio = form.revision > Some(Revision::V2024_11_05);
+        match (&content.uri, text, data) {
             (None, Some(text), _) => Self::Text {
                 text,
                 meta: (mime_type != "text/plain")
@@ -59,20 +69,26 @@ impl<'a> ContentBlock<'a> {
             (None, _, Some(data)) if kind.eq_ignore_ascii_case("image") => {
                 Self::Image(Media { data, mime_type })
             }
-            (None, _, Some(data)) if kind.eq_ignore_ascii_case("audio") => {
+            (None, _, Some(data)) if has_audio && kind.eq_ignore_ascii_case("audio") => {
                 Self::Audio(Media { data, mime_type })
             }
             (uri, text, data) => Self::Resource {
                 resource: Resource {
-                    // RFC 2392: a part of the same message.
-                    uri: uri
-                        .as_deref()
-                        .map_or_else(|| format!("cid:{}@lambda-tools", position + 1), Into::into),
+                    uri: match uri {
+                        Some(uri) => uri.0.to_string(),
+                        None => uri_of(outcome, number),
+                    },
                     mime_type,
-                    text: text.as_deref(),
-                    blob: data.as_deref(),
+                    text,
+                    blob: data,
                 },
             },
         }
     }
+}
+
+/// RFC 2392: a part of this message, and of no other.
+fn uri_of(outcome: &Outcome, number: usize) -> String {
+    let call = utf8_percent_encode(&outcome.call_id, NON_ALPHANUMERIC);
+    format!("cid:{number}.{call}@lambda-tools")
 }

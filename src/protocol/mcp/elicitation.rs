@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::transport::CAPABILITIES;
+use super::{state, transport::CAPABILITIES};
 use crate::{
     Failure,
     call::rejection::UnmetRequirements,
@@ -16,36 +16,57 @@ use crate::{
     },
 };
 
-/// The abilities of a client, and its user's responses.
+/// The maximum size of all responses, in bytes: they are sent back and forth in the state.
+const MAX_RESPONSES: usize = 32 * 1024;
+
+/// The capabilities of a client, and its user's responses.
 #[derive(Default)]
 pub(super) struct Elicitation {
     /// True if the client can send its user to a URL.
     opens_urls: bool,
     /// True if the client can show its user a form.
     shows_forms: bool,
+    /// Identifies the call that the responses belong to.
+    call: String,
     /// The responses of all rounds, by the keys of their requests.
     responses: Map<String, Value>,
 }
 
 impl Elicitation {
-    /// Reads the params of a call. Responses to requests that this server never made are ignored.
-    pub(super) fn of(params: &mut Value) -> Result<Self, &'static str> {
+    /// Reads the params of a call of this tool.
+    pub(super) fn of(
+        params: &mut Value,
+        tool: &str,
+        input: &Value,
+        max_values: usize,
+    ) -> Result<Self, &'static str> {
         let capability = &params["_meta"][CAPABILITIES]["elicitation"];
-        let opens_urls = !capability["url"].is_null();
+        let opens_urls = capability["url"].is_object();
         // An empty object declares forms.
-        let shows_forms = capability.is_object() && (!opens_urls || !capability["form"].is_null());
+        let shows_forms = capability["form"].is_object() || capability.is_object() && !opens_urls;
+        if !opens_urls && !shows_forms {
+            return Ok(Self::default());
+        }
+        let call = state::call_of(tool, input);
+        let latest = match params["inputResponses"].take() {
+            Value::Null => Map::new(),
+            Value::Object(latest) => latest,
+            _ => return Err("'inputResponses' must be an object."),
+        };
         let mut responses = match &params["requestState"] {
             Value::Null => Map::new(),
-            state => responses_in(state).ok_or("'requestState' was not issued by this server.")?,
+            state => state::read(state, &call, max_values)?,
         };
-        match params["inputResponses"].take() {
-            Value::Null => {}
-            Value::Object(latest) => responses.extend(latest),
-            _ => return Err("'inputResponses' must be an object."),
+        let is_response = |it: &Value| it["action"].is_string();
+        responses.extend(latest.into_iter().filter(|(_, it)| is_response(it)));
+        let size = serde_json::to_string(&responses).map_or(0, |text| text.len());
+        if size > MAX_RESPONSES {
+            return Err("The responses in 'inputResponses' are too large.");
         }
         Ok(Self {
             opens_urls,
             shows_forms,
+            call,
             responses,
         })
     }
@@ -68,7 +89,8 @@ impl Elicitation {
     /// The provider that the user declined to authorize, if there is one.
     pub(super) fn declined<'a>(&self, challenges: &'a [Challenge]) -> Option<&'a str> {
         let is_declined = |it: &&Challenge| {
-            let action = self.responses.get(&it.provider).map(|it| &it["action"]);
+            let response = self.responses.get(&key_of(it));
+            let action = response.map(|it| &it["action"]);
             action.is_some_and(|action| action == "decline" || action == "cancel")
         };
         let declined = challenges.iter().find(is_declined);
@@ -77,11 +99,7 @@ impl Elicitation {
 
     /// The result that asks the user to open the challenges' URLs, if the client can, and if
     /// nothing else is missing: otherwise the call would fail nevertheless.
-    pub(super) fn challenge(
-        &self,
-        missing: &UnmetRequirements,
-        server_info: &Value,
-    ) -> Option<Value> {
+    pub(super) fn challenge(&self, missing: &UnmetRequirements) -> Option<Value> {
         let (challenges, requirements) = (&missing.challenges, &missing.requirements);
         let is_enough = challenges.len() == requirements.authorization.len()
             && requirements.secrets.is_empty()
@@ -97,46 +115,37 @@ impl Elicitation {
                 "message": format!("Authorize '{}' once.", challenge.provider),
                 "url": challenge.url,
             });
-            (challenge.provider.clone(), elicitation(&params))
+            (key_of(challenge), elicitation(&params))
         };
         let requests = challenges.iter().map(request).collect();
-        Some(self.input_required(&requests, server_info))
+        Some(self.input_required(&requests))
     }
 
     /// The result that asks the user a question, whose text is the failure's message.
-    pub(super) fn question(
-        &self,
-        failure: &Failure,
-        question: &Question,
-        server_info: &Value,
-    ) -> Value {
+    pub(super) fn question(&self, failure: &Failure, question: &Question) -> Value {
         let params = json!({
             "mode": "form",
             "message": failure.message(),
             "requestedSchema": question.form,
         });
         let requests = [(question.key.clone(), elicitation(&params))];
-        self.input_required(&requests.into_iter().collect(), server_info)
+        self.input_required(&requests.into_iter().collect())
     }
 
-    fn input_required(&self, requests: &Map<String, Value>, server_info: &Value) -> Value {
-        // A repeated call brings only the latest responses, and the state brings the earlier ones.
-        // It is not signed, because it contains only what the client itself has sent, and what it
-        // could send again.
-        let state = serde_json::to_string(&self.responses);
+    fn input_required(&self, requests: &Map<String, Value>) -> Value {
         json!({
             "resultType": "input_required",
             "inputRequests": requests,
-            "requestState": state.expect("JSON values can be serialized as JSON"),
-            "_meta": {"io.modelcontextprotocol/serverInfo": server_info},
+            "requestState": state::write(&self.call, &self.responses),
         })
     }
 }
 
-fn elicitation(params: &Value) -> Value {
-    json!({"method": "elicitation/create", "params": params})
+/// The key of a challenge's request, which no question's key should equal.
+fn key_of(challenge: &Challenge) -> String {
+    format!("authorize:{}", challenge.provider)
 }
 
-fn responses_in(state: &Value) -> Option<Map<String, Value>> {
-    serde_json::from_str(state.as_str()?).ok()
+fn elicitation(params: &Value) -> Value {
+    json!({"method": "elicitation/create", "params": params})
 }

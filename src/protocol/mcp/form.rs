@@ -1,5 +1,7 @@
 //! The properties of a request that its response depends on.
 
+use http::HeaderMap;
+
 use super::{elicitation::Elicitation, error::ErrorResponse, revision::Revision};
 use crate::protocol::jsonrpc::RpcId;
 
@@ -13,6 +15,8 @@ pub(crate) struct McpForm {
     pub(super) revision: Option<Revision>,
     /// The response to a request that cannot be served.
     pub(super) error: Option<ErrorResponse>,
+    /// The headers of W3C Trace Context in `_meta`.
+    pub(super) trace: Option<Box<HeaderMap>>,
     /// The requested page of the list.
     pub(super) page: usize,
     /// The kind of the tool's output.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     error::ErrorResponse,
@@ -34,8 +34,9 @@ pub(super) fn encode_rejection(
         return (response.status, encode_error(form, &response.error));
     }
     if let Rejection::Missing(missing) = rejection
-        && let Some(result) = form.elicitation.challenge(missing, server_info)
+        && let Some(mut result) = form.elicitation.challenge(missing)
     {
+        result["_meta"] = json!(meta_of(form, server_info));
         return (StatusCode::OK, encode(form, &result));
     }
     let mut meta = meta_of(form, server_info);

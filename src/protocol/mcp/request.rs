@@ -4,7 +4,7 @@
 //! of a message, `_meta`, headers, revision, method, params. Reference: 2026-07-28, Streamable
 //! HTTP, Versioning; 2025-11-25, Lifecycle, Transports.
 
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     call::rejection::Rejection,
-    observe::request_log::RequestNames,
+    observe::{request_log::RequestNames, trace::is_traceparent},
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, Reply},
         json::{self, JsonError, JsonScope},
@@ -34,7 +34,10 @@ const META: JsonScope = JsonScope::Fields(&[
         CAPABILITIES,
         JsonScope::Fields(&[(
             "elicitation",
-            JsonScope::Fields(&[("form", JsonScope::Scalar), ("url", JsonScope::Scalar)]),
+            JsonScope::Fields(&[
+                ("form", JsonScope::Fields(&[])),
+                ("url", JsonScope::Fields(&[])),
+            ]),
         )]),
     ),
     (CALL_ID, JsonScope::Scalar),
@@ -169,6 +172,7 @@ fn dispatch(
     let form = McpForm {
         id: Some(id.clone()),
         revision: Some(revision),
+        trace: trace_headers_in(&params["_meta"]),
         ..McpForm::default()
     };
     let decoded = match (&*method, revision.is_modern()) {
@@ -187,6 +191,18 @@ fn dispatch(
             response,
         })
     })
+}
+
+/// W3C Trace Context, which `_meta` may bring instead of the HTTP headers (2026-07-28, `_meta`).
+fn trace_headers_in(meta: &Value) -> Option<Box<HeaderMap>> {
+    let header = |name: &'static str| {
+        let value = HeaderValue::from_str(meta[name].as_str()?).ok()?;
+        Some((HeaderName::from_static(name), value))
+    };
+    let parent = meta["traceparent"].as_str();
+    parent.filter(|it| is_traceparent(it))?;
+    let headers = [header("traceparent"), header("tracestate")];
+    Some(Box::new(headers.into_iter().flatten().collect()))
 }
 
 fn unknown_method(is_modern: bool) -> ErrorResponse {

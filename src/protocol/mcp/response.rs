@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 use serde_json::{
-    Value,
+    Value, json,
     value::{RawValue, to_raw_value},
 };
 
@@ -86,9 +86,9 @@ pub(super) fn encode_outcome(form: &McpForm, server_info: &Value, outcome: &Outc
     match &outcome.result {
         Ok(output) => {
             let is_content = form.output == OutputKind::Content;
-            if let Some(content) = output.content().filter(|_| is_content) {
-                let blocks = content.iter().enumerate();
-                let blocks = blocks.map(|(at, content)| ContentBlock::of(at, content));
+            if let Some(content) = is_content.then(|| output.content()).flatten() {
+                let blocks = content.iter().zip(1..);
+                let blocks = blocks.map(|(it, number)| ContentBlock::of(form, outcome, number, it));
                 return encode(form, &CallResult::of(form, blocks.collect(), meta));
             }
             let structured = if form.output == OutputKind::Other || !output.is_object() {
@@ -106,7 +106,8 @@ pub(super) fn encode_outcome(form: &McpForm, server_info: &Value, outcome: &Outc
         }
         Err(failure) => {
             if let Some(question) = &failure.parts().question {
-                let result = form.elicitation.question(failure, question, server_info);
+                let mut result = form.elicitation.question(failure, question);
+                result["_meta"] = json!(meta);
                 return encode(form, &result);
             }
             if let Some(wait) = failure.parts().retry_after {

@@ -70,7 +70,6 @@ pub(super) fn call(
             permit: None,
             lossy_integers: integers::lossy_paths(body, &["params"]),
             trace_id: None,
-            trace_headers: None,
             input,
             client_context: ClientContext::default(),
         })),

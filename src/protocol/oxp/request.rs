@@ -252,7 +252,6 @@ impl CallToolRequest {
             permit: None,
             lossy_integers: Vec::new(),
             trace_id: self.trace_id,
-            trace_headers: None,
             input: Value::Object(self.input),
             client_context: self.context,
         })

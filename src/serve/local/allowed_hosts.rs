@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::host_name::HostName;
-use crate::serve::settings::{self, InvalidSetting};
+use crate::{
+    host_name::HostName,
+    serve::settings::{self, InvalidSetting},
+};
 
 /// Allows every host and every page.
 const ALL: &str = "*";

@@ -14,8 +14,8 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, header, uri::Authority};
 
-use super::{allowed_hosts::AllowedHosts, host_name::HostName};
-use crate::protocol::problem;
+use super::allowed_hosts::AllowedHosts;
+use crate::{host_name::HostName, protocol::problem};
 
 /// Rejects requests to `router` that name a host that is not allowed.
 pub(super) fn protect(router: Router, allowed: Option<AllowedHosts>) -> Router {

@@ -13,7 +13,7 @@ const LONGEST: usize = 253;
 
 /// A host without its port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum HostName {
+pub(crate) enum HostName {
     /// In lower case.
     Name(String),
     Address(IpAddr),
@@ -21,7 +21,7 @@ pub(super) enum HostName {
 
 impl HostName {
     /// `name`, `name:port`, `[v6]` or `[v6]:port`, and nothing after it.
-    pub(super) fn in_authority(text: &str) -> Option<Self> {
+    pub(crate) fn in_authority(text: &str) -> Option<Self> {
         match text.rsplit_once(':') {
             // Not the last colon of an IPv6 address.
             Some((host, port)) if !port.ends_with(']') => {
@@ -32,7 +32,7 @@ impl HostName {
     }
 
     /// `scheme://`, then the syntax of [`in_authority`](Self::in_authority), and nothing after it.
-    pub(super) fn in_origin(text: &str) -> Option<Self> {
+    pub(crate) fn in_origin(text: &str) -> Option<Self> {
         let (scheme, authority) = text.split_once("://")?;
         let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
         let is_scheme = !scheme.is_empty() && scheme.bytes().all(is_scheme);
@@ -40,7 +40,7 @@ impl HostName {
     }
 
     /// A host without a port: `name` or `[v6]`.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix('[') {
             let address: Ipv6Addr = rest.strip_suffix(']')?.parse().ok()?;
             return Some(Self::Address(address.into()));
@@ -54,7 +54,7 @@ impl HostName {
     }
 
     /// True for `localhost`, 127.0.0.1 and `[::1]`.
-    pub(super) fn is_this_machine(&self) -> bool {
+    pub(crate) fn is_this_machine(&self) -> bool {
         match self {
             Self::Name(name) => name == "localhost",
             Self::Address(address) => [
