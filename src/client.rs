@@ -20,12 +20,19 @@
 //! # }
 //! ```
 
+mod call;
 mod credentials;
 mod error;
 mod http;
 pub mod opentool;
+mod outcome;
 pub mod oxp;
 mod retry;
 
+pub use call::{CallRequest, InputResponse};
 pub use credentials::JwtSigner;
 pub use error::ClientError;
+pub use outcome::{
+    AuthorizationChallenge, CallOutcome, CallReply, InputRequest, InputRequired,
+    MissingRequirements, ServerError, ToolError,
+};

@@ -3,7 +3,10 @@
 use std::{error::Error as _, fmt, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
 use reqwest::{Url, redirect::Policy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,13 +27,15 @@ pub(super) struct HttpClient {
     base: Url,
     pub(super) credentials: ClientCredentials,
     pub(super) max_response_size: usize,
+    /// The media types that the protocol's responses may have.
+    pub(super) accept: HeaderValue,
 }
 
 /// A response with its whole body.
 pub(super) struct ReceivedResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    body: Bytes,
+    pub(super) body: Bytes,
 }
 
 impl HttpClient {
@@ -60,6 +65,7 @@ impl HttpClient {
             base,
             credentials: ClientCredentials::None,
             max_response_size: MAX_RESPONSE_SIZE,
+            accept: HeaderValue::from_static("application/json"),
         })
     }
 
@@ -69,6 +75,14 @@ impl HttpClient {
         if path.rsplit('/').next() != Some(segment) {
             let path = format!("{path}/{segment}");
             self.base.set_path(&path);
+        }
+        self
+    }
+
+    /// Sets the path of a base URL that has none.
+    pub(super) fn with_default_path(mut self, path: &str) -> Self {
+        if self.base.path() == "/" {
+            self.base.set_path(path);
         }
         self
     }
@@ -91,8 +105,8 @@ impl HttpClient {
         headers: HeaderMap,
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
-        self.send(Method::GET, url, headers, Bytes::new(), timeout)
-            .await
+        let request = (Method::GET, url, headers, Bytes::new());
+        self.send(request, timeout, |_, _| false).await
     }
 
     pub(super) async fn post(
@@ -102,16 +116,29 @@ impl HttpClient {
         body: Bytes,
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
-        self.send(Method::POST, url, headers, body, timeout).await
+        self.post_until(url, headers, body, timeout, |_, _| false)
+            .await
     }
 
-    async fn send(
+    /// Reads the response's body to its end, or until `is_complete` returns true for what has
+    /// arrived: a stream of events may stay open.
+    pub(super) async fn post_until(
         &self,
-        method: Method,
         url: Url,
         headers: HeaderMap,
         body: Bytes,
         timeout: Duration,
+        is_complete: impl FnMut(&HeaderMap, &[u8]) -> bool,
+    ) -> Result<ReceivedResponse, ClientError> {
+        let request = (Method::POST, url, headers, body);
+        self.send(request, timeout, is_complete).await
+    }
+
+    async fn send(
+        &self,
+        (method, url, headers, body): (Method, Url, HeaderMap, Bytes),
+        timeout: Duration,
+        mut is_complete: impl FnMut(&HeaderMap, &[u8]) -> bool,
     ) -> Result<ReceivedResponse, ClientError> {
         // Credentials are sent only to this server, even if it names a URL on another one.
         let is_same_origin = url.origin() == self.base.origin();
@@ -120,7 +147,7 @@ impl HttpClient {
             .client
             .request(method, url)
             .headers(headers)
-            .header("accept", "application/json")
+            .header(ACCEPT, self.accept.clone())
             .timeout(timeout);
         if has_body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
@@ -141,6 +168,9 @@ impl HttpClient {
                 return Err(ClientError::TooLarge { limit });
             }
             body.extend_from_slice(&chunk);
+            if is_complete(response.headers(), &body) {
+                break;
+            }
         }
         Ok(ReceivedResponse {
             status: response.status(),
@@ -186,10 +216,11 @@ impl ReceivedResponse {
         matches!(self.body.trim_ascii(), b"" | b"null")
     }
 
-    /// The body's `message` or, without one, the meaning of the status.
+    /// The body's `message`, that of its JSON-RPC error, or the meaning of the status.
     pub(super) fn message(&self) -> String {
         let body = self.json().unwrap_or_default();
-        if let Some(message) = body["message"].as_str() {
+        let message = body["message"].as_str();
+        if let Some(message) = message.or(body["error"]["message"].as_str()) {
             return clipped(message, LONGEST_MESSAGE).into_owned();
         }
         if self.status.is_redirection() {
@@ -197,6 +228,15 @@ impl ReceivedResponse {
         }
         let reason = self.status.canonical_reason();
         reason.unwrap_or("no message").to_owned()
+    }
+
+    /// The error for a status that says nothing about the request.
+    pub(super) fn status_error(&self) -> ClientError {
+        let message = self.message();
+        match self.status.as_u16() {
+            401 => ClientError::Unauthorized { message },
+            status => ClientError::Status { status, message },
+        }
     }
 }
 

@@ -8,27 +8,31 @@ mod challenge;
 mod list;
 mod reply;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header::RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::de::DeserializeOwned;
 
 use super::{
     ClientError, JwtSigner,
     credentials::ClientCredentials,
-    http::{HttpClient, ReceivedResponse, decode},
-    retry::{Attempts, RetryAdvice, RetryLimits},
+    http::{HttpClient, decode},
+    retry::{Attempts, RetryLimits, advice_on},
 };
 use crate::{Secret, ToolDefinition};
 
-pub use call::{CallFormat, CallRequest};
-pub use challenge::{AuthorizationChallenge, ChallengeDecision};
-pub use reply::{CallOutcome, CallReply, MissingRequirements, ServerError, ToolError};
+pub use super::{
+    call::CallRequest,
+    outcome::{
+        AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError, ToolError,
+    },
+};
+pub use call::CallFormat;
+pub use challenge::ChallengeDecision;
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 const VERSION: HeaderName = HeaderName::from_static("oxp-version");
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// A client for one server.
 ///
@@ -129,7 +133,7 @@ impl OxpClient {
         match response.status.as_u16() {
             200 => Ok(true),
             503 => Ok(false),
-            _ => Err(status_error(&response)),
+            _ => Err(response.status_error()),
         }
     }
 
@@ -151,7 +155,7 @@ impl OxpClient {
             let response = response?;
             return match response.status.as_u16() {
                 200 => list::tools_in(response.json()?),
-                _ => Err(status_error(&response)),
+                _ => Err(response.status_error()),
             };
         }
     }
@@ -163,6 +167,10 @@ impl OxpClient {
     /// No attempt got a response about the call. Any such response, even a rejection, is returned
     /// as a [`CallReply`].
     pub async fn call(&self, call: &CallRequest) -> Result<CallReply, ClientError> {
+        if call.answers_input() {
+            let text = "OXP calls cannot carry input responses or a request state";
+            return Err(ClientError::Unsupported(text));
+        }
         let call_id = call.id();
         let body = Bytes::from(call.encode(&call_id, self.dialect));
         let mut attempts = Attempts::new(self.limits);
@@ -203,73 +211,6 @@ impl OxpClient {
         match self.dialect {
             CallFormat::Header => HeaderMap::from_iter([(VERSION, value)]),
             CallFormat::Schema | CallFormat::Otc => HeaderMap::new(),
-        }
-    }
-}
-
-/// The retry advice from a network error, or from a response's status and headers.
-fn advice_on(response: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
-    let response = match response {
-        Ok(response) => response,
-        Err(ClientError::Unreachable(_)) => return RetryAdvice::Again(None),
-        Err(_) => return RetryAdvice::Done,
-    };
-    let should_retry = response
-        .headers
-        .get(SHOULD_RETRY)
-        .map(HeaderValue::as_bytes);
-    let status = response.status;
-    let may_help = match should_retry {
-        Some(b"true") => true,
-        Some(b"false") => false,
-        _ => status.is_server_error() || matches!(status.as_u16(), 408 | 429),
-    };
-    if !may_help {
-        return RetryAdvice::Done;
-    }
-    let after = response.headers.get(RETRY_AFTER);
-    let parse = |it: &HeaderValue| parse_retry_after(it.to_str().ok()?.trim(), SystemTime::now());
-    RetryAdvice::Again(after.and_then(parse))
-}
-
-/// RFC 9110, 10.2.3: seconds, or a date.
-fn parse_retry_after(after: &str, now: SystemTime) -> Option<Duration> {
-    if !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit()) {
-        // A number too large for `u64` exceeds any deadline.
-        return Some(after.parse().map_or(Duration::MAX, Duration::from_secs));
-    }
-    let date = httpdate::parse_http_date(after).ok()?;
-    Some(date.duration_since(now).unwrap_or_default())
-}
-
-fn status_error(response: &ReceivedResponse) -> ClientError {
-    let message = response.message();
-    match response.status.as_u16() {
-        401 => ClientError::Unauthorized { message },
-        status => ClientError::Status { status, message },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retry_after_has_seconds_or_a_date() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        for (text, expected) in [
-            ("7", Some(Duration::from_secs(7))),
-            ("99999999999999999999", Some(Duration::MAX)),
-            (
-                "Sun, 06 Nov 1994 08:49:47 GMT",
-                Some(Duration::from_secs(10)),
-            ),
-            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(Duration::ZERO)),
-            ("soon", None),
-            ("", None),
-            ("-1", None),
-        ] {
-            assert_eq!(parse_retry_after(text, now), expected, "{text}");
         }
     }
 }

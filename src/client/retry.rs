@@ -1,6 +1,12 @@
 //! Retries: their number, and the waits between them.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
+
+use super::{ClientError, http::ReceivedResponse};
+
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The wait after the first attempt, unless the server names one.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -87,6 +93,41 @@ fn backoff(attempts: u32, jitter: f64) -> Duration {
     doubled.min(LONGEST_WAIT).mul_f64(0.5 + jitter / 2.0)
 }
 
+/// The retry advice from a network error, or from a response's status and headers.
+pub(super) fn advice_on(response: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
+    let response = match response {
+        Ok(response) => response,
+        Err(ClientError::Unreachable(_)) => return RetryAdvice::Again(None),
+        Err(_) => return RetryAdvice::Done,
+    };
+    let should_retry = response
+        .headers
+        .get(SHOULD_RETRY)
+        .map(HeaderValue::as_bytes);
+    let status = response.status;
+    let may_help = match should_retry {
+        Some(b"true") => true,
+        Some(b"false") => false,
+        _ => status.is_server_error() || matches!(status.as_u16(), 408 | 429),
+    };
+    if !may_help {
+        return RetryAdvice::Done;
+    }
+    let after = response.headers.get(RETRY_AFTER);
+    let parse = |it: &HeaderValue| parse_retry_after(it.to_str().ok()?.trim(), SystemTime::now());
+    RetryAdvice::Again(after.and_then(parse))
+}
+
+/// RFC 9110, 10.2.3: seconds, or a date.
+fn parse_retry_after(after: &str, now: SystemTime) -> Option<Duration> {
+    if !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit()) {
+        // A number too large for `u64` exceeds any deadline.
+        return Some(after.parse().map_or(Duration::MAX, Duration::from_secs));
+    }
+    let date = httpdate::parse_http_date(after).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +158,24 @@ mod tests {
         attempts.begin();
         let late = RetryAdvice::Again(Some(Duration::from_secs(90)));
         assert!(!attempts.wait_for_next(late).await, "after the deadline");
+    }
+
+    #[test]
+    fn retry_after_has_seconds_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (text, expected) in [
+            ("7", Some(Duration::from_secs(7))),
+            ("99999999999999999999", Some(Duration::MAX)),
+            (
+                "Sun, 06 Nov 1994 08:49:47 GMT",
+                Some(Duration::from_secs(10)),
+            ),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(Duration::ZERO)),
+            ("soon", None),
+            ("", None),
+            ("-1", None),
+        ] {
+            assert_eq!(parse_retry_after(text, now), expected, "{text}");
+        }
     }
 }

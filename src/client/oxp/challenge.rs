@@ -6,26 +6,16 @@
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use serde::Deserialize;
 
-use super::{OxpClient, advice_on, status_error};
-use crate::client::{ClientError, http::ReceivedResponse, retry::RetryAdvice};
+use super::OxpClient;
+use crate::client::{
+    ClientError,
+    http::ReceivedResponse,
+    outcome::AuthorizationChallenge,
+    retry::{RetryAdvice, advice_on},
+};
 
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
-
-/// A permission that the tool needs from the user.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[non_exhaustive]
-pub struct AuthorizationChallenge {
-    /// The challenge's or the provider's id.
-    pub id: String,
-    /// The URL that the user opens.
-    #[serde(default)]
-    pub url: String,
-    /// The URL that a client polls for the user's decision.
-    #[serde(default)]
-    pub check_url: String,
-}
 
 /// The user's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +71,7 @@ impl OxpClient {
 
 fn decision_in(response: &ReceivedResponse) -> Result<Option<ChallengeDecision>, ClientError> {
     if !response.status.is_success() {
-        return Err(status_error(response));
+        return Err(response.status_error());
     }
     match response.json()?["status"].as_str() {
         Some("completed") => Ok(Some(ChallengeDecision::Completed)),

@@ -1,137 +1,26 @@
 //! Decoding of a server's reply to a call, in any dialect.
 
-use crate::payload::JsonObject;
 use std::{collections::BTreeMap, time::Duration};
 
 use http::HeaderName;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AuthorizationChallenge, status_error};
 use crate::{
     client::{
         ClientError,
         http::{ReceivedResponse, decode},
+        outcome::{
+            AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError,
+            ToolError,
+        },
         retry::RetryAdvice,
     },
+    payload::JsonObject,
     tool::requirement::null_is_default,
 };
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
-
-/// A server's reply to a call.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CallReply {
-    /// The id of the call, as the server reports it.
-    pub call_id: String,
-    /// The tool's running time, if the server reports it.
-    pub duration: Option<Duration>,
-    /// True if this is the outcome of an earlier call with the same id.
-    pub is_replay: bool,
-    /// The number of attempts made.
-    pub attempts: u32,
-    /// The call's outcome.
-    pub outcome: CallOutcome,
-}
-
-/// The outcome of a call.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum CallOutcome {
-    /// The tool's value; `null` for a tool that returns nothing.
-    Value(Value),
-    /// The tool failed.
-    ToolError(ToolError),
-    /// The input is invalid (422).
-    InvalidInput {
-        /// The message for the user and the model.
-        message: String,
-        /// A message for each invalid parameter; nested parameters are keyed by path.
-        parameter_errors: BTreeMap<String, String>,
-    },
-    /// The call does not meet the tool's requirements.
-    MissingRequirements(MissingRequirements),
-    /// The call was rejected for another reason (400).
-    ServerError(ServerError),
-}
-
-/// A tool's failure: OXP 1.0, Tool Error.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ToolError {
-    /// The message for the user and the model.
-    pub message: String,
-    /// The details for logs.
-    pub developer_message: Option<String>,
-    /// True if the same call may succeed later.
-    pub can_retry: bool,
-    /// The time to wait before a retry.
-    pub retry_after: Option<Duration>,
-    /// Advice for the model's next attempt.
-    pub additional_prompt_content: Option<String>,
-}
-
-/// The requirements that a call did not meet: OXP 1.0, `missing_requirements`.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct MissingRequirements {
-    /// The message for the user and the model.
-    pub message: String,
-    /// The details for logs.
-    pub developer_message: Option<String>,
-    /// The permissions that the user must grant first; see
-    /// [`OxpClient::wait_for`](super::OxpClient::wait_for).
-    pub challenges: Vec<AuthorizationChallenge>,
-    /// True if the user's id is missing.
-    pub user_id: bool,
-    /// The ids of the missing secrets.
-    pub secrets: Vec<String>,
-}
-
-/// The reason why a call was not run.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ServerError {
-    /// The message for the user and the model.
-    pub message: String,
-    /// The details for logs.
-    pub developer_message: Option<String>,
-}
-
-impl CallOutcome {
-    /// The value, if there is one.
-    #[must_use]
-    pub fn value(self) -> Option<Value> {
-        match self {
-            Self::Value(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// Explains to a model why there is no value: the message, the error of each parameter, and the
-    /// advice for the next attempt.
-    #[must_use]
-    pub fn message(&self) -> String {
-        match self {
-            Self::Value(_) => "the tool returned a value".to_owned(),
-            Self::ToolError(failure) => match &failure.additional_prompt_content {
-                Some(prompt) => format!("{} ({prompt})", failure.message),
-                None => failure.message.clone(),
-            },
-            Self::InvalidInput {
-                message,
-                parameter_errors,
-            } => {
-                let line = |(name, error): (&String, &String)| format!("{name}: {error}");
-                let errors: Vec<_> = parameter_errors.iter().map(line).collect();
-                format!("{message} ({})", errors.join("; "))
-            }
-            Self::MissingRequirements(missing) => missing.message.clone(),
-            Self::ServerError(error) => error.message.clone(),
-        }
-    }
-}
 
 impl CallReply {
     pub(super) fn of(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
@@ -139,7 +28,7 @@ impl CallReply {
             200 => return Self::of_success(response, call_id),
             422 => invalid_input(response)?,
             400 => rejection(response)?,
-            _ => return Err(status_error(response)),
+            _ => return Err(response.status_error()),
         };
         Ok(Self {
             call_id: call_id.to_owned(),
@@ -252,6 +141,7 @@ impl MissingBody {
             challenges: self.authorization,
             user_id: self.user_id,
             secrets: self.secrets.into_iter().map(|it| it.id).collect(),
+            request_state: None,
         }
     }
 }
@@ -286,7 +176,7 @@ fn tool_error(error: JsonObject) -> Result<CallOutcome, ClientError> {
 fn rejection(response: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
     // A proxy may respond with a 400 in another format.
     let Ok(error) = response.decode::<RejectionBody>() else {
-        return Err(status_error(response));
+        return Err(response.status_error());
     };
     Ok(match error.missing_requirements {
         Some(missing) => CallOutcome::MissingRequirements(
@@ -301,7 +191,7 @@ fn rejection(response: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
 
 fn invalid_input(response: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
     let Ok(error) = response.decode::<ValidationBody>() else {
-        return Err(status_error(response));
+        return Err(response.status_error());
     };
     Ok(CallOutcome::InvalidInput {
         message: error.message,
