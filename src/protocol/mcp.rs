@@ -35,7 +35,7 @@ use crate::{
 };
 use catalogue::{Catalogue, TTL_MS};
 use error::RpcError;
-use form::McpForm;
+use form::{McpForm, RECOGNIZES_CALL_IDS};
 use revision::Revision;
 
 /// The codec of the Model Context Protocol.
@@ -138,19 +138,22 @@ impl McpCodec {
     }
 
     /// The response to `initialize`.
-    fn initialization(&self, form: &McpForm) -> Vec<u8> {
+    fn initialization(&self, form: &McpForm, recognizes_call_ids: bool) -> Vec<u8> {
         let revision = form.revision.unwrap_or(Revision::NEWEST_LEGACY);
-        let result = json!({
+        let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
             "serverInfo": self.server_info(),
             "instructions": self.info.about(),
         });
+        if recognizes_call_ids {
+            result["_meta"] = json!({RECOGNIZES_CALL_IDS: true});
+        }
         response::encode(form, &result)
     }
 
     /// The response to `server/discover`.
-    fn discovery(&self, form: &McpForm) -> Vec<u8> {
+    fn discovery(&self, form: &McpForm, recognizes_call_ids: bool) -> Vec<u8> {
         let modern = Revision::ALL.into_iter().filter(|it| it.is_modern());
         let versions: Vec<_> = modern.map(Revision::as_str).collect();
         let mut result = json!({
@@ -162,6 +165,9 @@ impl McpCodec {
             "cacheScope": "private",
         });
         self.add_meta(form, &mut result);
+        if recognizes_call_ids {
+            result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
+        }
         response::encode(form, &result)
     }
 

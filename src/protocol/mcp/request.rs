@@ -175,11 +175,14 @@ fn dispatch(
         trace: trace_headers_in(&params["_meta"]),
         ..McpForm::default()
     };
+    let recognizes_call_ids = request.engine.deduplication.is_on();
     let decoded = match (&*method, revision.is_modern()) {
         ("tools/call", _) => call::decode(request, codec, form, params),
         ("tools/list", _) => list(request, codec, form, &params),
-        ("server/discover", true) => Ok(respond(form, |form| codec.discovery(form))),
-        ("initialize", false) => initialize(codec, form, &params),
+        ("server/discover", true) => Ok(respond(form, |form| {
+            codec.discovery(form, recognizes_call_ids)
+        })),
+        ("initialize", false) => initialize(codec, form, &params, recognizes_call_ids),
         ("ping", false) => Ok(respond(form, |form| response::encode(form, &json!({})))),
         (_, is_modern) => Err(unknown_method(is_modern)),
     };
@@ -252,6 +255,7 @@ fn initialize(
     codec: &McpCodec,
     mut form: McpForm,
     params: &Value,
+    recognizes_call_ids: bool,
 ) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
     let Some(requested) = params["protocolVersion"].as_str() else {
         let detail = "'protocolVersion' must be a string.";
@@ -259,7 +263,9 @@ fn initialize(
     };
     let served = Revision::parse(requested).filter(|it| !it.is_modern());
     form.revision = Some(served.unwrap_or(Revision::NEWEST_LEGACY));
-    Ok(respond(form, |form| codec.initialization(form)))
+    Ok(respond(form, |form| {
+        codec.initialization(form, recognizes_call_ids)
+    }))
 }
 
 fn list(
