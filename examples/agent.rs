@@ -1,16 +1,49 @@
 //! An agent's loop: lists tools, offers them to chat models and makes the calls a model requests.
 //!
-//! `cargo run --example agent --features client -- http://127.0.0.1:9000`. No model is called: the
-//! models' messages are recorded.
+//! `cargo run --example agent --features client -- http://127.0.0.1:9000`; a URL that ends with
+//! `/mcp` is that of an MCP server. No model is called: the models' messages are recorded.
 
 use std::collections::BTreeMap;
 
 use lambda_tools::{
     ToolDefinition,
-    client::oxp::{CallOutcome, CallRequest, OxpClient},
+    client::{CallOutcome, CallReply, CallRequest, ClientError, mcp::McpClient, oxp::OxpClient},
 };
 use semver::Version;
 use serde_json::{Value, json};
+
+/// A client of either protocol.
+enum Client {
+    Mcp(McpClient),
+    Oxp(OxpClient),
+}
+
+impl Client {
+    fn new(url: &str) -> Result<Self, ClientError> {
+        Ok(if url.ends_with("/mcp") {
+            Self::Mcp(McpClient::new(url)?)
+        } else {
+            Self::Oxp(OxpClient::new(url)?)
+        })
+    }
+
+    async fn tools(&self) -> Result<Vec<ToolDefinition>, ClientError> {
+        match self {
+            Self::Mcp(client) => {
+                let tools = client.tools().await?.into_iter();
+                Ok(tools.map(ToolDefinition::from).collect())
+            }
+            Self::Oxp(client) => client.tools().await,
+        }
+    }
+
+    async fn call(&self, call: &CallRequest) -> Result<CallReply, ClientError> {
+        match self {
+            Self::Mcp(client) => client.call(call).await,
+            Self::Oxp(client) => client.call(call).await,
+        }
+    }
+}
 
 /// An item of `tools` in `OpenAI`'s Chat Completions API.
 fn for_openai(tool: &ToolDefinition) -> Value {
@@ -44,7 +77,7 @@ fn requested_calls(message: &Value) -> Vec<(String, Value, String)> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1);
-    let client = OxpClient::new(url.as_deref().unwrap_or("http://127.0.0.1:9000"))?;
+    let client = Client::new(url.as_deref().unwrap_or("http://127.0.0.1:9000"))?;
     let mut tools = client.tools().await?;
     // Models call a tool by its name, which selects the newest version.
     tools.sort_by_cached_key(|tool| Version::parse(&tool.version).ok());

@@ -1,7 +1,8 @@
-//! Clients for any OXP, Open Tool Calling or OpenTool server.
+//! Clients for any MCP, OXP, Open Tool Calling or OpenTool server.
 //!
-//! They require the cargo feature `client` and are not compiled without it. Both clients time out,
-//! limit the size of responses, follow no redirects, and never print their credentials.
+//! They require the cargo feature `client` and are not compiled without it. All clients time out,
+//! limit the size of responses, follow no redirects, and never print their credentials. The clients
+//! for MCP ([`mcp`]) and OXP ([`oxp`]) share their calls, their outcomes and their retries.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), lambda_tools::client::ClientError> {
@@ -24,6 +25,7 @@ mod call;
 mod credentials;
 mod error;
 mod http;
+pub mod mcp;
 pub mod opentool;
 mod outcome;
 pub mod oxp;

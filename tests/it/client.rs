@@ -2,6 +2,8 @@
 //! servers.
 
 mod agent;
+mod mcp;
+mod mcp_servers;
 mod misbehaving;
 mod opentool;
 mod oxp;
