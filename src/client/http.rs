@@ -18,7 +18,7 @@ use crate::text::clipped;
 const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
 
 /// The maximum length of a server's text in an error, in bytes.
-const LONGEST_MESSAGE: usize = 500;
+pub(super) const LONGEST_MESSAGE: usize = 500;
 
 /// An HTTP client for one server.
 #[derive(Clone)]

@@ -188,12 +188,16 @@ impl McpClient {
     /// # Errors
     /// No attempt returned a list, or the pages do not end.
     pub async fn tools(&self) -> Result<Vec<McpTool>, ClientError> {
+        self.list(self.limits).await
+    }
+
+    async fn list(&self, limits: RetryLimits) -> Result<Vec<McpTool>, ClientError> {
         let mut tools = Vec::new();
         let mut listed = HashMap::new();
         let mut cursors = HashSet::new();
         let mut params = JsonObject::new();
         loop {
-            let (result, revision) = self.request("tools/list", &params).await?;
+            let (result, revision) = self.request("tools/list", &params, limits).await?;
             let page = tool::page_in(result, revision.is_modern())?;
             for (tool, details) in page.tools {
                 listed.insert(tool.name.clone(), details);

@@ -61,7 +61,7 @@ impl Attempts {
         self.remaining().min(self.limits.timeout)
     }
 
-    fn remaining(&self) -> Duration {
+    pub(super) fn remaining(&self) -> Duration {
         let elapsed = self.started.elapsed();
         self.limits.deadline.saturating_sub(elapsed)
     }

@@ -7,7 +7,10 @@ use super::{
     message::RpcRequest,
 };
 use crate::{
-    client::{ClientError, retry::Attempts},
+    client::{
+        ClientError,
+        retry::{Attempts, RetryLimits},
+    },
     payload::JsonObject,
 };
 
@@ -17,9 +20,10 @@ impl McpClient {
         &self,
         method: &'static str,
         params: &JsonObject,
+        limits: RetryLimits,
     ) -> Result<(JsonObject, McpRevision), ClientError> {
         let request = RpcRequest::new(method, params.clone());
-        let mut attempts = Attempts::new(self.limits);
+        let mut attempts = Attempts::new(limits);
         loop {
             let time = AttemptTime::new(attempts.begin());
             match self.attempt(&request, time).await {

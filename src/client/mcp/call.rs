@@ -8,13 +8,17 @@ use serde_json::Value;
 
 use super::{
     CallOutcome, CallReply, CallRequest, McpClient,
-    exchange::{AttemptTime, Exchange},
+    exchange::{AttemptTime, Exchange, FailedAttempt},
     header,
     message::{HEADER_MISMATCH, RpcAnswer, RpcRequest},
     tool::ListedTool,
 };
 use crate::{
-    client::{ClientError, http::decode, retry::Attempts},
+    client::{
+        ClientError,
+        http::decode,
+        retry::{Attempts, RetryAdvice, RetryLimits},
+    },
     payload::JsonObject,
 };
 
@@ -47,7 +51,12 @@ impl McpClient {
                 // 2026-07-28, Streamable HTTP, Client Behavior: the list may have changed.
                 Ok((exchange, _)) if is_header_mismatch(&exchange) && !has_listed => {
                     has_listed = true;
-                    self.tools().await?;
+                    let deadline = attempts.remaining();
+                    self.list(RetryLimits {
+                        deadline,
+                        ..self.limits
+                    })
+                    .await?;
                     continue;
                 }
                 Ok((exchange, _)) => {
@@ -55,10 +64,10 @@ impl McpClient {
                     let advice = reply.retry_advice();
                     (Ok(reply), advice)
                 }
-                Err(failed) if failed.may_have_run && !self.is_repeatable(call) => {
-                    return Err(failed.error);
+                Err(failed) => {
+                    let advice = self.advice_after(&failed, call);
+                    (Err(failed.error), advice)
                 }
-                Err(failed) => (Err(failed.error), failed.advice),
             };
             if attempts.wait_for_next(advice).await {
                 continue;
@@ -100,10 +109,17 @@ impl McpClient {
         })
     }
 
-    fn is_repeatable(&self, call: &CallRequest) -> bool {
+    /// A call that may have run is not repeated if it might then run twice.
+    fn advice_after(&self, failed: &FailedAttempt, call: &CallRequest) -> RetryAdvice {
         let is_repeatable = |it: &ListedTool| it.is_repeatable;
-        self.shared.recognizes_call_ids.load(Relaxed)
-            || self.listed().get(&call.tool_id).is_some_and(is_repeatable)
+        let is_safe = !failed.may_have_run
+            || self.shared.recognizes_call_ids.load(Relaxed)
+            || self.listed().get(&call.tool_id).is_some_and(is_repeatable);
+        if is_safe {
+            failed.advice
+        } else {
+            RetryAdvice::Done
+        }
     }
 }
 

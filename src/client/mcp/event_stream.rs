@@ -3,6 +3,7 @@
 //! A server may send progress before the response, and may leave the stream open after it, so the
 //! stream is searched while it arrives.
 
+use memchr::memchr2;
 use serde_json::Value;
 
 use super::message::answers;
@@ -12,6 +13,8 @@ pub(super) struct EventReader {
     id: u64,
     /// The start of the first line that was not read yet.
     position: usize,
+    /// The end of the part that was searched for the end of that line.
+    searched: usize,
     is_message: bool,
     data: Vec<u8>,
     response: Option<Value>,
@@ -22,6 +25,7 @@ impl EventReader {
         Self {
             id,
             position: 0,
+            searched: 0,
             is_message: true,
             data: Vec::new(),
             response: None,
@@ -31,12 +35,29 @@ impl EventReader {
     /// Reads the lines that have arrived completely; returns true once the response is found.
     pub(super) fn read(&mut self, stream: &[u8]) -> bool {
         while self.response.is_none()
-            && let Some((end, next)) = line_end(stream, self.position)
+            && let Some((end, next)) = self.line_end(stream)
         {
             self.line(&stream[self.position..end]);
             self.position = next;
+            self.searched = next;
         }
         self.response.is_some()
+    }
+
+    /// The end of the current line, and the start of the next one. A CR at the end of the input may
+    /// be the first half of a CRLF.
+    fn line_end(&mut self, stream: &[u8]) -> Option<(usize, usize)> {
+        let Some(at) = memchr2(b'\n', b'\r', &stream[self.searched..]) else {
+            self.searched = stream.len();
+            return None;
+        };
+        let end = self.searched + at;
+        self.searched = end;
+        match (stream[end], stream.get(end + 1)) {
+            (b'\r', None) => None,
+            (b'\r', Some(b'\n')) => Some((end, end + 2)),
+            _ => Some((end, end + 1)),
+        }
     }
 
     /// The response, at the end of the stream. The last event counts without its empty line.
@@ -84,18 +105,6 @@ impl EventReader {
         }
         let message: Option<Value> = serde_json::from_slice(&data).ok();
         self.response = message.filter(|it| answers(it, self.id));
-    }
-}
-
-/// The end of the line that starts here, and the start of the next line. A CR at the end of the
-/// input may be the first half of a CRLF.
-fn line_end(stream: &[u8], start: usize) -> Option<(usize, usize)> {
-    let rest = stream.get(start..)?;
-    let end = start + rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
-    match (stream[end], stream.get(end + 1)) {
-        (b'\r', None) => None,
-        (b'\r', Some(b'\n')) => Some((end, end + 2)),
-        _ => Some((end, end + 1)),
     }
 }
 

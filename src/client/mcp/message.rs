@@ -5,7 +5,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::revision::McpRevision;
-use crate::{client::ClientError, payload::JsonObject};
+use crate::{
+    client::{ClientError, http::LONGEST_MESSAGE},
+    payload::JsonObject,
+    text::clipped,
+};
 
 /// A header is missing, or it disagrees with the body (2026-07-28, Transports).
 pub(super) const HEADER_MISMATCH: i64 = -32020;
@@ -118,7 +122,7 @@ impl RpcError {
     pub(super) fn into_client_error(self) -> ClientError {
         ClientError::Rejected {
             code: self.code,
-            message: self.message,
+            message: clipped(&self.message, LONGEST_MESSAGE).into_owned(),
         }
     }
 }

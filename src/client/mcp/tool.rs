@@ -107,7 +107,7 @@ pub(super) fn page_in(result: JsonObject, is_modern: bool) -> Result<ToolPage, C
             Ok(headers) => headers,
             Err(_) => {
                 let name = clipped(&body.name, LONGEST_SHOWN);
-                tracing::warn!("left out the tool '{name}': its x-mcp-header is invalid");
+                tracing::warn!("left out the tool {name:?}: its x-mcp-header is invalid");
                 continue;
             }
         };
