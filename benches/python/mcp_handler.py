@@ -6,7 +6,7 @@ mcp = MCPLambdaHandler(name="calculator", version="1.0.0")
 
 
 @mcp.tool()
-def add(a: float, b: float) -> float:
+def Calculator_Add(a: float, b: float) -> float:
     """Adds two numbers together.
 
     Args:

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::runtime_api::Event;
 
-/// An event with this request.
-pub(crate) fn event(method: &str, path: &str, body: Option<&str>) -> Event {
+/// An event with this request, which has these headers besides those of all requests.
+fn event(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Event {
     let mut event = json!({
         "version": "2.0",
         "routeKey": "$default",
@@ -15,7 +15,6 @@ pub(crate) fn event(method: &str, path: &str, body: Option<&str>) -> Event {
             "accept": "application/json, text/event-stream",
             "content-type": "application/json",
             "host": "r3pmxmplak.execute-api.us-east-2.amazonaws.com",
-            "oxp-version": "1.0",
             "user-agent": "python-httpx/0.28.1",
             "x-amzn-trace-id": "Root=1-651ea2a0-1b2c3d4e5f60718293a4b5c6",
             "x-forwarded-for": "203.0.113.17",
@@ -42,17 +41,23 @@ pub(crate) fn event(method: &str, path: &str, body: Option<&str>) -> Event {
         },
         "isBase64Encoded": false,
     });
+    for (name, value) in headers {
+        event["headers"][name] = (*value).into();
+    }
     if let Some(body) = body {
         event["body"] = body.into();
     }
     event.to_string().into_bytes().into()
 }
 
+/// The header that distinguishes OXP's header form.
+const OXP: &[(&str, &str)] = &[("oxp-version", "1.0")];
+
 /// A call in OXP's header form.
 pub(crate) fn call(tool: &str, input: &Value) -> Event {
     let body =
         json!({"tool_id": tool, "call_id": "123e4567-e89b-12d3-a456-426614174000", "input": input});
-    event("POST", "/tools/call", Some(&body.to_string()))
+    event("POST", "/tools/call", OXP, Some(&body.to_string()))
 }
 
 /// The first example of the specification.
@@ -60,16 +65,43 @@ pub(crate) fn add() -> Event {
     call("Calculator.Add@1.0.0", &json!({"a": 10, "b": 5}))
 }
 
-/// The same call over MCP.
+/// The same call of the toolbox's newest version, which MCP clients always get.
+pub(crate) fn add_newest() -> Event {
+    call("Calculator.Add@10.0.0", &json!({"a": 10, "b": 5}))
+}
+
+/// The same call over MCP, in revision 2026-07-28.
 pub(crate) fn mcp_add() -> Event {
-    let params = json!({"name": "add", "arguments": {"a": 10, "b": 5}});
+    let mut params = mcp_params();
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let headers = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "Calculator_Add"),
+    ];
+    mcp(&headers, &params)
+}
+
+/// The same call over MCP, in revision 2025-11-25.
+pub(crate) fn mcp_add_legacy() -> Event {
+    mcp(&[("mcp-protocol-version", "2025-11-25")], &mcp_params())
+}
+
+fn mcp_params() -> Value {
+    json!({"name": "Calculator_Add", "arguments": {"a": 10, "b": 5}})
+}
+
+fn mcp(headers: &[(&str, &str)], params: &Value) -> Event {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    event("POST", "/mcp", Some(&body.to_string()))
+    event("POST", "/mcp", headers, Some(&body.to_string()))
 }
 
 /// A request for the list of tools, in OXP's header form.
 pub(crate) fn list() -> Event {
-    event("GET", "/tools", None)
+    event("GET", "/tools", OXP, None)
 }
 
 /// A call with a body of about this many bytes.

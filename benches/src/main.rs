@@ -67,10 +67,22 @@ fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dy
             "\"value\\\":15",
         ),
         contestant(
-            "toolbox (lambda_tools), Calculator.Add",
+            "toolbox (lambda_tools) over OXP, Calculator.Add",
             rust("toolbox"),
-            events::add(),
+            events::add_newest(),
             "\"value\\\":15",
+        ),
+        contestant(
+            "toolbox over MCP, 2026-07-28",
+            rust("toolbox"),
+            events::mcp_add(),
+            "\"result\\\":15",
+        ),
+        contestant(
+            "toolbox over MCP, 2025-11-25",
+            rust("toolbox"),
+            events::mcp_add_legacy(),
+            "\"result\\\":15",
         ),
         contestant(
             "hand-written lambda_http + jsonschema",
@@ -79,10 +91,10 @@ fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dy
             "\"value\\\":15",
         ),
         contestant(
-            "awslabs.mcp-lambda-handler, awslambdaric",
+            "awslabs.mcp-lambda-handler over MCP, awslambdaric",
             ric("mcp_handler"),
-            events::mcp_add(),
-            "15",
+            events::mcp_add_legacy(),
+            "\"text\\\": \\\"15\\\"",
         ),
         contestant(
             "FastAPI + Mangum, awslambdaric",
