@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-STAGES = {"start": 20, "decode": 200, "validate": 200, "call": 200, "recorded": 200, "replay": 200, "event": 200}
+STAGES = {"start": 20} | dict.fromkeys(["decode", "validate", "call", "mcp", "recorded", "replay", "event"], 200)
 FILE = "benches/COUNTS.json"
 TOLERANCE = 0.05
 

@@ -6,7 +6,7 @@
 use std::{env, hint::black_box};
 
 use axum::{Router, body::Body};
-use http::{Request, StatusCode};
+use http::{Request, StatusCode, request::Builder};
 use http_body_util::BodyExt;
 use lambda_tools::{Failure, Server, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
@@ -35,7 +35,22 @@ fn toolkit() -> Toolkit {
 
 /// Sends one body through the router, without the event around it.
 async fn send(router: &Router, body: &str, expected: StatusCode) {
-    let request = Request::post("/tools/call").body(Body::from(body.to_owned()));
+    send_with(router, Request::post("/tools/call"), body, expected).await;
+}
+
+/// Sends one body over MCP.
+async fn send_mcp(router: &Router, body: &str) {
+    let request = Request::post("/mcp")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "Calculator_Add1");
+    send_with(router, request, body, StatusCode::OK).await;
+}
+
+async fn send_with(router: &Router, request: Builder, body: &str, expected: StatusCode) {
+    let request = request.body(Body::from(body.to_owned()));
     let response = router.clone().oneshot(request.expect("a request")).await;
     let response = response.unwrap_or_else(|never| match never {});
     assert_eq!(response.status(), expected);
@@ -53,6 +68,17 @@ async fn rounds(stage: &str, count: usize) {
         call("Calculator.Add1", json!(10)),
         call("Calculator.Recorded", json!(10)),
     );
+    let mcp = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {
+            "name": "Calculator_Add1", "arguments": {"a": 10, "b": 5},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    })
+    .to_string();
     let function = LambdaFunction::new(toolkit());
     let event = json!({
         "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
@@ -69,6 +95,7 @@ async fn rounds(stage: &str, count: usize) {
             "decode" => send(&router, &unknown, StatusCode::BAD_REQUEST).await,
             "validate" => send(&router, &wrong, StatusCode::UNPROCESSABLE_ENTITY).await,
             "call" => send(&router, &right, StatusCode::OK).await,
+            "mcp" => send_mcp(&router, &mcp).await,
             // A new id each time: claimed and recorded in memory.
             "recorded" => {
                 let id = format!("call-{round}");
