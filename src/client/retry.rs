@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
 
 use super::{ClientError, http::ReceivedResponse};
+use crate::retry_after;
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
@@ -114,18 +115,8 @@ pub(super) fn advice_on(response: &Result<ReceivedResponse, ClientError>) -> Ret
         return RetryAdvice::Done;
     }
     let after = response.headers.get(RETRY_AFTER);
-    let parse = |it: &HeaderValue| parse_retry_after(it.to_str().ok()?.trim(), SystemTime::now());
+    let parse = |it: &HeaderValue| retry_after::parse(it.to_str().ok()?.trim(), SystemTime::now());
     RetryAdvice::Again(after.and_then(parse))
-}
-
-/// RFC 9110, 10.2.3: seconds, or a date.
-fn parse_retry_after(after: &str, now: SystemTime) -> Option<Duration> {
-    if !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit()) {
-        // A number too large for `u64` exceeds any deadline.
-        return Some(after.parse().map_or(Duration::MAX, Duration::from_secs));
-    }
-    let date = httpdate::parse_http_date(after).ok()?;
-    Some(date.duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -158,24 +149,5 @@ mod tests {
         attempts.begin();
         let late = RetryAdvice::Again(Some(Duration::from_secs(90)));
         assert!(!attempts.wait_for_next(late).await, "after the deadline");
-    }
-
-    #[test]
-    fn retry_after_has_seconds_or_a_date() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        for (text, expected) in [
-            ("7", Some(Duration::from_secs(7))),
-            ("99999999999999999999", Some(Duration::MAX)),
-            (
-                "Sun, 06 Nov 1994 08:49:47 GMT",
-                Some(Duration::from_secs(10)),
-            ),
-            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(Duration::ZERO)),
-            ("soon", None),
-            ("", None),
-            ("-1", None),
-        ] {
-            assert_eq!(parse_retry_after(text, now), expected, "{text}");
-        }
     }
 }
