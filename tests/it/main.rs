@@ -15,6 +15,7 @@ mod collector;
 #[cfg(feature = "oauth")]
 mod consent_page;
 mod content;
+mod direct;
 mod idempotency;
 mod leaks;
 mod local;

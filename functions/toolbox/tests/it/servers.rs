@@ -10,7 +10,7 @@ use std::{
 };
 
 use lambda_tools::{
-    Auth, Context, Failure, OAuth, Protocol, Secret, Server, StoreError, Tool,
+    Auth, Context, DirectCalls, Failure, OAuth, Protocol, Secret, Server, StoreError, Tool,
     idempotency::Idempotency,
     oauth::Provider,
     secrets::{ReadFuture, ReadResult, SecretStore, Secrets},
@@ -40,6 +40,7 @@ struct Description {
     idempotency: Option<IdempotencyKind>,
     oauth: Option<Vec<ProviderKind>>,
     healthy: Option<bool>,
+    direct_calls: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -124,6 +125,9 @@ impl Description {
         }
         if let Some(is_healthy) = self.healthy {
             server = server.healthy_when(move || is_healthy);
+        }
+        if self.direct_calls == Some(false) {
+            server = server.direct_calls(DirectCalls::Off);
         }
         if let Some(providers) = self.oauth {
             server = server.oauth(OAuth::with(providers.iter().map(ProviderKind::provider)));

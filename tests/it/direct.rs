@@ -1,0 +1,88 @@
+//! Events that are calls by themselves.
+
+use std::time::Duration;
+
+use lambda_tools::{
+    Auth, Caller, Context, DirectCalls, Failure, Server, Tool, Toolkit, secrets::Secrets,
+    testing::LambdaFunction,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Chooses an outcome.
+#[derive(Deserialize, JsonSchema)]
+struct Choice {
+    /// The outcome.
+    outcome: String,
+}
+
+async fn choose(input: Choice, cx: Context) -> Result<String, Failure> {
+    match input.outcome.as_str() {
+        "success" => Ok(cx.caller().to_string()),
+        "busy" => Err(Failure::new("It is busy").retry_after(Duration::from_secs(1))),
+        _ => Err(Failure::new("It is broken").developer_message("in two parts")),
+    }
+}
+
+fn server() -> Server {
+    let tools = Toolkit::new([Tool::new("T.Choose@1.0.0", choose)]).unwrap();
+    Server::new(tools)
+        .auth(Auth::api_key_ids(["KEY"]))
+        .secrets(Secrets::fixed([("KEY", "the-key")]))
+}
+
+fn call(outcome: &str) -> String {
+    json!({"tool_id": "T.Choose", "input": {"outcome": outcome}}).to_string()
+}
+
+#[tokio::test]
+async fn a_call_needs_no_credentials_and_is_answered_with_the_body() {
+    let function = LambdaFunction::new(server());
+    let answer = function.invoke(&call("success")).await.unwrap();
+    assert_eq!(answer["value"], Caller::Invoker.to_string(), "{answer}");
+    assert!(answer.get("statusCode").is_none(), "{answer}");
+    let answer = function.invoke(&call("broken")).await.unwrap();
+    assert_eq!(answer["error"]["message"], "It is broken", "{answer}");
+    let answer = function.invoke(r#"{"tool_id": "T.No"}"#).await.unwrap();
+    assert_eq!(answer["message"], "Tool 'T_No' was not found", "{answer}");
+}
+
+#[tokio::test]
+async fn an_error_fails_the_invocation_where_the_owner_says_so() {
+    let function = LambdaFunction::new(server().direct_calls(DirectCalls::Errors));
+    let answer = function.invoke(&call("success")).await.unwrap();
+    assert_eq!(answer["value"], "invoker");
+    for (event, message) in [
+        (call("busy"), "It is busy"),
+        (call("broken"), "It is broken: in two parts"),
+        (
+            json!({"tool_id": "T.Choose", "input": {}}).to_string(),
+            r#"Some input parameters are invalid: {"outcome":"Is required"}"#,
+        ),
+    ] {
+        let error = function.invoke(&event).await.unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[tokio::test]
+async fn only_a_call_itself_is_admitted() {
+    // The same call over HTTP still needs the key.
+    let event = crate::support::event("POST", "/tools/call", &call("success"));
+    let function = LambdaFunction::new(server());
+    let response = function.respond(&event).await.unwrap();
+    assert_eq!(response.status, 401);
+    let off = LambdaFunction::new(server().direct_calls(DirectCalls::Off));
+    let answer: Value = off.invoke(&call("success")).await.unwrap();
+    assert_eq!(
+        answer["message"],
+        "The credentials are missing or not valid"
+    );
+    for event in [
+        r#"{"request": {"tool_id": "T.Choose"}}"#,
+        r#"{"$schema": "https://x.example"}"#,
+    ] {
+        assert!(function.invoke(event).await.is_err(), "{event}");
+    }
+}
