@@ -22,7 +22,10 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
@@ -33,16 +36,17 @@ use crate::{
     ServerInfo, Toolkit,
     call::{Outcome, rejection::Rejection},
 };
-use catalogue::{Catalogue, TTL_MS};
+use catalogue::{Catalogue, ListResult, TTL_MS};
 use error::RpcError;
 use form::{McpForm, RECOGNIZES_CALL_IDS};
+use response::Meta;
 use revision::Revision;
 
 /// The codec of the Model Context Protocol.
 pub(super) struct McpCodec {
     info: ServerInfo,
     /// `serverInfo`.
-    server_info: OnceLock<Value>,
+    server_info: OnceLock<Box<RawValue>>,
     catalogue: Catalogue,
     names: ModelNames,
 }
@@ -107,8 +111,8 @@ impl Codec for McpCodec {
 
     fn list(&self, form: &McpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
         let pages = self.catalogue.pages(toolkit).map_err(str::to_owned)?;
-        let mut result = catalogue::result_of(pages, form.page, form.is_modern());
-        self.add_meta(form, &mut result);
+        let meta = Meta::of(form, self.server_info());
+        let result = ListResult::of(pages, form.page, form.is_modern(), meta);
         Ok(response::encode(form, &result).into())
     }
 
@@ -131,10 +135,12 @@ impl Codec for McpCodec {
 }
 
 impl McpCodec {
-    fn server_info(&self) -> &Value {
+    fn server_info(&self) -> &RawValue {
         let info = &self.info;
-        self.server_info
-            .get_or_init(|| json!({"name": info.title(), "version": info.version()}))
+        self.server_info.get_or_init(|| {
+            let value = json!({"name": info.title(), "version": info.version()});
+            to_raw_value(&value).expect("JSON values can be serialized as JSON")
+        })
     }
 
     /// The response to `initialize`.
@@ -172,7 +178,7 @@ impl McpCodec {
     }
 
     fn add_meta(&self, form: &McpForm, result: &mut Value) {
-        let meta = response::meta_of(form, self.server_info());
+        let meta = Meta::of(form, self.server_info());
         if !meta.is_empty() {
             result["_meta"] = json!(meta);
         }

@@ -2,7 +2,7 @@
 //!
 //! Reference: 2026-07-28 and 2025-11-25, Tools, Calling Tools.
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// draft-ietf-httpapi-idempotency-key-header.
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Decodes the params of a call.
 pub(super) fn decode(
@@ -100,7 +100,7 @@ fn closest(codec: &McpCodec, name: &str, toolkit: &Toolkit) -> Option<String> {
 fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'static str> {
     let call_id = match &params["_meta"][CALL_ID] {
         Value::Null => {
-            let key = header_text(headers, IDEMPOTENCY_KEY);
+            let key = header_text(headers, &IDEMPOTENCY_KEY);
             key.map(|it| it.trim_matches('"').to_owned())
         }
         Value::String(text) => Some(text.clone()),

@@ -5,9 +5,9 @@
 use std::sync::OnceLock;
 
 use serde::Serialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 
-use super::schema;
+use super::{response::Meta, schema};
 use crate::{
     Requirements, ToolDefinition, Toolkit,
     payload::encoded_size,
@@ -150,30 +150,41 @@ fn encode(entry: &ToolEntry) -> Result<String, String> {
 }
 
 /// The result of `tools/list`.
-pub(super) fn result_of(pages: &[Box<RawValue>], page: usize, is_modern: bool) -> Value {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct ListResult<'a> {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result_type: Option<&'static str>,
-        tools: &'a RawValue,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        next_cursor: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        ttl_ms: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_scope: Option<&'static str>,
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListResult<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    tools: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_scope: Option<&'static str>,
+    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
+    meta: Meta<'a>,
+}
+
+impl<'a> ListResult<'a> {
+    pub(super) fn of(
+        pages: &'a [Box<RawValue>],
+        page: usize,
+        is_modern: bool,
+        meta: Meta<'a>,
+    ) -> Self {
+        let next = page + 1;
+        Self {
+            result_type: is_modern.then_some("complete"),
+            tools: &pages[page],
+            next_cursor: (next < pages.len()).then(|| next.to_string()),
+            // The list changes only with a deployment.
+            ttl_ms: is_modern.then_some(TTL_MS),
+            // Reading the list may require credentials, so shared caches must not store it.
+            cache_scope: is_modern.then_some("private"),
+            meta,
+        }
     }
-    let next = page + 1;
-    json!(ListResult {
-        result_type: is_modern.then_some("complete"),
-        tools: &pages[page],
-        next_cursor: (next < pages.len()).then(|| next.to_string()),
-        // The list changes only with a deployment.
-        ttl_ms: is_modern.then_some(TTL_MS),
-        // Reading the list may require credentials, so shared caches must not store it.
-        cache_scope: is_modern.then_some("private"),
-    })
 }
 
 /// The time for which clients may cache the list and the discovery result, in milliseconds.

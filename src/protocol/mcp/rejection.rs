@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{json, value::RawValue};
 
 use super::{
     error::ErrorResponse,
     form::McpForm,
-    response::{CallResult, RETRY_AFTER, encode, encode_error, in_words, meta_of, milliseconds},
+    response::{CallResult, Meta, encode, encode_error, in_words, milliseconds},
 };
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
@@ -27,7 +27,7 @@ const RETRY_WAIT: Duration = Duration::from_secs(1);
 /// The status and the body of a rejection.
 pub(super) fn encode_rejection(
     form: &McpForm,
-    server_info: &Value,
+    server_info: &RawValue,
     rejection: &Rejection,
 ) -> (StatusCode, Vec<u8>) {
     if let Some(response) = form.error.clone().or_else(|| error_of(rejection)) {
@@ -36,14 +36,14 @@ pub(super) fn encode_rejection(
     if let Rejection::Missing(missing) = rejection
         && let Some(mut result) = form.elicitation.challenge(missing)
     {
-        result["_meta"] = json!(meta_of(form, server_info));
+        result["_meta"] = json!(Meta::of(form, server_info));
         return (StatusCode::OK, encode(form, &result));
     }
-    let mut meta = meta_of(form, server_info);
+    let mut meta = Meta::of(form, server_info);
     let mut text = text_of_rejection(form, rejection);
     if rejection.is_temporary() {
         text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
-        meta.insert(RETRY_AFTER, milliseconds(RETRY_WAIT).into());
+        meta.retry_after = Some(milliseconds(RETRY_WAIT));
     }
     let result = CallResult::error(form, &text, meta);
     (StatusCode::OK, encode(form, &result))

@@ -2,25 +2,20 @@
 //!
 //! Reference: 2026-07-28 and 2025-11-25, Tools, Tool Result.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{
-    Value, json,
+    json,
     value::{RawValue, to_raw_value},
 };
 
 use super::{
     content::ContentBlock,
     error::RpcError,
-    form::{CALL_ID, McpForm, OutputKind},
+    form::{McpForm, OutputKind},
 };
 use crate::{Failure, call::Outcome, protocol::jsonrpc::RpcId, tool::output::Output};
-
-/// The key in `_meta` that marks a replayed outcome.
-const REPLAY: &str = "lambda-tools/replay";
-/// The key in `_meta` of the time to wait before a retry, in milliseconds.
-pub(super) const RETRY_AFTER: &str = "lambda-tools/retry-after-ms";
 
 #[derive(Serialize)]
 struct RpcResponse<'a, T> {
@@ -44,11 +39,37 @@ pub(super) struct CallResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a RawValue>,
     is_error: bool,
-    #[serde(rename = "_meta", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
     meta: Meta<'a>,
 }
 
-type Meta<'a> = BTreeMap<&'static str, Value>;
+/// `_meta` of a result.
+#[derive(Default, Serialize)]
+pub(super) struct Meta<'a> {
+    /// Every modern result names its server.
+    #[serde(
+        rename = "io.modelcontextprotocol/serverInfo",
+        skip_serializing_if = "Option::is_none"
+    )]
+    server_info: Option<&'a RawValue>,
+    #[serde(
+        rename = "lambda-tools/call-id",
+        skip_serializing_if = "Option::is_none"
+    )]
+    call_id: Option<&'a str>,
+    /// Marks a replayed outcome.
+    #[serde(
+        rename = "lambda-tools/replay",
+        skip_serializing_if = "Option::is_none"
+    )]
+    is_replay: Option<bool>,
+    /// The time to wait before a retry, in milliseconds.
+    #[serde(
+        rename = "lambda-tools/retry-after-ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) retry_after: Option<u64>,
+}
 
 /// Wraps a value that is not an object.
 #[derive(Serialize)]
@@ -75,14 +96,12 @@ pub(super) fn encode_error(form: &McpForm, error: &RpcError) -> Vec<u8> {
     })
 }
 
-pub(super) fn encode_outcome(form: &McpForm, server_info: &Value, outcome: &Outcome) -> Vec<u8> {
-    let mut meta = meta_of(form, server_info);
-    if outcome.is_replay {
-        meta.insert(REPLAY, true.into());
-    }
-    if !outcome.call_id.is_empty() {
-        meta.insert(CALL_ID, outcome.call_id.as_str().into());
-    }
+pub(super) fn encode_outcome(form: &McpForm, server_info: &RawValue, outcome: &Outcome) -> Vec<u8> {
+    let mut meta = Meta {
+        call_id: Some(&*outcome.call_id).filter(|it| !it.is_empty()),
+        is_replay: outcome.is_replay.then_some(true),
+        ..Meta::of(form, server_info)
+    };
     match &outcome.result {
         Ok(output) => {
             let is_content = form.output == OutputKind::Content;
@@ -110,9 +129,7 @@ pub(super) fn encode_outcome(form: &McpForm, server_info: &Value, outcome: &Outc
                 result["_meta"] = json!(meta);
                 return encode(form, &result);
             }
-            if let Some(wait) = failure.parts().retry_after {
-                meta.insert(RETRY_AFTER, milliseconds(wait).into());
-            }
+            meta.retry_after = failure.parts().retry_after.map(milliseconds);
             encode(form, &CallResult::error(form, &text_of(failure), meta))
         }
     }
@@ -137,13 +154,20 @@ impl<'a> CallResult<'a> {
     }
 }
 
-/// Every modern result names its server.
-pub(super) fn meta_of<'a>(form: &McpForm, server_info: &Value) -> Meta<'a> {
-    let mut meta = Meta::new();
-    if form.is_modern() {
-        meta.insert("io.modelcontextprotocol/serverInfo", server_info.clone());
+impl<'a> Meta<'a> {
+    pub(super) fn of(form: &McpForm, server_info: &'a RawValue) -> Self {
+        Self {
+            server_info: form.is_modern().then_some(server_info),
+            ..Self::default()
+        }
     }
-    meta
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.server_info.is_none()
+            && self.call_id.is_none()
+            && self.is_replay.is_none()
+            && self.retry_after.is_none()
+    }
 }
 
 /// The text of a failure for a model: what went wrong, and what to do next.

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
-    HeaderMap, StatusCode,
+    HeaderMap, HeaderName, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use serde_json::{Value, json};
@@ -13,9 +13,9 @@ use super::{
 };
 use crate::protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST};
 
-const VERSION_HEADER: &str = "mcp-protocol-version";
-const METHOD_HEADER: &str = "mcp-method";
-const NAME_HEADER: &str = "mcp-name";
+const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 
 pub(super) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -23,7 +23,9 @@ pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 /// The client must accept JSON, and send it.
 pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse> {
     let mut accepted = headers.get_all(ACCEPT).iter().peekable();
-    let accepts_json = accepted.peek().is_none()
+    let first = accepted.peek().map(|value| value.as_bytes());
+    // The published clients send it first.
+    let accepts_json = first.is_none_or(|it| it.starts_with(b"application/json,"))
         || accepted.any(|value| {
             let ranges = value.to_str().unwrap_or_default().split(',');
             ranges.map(media_type).any(|it| {
@@ -62,8 +64,9 @@ pub(super) fn revision_of(
     method: &str,
     params: &Value,
 ) -> Result<Revision, ErrorResponse> {
-    let header = header_text(headers, VERSION_HEADER);
-    let named = &params["_meta"][VERSION];
+    let header = header_text(headers, &VERSION_HEADER);
+    let meta = &params["_meta"];
+    let named = &meta[VERSION];
     let legacy = |text: &str| Revision::parse(text).filter(|it| !it.is_modern());
     if named.is_null() {
         match header {
@@ -81,12 +84,12 @@ pub(super) fn revision_of(
             "'_meta' must contain '{VERSION}' (a string)."
         )));
     };
-    if !params["_meta"][CAPABILITIES].is_object() {
+    if !meta[CAPABILITIES].is_object() {
         return Err(invalid(format!(
             "'_meta' must contain '{CAPABILITIES}' (an object)."
         )));
     }
-    check_headers(headers, version, method, params)?;
+    check_headers(headers, header, version, method, params)?;
     match Revision::parse(version) {
         Some(revision) if revision.is_modern() => Ok(revision),
         _ => {
@@ -103,44 +106,46 @@ pub(super) fn revision_of(
 /// parse the body.
 fn check_headers(
     headers: &HeaderMap,
+    version_header: Option<&str>,
     version: &str,
     method: &str,
     params: &Value,
 ) -> Result<(), ErrorResponse> {
-    let name = params["name"].as_str().filter(|_| method == "tools/call");
-    let expected = [
-        (VERSION_HEADER, "MCP-Protocol-Version", Some(version)),
-        (METHOD_HEADER, "Mcp-Method", Some(method)),
-        (NAME_HEADER, "Mcp-Name", name),
-    ];
-    for (header, shown, expected) in expected {
-        let Some(expected) = expected else {
-            continue;
-        };
-        let sent = header_text(headers, header).and_then(decoded);
-        if sent.as_deref() != Some(expected) {
-            let detail = format!("The header {shown} is missing or does not match the body.");
-            return Err(ErrorResponse::bad_request(HEADER_MISMATCH, detail));
+    let is_call = method == "tools/call";
+    let name = is_call.then(|| params["name"].as_str()).flatten();
+    let has_name = |name| repeats(header_text(headers, &NAME_HEADER), name);
+    let mismatched = if !repeats(version_header, version) {
+        "MCP-Protocol-Version"
+    } else if !repeats(header_text(headers, &METHOD_HEADER), method) {
+        "Mcp-Method"
+    } else if !name.is_none_or(has_name) {
+        "Mcp-Name"
+    } else {
+        return Ok(());
+    };
+    let detail = format!("The header {mismatched} is missing or does not match the body.");
+    Err(ErrorResponse::bad_request(HEADER_MISMATCH, detail))
+}
+
+/// True if a header's value, which may be `=?base64?…?=`, repeats a text of the body.
+fn repeats(header: Option<&str>, text: &str) -> bool {
+    header.is_some_and(|header| {
+        let inner = header.strip_prefix("=?base64?");
+        match inner.and_then(|it| it.strip_suffix("?=")) {
+            None => header == text,
+            Some(encoded) => STANDARD
+                .decode(encoded)
+                .is_ok_and(|it| it == text.as_bytes()),
         }
-    }
-    Ok(())
+    })
 }
 
 /// The trimmed value of a header that occurs once.
-pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     if values.next().is_some() {
         return None;
     }
     value.to_str().ok().map(str::trim)
-}
-
-/// A header's value, which may be `=?base64?…?=`.
-fn decoded(value: &str) -> Option<String> {
-    let inner = value.strip_prefix("=?base64?");
-    match inner.and_then(|it| it.strip_suffix("?=")) {
-        None => Some(value.to_owned()),
-        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
-    }
 }
