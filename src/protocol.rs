@@ -120,8 +120,7 @@ mod tests {
     use super::{Protocol, http::REPLAY};
 
     /// The items of each list with this name in the template.
-    fn lists_of(name: &str) -> Vec<BTreeSet<&'static str>> {
-        let template = include_str!("../template.yaml");
+    fn lists_of<'a>(name: &str, template: &'a str) -> Vec<BTreeSet<&'a str>> {
         let start = format!("{name}: [");
         let lists = template.split(&*start).skip(1);
         let lists = lists.map(|list| list.split(']').next().unwrap());
@@ -131,8 +130,12 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs the repository's template.yaml; run tests/all"]
     fn web_pages_may_send_and_read_the_headers_of_all_protocols() {
-        let (allowed, exposed) = (lists_of("AllowHeaders"), lists_of("ExposeHeaders"));
+        let template = concat!(env!("CARGO_MANIFEST_DIR"), "/template.yaml");
+        let template = std::fs::read_to_string(template).unwrap();
+        let allowed = lists_of("AllowHeaders", &template);
+        let exposed = lists_of("ExposeHeaders", &template);
         assert_eq!(
             (allowed.len(), exposed.len()),
             (2, 2),
