@@ -74,6 +74,7 @@ impl Emulator {
             requests: Mutex::default(),
             fixed_response: Mutex::default(),
             loses_next_response: AtomicBool::default(),
+            writing: tokio::sync::Mutex::default(),
         });
         let router = Router::new()
             .fallback(forward)
@@ -103,6 +104,9 @@ struct GateState {
     requests: Mutex<Vec<(String, Value)>>,
     fixed_response: Mutex<Option<(u16, Value)>>,
     loses_next_response: AtomicBool,
+    /// Held during a write: the emulator checks a condition and writes in two steps, but DynamoDB
+    /// in one.
+    writing: tokio::sync::Mutex<()>,
 }
 
 impl AwsProxy {
@@ -216,6 +220,7 @@ async fn forward(State(proxy): State<Arc<GateState>>, request: Request) -> Respo
     let action = action
         .and_then(|it| it.split('.').next_back())
         .unwrap_or_default();
+    let is_write = ["PutItem", "DeleteItem"].contains(&action);
     let json = serde_json::from_slice(&body).unwrap_or_default();
     proxy
         .requests
@@ -234,7 +239,10 @@ async fn forward(State(proxy): State<Arc<GateState>>, request: Request) -> Respo
     let forwarded = reqwest::Client::new()
         .request(parts.method, url)
         .headers(headers);
+    let writing = proxy.writing.lock();
+    let writing = if is_write { Some(writing.await) } else { None };
     let received = forwarded.body(body).send().await;
+    drop(writing);
     if proxy.loses_next_response.swap(false, Ordering::Relaxed) {
         return Response::builder().status(500).body(Body::empty()).unwrap();
     }

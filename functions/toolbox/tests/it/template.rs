@@ -139,6 +139,7 @@ async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
         ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
         ("TOOLS_IDEMPOTENCY", "dynamodb"),
         ("TOOLS_IDEMPOTENCY_TABLE", "Calls"),
+        ("TOOLS_ALLOWED_ORIGINS", ""),
         ("TOOLS_JWT_AUDIENCES", ""),
         ("TOOLS_JWT_SUBJECT_IS_USER", "no"),
         ("TOOLS_METRICS", "none"),
