@@ -8,7 +8,14 @@ mod guard;
 mod listen;
 mod stream;
 
-use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    fmt::Display,
+    future::Future,
+    io::{self, Write},
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -51,10 +58,11 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let router = with_export(with_base_url(router, address), &telemetry);
     let router = guard::protect(router, allowed);
     let deduplication = warm_up.deduplication();
-    tokio::spawn(warm_up.run());
     let (stop_sender, stop_receiver) = tokio::sync::oneshot::channel();
     let signal = stop_signal()?;
-    println!("{greeting}");
+    print(greeting);
+    // Its warnings come after the greeting, which hardly anybody scrolls up to.
+    tokio::spawn(warm_up.run());
     let stop = async move {
         signal.await;
         let _ = stop_sender.send(());
@@ -72,8 +80,14 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     }
     let end = shutdown::end(hook, &deduplication, &telemetry);
     let _ = tokio::time::timeout(GRACE_PERIOD, end).await;
-    println!("Stopped.");
+    print("Stopped.");
     Ok(())
+}
+
+/// Prints lines for the developer. Unlike `println!`, it does not panic if nobody reads them, as in
+/// `cargo run | head -1`.
+fn print(lines: impl Display) {
+    let _ = writeln!(io::stdout(), "{lines}");
 }
 
 /// The router, which records requests if `RECORD_EVENTS` is set.

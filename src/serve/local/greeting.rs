@@ -1,8 +1,14 @@
 //! The start-up lines: the server's address and how to call it.
 
-use std::{fmt, net::SocketAddr};
+use std::{
+    fmt,
+    io::{self, IsTerminal},
+    net::SocketAddr,
+};
 
 use crate::{Protocol, Server, serve::sample};
+
+const RESTART: &str = "To restart after each change: cargo watch -x run";
 
 /// The lines printed once the server listens.
 pub(super) struct Greeting {
@@ -11,6 +17,8 @@ pub(super) struct Greeting {
     is_empty: bool,
     example: Option<String>,
     serves_mcp: bool,
+    /// Says how to restart after each change, to a developer who reads these lines.
+    restart: Option<&'static str>,
 }
 
 impl Greeting {
@@ -21,6 +29,7 @@ impl Greeting {
             is_empty: server.toolkit().entries().is_empty(),
             example: sample::call_of(server.toolkit()),
             serves_mcp: server.protocols.contains(&Protocol::Mcp),
+            restart: (cfg!(debug_assertions) && io::stdout().is_terminal()).then_some(RESTART),
         }
     }
 }
@@ -68,6 +77,25 @@ impl fmt::Display for Greeting {
                 "\nAdd it to Claude Code:\n  claude mcp add --transport http tools {url}/mcp{key}"
             )?;
         }
+        if let Some(restart) = self.restart {
+            write!(f, "\n{restart}")?;
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Toolkit;
+
+    #[test]
+    fn the_last_line_says_how_to_restart() {
+        let server = Server::new(Toolkit::new([]).unwrap());
+        let mut greeting = Greeting::of(&server, ([127, 0, 0, 1], 9000).into());
+        greeting.restart = Some(RESTART);
+        assert!(greeting.to_string().ends_with("cargo watch -x run"));
+        greeting.restart = None;
+        assert!(!greeting.to_string().contains("cargo watch"));
     }
 }

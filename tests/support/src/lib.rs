@@ -130,6 +130,19 @@ impl Running {
         Self { child, lines }
     }
 
+    /// Starts a process whose output is closed: whatever it writes there fails.
+    pub fn unread(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        drop((child.stdout.take(), child.stderr.take()));
+        let (_, lines) = mpsc::channel();
+        Self { child, lines }
+    }
+
     /// Waits for a line that contains `text`; panics after `seconds`.
     pub fn line_with(&self, text: &str, seconds: u64) -> String {
         let deadline = Instant::now() + Duration::from_secs(seconds);

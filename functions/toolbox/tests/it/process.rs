@@ -170,6 +170,33 @@ async fn tools_are_served_below_a_base_path_from_the_environment() {
     assert_eq!(status, 200);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_server_whose_output_nobody_reads_continues() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let mut command = toolbox();
+    command
+        .env("PORT", port.to_string())
+        .env("TOOLS_METRICS", "cloudwatch")
+        .env("TOOLS_ATUH", "a setting to warn about");
+    let mut server = Running::unread(&mut command);
+    let url = format!("http://127.0.0.1:{port}");
+    for _ in 0..500 {
+        if reqwest::get(format!("{url}/health")).await.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for _ in 0..2 {
+        let (status, body) = post(&url, &add(1, 2)).await;
+        assert_eq!((status, &body["value"]), (200, &json!(3)));
+    }
+    server.signal("TERM");
+    assert_eq!(server.ends_within(5), Some(0));
+}
+
 #[test]
 fn hello_is_small_enough_to_copy() {
     let source = std::fs::read_to_string(repository("functions/hello/src/main.rs")).unwrap();
