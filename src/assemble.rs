@@ -35,12 +35,7 @@ pub(crate) fn assemble(
     let secrets = SecretCache::new(secrets, declared, credential_clock.clone());
     let idempotency = server.idempotency.take().unwrap_or_else(Idempotency::none);
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
-    let warm_up = WarmUp {
-        secrets: Arc::clone(&secrets),
-        deduplication: Arc::clone(&deduplication),
-        records_calls: has_recorded_tools(&server.toolkit),
-    };
-    let engine = Engine {
+    let engine = Arc::new(Engine {
         #[cfg(feature = "oauth")]
         broker: build_broker(&mut server, &secrets, &credential_clock),
         toolkit: Arc::new(server.toolkit),
@@ -51,14 +46,15 @@ pub(crate) fn assemble(
         large_requests: LargeRequests::default(),
         is_healthy: server.is_healthy,
         shows_calls: server.shows_calls,
-    };
+    });
+    let warm_up = WarmUp(Arc::clone(&engine));
     let observer = Observer {
         clock,
         credential_clock: credential_clock.clone(),
         metrics: server.metrics,
     };
     let app = AppState {
-        engine: Arc::new(engine),
+        engine,
         observer: Arc::new(observer),
         credential_clock,
         max_request_size: server.max_request_size,
@@ -72,7 +68,7 @@ pub(crate) fn assemble(
 }
 
 /// The ids of all secrets that authentication, OAuth and the tools read, without duplicates.
-fn declared_secrets(server: &Server) -> Vec<String> {
+pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
     let keys = server.auth.iter().flat_map(Auth::secrets);
     let entries = server.toolkit.entries().iter();
     let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
@@ -128,31 +124,39 @@ fn with_base_path(base_path: Option<&str>, router: Router) -> Router {
 }
 
 /// Prepares stores and connections before the first call.
-pub(crate) struct WarmUp {
-    secrets: Arc<SecretCache>,
-    deduplication: Arc<Deduplication>,
-    /// True if the calls of any tool are recorded.
-    records_calls: bool,
-}
+pub(crate) struct WarmUp(Arc<Engine>);
 
 impl WarmUp {
     pub(crate) fn secrets(&self) -> &Arc<SecretCache> {
-        &self.secrets
+        &self.0.secrets
     }
 
     pub(crate) fn deduplication(&self) -> Arc<Deduplication> {
-        Arc::clone(&self.deduplication)
+        Arc::clone(&self.0.deduplication)
+    }
+
+    /// The engine, for calls that come from no request.
+    pub(crate) fn into_engine(self) -> Arc<Engine> {
+        self.0
     }
 
     /// Reads the secrets and prepares the store of calls concurrently. Errors are only logged:
     /// their causes may be gone by the first call.
     pub(crate) async fn run(self) {
-        let deduplication = async {
-            if self.records_calls {
-                self.deduplication.warm_up().await;
+        let Self(engine) = &self;
+        let secrets = async {
+            engine.secrets.warm_up().await;
+            let warning = engine.auth.warning_without_secrets(&engine.secrets);
+            if let Some(warning) = warning.await {
+                tracing::warn!("{warning}");
             }
         };
-        tokio::join!(self.secrets.warm_up(), deduplication);
+        let deduplication = async {
+            if has_recorded_tools(&engine.toolkit) {
+                engine.deduplication.warm_up().await;
+            }
+        };
+        tokio::join!(secrets, deduplication);
     }
 }
 

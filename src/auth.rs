@@ -7,6 +7,7 @@ mod attempt;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod rotation;
+mod summary;
 
 use std::{
     sync::Arc,

@@ -28,6 +28,23 @@ pub(crate) fn counted(count: impl Display, singular: &str, plural: &str) -> Stri
     format!("{count} {noun}")
 }
 
+/// The words as alternatives: `A`, `A or B`, `A, B or C`.
+pub(crate) fn alternatives(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+/// The known name that is most similar to `name`, if any is similar enough to be meant.
+pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.map(|it| (strsim::normalized_damerau_levenshtein(name, it), it));
+    let scored = scored.filter(|(similarity, _)| *similarity >= 0.5);
+    let closest = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    closest.map(|(_, known)| known)
+}
+
 /// Milliseconds with microsecond precision; whole milliseconds have no fraction.
 pub(crate) fn milliseconds(duration: Duration) -> Number {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
@@ -41,12 +58,27 @@ pub(crate) fn milliseconds(duration: Duration) -> Number {
 
 #[cfg(test)]
 mod tests {
-    use super::{clipped, counted};
+    use super::{alternatives, clipped, closest, counted};
 
     #[test]
     fn one_is_singular() {
         assert_eq!(counted(1, "item", "items"), "1 item");
         assert_eq!(counted(0, "item", "items"), "0 items");
+    }
+
+    #[test]
+    fn alternatives_are_joined_as_in_a_sentence() {
+        assert_eq!(alternatives(&["A"]), "A");
+        assert_eq!(alternatives(&["A", "B"]), "A or B");
+        assert_eq!(alternatives(&["A", "B", "C"]), "A, B or C");
+    }
+
+    #[test]
+    fn only_a_similar_name_is_the_closest() {
+        let known = || ["AUTH", "METRICS", "SECRETS"].into_iter();
+        assert_eq!(closest("ATUH", known()), Some("AUTH"));
+        assert_eq!(closest("SECRET", known()), Some("SECRETS"));
+        assert_eq!(closest("WAREHOUSE", known()), None);
     }
 
     #[test]

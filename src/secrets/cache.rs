@@ -62,6 +62,11 @@ impl SecretCache {
         self.secrets.store.as_ref().map(|store| store.location(id))
     }
 
+    /// Says how to give a secret a value.
+    pub(crate) fn advice(&self, id: &str) -> String {
+        self.secrets.advice(id)
+    }
+
     /// Reads secrets within the store's time limit, or half of `left` if that is shorter. The
     /// results are in the order of `ids`.
     pub(crate) async fn read(

@@ -27,6 +27,8 @@ pub struct Secrets {
     pub(super) cache_for: Duration,
     pub(super) stale_for: Duration,
     pub(super) timeout: Duration,
+    /// The dotenv file of the store, if it has one.
+    file: Option<PathBuf>,
     from_calls: bool,
 }
 
@@ -48,6 +50,7 @@ impl Secrets {
             cache_for: Duration::from_mins(5),
             stale_for: Duration::from_hours(1),
             timeout: Duration::from_secs(3),
+            file: None,
             from_calls: true,
         }
     }
@@ -64,7 +67,11 @@ impl Secrets {
     /// quotes refers to another variable.
     #[must_use]
     pub fn environment_and_file(file: impl Into<PathBuf>) -> Self {
-        Self::from_store(Environment::new(Some(file.into())))
+        let file = Some(file.into());
+        Self {
+            file: file.clone(),
+            ..Self::from_store(Environment::new(file))
+        }
     }
 
     /// Secrets from the program itself, for tests.
@@ -108,6 +115,20 @@ impl Secrets {
         self
     }
 
+    /// True if there is a store.
+    pub(crate) fn has_store(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// Says how to give a secret a value.
+    pub(super) fn advice(&self, id: &str) -> String {
+        match (&self.file, &self.store) {
+            (Some(file), _) => format!("for example {id}=… in {}", file.display()),
+            (None, Some(store)) => format!("it is read from {}", store.location(id)),
+            (None, None) => "this server has no store of secrets".to_owned(),
+        }
+    }
+
     pub(crate) fn may_come_from_calls(&self) -> bool {
         self.from_calls
     }
@@ -115,8 +136,10 @@ impl Secrets {
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let store = self.store.as_ref().map(|store| store.location("ID"));
         f.debug_struct("Secrets")
-            .field("has_store", &self.store.is_some())
+            .field("store", &store)
+            .field("file", &self.file)
             .field("cache_for", &self.cache_for)
             .field("stale_for", &self.stale_for)
             .field("timeout", &self.timeout)

@@ -14,7 +14,7 @@ use super::{
     ParameterErrors, explain,
     part::{LONGEST_NAME, MessageSink, SchemaPart, joined},
 };
-use crate::text::{clipped, counted};
+use crate::text::{clipped, closest, counted};
 
 /// The maximum number of messages: more would not help, and could make the response too large to
 /// send.
@@ -261,14 +261,8 @@ fn unknown_message(name: &str, known: &[&str], is_parameter: bool) -> String {
         )
     };
     let name = clipped(name, LONGEST_NAME);
-    let similarity = |known: &&&str| strsim::normalized_damerau_levenshtein(&name, known);
-    let closest = known
-        .iter()
-        .map(|known| (similarity(&known), known))
-        .filter(|(similarity, _)| *similarity >= 0.5)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b));
-    match closest {
-        Some((_, known)) => format!("{problem}; did you mean '{known}'?"),
+    match closest(&name, known.iter().copied()) {
+        Some(known) => format!("{problem}; did you mean '{known}'?"),
         None if known.is_empty() => format!("{problem}; {no_others}"),
         None if known.len() <= 8 => format!("{problem}; {others} {}", known.join(", ")),
         None => problem.into(),
