@@ -43,7 +43,7 @@ pub(crate) mod fingerprint;
 mod outcome;
 mod record;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{any::type_name, fmt, sync::Arc, time::Duration};
 
 #[cfg(feature = "dynamodb")]
 pub use crate::store::DynamoDb;
@@ -64,6 +64,8 @@ use record::{CallRecord, CallState, LIMITS};
 #[derive(Clone)]
 pub struct Idempotency {
     store: Option<Arc<dyn Store>>,
+    /// The name of the store's type.
+    store_name: Option<&'static str>,
     expire_after: Duration,
     wait_for: Duration,
     timeout: Duration,
@@ -77,9 +79,10 @@ const LONGEST: Duration = Duration::from_hours(365 * 24);
 impl Idempotency {
     /// Remembers calls in your own store, or in [`DynamoDb`].
     #[must_use]
-    pub fn in_store(store: impl Store + 'static) -> Self {
+    pub fn in_store<S: Store + 'static>(store: S) -> Self {
         Self {
             store: Some(Arc::new(store)),
+            store_name: type_name::<S>().rsplit("::").next(),
             ..Self::none()
         }
     }
@@ -89,6 +92,7 @@ impl Idempotency {
     pub fn none() -> Self {
         Self {
             store: None,
+            store_name: None,
             expire_after: Duration::from_hours(1),
             wait_for: Duration::from_secs(5),
             timeout: Duration::from_secs(3),
@@ -152,7 +156,7 @@ impl Idempotency {
 impl fmt::Debug for Idempotency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Idempotency")
-            .field("has_store", &self.store.is_some())
+            .field("store", &self.store_name)
             .field("expire_after", &self.expire_after)
             .field("wait_for", &self.wait_for)
             .field("timeout", &self.timeout)

@@ -13,7 +13,7 @@ use lambda_http::lambda_runtime::{Diagnostic, LambdaEvent, Runtime, service_fn};
 use serde_json::value::RawValue;
 use tracing::Instrument;
 
-use super::{Error, shutdown};
+use super::{Error, settings, shutdown};
 use crate::{
     DirectCalls, Server,
     assemble::assemble,
@@ -29,6 +29,7 @@ const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let telemetry = Arc::new(Telemetry::from_environment()?);
     log::to_cloudwatch(&telemetry);
+    settings::log(&server);
     let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
     let hook = server.on_shutdown.take();
     let (router, warm_up) = assemble(server, REAL, REAL);

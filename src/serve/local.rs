@@ -45,6 +45,7 @@ const GRACE_PERIOD: Duration = Duration::from_secs(5);
 pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let telemetry = Arc::new(Telemetry::from_environment()?);
     log::to_terminal(&telemetry);
+    settings::log(&server);
     server.toolkit().check()?;
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
     let hook = server.on_shutdown.take();

@@ -3,12 +3,17 @@
 //! The program takes precedence; settings fill in what it leaves open. An invalid setting is an
 //! error at start-up: a mistyped `jwt` must not result in an open server.
 
+mod auth;
 #[cfg(feature = "oauth")]
 mod oauth;
+mod overview;
+mod unknown;
 mod variables;
 
 use std::{env, fmt, path::PathBuf};
 
+use auth::auth_setting;
+pub(super) use overview::log;
 use variables::seconds;
 pub(super) use variables::{get, list, yes_or_no};
 
@@ -19,7 +24,16 @@ use crate::{
 };
 
 /// Fills in what the program has not set on `server`.
+/// An error also names the variables that may be misspelt settings.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
+    fill(server).map_err(|InvalidSetting(text)| {
+        let unknown = unknown::sentences(server).into_iter();
+        let sentences: Vec<_> = std::iter::once(text).chain(unknown).collect();
+        InvalidSetting(sentences.join(". ")).into()
+    })
+}
+
+fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     let on_lambda = env::var_os("AWS_LAMBDA_RUNTIME_API").is_some();
     if server.base_path.is_none() {
         server.base_path = get("TOOLS_BASE_PATH")?;
@@ -33,7 +47,7 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
              caller has; write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, \
              TOOLS_JWT_SECRET_IDS)"
         );
-        return Err(InvalidSetting(text).into());
+        return Err(InvalidSetting(text));
     }
     if server.allowed_origins.is_none() {
         server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
@@ -44,8 +58,7 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
                 "the allowed origin '{origin}' is not an origin: write a scheme and a host, and the \
                  port unless it is the usual one, as in https://app.example, or * for all \
                  (TOOLS_ALLOWED_ORIGINS)"
-            ))
-            .into());
+            )));
         }
     }
     if server.direct_calls.is_none() {
@@ -70,7 +83,7 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     for provider in variables::PROVIDERS {
         let name = format!("TOOLS_{provider}_CLIENT_ID");
         if get(&name)?.is_some() {
-            return Err(without_feature(&name, "oauth").into());
+            return Err(without_feature(&name, "oauth"));
         }
     }
     Ok(())
@@ -117,54 +130,6 @@ impl fmt::Debug for InvalidSetting {
 }
 
 impl std::error::Error for InvalidSetting {}
-
-fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
-    const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
-        TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
-        signed with the secret TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); \
-        TOOLS_AUTH=api-key,jwt accepts either; TOOLS_AUTH=none lets anyone call, for a function \
-        behind IAM or an API Gateway authorizer. In the program: Server::auth";
-    let Some(setting) = get("TOOLS_AUTH")? else {
-        if on_lambda {
-            let text = format!("no setting says who may call this function. {HELP}");
-            return Err(InvalidSetting(text));
-        }
-        return Ok(Auth::none());
-    };
-    let invalid =
-        |reason: String| InvalidSetting(format!("TOOLS_AUTH is '{setting}': {reason}. {HELP}"));
-    let kinds: Vec<_> = setting.split(',').map(str::trim).collect();
-    if kinds == ["none"] {
-        return Ok(Auth::none());
-    }
-    kinds
-        .into_iter()
-        .try_fold(Auth::none(), |auth, kind| match kind {
-            "api-key" => {
-                let ids = list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY")?;
-                Ok(auth.or(Auth::api_key_ids(ids)))
-            }
-            "jwt" => Ok(auth.or(jwt_setting()?)),
-            "none" => Err(invalid("none cannot be combined with another value".into())),
-            other => Err(invalid(format!("the value '{other}' is unknown"))),
-        })
-}
-
-#[cfg(feature = "jwt")]
-fn jwt_setting() -> Result<Auth, InvalidSetting> {
-    let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
-    let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
-    let auth = audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience);
-    Ok(match yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")? {
-        None | Some(false) => auth,
-        Some(true) => auth.subject_is_user(),
-    })
-}
-
-#[cfg(not(feature = "jwt"))]
-fn jwt_setting() -> Result<Auth, InvalidSetting> {
-    Err(without_feature("TOOLS_AUTH=jwt", "jwt"))
-}
 
 fn secrets_setting(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
     let setting = get("TOOLS_SECRETS")?;

@@ -44,6 +44,9 @@ const NAMES: [&str; 30] = [
     "TOOLS_SECRETS_PREFIX",
 ];
 
+/// The parts of a provider's variables after its name.
+const OF_PROVIDERS: [&str; 2] = ["CLIENT_ID", "ISSUER"];
+
 /// True for the name of a variable that this crate defines.
 fn is_defined(name: &str) -> bool {
     let of_provider = name
@@ -51,8 +54,18 @@ fn is_defined(name: &str) -> bool {
         .and_then(|rest| rest.split_once('_'));
     NAMES.contains(&name)
         || of_provider.is_some_and(|(provider, part)| {
-            PROVIDERS.contains(&provider) && ["CLIENT_ID", "ISSUER"].contains(&part)
+            PROVIDERS.contains(&provider) && OF_PROVIDERS.contains(&part)
         })
+}
+
+/// The names of all variables that this crate defines.
+pub(super) fn names() -> impl Iterator<Item = String> {
+    let of_providers = PROVIDERS.into_iter().flat_map(|provider| {
+        OF_PROVIDERS
+            .into_iter()
+            .map(move |part| format!("TOOLS_{provider}_{part}"))
+    });
+    NAMES.into_iter().map(str::to_owned).chain(of_providers)
 }
 
 /// The value of a variable. An empty value counts as unset.

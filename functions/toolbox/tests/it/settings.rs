@@ -1,5 +1,7 @@
 //! The settings in the environment of the compiled program.
 
+mod startup;
+
 use std::{
     process::{Command, Output},
     time::SystemTime,

@@ -1,0 +1,180 @@
+//! Warnings about settings, and the overview of them, when the program starts.
+
+use test_support::lambda::{LONG, event, invoke_on};
+
+use crate::support::{Running, toolbox};
+
+/// The lines that a local server with these variables prints when it starts.
+fn local_lines(variables: &[(&str, &str)]) -> Vec<String> {
+    let mut command = toolbox();
+    command.env("PORT", "0").envs(variables.iter().copied());
+    let mut running = Running::start(&mut command);
+    // The warnings about secrets come after the address.
+    let mut lines = vec![running.line_with("Serving tools on", 20)];
+    running.line_with("claude mcp add", 5);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.signal("TERM");
+    assert_eq!(running.ends_within(5), Some(0));
+    lines.extend(running.end());
+    lines
+}
+
+/// The lines that the function with these variables prints on Lambda.
+async fn lambda_lines(variables: &[(&str, &str)]) -> Vec<String> {
+    let events = [(event("paths/health"), LONG)];
+    invoke_on(&mut toolbox(), &events, variables).await.1
+}
+
+fn warnings(lines: &[String]) -> Vec<&str> {
+    let lines = lines.iter().map(String::as_str);
+    lines.filter(|line| line.contains("WARN")).collect()
+}
+
+const UNKNOWN: [(&str, &str); 3] = [
+    ("TOOLS_ATUH", "value-of-a-mistake"),
+    ("TOOLS_GOOGLE_CLIENTID", "value-of-a-mistake"),
+    ("TOOLS_WAREHOUSE", "value-of-a-mistake"),
+];
+
+const SUGGESTIONS: [&str; 3] = [
+    "TOOLS_ATUH is not a setting; did you mean TOOLS_AUTH?",
+    "TOOLS_GOOGLE_CLIENTID is not a setting; did you mean TOOLS_GOOGLE_CLIENT_ID?",
+    "TOOLS_WAREHOUSE is not a setting",
+];
+
+/// Variables that begin like settings but are secrets.
+const SECRETS: [(&str, &str); 8] = [
+    ("TOOLS_API_KEY_IDS", "TOOLS_PARTNER|TOOLS_PARTNER_NEXT"),
+    ("TOOLS_API_KEY", "key-0123456789"),
+    ("TOOLS_PARTNER", "key-0123456789"),
+    ("TOOLS_PARTNER_NEXT", "key-9876543210"),
+    ("TOOLS_JWT_SECRET", "secret-0123456789"),
+    ("TOOLS_OAUTH_KEY", "secret-0123456789"),
+    ("TOOLS_GOOGLE_CLIENT_SECRET", "secret-0123456789"),
+    ("TOOLS_GITHUB_CLIENT_SECRET", "secret-0123456789"),
+];
+
+#[test]
+fn an_unknown_setting_is_named_but_its_value_is_not() {
+    let mut command = toolbox();
+    command.env("PORT", "0").envs(UNKNOWN).envs(SECRETS);
+    let running = Running::start(&mut command);
+    for suggestion in SUGGESTIONS {
+        let line = running.line_with(suggestion, 20);
+        assert!(line.contains("WARN"), "{line}");
+        assert!(!line.contains("value-of-a-mistake"), "{line}");
+    }
+    running.line_with("Serving tools on", 5);
+}
+
+#[tokio::test]
+async fn on_lambda_an_unknown_setting_is_named_as_well() {
+    let variables = [&UNKNOWN[..], &SECRETS[..]].concat();
+    let lines = lambda_lines(&variables).await;
+    let warnings = warnings(&lines);
+    assert_eq!(warnings.len(), SUGGESTIONS.len(), "{warnings:?}");
+    for (line, suggestion) in warnings.iter().zip(SUGGESTIONS) {
+        assert!(line.contains(suggestion), "{line}");
+        assert!(!line.contains("value-of-a-mistake"), "{line}");
+    }
+}
+
+#[test]
+fn an_error_at_start_up_names_unknown_settings() {
+    let mut command = toolbox();
+    command
+        .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9")
+        .env("TOOLS_ATUH", "none");
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("no setting says who may call"), "{text}");
+    assert!(text.contains(SUGGESTIONS[0]), "{text}");
+}
+
+#[test]
+fn a_server_without_a_secret_of_its_callers_warns_after_its_start() {
+    let nowhere = ("TOOLS_SECRETS_FILE", "nowhere.env");
+    for (auth, more, kinds, ids) in [
+        ("api-key", nowhere, "API key is", "TOOLS_API_KEY"),
+        ("jwt", nowhere, "JWT secret is", "TOOLS_JWT_SECRET"),
+        (
+            "api-key,jwt",
+            ("TOOLS_API_KEY_IDS", "PARTNER|PARTNER_NEXT,GUEST"),
+            "API key or JWT secret is",
+            "PARTNER, PARTNER_NEXT, GUEST or TOOLS_JWT_SECRET",
+        ),
+    ] {
+        let lines = local_lines(&[("TOOLS_AUTH", auth), more]);
+        let text = format!(
+            "no {kinds} stored: every call is rejected until the secret {ids} exists; for example \
+             {}=… in ",
+            ids.split(',').next().unwrap()
+        );
+        let warnings = warnings(&lines);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains(&text), "{warnings:?}");
+    }
+    for secret in ["TOOLS_API_KEY", "TOOLS_JWT_SECRET"] {
+        let value = (secret, "0123456789abcdef0123456789abcdef");
+        let lines = local_lines(&[("TOOLS_AUTH", "api-key,jwt"), value]);
+        assert_eq!(warnings(&lines), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn on_lambda_a_server_without_a_secret_of_its_callers_warns_as_well() {
+    let lines = lambda_lines(&[("TOOLS_AUTH", "api-key")]).await;
+    let text = "no API key is stored: every call is rejected until the secret TOOLS_API_KEY exists";
+    let warnings = warnings(&lines);
+    assert_eq!(warnings.len(), 1, "{lines:?}");
+    assert!(warnings[0].contains(text), "{warnings:?}");
+    // A file that cannot be read may contain the key.
+    let unreadable = ("TOOLS_SECRETS_FILE", "/");
+    let lines = lambda_lines(&[("TOOLS_AUTH", "api-key"), unreadable]).await;
+    assert!(
+        !lines.iter().any(|it| it.contains("is stored")),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn the_debug_level_shows_the_settings_in_force() {
+    let mut command = toolbox();
+    command
+        .env("PORT", "0")
+        .env("RUST_LOG", "debug")
+        .env("TOOLS_AUTH", "api-key")
+        .env("TOOLS_API_KEY", "marked-key-0123456789")
+        .env("TOOLS_GOOGLE_CLIENT_ID", "our-client")
+        .env("TOOLS_GOOGLE_CLIENT_SECRET", "marked-secret-0123456789")
+        .env("TOOLS_BASE_PATH", "/agents")
+        .env("TOOLS_IDEMPOTENCY_SECONDS", "60");
+    let running = Running::start(&mut command);
+    let line = running.line_with("settings in force", 20);
+    for part in [
+        "DEBUG",
+        "TOOLS_AUTH=api-key",
+        "TOOLS_BASE_PATH=/agents",
+        "TOOLS_GOOGLE_CLIENT_ID=our-client",
+        "PORT=0",
+        "api-key (TOOLS_API_KEY)",
+        "the environment variable 'ID' or .env",
+        "Memory",
+        "expire_after: 60s",
+        "Oxp, ",
+        "1048576",
+        "google",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(!line.contains("marked"), "{line}");
+}
+
+#[tokio::test]
+async fn on_lambda_the_overview_needs_the_debug_level() {
+    let lines = lambda_lines(&[("AWS_LAMBDA_LOG_LEVEL", "DEBUG")]).await;
+    let overviews = lines.iter().filter(|it| it.contains("settings in force"));
+    assert_eq!(overviews.count(), 1, "{lines:?}");
+    let lines = lambda_lines(&[]).await;
+    assert!(!lines.iter().any(|it| it.contains("settings in force")));
+}

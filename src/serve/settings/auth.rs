@@ -1,0 +1,57 @@
+//! The credentials of callers.
+
+#[cfg(not(feature = "jwt"))]
+use super::without_feature;
+#[cfg(feature = "jwt")]
+use super::yes_or_no;
+use super::{InvalidSetting, get, list};
+use crate::Auth;
+
+/// The setting `TOOLS_AUTH`, which is required on Lambda.
+pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
+    const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
+        TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
+        signed with the secret TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); \
+        TOOLS_AUTH=api-key,jwt accepts either; TOOLS_AUTH=none lets anyone call, for a function \
+        behind IAM or an API Gateway authorizer. In the program: Server::auth";
+    let Some(setting) = get("TOOLS_AUTH")? else {
+        if on_lambda {
+            let text = format!("no setting says who may call this function. {HELP}");
+            return Err(InvalidSetting(text));
+        }
+        return Ok(Auth::none());
+    };
+    let invalid =
+        |reason: String| InvalidSetting(format!("TOOLS_AUTH is '{setting}': {reason}. {HELP}"));
+    let kinds: Vec<_> = setting.split(',').map(str::trim).collect();
+    if kinds == ["none"] {
+        return Ok(Auth::none());
+    }
+    kinds
+        .into_iter()
+        .try_fold(Auth::none(), |auth, kind| match kind {
+            "api-key" => {
+                let ids = list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY")?;
+                Ok(auth.or(Auth::api_key_ids(ids)))
+            }
+            "jwt" => Ok(auth.or(jwt_setting()?)),
+            "none" => Err(invalid("none cannot be combined with another value".into())),
+            other => Err(invalid(format!("the value '{other}' is unknown"))),
+        })
+}
+
+#[cfg(feature = "jwt")]
+fn jwt_setting() -> Result<Auth, InvalidSetting> {
+    let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
+    let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
+    let auth = audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience);
+    Ok(match yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")? {
+        None | Some(false) => auth,
+        Some(true) => auth.subject_is_user(),
+    })
+}
+
+#[cfg(not(feature = "jwt"))]
+fn jwt_setting() -> Result<Auth, InvalidSetting> {
+    Err(without_feature("TOOLS_AUTH=jwt", "jwt"))
+}

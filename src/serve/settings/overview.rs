@@ -1,0 +1,43 @@
+//! The settings in the log, when the server starts.
+
+use tracing::Level;
+
+use super::{get, unknown, variables::names};
+use crate::{Auth, DEFAULT_TIMEOUT, Server, observe::metrics::Metrics};
+
+/// Warns of unknown settings and, at level `debug`, shows the settings in force.
+pub(in crate::serve) fn log(server: &Server) {
+    for sentence in unknown::sentences(server) {
+        tracing::warn!("{sentence}");
+    }
+    if tracing::enabled!(Level::DEBUG) {
+        show(server);
+    }
+}
+
+fn show(server: &Server) {
+    let variables = names().filter_map(|name| Some(format!("{name}={}", get(&name).ok()??)));
+    let variables: Vec<_> = variables.collect();
+    #[cfg(feature = "oauth")]
+    let providers = server.oauth.as_ref().map(|oauth| {
+        let ids = oauth.providers.iter().map(|provider| provider.id());
+        ids.collect::<Vec<_>>().join(", ")
+    });
+    #[cfg(not(feature = "oauth"))]
+    let providers: Option<String> = None;
+    tracing::debug!(
+        variables = variables.join(" "),
+        auth = server.auth.as_ref().map(Auth::summary),
+        secrets = server.secrets.as_ref().map(|it| format!("{it:?}")),
+        idempotency = server.idempotency.as_ref().map(|it| format!("{it:?}")),
+        oauth = providers,
+        protocols = ?server.protocols,
+        base_path = server.base_path,
+        allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
+        direct_calls = ?server.direct_calls.unwrap_or_default(),
+        metrics = server.metrics.as_ref().map(Metrics::namespace),
+        max_request_size = server.max_request_size,
+        timeout = ?DEFAULT_TIMEOUT,
+        "settings in force"
+    );
+}
