@@ -31,7 +31,10 @@ pub(crate) enum Rejection {
     /// The client uses a version of the protocol that is not supported.
     UnsupportedVersion,
     /// The text in `tool_id` is not a tool id.
-    InvalidToolId(IdError),
+    InvalidToolId {
+        error: IdError,
+        closest: Option<String>,
+    },
     /// No tool has this id.
     UnknownTool {
         qualified: Arc<str>,
@@ -82,6 +85,15 @@ pub(crate) struct UnmetRequirements {
     pub(crate) unreadable: Vec<(String, StoreError)>,
 }
 
+impl From<IdError> for Rejection {
+    fn from(error: IdError) -> Self {
+        Self::InvalidToolId {
+            error,
+            closest: None,
+        }
+    }
+}
+
 impl From<AuthError> for Rejection {
     fn from(error: AuthError) -> Self {
         match error {
@@ -107,7 +119,7 @@ impl Rejection {
             Self::Malformed { .. } | Self::TooLarge { .. } => Reason::Malformed,
             Self::ForbiddenOrigin => Reason::ForbiddenOrigin,
             Self::UnsupportedVersion => Reason::UnsupportedVersion,
-            Self::InvalidToolId(_) => Reason::InvalidToolId,
+            Self::InvalidToolId { .. } => Reason::InvalidToolId,
             Self::UnknownTool { .. } => Reason::UnknownTool,
             Self::UnknownVersion { .. } => Reason::UnknownVersion,
             Self::InvalidInput(_) => Reason::InvalidInput,

@@ -6,6 +6,7 @@
 mod catalogue;
 mod dialect;
 mod error;
+mod form;
 mod request;
 mod response;
 
@@ -13,18 +14,24 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
-use super::codec::{
-    Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task,
+use super::{
+    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    names::ModelNames,
 };
 use crate::{
     ServerInfo, Toolkit,
     call::{Outcome, rejection::Rejection},
 };
-use catalogue::{Catalogue, OxpForm};
+use catalogue::Catalogue;
 use error::{ErrorBody, status_of};
+use form::RequestForm;
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
-pub(super) struct OxpCodec(Catalogue);
+pub(super) struct OxpCodec {
+    catalogue: Catalogue,
+    /// Some clients send the name of a tool as its id.
+    names: ModelNames,
+}
 
 const CALL: Task = Task::Call("POST /tools/call");
 
@@ -83,47 +90,85 @@ impl Codec for OxpCodec {
         ],
     };
 
-    type Form = OxpForm;
+    type Form = RequestForm;
 
     fn new(_: &ServerInfo) -> Self {
-        Self(Catalogue::default())
-    }
-
-    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
-        match task {
-            Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
-            Task::List(_) => request::list(&request.parts.headers, request.body),
-            Task::Call(_) => {
-                request::call(&request.parts.headers, request.body, request.max_values)
-            }
+        Self {
+            catalogue: Catalogue::default(),
+            names: ModelNames::default(),
         }
     }
 
-    fn dialect(form: &OxpForm) -> &'static str {
+    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RequestForm> {
+        match task {
+            Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
+            Task::List(_) => {
+                let decoded = request::list(&request.parts.headers, request.body);
+                DecodedRequest {
+                    form: decoded.form.into(),
+                    operation: decoded.operation,
+                }
+            }
+            Task::Call(_) => self.decode_call(request),
+        }
+    }
+
+    fn dialect(form: &RequestForm) -> &'static str {
         form.dialect().name()
     }
 
-    fn list(&self, form: &OxpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
-        self.0.get(*form, toolkit).cloned().map_err(str::to_owned)
+    fn list(&self, form: &RequestForm, toolkit: &Toolkit) -> Result<Bytes, String> {
+        self.catalogue
+            .get(form.form, toolkit)
+            .cloned()
+            .map_err(str::to_owned)
     }
 
-    fn list_error(&self, _: &OxpForm, detail: &str) -> (StatusCode, Vec<u8>) {
+    fn list_error(&self, _: &RequestForm, detail: &str) -> (StatusCode, Vec<u8>) {
         let rejection = Rejection::malformed("The list of tools cannot be sent", detail);
-        self.rejection(&OxpForm::default(), &rejection)
+        self.rejection(&RequestForm::default(), &rejection)
     }
 
-    fn outcome(&self, form: &OxpForm, outcome: &Outcome) -> Vec<u8> {
+    fn outcome(&self, form: &RequestForm, outcome: &Outcome) -> Vec<u8> {
         response::encode(form.dialect(), outcome)
     }
 
-    fn rejection(&self, form: &OxpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        let body = ErrorBody::of(rejection, form.dialect());
+    fn rejection(&self, form: &RequestForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
+        let body = ErrorBody::of(rejection, form);
         (status_of(rejection), to_json(&body))
     }
 }
 
+impl OxpCodec {
+    fn decode_call(&self, request: &EncodedRequest<'_>) -> DecodedRequest<RequestForm> {
+        let headers = &request.parts.headers;
+        let DecodedRequest {
+            form,
+            mut operation,
+        } = request::call(headers, request.body, request.max_values);
+        if let Operation::Reject(Rejection::InvalidToolId { closest, .. }, names) = &mut operation {
+            let id = names.tool.as_deref();
+            *closest = id.and_then(|id| self.id_for(id, &request.engine.toolkit));
+        }
+        DecodedRequest {
+            form: RequestForm::of_call(form, &operation, request.body),
+            operation,
+        }
+    }
+
+    /// The id of the tool whose name is, or is similar to, the text that was sent as an id.
+    fn id_for(&self, text: &str, toolkit: &Toolkit) -> Option<String> {
+        let name = text.split_once('@').map_or(text, |(name, _)| name);
+        let id = self.names.tool_of(name, toolkit).or_else(|| {
+            let closest = self.names.closest(name, toolkit)?;
+            self.names.tool_of(&closest, toolkit)
+        });
+        id.map(|id| id.to_string())
+    }
+}
+
 /// OXP 1.0, `GET /health`: 200 if healthy, 503 if not.
-fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
+fn health(is_healthy: bool) -> DecodedRequest<RequestForm> {
     #[derive(Serialize)]
     struct Health {
         status: &'static str,
@@ -134,7 +179,7 @@ fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
         (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
     };
     DecodedRequest {
-        form: OxpForm::default(),
+        form: RequestForm::default(),
         operation: Operation::Respond(Reply::json(code, to_json(&Health { status }))),
     }
 }

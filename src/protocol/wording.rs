@@ -60,8 +60,13 @@ impl Wording {
                 "The supported versions are OXP 1.0 (OXP-Version: 1.0 or urn:oxp:1.0) and Open Tool Calling \
                  1.0 (otc://1.0).",
             ),
-            Rejection::InvalidToolId(error) => {
-                Self::new("The tool ID is not valid", format!("'tool_id': {error}."))
+            Rejection::InvalidToolId { error, closest } => {
+                let closest = closest.as_ref();
+                let end = closest.map_or(".".into(), |it| format!("; did you mean {it}?"));
+                Self::new(
+                    "The tool ID is not valid",
+                    format!("'tool_id': {error}{end}"),
+                )
             }
             Rejection::UnknownTool { qualified, closest } => {
                 unknown_tool(qualified, closest.as_deref())

@@ -241,6 +241,9 @@ pub(crate) fn closest_name<'a>(
 /// The similarity of the less similar halves: sharing a toolkit does not make tools similar.
 fn similarity_of_halves(one: &str, other: &str, separator: char) -> f64 {
     let similarity = |one: &str, other: &str| {
+        if one.eq_ignore_ascii_case(other) {
+            return 1.0;
+        }
         let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
         // Less than half as long is never similar.
         if short * 2 < long {

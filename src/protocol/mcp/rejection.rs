@@ -99,7 +99,7 @@ fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
         Rejection::Malformed { .. } | Rejection::UnsupportedVersion => {
             new(StatusCode::BAD_REQUEST, INVALID_REQUEST)
         }
-        Rejection::InvalidToolId(_)
+        Rejection::InvalidToolId { .. }
         | Rejection::UnknownTool { .. }
         | Rejection::UnknownVersion { .. } => new(StatusCode::OK, INVALID_PARAMS),
         Rejection::Misdefined { .. } => {

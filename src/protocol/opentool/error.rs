@@ -51,7 +51,7 @@ pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
         | Rejection::TooLarge { .. }
         | Rejection::ForbiddenOrigin
         | Rejection::UnsupportedVersion
-        | Rejection::InvalidToolId(_) => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
+        | Rejection::InvalidToolId { .. } => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
         Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {
             (StatusCode::OK, METHOD_NOT_FOUND)
         }
@@ -102,7 +102,7 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
         | Rejection::TooLarge { .. }
         | Rejection::ForbiddenOrigin
         | Rejection::UnsupportedVersion
-        | Rejection::InvalidToolId(_)
+        | Rejection::InvalidToolId { .. }
         | Rejection::UnknownVersion { .. }) => Wording::of(other).into_detail(),
     }
 }

@@ -6,7 +6,7 @@
 use http::StatusCode;
 use serde::Serialize;
 
-use super::dialect::Dialect;
+use super::form::RequestForm;
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
     protocol::wording::Wording,
@@ -53,7 +53,7 @@ struct MissingRequirementsBody<'a> {
 }
 
 impl<'a> ErrorBody<'a> {
-    pub(super) fn of(rejection: &'a Rejection, dialect: Dialect) -> Self {
+    pub(super) fn of(rejection: &'a Rejection, form: &'a RequestForm) -> Self {
         let Wording { message, detail } = Wording::of(rejection);
         let (parameter_errors, missing_requirements) = match rejection {
             Rejection::InvalidInput(errors) => (Some(errors), None),
@@ -61,9 +61,9 @@ impl<'a> ErrorBody<'a> {
             _ => (None, None),
         };
         Self {
-            schema: dialect.schema(),
+            schema: form.dialect().schema(),
             message,
-            developer_message: detail,
+            developer_message: detail.or_else(|| form.misplaced_input.clone()),
             parameter_errors,
             missing_requirements,
         }

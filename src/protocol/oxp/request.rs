@@ -247,7 +247,7 @@ impl CallToolRequest {
 
     fn into_call(self) -> Result<Call, Rejection> {
         Ok(Call {
-            selector: self.tool_id.parse().map_err(Rejection::InvalidToolId)?,
+            selector: self.tool_id.parse().map_err(Rejection::from)?,
             call_id: self.call_id,
             permit: None,
             lossy_integers: Vec::new(),
