@@ -16,7 +16,7 @@ mod opentool;
 pub(crate) mod origin;
 mod oxp;
 pub(crate) mod problem;
-mod wording;
+pub(crate) mod wording;
 
 use std::sync::Arc;
 

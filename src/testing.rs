@@ -1,17 +1,21 @@
-//! Testing tools with events: recorded requests, replayed in-process and compared with their
-//! expected responses.
+//! Testing tools: with calls, with events, and as functions.
 //!
-//! A folder of Lambda events, `NAME.json`, each with a `NAME.expected.json`, is a test suite that
-//! shows exactly what goes over the wire. The clock and ids are fixed during a replay, so every
-//! response is reproducible.
+//! [`call`] takes a call through everything that the server does with it: validation,
+//! requirements, the tool within its time limit, the check of its output. [`replay`] does the same
+//! with recorded requests, and compares the responses with the expected ones: a folder of Lambda
+//! events, `NAME.json`, each with a `NAME.expected.json`, is a test suite that shows exactly what
+//! goes over the wire. [`context`] builds the context for a test that calls a tool's function
+//! directly.
+//!
+//! The clock and ids are fixed in calls and replays, so every response is reproducible.
 
+mod call;
 mod context;
 pub(crate) mod record;
+mod replay;
 
 use std::{
     collections::BTreeMap,
-    env, fmt, fs, io,
-    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -24,9 +28,14 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{DirectCalls, Protocol, Server, assemble::assemble, clock::FIXED, event};
+use crate::{
+    DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event,
+    secrets::Secrets,
+};
 
+pub use call::{TestCall, TestOutcome, TestRejection, call};
 pub use context::{ContextBuilder, context};
+pub use replay::replay;
 
 /// The expected response to an event.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -64,7 +73,10 @@ impl ExpectedResponse {
 /// An in-process Lambda function: takes events and returns responses, without AWS or sockets.
 pub struct LambdaFunction {
     router: Router,
+    engine: Arc<Engine>,
     direct_errors: bool,
+    /// True if there is a store of secrets.
+    has_secrets: bool,
     /// The clock's advance, in milliseconds.
     elapsed: Arc<AtomicU64>,
 }
@@ -78,12 +90,15 @@ impl LambdaFunction {
     pub fn new(server: impl Into<Server>) -> Self {
         let server = server.into();
         let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
+        let has_secrets = server.secrets.as_ref().is_some_and(Secrets::has_store);
         let elapsed = Arc::default();
         let clock = FIXED.movable(&elapsed);
-        let (router, _) = assemble(server, clock.clone(), clock);
+        let (router, warm_up) = assemble(server, clock.clone(), clock);
         Self {
             router,
+            engine: warm_up.into_engine(),
             direct_errors,
+            has_secrets,
             elapsed,
         }
     }
@@ -92,6 +107,12 @@ impl LambdaFunction {
     pub fn advance(&self, time: Duration) {
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         self.elapsed.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// Calls a tool without an event; see [`call`]. Calls to the same function share its secrets,
+    /// its clock and the calls that it remembers.
+    pub fn call(&self, tool: impl Into<String>, input: Value) -> TestCall {
+        TestCall::new(Arc::clone(&self.engine), tool.into(), input)
     }
 
     /// Handles one event, passed as JSON text, and returns the JSON that Lambda would send back.
@@ -133,140 +154,5 @@ impl LambdaFunction {
         let status = StatusCode::from_u16(u16::try_from(status)?)?;
         let body = response["body"].as_str().unwrap_or_default();
         Ok(ExpectedResponse::of(status, &headers, body.as_bytes()))
-    }
-}
-
-/// Replays every event below `folder`, sorted by name, and compares each response with its expected
-/// file.
-///
-/// ```no_run
-/// # use lambda_tools::{Toolkit, testing};
-/// # fn tools() -> Vec<lambda_tools::Tool> { vec![] }
-/// # // In a test, this function has #[tokio::test].
-/// async fn events() {
-///     testing::replay("events", Toolkit::new(tools()).unwrap()).await;
-/// }
-/// ```
-///
-/// With `UPDATE_EXPECTED=1` in the environment, the expected files are written instead of compared:
-/// review the diff before you commit it.
-///
-/// # Panics
-/// With a report of all mistakes: responses that differ, an event without an expected file, an
-/// expected file without an event, a folder without events.
-pub async fn replay(folder: impl AsRef<Path>, server: impl Into<Server>) {
-    let update = env::var_os("UPDATE_EXPECTED").is_some_and(|value| value == "1");
-    let function = LambdaFunction::new(server);
-    let pairs = match pairs_below(folder.as_ref()) {
-        Ok(pairs) if !pairs.is_empty() => pairs,
-        Ok(_) => panic!("there are no events below {}", folder.as_ref().display()),
-        Err(error) => panic!("cannot read {}: {error}", folder.as_ref().display()),
-    };
-    let mut report = Vec::new();
-    for pair in &pairs {
-        if let Err(mistake) = replay_one(&function, pair, update).await {
-            report.push(format!("{}: {mistake}", pair.event.display()));
-        }
-    }
-    let (failed, all) = (report.len(), pairs.len());
-    assert!(
-        report.is_empty(),
-        "{failed} of {all} events do not have the expected response\n{}",
-        report.join("\n")
-    );
-}
-
-/// An event file and its expected file, either of which may be missing.
-struct Pair {
-    event: PathBuf,
-    expected: PathBuf,
-}
-
-fn pairs_below(folder: &Path) -> io::Result<Vec<Pair>> {
-    let mut names = std::collections::BTreeSet::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let text = path.to_string_lossy();
-            if path.is_dir() {
-                folders.push(path);
-            } else if let Some(name) = text.strip_suffix(".json") {
-                names.insert(name.strip_suffix(".expected").unwrap_or(name).to_owned());
-            }
-        }
-    }
-    let pair = |name: String| Pair {
-        event: format!("{name}.json").into(),
-        expected: format!("{name}.expected.json").into(),
-    };
-    Ok(names.into_iter().map(pair).collect())
-}
-
-async fn replay_one(
-    function: &LambdaFunction,
-    pair: &Pair,
-    update: bool,
-) -> Result<(), crate::Error> {
-    if !pair.event.exists() {
-        return Err("there is an expected file but no event".into());
-    }
-    let actual = function.respond(&fs::read_to_string(&pair.event)?).await?;
-    if update {
-        return Ok(fs::write(
-            &pair.expected,
-            format!("{:#}\n", serde_json::json!(actual)),
-        )?);
-    }
-    if !pair.expected.exists() {
-        let name = pair.expected.display();
-        return Err(format!("{name} is missing; UPDATE_EXPECTED=1 writes it").into());
-    }
-    let expected: ExpectedResponse = serde_json::from_str(&fs::read_to_string(&pair.expected)?)?;
-    match Difference::between(&expected, &actual) {
-        None => Ok(()),
-        Some(difference) => Err(difference.to_string().into()),
-    }
-}
-
-/// The differences between a response and the expected one.
-struct Difference(String);
-
-impl Difference {
-    fn between(expected: &ExpectedResponse, actual: &ExpectedResponse) -> Option<Self> {
-        let mut lines = Vec::new();
-        let mut report = |part: &str, expected: &dyn fmt::Display, actual: &dyn fmt::Display| {
-            lines.push(format!(
-                "  {part}\n    expected: {expected}\n    actual:   {actual}"
-            ));
-        };
-        if expected.status != actual.status {
-            report("status", &expected.status, &actual.status);
-        }
-        for (name, value) in &expected.headers {
-            let header = actual.headers.get(name);
-            if header != Some(value) {
-                let header = header.map_or("(absent)", String::as_str);
-                report(&format!("header {name}"), value, &header);
-            }
-        }
-        // All other compared headers change the meaning of a response: an unexpected one is a
-        // difference.
-        let is_significant = |name: &str| !["content-type", "oxp-version"].contains(&name);
-        for (name, value) in &actual.headers {
-            if is_significant(name) && !expected.headers.contains_key(name) {
-                report(&format!("header {name}"), &"(absent)", value);
-            }
-        }
-        if expected.body != actual.body {
-            report("body", &expected.body, &actual.body);
-        }
-        (!lines.is_empty()).then(|| Self(format!("\n{}", lines.join("\n"))))
-    }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Trail {
 }
 
 impl Trail {
-    pub(super) fn new(headers: &HeaderMap, invocation: &Invocation, span: Option<Span>) -> Self {
+    pub(crate) fn new(headers: &HeaderMap, invocation: &Invocation, span: Option<Span>) -> Self {
         Self {
             tool: None,
             cache: CacheUse::default(),

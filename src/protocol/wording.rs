@@ -21,10 +21,10 @@ pub(super) const INVALID_INPUT: &str = "Some input parameters are invalid";
 const LONGEST_NAME: usize = 128;
 
 /// A rejection in words.
-pub(super) struct Wording {
-    pub(super) message: String,
+pub(crate) struct Wording {
+    pub(crate) message: String,
     /// `None` if the parameters' own errors are the detail.
-    pub(super) detail: Option<String>,
+    pub(crate) detail: Option<String>,
 }
 
 impl Wording {
@@ -35,7 +35,7 @@ impl Wording {
         }
     }
 
-    pub(super) fn of(rejection: &Rejection) -> Self {
+    pub(crate) fn of(rejection: &Rejection) -> Self {
         match rejection {
             Rejection::Unauthenticated(_) => Self::new(
                 "The credentials are missing or not valid",

@@ -32,6 +32,7 @@ mod secrets_manager;
 #[cfg(feature = "dynamodb")]
 mod stress;
 mod support;
+mod testing;
 #[cfg(any(feature = "client", feature = "otlp"))]
 mod tools;
 #[cfg(feature = "otlp")]

@@ -1,0 +1,242 @@
+//! Calls without an event, a protocol or HTTP.
+
+use std::{
+    collections::BTreeMap,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+};
+
+use http::{Extensions, HeaderMap};
+use serde_json::Value;
+
+use super::LambdaFunction;
+use crate::{
+    Caller, Failure, Secret, Server,
+    arrival::{Arrival, Invocation},
+    call::{Call, ClientContext, Engine, Outcome, rejection::Rejection},
+    observe::trail::Trail,
+    protocol::wording::Wording,
+    tool::output::Output,
+};
+
+/// Calls a tool as a client would, with everything that the server does with a call: validation,
+/// requirements, the time limit, the check of the output. The caller's credentials are not checked.
+/// As in [`LambdaFunction::new`], the clock is fixed and environment variables are ignored.
+///
+/// ```
+/// use lambda_tools::{Server, prelude::*, secrets::Secrets, testing};
+/// use serde::Deserialize;
+/// use serde_json::json;
+///
+/// /// Returns the price of an article.
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Price {
+///     /// The article's number.
+///     article: u32,
+/// }
+///
+/// async fn price(input: Price, cx: Context) -> Result<String, Failure> {
+///     let _key = cx.secret("SHOP_KEY")?;
+///     Ok(format!("{} EUR", input.article))
+/// }
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// # // In a test, this is a function with #[tokio::test].
+/// let shop = || -> Result<Server, lambda_tools::BuildError> {
+///     let tools = Toolkit::new([Tool::new("Shop.Price@1.0.0", price).secret("SHOP_KEY")])?;
+///     Ok(Server::new(tools).secrets(Secrets::fixed([("SHOP_KEY", "a key")])))
+/// };
+/// let outcome = testing::call(shop()?, "Shop.Price", json!({"article": 7})).await;
+/// assert_eq!(outcome.value(), "7 EUR");
+///
+/// let rejection = testing::call(shop()?, "Shop.Price", json!({"article": "tea"})).await.rejection();
+/// assert_eq!(rejection.parameter_errors["article"], "Must be an integer");
+/// # Ok::<(), lambda_tools::BuildError>(())
+/// # })?;
+/// # Ok::<(), lambda_tools::Error>(())
+/// ```
+///
+/// [`LambdaFunction::call`] makes several calls to one server.
+pub fn call(server: impl Into<Server>, tool: impl Into<String>, input: Value) -> TestCall {
+    LambdaFunction::new(server).call(tool, input)
+}
+
+/// A call in a test; see [`call`](call()). It is made when it is awaited.
+#[must_use = "a call is made when it is awaited"]
+pub struct TestCall {
+    engine: Arc<Engine>,
+    tool: String,
+    input: Value,
+    call_id: Option<String>,
+    caller: Caller,
+    context: ClientContext,
+}
+
+impl TestCall {
+    pub(super) fn new(engine: Arc<Engine>, tool: String, input: Value) -> Self {
+        Self {
+            engine,
+            tool,
+            input,
+            call_id: None,
+            caller: Caller::Anyone,
+            context: ClientContext::default(),
+        }
+    }
+
+    /// Sets the `call_id`, by which a server with [`Server::idempotency`] recognizes repeated
+    /// calls.
+    pub fn call_id(mut self, id: impl Into<String>) -> Self {
+        self.call_id = Some(id.into());
+        self
+    }
+
+    /// Sets the caller: by default, anyone.
+    pub fn caller(mut self, caller: Caller) -> Self {
+        self.caller = caller;
+        self
+    }
+
+    /// Sets the user that the tool acts for.
+    pub fn user_id(mut self, id: impl Into<String>) -> Self {
+        self.context.user_id = Some(id.into());
+        self
+    }
+
+    /// Adds the user's token for a provider.
+    pub fn token(mut self, provider: impl Into<String>, value: impl Into<Secret>) -> Self {
+        self.context.tokens.insert(provider.into(), value.into());
+        self
+    }
+
+    /// Adds a secret that the call brings. Those of the server are set with [`Server::secrets`].
+    pub fn secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
+        self.context.secrets.insert(id.into(), value.into());
+        self
+    }
+
+    async fn run(self) -> Result<Outcome, Rejection> {
+        let arrival = Arrival::new(self.engine.clock.instant(), &Extensions::new());
+        let mut trail = Trail::new(&HeaderMap::new(), &Invocation::default(), None);
+        let call = Call {
+            selector: self.tool.parse()?,
+            call_id: self.call_id,
+            trace_id: None,
+            lossy_integers: Vec::new(),
+            input: self.input,
+            client_context: self.context,
+            permit: None,
+        };
+        let call = Box::new(call);
+        let run = self.engine.call(call, arrival, self.caller, &mut trail);
+        run.await
+    }
+}
+
+impl IntoFuture for TestCall {
+    type Output = TestOutcome;
+    type IntoFuture = Pin<Box<dyn Future<Output = TestOutcome> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            match self.run().await {
+                Ok(outcome) => match outcome.result {
+                    Ok(output) => TestOutcome::Value(value_of(output)),
+                    Err(failure) => TestOutcome::Failure(failure),
+                },
+                Err(rejection) => TestOutcome::Rejection(TestRejection::of(&rejection)),
+            }
+        })
+    }
+}
+
+fn value_of(output: Output) -> Value {
+    match output {
+        Output::Value(value) => value,
+        Output::Json(json) => serde_json::from_str(json.get()).expect("recorded JSON is valid"),
+    }
+}
+
+/// The result of a call in a test.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TestOutcome {
+    /// The tool's output, as JSON.
+    Value(Value),
+    /// The tool ran, or began to, and the call failed.
+    Failure(Failure),
+    /// The call did not reach its tool.
+    Rejection(TestRejection),
+}
+
+impl TestOutcome {
+    /// The tool's output.
+    ///
+    /// # Panics
+    /// If the call failed or was rejected.
+    #[must_use]
+    #[track_caller]
+    pub fn value(self) -> Value {
+        match self {
+            Self::Value(value) => value,
+            other => panic!("the call has no value: {other:#?}"),
+        }
+    }
+
+    /// The failure.
+    ///
+    /// # Panics
+    /// If the call succeeded or was rejected.
+    #[must_use]
+    #[track_caller]
+    pub fn failure(self) -> Failure {
+        match self {
+            Self::Failure(failure) => failure,
+            other => panic!("the call did not fail: {other:#?}"),
+        }
+    }
+
+    /// The rejection.
+    ///
+    /// # Panics
+    /// If the call reached its tool.
+    #[must_use]
+    #[track_caller]
+    pub fn rejection(self) -> TestRejection {
+        match self {
+            Self::Rejection(rejection) => rejection,
+            other => panic!("the call was not rejected: {other:#?}"),
+        }
+    }
+}
+
+/// The reason why a call in a test did not reach its tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TestRejection {
+    /// The reason in the log, such as `invalid_input` or `missing_requirements`.
+    pub reason: &'static str,
+    /// The message for the user and the model.
+    pub message: String,
+    /// The message for developers; `None` if the parameters' own errors say it.
+    pub developer_message: Option<String>,
+    /// A message for each invalid parameter, by its path, such as `items[2].number`.
+    pub parameter_errors: BTreeMap<String, String>,
+}
+
+impl TestRejection {
+    fn of(rejection: &Rejection) -> Self {
+        let Wording { message, detail } = Wording::of(rejection);
+        let parameter_errors = match rejection {
+            Rejection::InvalidInput(errors) => errors.clone(),
+            _ => BTreeMap::new(),
+        };
+        Self {
+            reason: rejection.reason().as_str(),
+            message,
+            developer_message: detail,
+            parameter_errors,
+        }
+    }
+}
