@@ -39,14 +39,18 @@
 //!
 //! | feature | what it adds |
 //! | --- | --- |
+//! | `chrono` | the types of chrono 0.4 in inputs and outputs |
 //! | `client` | the module `client`: clients for MCP, OXP, Open Tool Calling and OpenTool |
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
 //! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
+//! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
 //! | `managed-instances` | several calls at once in one process, on Lambda Managed Instances |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
+//! | `url` | `url::Url` 2 in inputs and outputs |
+//! | `uuid` | `uuid::Uuid` 1 in inputs and outputs |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

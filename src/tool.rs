@@ -7,6 +7,7 @@ pub(crate) mod build_error;
 pub(crate) mod caller;
 pub(crate) mod content;
 pub(crate) mod context;
+mod decode;
 pub(crate) mod definition;
 pub(crate) mod failure;
 pub(crate) mod handler;
@@ -26,13 +27,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{Context, Failure, Requirements, tool::repeats::RepeatPolicy};
+use decode::{DecodeError, decode};
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use schema::{ParameterErrors, Schema};
 
 /// A tool with its decoded input, ready to run with a context.
 pub(crate) type PreparedRun = Box<dyn FnOnce(Context) -> RunFuture + Send>;
 pub(crate) type RunFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
-type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, ParameterErrors> + Send + Sync>;
+type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, DecodeError> + Send + Sync>;
 
 /// The author's hints to clients about a tool's behaviour.
 #[derive(Clone, Copy, Default)]
@@ -311,11 +313,11 @@ impl Tool {
 
     /// Decodes an input that satisfies the schema.
     pub(crate) fn prepare(&self, input: Value) -> Result<PreparedRun, ParameterErrors> {
-        (self.prepare)(input)
+        (self.prepare)(input).map_err(|error| error.explained(self.input.value()))
     }
 }
 
-fn prepare<H, A: 'static>(handler: H, input: Value) -> Result<PreparedRun, ParameterErrors>
+fn prepare<H, A: 'static>(handler: H, input: Value) -> Result<PreparedRun, DecodeError>
 where
     H: Handler<A>,
     H::In: DeserializeOwned + Send + 'static,
@@ -344,34 +346,4 @@ where
         )
         .developer_message(format!("The output is not JSON: {error}"))
     })
-}
-
-/// Decodes a value that satisfies its type's schema.
-fn decode<T: DeserializeOwned>(value: Value) -> Result<T, ParameterErrors> {
-    serde_path_to_error::deserialize(value).map_err(decoding_errors)
-}
-
-/// The errors of an input that satisfies its schema but that its type rejects by a rule that the
-/// schema does not state. The error's own text may quote the value and is not passed on. Only the
-/// range of an integer type is taken from it: published schemas omit nothing else.
-#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
-fn decoding_errors(error: serde_path_to_error::Error<serde_json::Error>) -> ParameterErrors {
-    let path = error.path().to_string();
-    let path = if path == "." { "input".into() } else { path };
-    let text = error.inner().to_string();
-    let expected = text
-        .rsplit_once(", expected ")
-        .map(|(_, expected)| expected);
-    let range = expected.and_then(|expected| {
-        let (nonzero, name) = match expected.strip_prefix("a nonzero ") {
-            Some(name) => (" other than 0", name),
-            None => ("", expected),
-        };
-        let (least, most) = schema::range_of(name)?;
-        Some(format!(
-            "Must be an integer between {least} and {most}{nonzero}"
-        ))
-    });
-    let message = range.unwrap_or_else(|| "Is not valid".into());
-    ParameterErrors::from([(path, message)])
 }

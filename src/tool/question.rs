@@ -73,7 +73,8 @@ fn decode<T: DeserializeOwned + JsonSchema>(
         result?;
     }
     schema.normalize(&mut answer);
-    super::decode(answer)
+    let result = super::decode(answer);
+    result.map_err(|error| error.explained(schema.value()))
 }
 
 #[cfg(test)]

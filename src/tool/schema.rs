@@ -4,6 +4,7 @@
 //! schema, and the schema compiles its validator on first use.
 
 mod derive;
+mod expected;
 mod explain;
 mod forms;
 mod integers;
@@ -21,6 +22,7 @@ use serde_json::{Map, Number, Value};
 use crate::tool::output;
 
 pub(crate) use derive::{of_input, of_output};
+pub(crate) use expected::expected_form;
 pub(crate) use integers::{lossy_integers, range_of};
 pub(crate) use part::joined;
 pub(crate) use walk::{forbidden_reference, undescribed_properties};

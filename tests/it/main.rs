@@ -17,6 +17,7 @@ mod consent_page;
 mod content;
 mod direct;
 mod idempotency;
+mod inputs;
 mod leaks;
 mod local;
 #[cfg(feature = "managed-instances")]

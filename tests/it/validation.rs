@@ -88,7 +88,7 @@ async fn each_rule_has_its_own_message() {
         (
             json!({"format": "date-time"}),
             json!(mark),
-            "Must be a valid date-time",
+            "Must be a valid date-time, such as 2023-10-05T12:00:00Z",
         ),
         (
             json!({"format": "email"}),

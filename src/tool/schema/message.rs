@@ -11,7 +11,7 @@ use jsonschema::{
 use serde_json::Value;
 
 use super::{
-    ParameterErrors, explain,
+    ParameterErrors, expected, explain,
     part::{LONGEST_NAME, MessageSink, SchemaPart, joined},
 };
 use crate::text::{clipped, closest, counted};
@@ -212,7 +212,8 @@ fn kind_message(kind: &Kind) -> String {
         ),
         Kind::UniqueItems => "Must not contain the same item twice".into(),
         Kind::Pattern { pattern } => format!("Must match the pattern {pattern}"),
-        Kind::Format { format } => format!("Must be a valid {format}"),
+        Kind::Format { format } => expected::of_format(format),
+        Kind::ContentEncoding { content_encoding } => expected::of_encoding(content_encoding),
         Kind::PropertyNames { error } => {
             format!(
                 "Has an invalid property name: {}",

@@ -1,0 +1,211 @@
+//! The types of fields that inputs have: the schema that is listed, and the error for a wrong value.
+
+use std::collections::HashMap;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use lambda_tools::{Failure, Tool, Toolkit, testing::LambdaFunction};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error};
+use serde_json::{Value, json};
+
+/// Takes one field.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Input<T> {
+    /// The field.
+    field: T,
+}
+
+/// Checks that the tool lists this schema for the property `field`, that it accepts one value, and
+/// that it rejects the other with this message for this path.
+async fn check<I: JsonSchema + DeserializeOwned + Send + 'static>(
+    mut schema: Value,
+    good: Value,
+    bad: Value,
+    (path, message): (&str, &str),
+) {
+    let tool = Tool::new("T.T@1.0.0", |_: I| async { Ok::<_, Failure>(()) });
+    let toolkit = Toolkit::new([tool]).unwrap();
+    let listed = toolkit.definitions()[0].input_schema["properties"]["field"].take();
+    schema["description"] = "The field.".into();
+    assert_eq!(listed, schema);
+    let function = LambdaFunction::new(toolkit);
+    let call = |value: Value| function.call("T.T", json!({"field": value}));
+    assert_eq!(call(good).await.value(), Value::Null);
+    let errors = call(bad).await.rejection().parameter_errors;
+    assert_eq!(json!(errors), json!({path: message}), "{schema}");
+}
+
+/// Checks a text with a format; `not a value` is not one.
+#[cfg(any(
+    feature = "chrono",
+    feature = "jiff",
+    feature = "url",
+    feature = "uuid"
+))]
+async fn check_format<T: JsonSchema + DeserializeOwned + Send + 'static>(
+    format: &str,
+    good: &str,
+    message: &str,
+) {
+    let schema = json!({"type": "string", "format": format});
+    let error = ("field", message);
+    check::<Input<T>>(schema, json!(good), json!("not a value"), error).await;
+    let schema = json!({"type": "array", "items": {"type": "string", "format": format}});
+    let (good, bad) = (json!([good]), json!([good, "not a value"]));
+    check::<Input<Vec<T>>>(schema, good, bad, ("field[1]", message)).await;
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Class {
+    Economy,
+    Business,
+}
+
+#[tokio::test]
+async fn an_enum_lists_its_values() {
+    let schema = json!({"type": "string", "enum": ["economy", "business"]});
+    let error = ("field", "Must be one of: economy, business");
+    check::<Input<Class>>(schema, json!("economy"), json!("first"), error).await;
+}
+
+#[tokio::test]
+async fn an_optional_field_may_be_left_out_or_null() {
+    let schema = || json!({"type": "integer", "minimum": 0, "maximum": 255});
+    for (bad, message) in [("x", "Must be an integer"), ("", "Must be an integer")] {
+        let error = ("field", message);
+        check::<Input<Option<u8>>>(schema(), Value::Null, json!(bad), error).await;
+    }
+    let tool = Tool::new("T.T@1.0.0", |_: Input<Option<u8>>| async {
+        Ok::<_, Failure>(())
+    });
+    let toolkit = Toolkit::new([tool]).unwrap();
+    assert_eq!(toolkit.definitions()[0].input_schema["required"], json!([]));
+    let function = LambdaFunction::new(toolkit);
+    let _ = function.call("T.T", json!({})).await.value();
+}
+
+#[tokio::test]
+async fn a_map_has_one_schema_for_its_values() {
+    let values = json!({"type": "integer", "minimum": 0, "maximum": 255});
+    let schema = json!({"type": "object", "additionalProperties": values});
+    let error = ("field.b", "Must be at most 255");
+    let (good, bad) = (json!({"a": 1}), json!({"a": 1, "b": 256}));
+    check::<Input<HashMap<String, u8>>>(schema, good, bad, error).await;
+}
+
+/// Takes the field of another struct.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Flattened {
+    #[serde(flatten)]
+    inner: Input<u8>,
+}
+
+#[tokio::test]
+async fn the_fields_of_a_flattened_struct_are_the_inputs_own() {
+    let schema = json!({"type": "integer", "minimum": 0, "maximum": 255});
+    let error = ("field", "Must be at most 255");
+    check::<Flattened>(schema, json!(255), json!(256), error).await;
+}
+
+fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    BASE64_STANDARD.decode(text).map_err(D::Error::custom)
+}
+
+/// Takes bytes, as JSON Schema describes them.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Encoded {
+    /// The field.
+    #[serde(deserialize_with = "from_base64")]
+    #[schemars(with = "String", extend("contentEncoding" = "base64"))]
+    field: Vec<u8>,
+}
+
+/// Takes bytes, as `OpenAPI` 3.0 describes them.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Formatted {
+    /// The field.
+    #[serde(deserialize_with = "from_base64")]
+    #[schemars(with = "String", extend("format" = "byte"))]
+    field: Vec<u8>,
+}
+
+#[tokio::test]
+async fn bytes_are_base64() {
+    let error = ("field", "Must be encoded in base64");
+    let schema = json!({"type": "string", "contentEncoding": "base64"});
+    check::<Encoded>(schema, json!("aGk="), json!("a value"), error).await;
+    let schema = json!({"type": "string", "format": "byte"});
+    check::<Formatted>(schema, json!("aGk="), json!("a value"), error).await;
+    // Without an encoding, bytes are an array of numbers.
+    let items = json!({"type": "integer", "minimum": 0, "maximum": 255});
+    let schema = json!({"type": "array", "items": items});
+    let error = ("field", "Must be an array");
+    check::<Input<Vec<u8>>>(schema, json!([104, 105]), json!("aGk="), error).await;
+}
+
+#[cfg(any(feature = "chrono", feature = "jiff"))]
+mod times {
+    pub(super) const DATE: &str = "Must be a valid date, such as 2023-10-05";
+    pub(super) const DATE_TIME: &str = "Must be a valid date-time, such as 2023-10-05T12:00:00Z";
+    pub(super) const LOCAL: &str =
+        "Must be a date and time without an offset, such as 2023-10-05T12:00:00";
+    pub(super) const TIME: &str = "Must be a time without an offset, such as 12:00:00";
+}
+
+#[cfg(feature = "chrono")]
+#[tokio::test]
+async fn the_types_of_chrono_have_formats() {
+    use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
+    use times::{DATE, DATE_TIME, LOCAL, TIME};
+
+    check_format::<NaiveDate>("date", "2023-10-05", DATE).await;
+    check_format::<DateTime<Utc>>("date-time", "2023-10-05T12:00:00Z", DATE_TIME).await;
+    let with_offset = "2023-10-05T12:00:00-04:00";
+    check_format::<DateTime<FixedOffset>>("date-time", with_offset, DATE_TIME).await;
+    check_format::<NaiveDateTime>("partial-date-time", "2023-10-05T12:00:00", LOCAL).await;
+    check_format::<NaiveTime>("partial-time", "12:00:00", TIME).await;
+    let days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    let schema = json!({"type": "string", "enum": days});
+    let error = ("field", "Must be one of: Mon, Tue, Wed, Thu, Fri, Sat, Sun");
+    check::<Input<Weekday>>(schema, json!("Thu"), json!("Someday"), error).await;
+}
+
+#[cfg(feature = "jiff")]
+#[tokio::test]
+async fn the_types_of_jiff_have_formats() {
+    use jiff::{SignedDuration, Span, Timestamp, Zoned, civil};
+    use times::{DATE, DATE_TIME, LOCAL, TIME};
+
+    const DURATION: &str = "Must be a valid duration, such as PT1H30M";
+    check_format::<Timestamp>("date-time", "2023-10-05T12:00:00Z", DATE_TIME).await;
+    check_format::<civil::Date>("date", "2023-10-05", DATE).await;
+    check_format::<civil::DateTime>("partial-date-time", "2023-10-05T12:00:00", LOCAL).await;
+    check_format::<civil::Time>("partial-time", "12:00:00", TIME).await;
+    check_format::<SignedDuration>("duration", "PT1H30M", DURATION).await;
+    check_format::<Span>("duration", "P1Y", DURATION).await;
+    let zoned = "Must be a date and time with a time zone, such as \
+                 2023-10-05T12:00:00-04:00[America/New_York]";
+    let good = "2023-10-05T12:00:00-04:00[-04:00]";
+    check_format::<Zoned>("zoned-date-time", good, zoned).await;
+}
+
+#[cfg(feature = "url")]
+#[tokio::test]
+async fn a_url_has_a_format() {
+    let message = "Must be a valid uri, such as https://example.com/page";
+    check_format::<url::Url>("uri", "https://example.com/?q=1", message).await;
+}
+
+#[cfg(feature = "uuid")]
+#[tokio::test]
+async fn a_uuid_has_a_format() {
+    let message = "Must be a valid uuid, such as 123e4567-e89b-12d3-a456-426614174000";
+    let good = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+    check_format::<uuid::Uuid>("uuid", good, message).await;
+}
