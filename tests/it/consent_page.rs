@@ -5,15 +5,15 @@ use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, Method, Request},
 };
-use lambda_tools::{
-    Auth, Failure, OAuth, Server, Tool, Toolkit, oauth::Provider, secrets::Secrets,
-};
+use lambda_tools::{Auth, Failure, OAuth, Tool, Toolkit, oauth::Provider, secrets::Secrets};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use test_support::openid::form_in;
+
+use crate::support::server;
 
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
@@ -64,7 +64,7 @@ impl Local {
             ("GUEST", "key-of-a-guest"),
         ];
         let authorization = OAuth::with([provider]).public_url("https://tools.example");
-        let server = Server::new(Toolkit::new([tool]).unwrap())
+        let server = server(Toolkit::new([tool]).unwrap())
             .auth(auth)
             .secrets(Secrets::fixed(secrets))
             .oauth(authorization);

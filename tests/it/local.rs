@@ -8,12 +8,12 @@ use lambda_tools::{Server, Toolkit};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::support::{event, function};
+use crate::support::{event, function, server};
 
 #[tokio::test]
 async fn the_router_is_an_extensible_tower_service() {
     let with_about = |router: axum::Router| router.route("/about", get(|| async { "ours" }));
-    let router = Server::new(Toolkit::new([]).unwrap())
+    let router = server(Toolkit::new([]).unwrap())
         .map_router(with_about)
         .into_router()
         .unwrap();
@@ -26,9 +26,7 @@ async fn the_router_is_an_extensible_tower_service() {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_rejected() {
-    let router = Server::new(Toolkit::new([]).unwrap())
-        .into_router()
-        .unwrap();
+    let router = server(Toolkit::new([]).unwrap()).into_router().unwrap();
     let body = Body::from(vec![b' '; 6_291_557]);
     let request = Request::post("/tools/call").body(body).unwrap();
     let response = router.oneshot(request).await.unwrap();
@@ -76,9 +74,7 @@ async fn a_list_too_large_for_both_forms_is_sent_in_one_form() {
         let text = "x".repeat(description);
         let input = serde_json::json!({"type": "object"});
         let tool = lambda_tools::Tool::dynamic("T.T@1.0.0", text, input, Value::Null, nothing);
-        let router = Server::new(Toolkit::new([tool]).unwrap())
-            .into_router()
-            .unwrap();
+        let router = server(Toolkit::new([tool]).unwrap()).into_router().unwrap();
         let request = Request::get("/tools").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
         let status = response.status().as_u16();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 use test_support::{
-    Running, function, isolated,
+    Running, function,
     lambda::{LONG, Platform, calling},
     runs_as_function,
 };
@@ -90,7 +90,7 @@ async fn misbehaving_function() {
 }
 
 pub(crate) fn command() -> Command {
-    isolated(function("misbehaving_function::misbehaving_function"))
+    function("misbehaving_function::misbehaving_function")
 }
 
 #[tokio::test(flavor = "multi_thread")]

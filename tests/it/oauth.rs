@@ -23,6 +23,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use test_support::openid::{OpenId, SCOPE};
 
+use crate::support::server;
+
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
 const JWT_SECRET: &str = "jwt-secret-of-the-caller-0123456789abcdef";
@@ -101,7 +103,7 @@ async fn serve_as(
         ("KEY", "key-of-the-caller"),
         ("OTHER_KEY", "key-of-another-caller"),
     ];
-    let server = Server::new(Toolkit::new(whoami_tools(openid)).unwrap())
+    let server = server(Toolkit::new(whoami_tools(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))
         .oauth(change(OAuth::with([google]).public_url(&url)));
     let router = change_server(server).into_router().unwrap();

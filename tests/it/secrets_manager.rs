@@ -7,7 +7,7 @@ use std::{
 
 use axum::{Router, body::Body};
 use lambda_tools::{
-    Auth, Context, Failure, Server, Tool, Toolkit,
+    Context, Failure, Tool, Toolkit,
     secrets::{Secrets, SecretsManager},
 };
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use test_support::{
 };
 use tower::ServiceExt;
 
-use crate::aws::secrets_manager;
+use crate::{aws::secrets_manager, support::server};
 
 /// A tool that returns its secrets, which no real tool should do.
 fn revealing_tool(id: &'static str, secrets: &[&str]) -> Tool {
@@ -46,8 +46,7 @@ fn revealing_tool(id: &'static str, secrets: &[&str]) -> Tool {
 }
 
 fn router(tools: Vec<Tool>, secrets: Secrets) -> Router {
-    let server = Server::new(Toolkit::new(tools).unwrap());
-    let server = server.auth(Auth::none()).secrets(secrets);
+    let server = server(Toolkit::new(tools).unwrap()).secrets(secrets);
     server.into_router().unwrap()
 }
 

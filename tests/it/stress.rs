@@ -16,11 +16,10 @@ use std::{
     time::Duration,
 };
 
-use lambda_tools::{
-    Auth, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, serve,
-};
+use lambda_tools::{Context, Failure, Tool, Toolkit, idempotency::Idempotency, serve};
 use serde_json::{Value, json};
 
+use crate::support::server;
 use test_support::{Running, aws::Emulator, function, installed, repository};
 
 /// The maximum number of killed processes, so that the test ends.
@@ -249,7 +248,7 @@ async fn a_call_that_the_published_client_retries_has_one_effect() {
     };
     let object = json!({"type": "object"});
     let tool = Tool::dynamic("Effect.Slow@1.0.0", "Acts.", object, json!({}), slow);
-    let server = Server::new(Toolkit::new([tool]).unwrap()).auth(Auth::none());
+    let server = server(Toolkit::new([tool]).unwrap());
     let router = server
         .idempotency(Idempotency::in_memory())
         .into_router()

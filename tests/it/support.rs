@@ -1,10 +1,23 @@
 //! Calls tools without a socket.
 
 use lambda_tools::{
-    Server,
+    Auth, DirectCalls, Server, Toolkit,
+    idempotency::Idempotency,
+    secrets::Secrets,
     testing::{ExpectedResponse, LambdaFunction},
 };
 use serde_json::{Value, json};
+
+/// A server that takes no setting from the environment of the tests, except for metrics.
+pub(crate) fn server(toolkit: Toolkit) -> Server {
+    Server::new(toolkit)
+        .auth(Auth::none())
+        .base_path("")
+        .allowed_origins([""; 0])
+        .direct_calls(DirectCalls::Answers)
+        .secrets(Secrets::none())
+        .idempotency(Idempotency::none())
+}
 
 /// A function that handles events.
 pub(crate) fn function(server: impl Into<Server>) -> LambdaFunction {

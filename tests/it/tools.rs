@@ -7,7 +7,7 @@ use lambda_tools::{Context, Failure, Server, Tool, Toolkit, serve};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use test_support::{function, isolated, runs_as_function};
+use test_support::{function, runs_as_function};
 
 /// Adds two numbers together.
 #[derive(Deserialize, JsonSchema)]
@@ -119,5 +119,5 @@ async fn serving() {
 
 /// A command that serves these tools, with the features of this test build.
 pub(crate) fn program() -> Command {
-    isolated(function("tools::serving"))
+    function("tools::serving")
 }

@@ -92,7 +92,7 @@ pub fn isolated(mut command: Command) -> Command {
 
 /// A command that runs one test of this program as a function in a separate process.
 pub fn function(test: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = isolated(Command::new(std::env::current_exe().unwrap()));
     command.args(["--exact", test, "--ignored", "--nocapture"]);
     // With one thread, the default on one processor, the first line begins with the test's name.
     command.arg("--test-threads=2");

@@ -11,19 +11,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lambda_tools::{Auth, Server, Toolkit, secrets::Secrets};
+use lambda_tools::{Auth, secrets::Secrets};
 use serde_json::{Value, json};
 use toolbox::Endpoints;
 
 use crate::{
     stub::Stub,
-    support::{Running, installed, repository},
+    support::{Running, installed, isolated, repository, server},
 };
 
 /// Serves the toolbox from this process; returns its URL.
 async fn serve(auth: Auth, secrets: Secrets) -> String {
-    let toolkit = Toolkit::new(toolbox::tools(Endpoints::default())).unwrap();
-    let server = Server::new(toolkit).auth(auth).secrets(secrets);
+    let server = server(toolbox::tools(Endpoints::default()));
+    let server = server.auth(auth).secrets(secrets);
     let router = server.into_router().unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -81,7 +81,7 @@ fn invoke_all(stub: &str) {
         .port()
         .to_string();
     let lambda = || {
-        let mut command = Command::new(installed("cargo-lambda"));
+        let mut command = isolated(Command::new(installed("cargo-lambda")));
         command.arg("lambda").current_dir(repository(""));
         command
     };

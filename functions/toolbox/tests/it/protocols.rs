@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use toolbox::Endpoints;
 use tower::ServiceExt;
 
-use crate::support::repository;
+use crate::support::{repository, server};
 
 /// The outcome of a call, independent of its protocol.
 #[derive(Debug, PartialEq)]
@@ -216,8 +216,7 @@ fn router() -> Router {
         ("GOOGLE_CLIENT_SECRET", "a-client-secret"),
     ];
     let google = Provider::google("client-id", "GOOGLE_CLIENT_SECRET");
-    let server = toolbox::server(toolbox::tools(Endpoints::default()))
-        .unwrap()
+    let server = server(toolbox::tools(Endpoints::default()))
         .auth(Auth::jwt_secret_ids(["JWT"]).subject_is_user())
         .secrets(Secrets::fixed(secrets))
         .oauth(OAuth::with([google]).public_url(PUBLIC_URL))
@@ -306,7 +305,7 @@ async fn every_protocol_reports_the_same_outcome() {
 
 #[tokio::test]
 async fn an_id_is_returned_unchanged() {
-    let server = toolbox::server(toolbox::tools(Endpoints::default())).unwrap();
+    let server = server(toolbox::tools(Endpoints::default()));
     let router = server.into_router().unwrap();
     let longest = format!("\"{}\"", "x".repeat(254));
     for id in [
@@ -344,7 +343,7 @@ async fn an_id_is_returned_unchanged() {
 
 #[tokio::test]
 async fn a_server_without_tools_has_no_document() {
-    let server = toolbox::server(Vec::new()).unwrap();
+    let server = server(Vec::new());
     let router = server.into_router().unwrap();
     let load = || Request::get("/opentool/load").body(Body::empty()).unwrap();
     assert_eq!(send(&router, load()).await, (200, json!({})));
@@ -358,9 +357,7 @@ fn an_invalid_version_fails_at_start_up() {
         ("v1.0.0", false),
         ("1.0.0-rc1", false),
     ] {
-        let server = toolbox::server(Vec::new())
-            .unwrap()
-            .info(ServerInfo::new("T", version));
+        let server = server(Vec::new()).info(ServerInfo::new("T", version));
         let error = server
             .into_router()
             .map(drop)

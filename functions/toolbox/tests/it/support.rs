@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use lambda_tools::{Auth, DirectCalls, Server, Tool, idempotency::Idempotency, secrets::Secrets};
+
 pub(crate) use test_support::{Running, built, installed, isolated, repository};
 
 /// The function, without inherited variables that could change its behaviour: the deployed binary
@@ -13,4 +15,17 @@ pub(crate) fn toolbox() -> Command {
     } else {
         Command::new(env!("CARGO_BIN_EXE_toolbox"))
     })
+}
+
+/// A server of these tools that takes no setting from the environment of the tests, except for
+/// metrics and providers.
+pub(crate) fn server(tools: Vec<Tool>) -> Server {
+    toolbox::server(tools)
+        .unwrap()
+        .auth(Auth::none())
+        .base_path("")
+        .allowed_origins([""; 0])
+        .direct_calls(DirectCalls::Answers)
+        .secrets(Secrets::none())
+        .idempotency(Idempotency::none())
 }

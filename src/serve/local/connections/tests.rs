@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::*;
-use crate::{Server, Toolkit};
+use crate::{Server, Toolkit, assemble::assemble, clock::REAL};
 
 const SHORT: ConnectionLimits = ConnectionLimits {
     head: Duration::from_millis(600),
@@ -32,8 +32,9 @@ struct Running {
 impl Running {
     async fn start(limits: ConnectionLimits) -> Self {
         let slow = async || tokio::time::sleep(SHORT.head * 2).await;
-        let router = Server::new(Toolkit::new([]).unwrap()).into_router();
-        let router = router.unwrap().route("/slow", get(slow));
+        // Not `into_router`, which depends on the environment of the tests.
+        let (router, _) = assemble(Server::new(Toolkit::new([]).unwrap()), REAL, REAL);
+        let router = router.route("/slow", get(slow));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
