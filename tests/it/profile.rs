@@ -1,8 +1,10 @@
-//! The release profile that the README recommends for users' workspaces.
+//! The release profile that the README recommends for users' workspaces, and that generated projects
+//! have.
 
 use std::collections::BTreeSet;
 
 const MANIFEST: &str = include_str!("../../Cargo.toml");
+const GENERATED: &str = include_str!("../../templates/function/Cargo.toml");
 const README: &str = include_str!("../../README.md");
 
 /// The settings between two lines.
@@ -14,11 +16,22 @@ fn settings(text: &'static str, from: &str, to: &str) -> BTreeSet<&'static str> 
         .collect()
 }
 
-#[test]
-fn the_readme_shows_the_release_profile_of_this_workspace() {
+/// The profile of this workspace, as other workspaces need it.
+fn expected() -> BTreeSet<&'static str> {
     let mut expected = settings(MANIFEST, "[profile.release]", "[profile.counts]");
     // A workspace member here, covered by the profile itself; a dependency in users' workspaces.
     assert!(expected.insert(r#"lambda_tools = { opt-level = "s" }"#));
+    expected
+}
+
+#[test]
+fn the_readme_shows_the_release_profile_of_this_workspace() {
     let on_lambda = README.split_once("## On Lambda").unwrap().1;
-    assert_eq!(settings(on_lambda, "[profile.release]", "```"), expected);
+    assert_eq!(settings(on_lambda, "[profile.release]", "```"), expected());
+}
+
+#[test]
+fn generated_projects_have_the_release_profile_of_this_workspace() {
+    // It is the last part of the manifest.
+    assert_eq!(settings(GENERATED, "[profile.release]", "```"), expected());
 }
