@@ -1,42 +1,9 @@
 //! One call, one effect: `call_id` as an idempotency key.
 //!
-//! Clients retry on their own, gateways time out after the tool has run, and platforms deliver
-//! requests twice. OXP 1.0, Call Tool, makes `call_id` the key that identifies a repeated call: it
-//! gets the outcome of the first call instead of causing a second effect.
+//! OXP 1.0, Call Tool: `call_id` identifies a repeated call.
 //!
-//! A call is deduplicated if its `call_id` came from the client and its tool is not declared
-//! [`idempotent`](crate::Tool::idempotent). Before the tool runs, the call is claimed in the
-//! [store](Store) with one conditional write; afterwards its outcome replaces the claim, or the
-//! claim is released:
-//!
-//! | result of the call | kept in the store | result of the same call later |
-//! | --- | --- | --- |
-//! | a value | the outcome | the same outcome, byte for byte, with `Idempotent-Replay: true` |
-//! | a failure that may not be retried | the outcome | the same |
-//! | a failure with `can_retry`, a panic, a timeout | nothing | it runs |
-//! | the same, with [`run_at_most_once`](crate::Tool::run_at_most_once) | the failure, after a panic or a timeout | that failure, which then may not be retried |
-//! | the process died | the claim, until two seconds after the call's deadline | it waits, then runs |
-//! | the same, with `run_at_most_once` | the claim, until it expires | a failure that may not be retried |
-//! | an outcome too large for the store | a record that the call ran | a failure that may not be retried |
-//! | it is still running | the claim | its outcome, or after a while a failure that may be retried |
-//! | an outcome that cannot be recorded because the store is down | the claim, as if the process had died | it waits, then runs; with `run_at_most_once`, a failure that may not be retried |
-//! | rejected because the store did not respond | nothing, if the claim can be withdrawn; otherwise the claim, as if the process had died | it runs; if the claim remains, it waits, then runs, or fails with `run_at_most_once` |
-//!
-//! A call continues after its client has disconnected, so that its outcome can be retrieved. A tool
-//! that is stopped ends at its next `await`. A tool that blocks its thread cannot be stopped: a
-//! claim that would otherwise be released then remains, as if the process had died. Anything that a
-//! tool has handed to `spawn_blocking` or to a task that it spawned continues unobserved.
-//!
-//! The clocks of processes that share a store must agree within two seconds, as those of Lambda do:
-//! to a process whose clock is ahead, a call still running elsewhere appears to have ended.
-//! Therefore a claim becomes free, and a call counts as cut off, two seconds after the call's
-//! deadline.
-//!
-//! The key consists of the caller, the tool without its version, and `call_id`. The version, the
-//! input, the user, and the tokens and secrets that the call carries for its tool also identify the
-//! call: if any of them differs, a call with the same key is rejected with a 400, and nothing runs.
-//! If an authenticated caller names the user, the user takes the place of these tokens and secrets,
-//! so that a token may be refreshed between two attempts.
+#![doc = include_str!("pages.md")]
+#![doc = include_str!("../docs/idempotency.md")]
 
 pub(crate) mod deduplication;
 pub(crate) mod fingerprint;

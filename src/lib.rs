@@ -27,11 +27,19 @@
 //!
 //! This program needs two dependencies: `lambda_tools`, and `serde` with its feature `derive`. Most
 //! tools need six names, which are in the [`prelude`]: [`Tool`], [`Toolkit`], [`Context`],
-//! [`Secret`], [`Failure`] and [`run`], or [`serve`] in a program with its own runtime. [`testing`] replays recorded events, [`Auth`] sets who may call, and [`secrets`] sets
-//! where secrets come from. With the cargo feature `oauth`, users authorize tools to act for them
-//! (module `oauth`); with `client`, programs call tools (module `client`). [`protocols`] compares
-//! the features of the protocols, [`operations`] lists permissions, logs and metrics, and
-//! [`security`] states the guarantees for each party.
+//! [`Secret`], [`Failure`] and [`run`], or [`serve`] in a program with its own runtime.
+//!
+//! # Pages
+//!
+//! | page | contents |
+//! | --- | --- |
+//! | [`tools`] | inputs, outputs, failures, state, questions, versions |
+//! | [`secrets`], [`callers`], [`users`] | where secrets come from; who may call; acting for a user |
+//! | [`idempotency`] | what happens when a call is repeated |
+//! | [`testing`] | replaying and recording events |
+//! | [`mcp`], [`clients`], [`protocols`] | connecting agents; calling tools; what each protocol can express |
+//! | [`lambda`], [`operations`], [`environment`] | deploying; logs, metrics and traces; every variable |
+//! | [`costs`], [`security`], [`architecture`] | prices; what is promised; how the library is made |
 //!
 //! # Cargo features
 //!
@@ -64,8 +72,6 @@ compile_error!(
      Without it, `cargo lambda build` and `sam build` use \"abort\"."
 );
 
-#[doc = include_str!("../docs/architecture.md")]
-pub mod architecture {}
 mod arrival;
 mod assemble;
 mod auth;
@@ -83,14 +89,6 @@ pub mod idempotency;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 mod observe;
-#[doc = include_str!("../docs/mcp.md")]
-pub mod mcp {}
-#[doc = include_str!("../docs/operations.md")]
-pub mod operations {}
-#[doc = include_str!("../docs/protocols.md")]
-pub mod protocols {}
-#[doc = include_str!("../docs/security.md")]
-pub mod security {}
 mod payload;
 mod protocol;
 mod retry_after;
@@ -102,6 +100,47 @@ pub mod store;
 pub mod testing;
 mod text;
 mod tool;
+
+// The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
+// here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
+// The pages of `idempotency`, `secrets` and `testing` are part of these modules' documentation.
+// Some pages have examples that need a cargo feature.
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/architecture.md")]
+pub mod architecture {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/callers.md")]
+pub mod callers {}
+#[doc = include_str!("pages.md")]
+#[cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/clients.md"))]
+pub mod clients {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/costs.md")]
+pub mod costs {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/environment.md")]
+pub mod environment {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/lambda.md")]
+pub mod lambda {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/mcp.md")]
+pub mod mcp {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/operations.md")]
+pub mod operations {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/protocols.md")]
+pub mod protocols {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/security.md")]
+pub mod security {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/tools.md")]
+pub mod tools {}
+#[doc = include_str!("pages.md")]
+#[cfg_attr(any(not(doctest), feature = "oauth"), doc = include_str!("../docs/users.md"))]
+pub mod users {}
 
 /// The names that most programs need: `use lambda_tools::prelude::*;`.
 ///
@@ -140,7 +179,7 @@ pub use tool::{
 // The crates whose types are part of this crate's interface.
 pub use {axum, http, schemars, serde_json};
 
-/// Compiles the code in README.md, except for its test. Some of it uses the `client` feature.
-#[cfg(all(doctest, feature = "client"))]
+/// Compiles the code in README.md.
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

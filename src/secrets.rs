@@ -3,9 +3,8 @@
 //! Secrets have their own type, so that a token or a key cannot be logged, printed in an error or
 //! serialized by accident: revealing one requires an explicit call to `expose`.
 //!
-//! A tool declares what it needs with [`Tool::secret`](crate::Tool::secret). The values come from
-//! the call, or from the server's store ([`Secrets`], [`SecretStore`]), so that clients need not
-//! have them.
+#![doc = include_str!("pages.md")]
+#![doc = include_str!("../docs/secrets.md")]
 
 mod cache;
 mod environment;

@@ -16,15 +16,12 @@ use axum::Router;
 /// Serves tools: as a Lambda function if `AWS_LAMBDA_RUNTIME_API` is set, else over HTTP on
 /// 127.0.0.1:9000 until Ctrl-C or SIGTERM.
 ///
-#[doc = include_str!("../docs/environment.md")]
-///
-/// The program takes precedence over the environment: the `TOOLS_` variables set only what the
-/// program does not. Initialization reads all declared secrets, unless they come from the
+/// The environment sets what the program does not: [`environment`](crate::environment) lists the
+/// variables. Initialization reads all declared secrets, unless they come from the
 /// environment, and connects to the table of calls; a failure is logged, and the calls that need
 /// the secret or the table try again.
 ///
-/// [`operations`](crate::operations) lists Lambda's own variables and OpenTelemetry's, and all
-/// logs, metrics and traces.
+/// [`operations`](crate::operations) lists all logs, metrics and traces.
 ///
 /// A panic in a tool is logged without the call's secrets. The program's own panic hook still
 /// handles all other panics, except those whose text contains a known secret.

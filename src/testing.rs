@@ -2,12 +2,10 @@
 //!
 //! [`call`] takes a call through everything that the server does with it: validation,
 //! requirements, the tool within its time limit, the check of its output. [`replay`] does the same
-//! with recorded requests, and compares the responses with the expected ones: a folder of Lambda
-//! events, `NAME.json`, each with a `NAME.expected.json`, is a test suite that shows exactly what
-//! goes over the wire. [`context`] builds the context for a test that calls a tool's function
+//! with recorded requests. [`context`] builds the context for a test that calls a tool's function
 //! directly.
-//!
-//! The clock and ids are fixed in calls and replays, so every response is reproducible.
+#![doc = include_str!("pages.md")]
+#![doc = include_str!("../docs/testing.md")]
 
 mod call;
 mod context;

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_documentation_states_the_longest_warm_up() {
-        let page = include_str!("../../docs/operations.md");
+        let page = include_str!("../../docs/lambda.md");
         let seconds = LONGEST_WARM_UP.as_secs();
         let row = format!("| getting ready, before the first call | {seconds} |");
         assert!(page.contains(&row), "{row}");

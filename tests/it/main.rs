@@ -16,6 +16,7 @@ mod collector;
 mod consent_page;
 mod content;
 mod direct;
+mod documents;
 mod idempotency;
 mod inputs;
 mod leaks;

@@ -1,11 +1,11 @@
-//! The release profile that the README recommends for users' workspaces, and that generated projects
-//! have.
+//! The release profile that `docs/lambda.md` recommends for users' workspaces, and that generated
+//! projects have.
 
 use std::collections::BTreeSet;
 
 const MANIFEST: &str = include_str!("../../Cargo.toml");
 const GENERATED: &str = include_str!("../../templates/function/Cargo.toml");
-const README: &str = include_str!("../../README.md");
+const PAGE: &str = include_str!("../../docs/lambda.md");
 
 /// The settings between two lines.
 fn settings(text: &'static str, from: &str, to: &str) -> BTreeSet<&'static str> {
@@ -25,9 +25,8 @@ fn expected() -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn the_readme_shows_the_release_profile_of_this_workspace() {
-    let on_lambda = README.split_once("## On Lambda").unwrap().1;
-    assert_eq!(settings(on_lambda, "[profile.release]", "```"), expected());
+fn the_page_shows_the_release_profile_of_this_workspace() {
+    assert_eq!(settings(PAGE, "[profile.release]", "```"), expected());
 }
 
 #[test]

@@ -1,12 +1,15 @@
-//! The tables of `docs/operations.md`, which tests compare with the code.
+//! The pages of the documentation, which tests compare with the code.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use crate::repository;
 
-/// The rows of the table in `docs/operations.md` whose first column has this heading.
+/// The rows of the table in `docs/operations.md` or `docs/lambda.md` whose first column has this
+/// heading.
 pub fn table(heading: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(repository("docs/operations.md")).unwrap();
+    let pages = ["docs/operations.md", "docs/lambda.md"];
+    let text = pages.map(|page| fs::read_to_string(repository(page)).unwrap());
+    let text = text.join("\n");
     let cells = |line: &str| -> Vec<String> {
         let line = line.strip_prefix('|').unwrap().strip_suffix('|').unwrap();
         let cells = line.split('|');
@@ -30,4 +33,193 @@ pub fn quoted(cell: &str) -> Vec<String> {
         .step_by(2)
         .map(str::to_owned)
         .collect()
+}
+
+/// The README and the pages below `docs/`, each with its path and its text.
+pub fn pages() -> Vec<(String, String)> {
+    let docs = fs::read_dir(repository("docs")).unwrap();
+    let names = docs.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let markdown = names.filter(|name| name.ends_with(".md"));
+    let mut paths: Vec<_> = markdown.map(|name| format!("docs/{name}")).collect();
+    paths.push("README.md".into());
+    paths.sort();
+    let read = |path: String| {
+        let text = fs::read_to_string(repository(&path)).unwrap();
+        (path, text)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// A fenced block of a page.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// The page and the line on which the block begins.
+    pub place: String,
+    /// What follows the opening fence, such as `rust,no_run`.
+    pub language: String,
+    /// The lines, without the indentation of the fence.
+    pub text: String,
+    /// The reason why no test runs or compiles the block: `<!-- not run: REASON -->` on the line
+    /// before it.
+    pub mark: Option<String>,
+}
+
+/// The fenced blocks of a page.
+pub fn blocks(path: &str, text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(Block, usize, String)> = None;
+    let mut previous = "";
+    for (number, line) in text.lines().enumerate() {
+        let content = line.trim_start();
+        let indent = line.len() - content.len();
+        match &mut open {
+            Some((_, _, fence)) if content.trim_end() == fence => {
+                blocks.extend(open.take().map(|(block, ..)| block));
+            }
+            Some((block, indent, _)) => {
+                block.text += line.get(*indent..).unwrap_or_default();
+                block.text += "\n";
+            }
+            None if content.starts_with("```") || content.starts_with("~~~") => {
+                let language = content.trim_start_matches(['`', '~']);
+                let fence = content[..content.len() - language.len()].to_owned();
+                let block = Block {
+                    place: format!("{path}:{}", number + 1),
+                    language: language.trim().to_owned(),
+                    text: String::new(),
+                    mark: mark_in(previous),
+                };
+                open = Some((block, indent, fence));
+            }
+            None => {}
+        }
+        previous = line;
+    }
+    assert!(open.is_none(), "{path}: a block is not closed");
+    blocks
+}
+
+fn mark_in(line: &str) -> Option<String> {
+    let reason = line.trim().strip_prefix("<!-- not run: ")?;
+    Some(reason.strip_suffix(" -->")?.trim().to_owned())
+}
+
+/// The address in the pages, in place of which tests use a free port.
+pub const ADDRESS: &str = "http://127.0.0.1:9000";
+
+/// A command of a `console` block, in a form that a test runs.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Starts a function, in a shell with its program as `$PROGRAM`.
+    Serve {
+        /// The package.
+        package: String,
+        /// The shell's command.
+        script: String,
+    },
+    /// Sends a request with curl.
+    Request(String),
+    /// Connects Claude Code. The server prints the same command.
+    Connect(String),
+    /// Runs an example of the library with the server's URL.
+    Example(String),
+    /// Writes to a file.
+    Write(String),
+}
+
+impl Command {
+    fn parse(line: &str) -> Option<Self> {
+        let program = line.split(' ').find(|word| !word.contains('='))?;
+        let owned = || line.to_owned();
+        match program {
+            "cargo" => Self::parse_cargo(line),
+            "curl" if line.contains(ADDRESS) => Some(Self::Request(owned())),
+            "claude" if line.contains(ADDRESS) => Some(Self::Connect(owned())),
+            "echo" => Some(Self::Write(owned())),
+            _ => None,
+        }
+    }
+
+    fn parse_cargo(line: &str) -> Option<Self> {
+        let (variables, arguments) = line.split_once("cargo run")?;
+        let words: Vec<_> = arguments.split_whitespace().collect();
+        let package = match words.as_slice() {
+            [] => "hello",
+            ["-p", package @ ("hello" | "toolbox")] => package,
+            ["--example", name, "--features", "client"] => {
+                return Some(Self::Example((*name).to_owned()));
+            }
+            _ => return None,
+        };
+        Some(Self::Serve {
+            package: package.to_owned(),
+            script: format!("{variables}exec \"$PROGRAM\""),
+        })
+    }
+}
+
+/// The commands of a `console` block.
+///
+/// # Errors
+/// A command that no test can run.
+pub fn commands(block: &Block) -> Result<Vec<Command>, String> {
+    let mut commands = Vec::new();
+    let mut command = String::new();
+    for line in block.text.lines() {
+        command += line;
+        // A quoted text may have several lines.
+        if command.matches('\'').count() % 2 == 1 {
+            command += "\n";
+            continue;
+        }
+        let parsed = Command::parse(&command);
+        commands.push(parsed.ok_or_else(|| format!("no test can run `{command}`"))?);
+        command.clear();
+    }
+    Ok(commands)
+}
+
+/// Checks that a test runs or compiles a block, or that a mark says why none does. `previous` is the
+/// block before it on the same page.
+///
+/// # Errors
+/// The reason why no test covers the block.
+pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
+    if let Some(reason) = &block.mark {
+        return match reason.is_empty() {
+            true => Err("the mark has no reason".into()),
+            false => Ok(()),
+        };
+    }
+    let mut words = block.language.split(',');
+    let is_console = |block: &&Block| block.language == "console" && block.mark.is_none();
+    match words.next().unwrap_or_default() {
+        // A documentation test, because a page is part of the library's documentation.
+        "rust" => match words.find(|word| !["no_run", "test_harness"].contains(word)) {
+            Some(word) => Err(format!("`{word}` keeps the block from being compiled")),
+            None => Ok(()),
+        },
+        // Run by the toolbox's tests.
+        "console" => commands(block).map(drop),
+        "python" => Ok(()),
+        // Compared with the response of the request before it.
+        "json" => match previous.filter(is_console).map(commands) {
+            Some(Ok(commands)) if matches!(commands.last(), Some(Command::Request(_))) => Ok(()),
+            _ => Err("it is not the response to a request right before it".into()),
+        },
+        "toml" => is_profile(block),
+        language => Err(format!("no test covers the language `{language}`")),
+    }
+}
+
+/// A part of the release profile, which another test compares as a whole.
+fn is_profile(block: &Block) -> Result<(), String> {
+    let manifest = fs::read_to_string(repository("Cargo.toml")).unwrap();
+    let (_, profile) = manifest.split_once("[profile.release]").unwrap();
+    let mut known: BTreeSet<_> = profile.lines().collect();
+    known.extend(["[profile.release]", r#"lambda_tools = { opt-level = "s" }"#]);
+    match block.text.lines().find(|line| !known.contains(line)) {
+        Some(line) => Err(format!("`{line}` is not in the release profile")),
+        None => Ok(()),
+    }
 }

@@ -3,6 +3,7 @@
 mod clients;
 mod conformance;
 mod deployed;
+mod documents;
 mod events;
 mod lambda;
 mod leaks;

@@ -1,4 +1,4 @@
-//! `template.yaml`, compared with the code and with `docs/operations.md`.
+//! `template.yaml`, compared with the code and with `docs/lambda.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -501,18 +501,19 @@ async fn the_deployed_binary_completes_a_call() {
     }
 }
 
-/// The arguments of README's `cargo lambda deploy`.
+/// The arguments of `cargo lambda deploy` in the pages.
 fn deploy_arguments() -> Vec<String> {
-    let readme = fs::read_to_string(repository("README.md")).unwrap();
-    let mut lines = readme
-        .lines()
-        .filter_map(|it| it.strip_prefix("cargo lambda deploy "));
-    let line = lines.next().unwrap();
-    assert_eq!(lines.next(), None);
-    line.split_whitespace().map(str::to_owned).collect()
+    let pages = ["README.md", "docs/lambda.md"].map(|page| {
+        let text = fs::read_to_string(repository(page)).unwrap();
+        let mut lines = text.lines();
+        let line = lines.find_map(|line| line.strip_prefix("cargo lambda deploy "));
+        line.unwrap().to_owned()
+    });
+    assert_eq!(pages[0], pages[1]);
+    pages[0].split_whitespace().map(str::to_owned).collect()
 }
 
-/// Runs README's command against an emulator's APIs.
+/// Runs the pages' command against an emulator's APIs.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto, cargo-lambda and what tests/all builds"]
 async fn cargo_lambda_deploys_the_toolbox() {

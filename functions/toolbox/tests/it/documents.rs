@@ -1,0 +1,181 @@
+//! Runs the commands of the README and the pages below `docs/`. Another test of the library checks
+//! that every block is of a kind that is run here, is compiled, or is marked.
+
+use std::{fs, path::PathBuf, process};
+
+use serde_json::Value;
+use test_support::documents::{ADDRESS, Block, Command, blocks, commands, pages};
+
+use crate::{
+    clients::stdout_of,
+    stub::Stub,
+    support::{Running, built, installed, isolated, toolbox},
+};
+
+/// The program of a function: the deployed binary if `tests/all` has built it.
+fn program(package: &str) -> PathBuf {
+    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
+    match (package, is_deployed_built) {
+        ("toolbox", _) => toolbox().get_program().into(),
+        ("hello", true) => built("sam/Hello/bootstrap"),
+        (other, _) => built(&format!("debug/{other}")),
+    }
+}
+
+/// A running server, its URL, and the command for Claude Code that it printed.
+struct Server {
+    _running: Running,
+    url: String,
+    connect: String,
+}
+
+/// The commands of one page, run in their order in a temporary folder.
+struct Page {
+    folder: PathBuf,
+    stub: String,
+    server: Option<Server>,
+}
+
+impl Page {
+    fn shell(&self, script: &str) -> process::Command {
+        let mut command = isolated(process::Command::new("sh"));
+        command.args(["-c", script]).current_dir(&self.folder);
+        command
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("a server runs")
+    }
+
+    fn serve(&mut self, package: &str, script: &str) {
+        self.server = None;
+        let mut command = self.shell(script);
+        command.env("PROGRAM", program(package));
+        // No request leaves the machine.
+        command
+            .env("GMAIL_URL", &self.stub)
+            .env("TWILIO_URL", &self.stub);
+        let (running, url) = Running::serving(&mut command);
+        let connect = running.line_with("claude mcp add", 5).trim().to_owned();
+        self.server = Some(Server {
+            _running: running,
+            url,
+            connect,
+        });
+    }
+
+    /// The status and the body of the response.
+    fn request(&self, command: &str) -> (String, Value) {
+        let command = command.replace(ADDRESS, &self.server().url);
+        let mut shell = self.shell(&format!("{command} -s -w '\\n%{{http_code}}'"));
+        let stdout = stdout_of(&shell.output().unwrap());
+        let (response, status) = stdout.rsplit_once('\n').unwrap();
+        // With the headers, for `-i`.
+        let body = response.rsplit("\r\n\r\n").next().unwrap();
+        let body = serde_json::from_str(body).unwrap_or_else(|_| panic!("{command}: {stdout}"));
+        (status.to_owned(), body)
+    }
+
+    fn run(&mut self, block: &Block, expected: Option<Value>) {
+        let mut commands = commands(block).unwrap().into_iter().peekable();
+        while let Some(command) = commands.next() {
+            match command {
+                Command::Serve { package, script } => self.serve(&package, &script),
+                Command::Write(script) => {
+                    stdout_of(&self.shell(&script).output().unwrap());
+                }
+                Command::Connect(command) => {
+                    let server = self.server();
+                    assert_eq!(command.replace(ADDRESS, &server.url), server.connect);
+                }
+                Command::Example(name) => {
+                    let mut example =
+                        process::Command::new(built(&format!("debug/examples/{name}")));
+                    stdout_of(&example.arg(&self.server().url).output().unwrap());
+                }
+                Command::Request(command) => {
+                    let (status, body) = self.request(&command);
+                    let is_last = commands.peek().is_none();
+                    match expected.as_ref().filter(|_| is_last) {
+                        Some(expected) => assert!(
+                            matches(expected, &body),
+                            "{}: {body:#} is not {expected:#}",
+                            block.place
+                        ),
+                        None => assert_eq!(status, "200", "{}: {command}: {body}", block.place),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// True if a response has all the fields that a page shows. The text `…` stands for any value.
+fn matches(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::Object(expected), Value::Object(actual)) => expected.iter().all(|(name, value)| {
+            let actual = actual.get(name);
+            actual.is_some_and(|actual| matches(value, actual))
+        }),
+        (Value::Array(expected), Value::Array(actual)) => {
+            let mut pairs = expected.iter().zip(actual);
+            expected.len() == actual.len() && pairs.all(|(one, other)| matches(one, other))
+        }
+        (Value::String(text), _) if text == "…" => true,
+        _ => expected == actual,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs curl, and what tests/all builds"]
+async fn the_commands_of_the_pages_work() {
+    let stub = Stub::start().await;
+    let url = stub.url();
+    tokio::task::spawn_blocking(move || run_all(&url))
+        .await
+        .unwrap();
+}
+
+fn run_all(stub: &str) {
+    let name = format!("pages-{}", process::id());
+    let folder = std::env::temp_dir().join(name);
+    let mut count = 0;
+    for (path, text) in pages() {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let mut page = Page {
+            folder: folder.clone(),
+            stub: stub.to_owned(),
+            server: None,
+        };
+        let mut blocks = blocks(&path, &text).into_iter().peekable();
+        while let Some(block) = blocks.next() {
+            if block.language != "console" || block.mark.is_some() {
+                continue;
+            }
+            let response = blocks.next_if(|next| next.language == "json" && next.mark.is_none());
+            let response = response.map(|block| serde_json::from_str(&block.text).unwrap());
+            page.run(&block, response);
+            count += 1;
+        }
+    }
+    assert!(count > 5);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+#[ignore = "needs the Python client oxp; run tests/all"]
+fn the_python_code_of_the_pages_works() {
+    let (_running, url) = Running::serving(&mut toolbox());
+    let mut count = 0;
+    for (path, text) in pages() {
+        let blocks = blocks(&path, &text).into_iter();
+        for block in blocks.filter(|it| it.language == "python" && it.mark.is_none()) {
+            let script = block.text.replace(ADDRESS, &url);
+            let mut python = process::Command::new(installed("python"));
+            stdout_of(&python.args(["-c", &script]).output().unwrap());
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+}

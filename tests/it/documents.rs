@@ -1,0 +1,165 @@
+//! The README and the pages below `docs/`: their blocks are tested, and their links lead somewhere.
+
+use std::{collections::BTreeSet, fs};
+
+use test_support::{
+    documents::{blocks, covered, pages},
+    repository,
+};
+
+/// The reasons why blocks of a page are not tested.
+fn mistakes_in(path: &str, text: &str) -> Vec<String> {
+    let blocks = blocks(path, text);
+    let previous = [None].into_iter().chain(blocks.iter().map(Some));
+    let checked = blocks.iter().zip(previous);
+    let mistakes = checked.filter_map(|(block, previous)| {
+        let mistake = covered(block, previous).err()?;
+        Some(format!("{}: {mistake}", block.place))
+    });
+    mistakes.collect()
+}
+
+#[test]
+fn every_block_is_run_or_compiled_or_marked() {
+    let pages = pages();
+    assert!(pages.len() > 10);
+    let mistakes = pages
+        .iter()
+        .flat_map(|(path, text)| mistakes_in(path, text));
+    let mistakes: Vec<_> = mistakes.collect();
+    assert!(
+        mistakes.is_empty(),
+        "no test runs or compiles these blocks, and no line `<!-- not run: REASON -->` before them \
+         says why:\n{}",
+        mistakes.join("\n")
+    );
+}
+
+#[test]
+fn a_block_that_no_test_covers_is_a_mistake() {
+    for (text, mistake) in [
+        ("```\nx\n```\n", "p:1: no test covers the language ``"),
+        ("```yaml\nx: 1\n```\n", "p:1: no test covers the language"),
+        ("```rust,ignore\nx\n```\n", "p:1: `ignore` keeps the block"),
+        (
+            "```console\ncargo run\nrm x\n```\n",
+            "p:1: no test can run `rm x`",
+        ),
+        (
+            "```console\nA=1 cargo run -p other\n```\n",
+            "p:1: no test can run `A=1 cargo",
+        ),
+        (
+            "```console\ncurl https://a.example\n```\n",
+            "p:1: no test can run `curl",
+        ),
+        ("```json\n{}\n```\n", "p:1: it is not the response"),
+        (
+            "```console\ncargo run\n```\n```json\n{}\n```\n",
+            "p:4: it is not the response",
+        ),
+        (
+            "```toml\n[dependencies]\n```\n",
+            "p:1: `[dependencies]` is not in the release profile",
+        ),
+        (
+            "1. x\n\n   ~~~text\n   x\n   ~~~\n",
+            "p:3: no test covers the language `text`",
+        ),
+        (
+            "<!-- not run:  -->\n```text\nx\n```\n",
+            "p:2: the mark has no reason",
+        ),
+        (
+            "<!-- not run: a -->\n\n```text\nx\n```\n",
+            "p:3: no test covers",
+        ),
+    ] {
+        let mistakes = mistakes_in("p", text);
+        assert_eq!(mistakes.len(), 1, "{text}{mistakes:?}");
+        assert!(mistakes[0].starts_with(mistake), "{text}{mistakes:?}");
+    }
+    let curl = "curl http://127.0.0.1:9000/tools -d '{\n}'";
+    for text in [
+        "```rust,no_run\nx\n```\n",
+        "<!-- not run: a reason -->\n```text\nx\n```\n",
+        "```console\nA=1 cargo run -p toolbox\n```\n",
+        "```toml\n[profile.release]\npanic = \"unwind\"\n```\n",
+        &format!("```console\n{curl}\n```\n```json\n{{}}\n```\n"),
+    ] {
+        assert_eq!(mistakes_in("p", text), [""; 0], "{text}");
+    }
+}
+
+/// Without this, the examples of a page would not be compiled.
+#[test]
+fn every_page_is_part_of_the_documentation() {
+    let sources = ["lib", "idempotency", "secrets", "testing"];
+    let read = |name: &str| fs::read_to_string(repository(&format!("src/{name}.rs"))).unwrap();
+    let sources = sources.map(read).join("\n");
+    for (path, _) in pages() {
+        let include = format!("include_str!(\"../{path}\")");
+        assert!(sources.contains(&include), "{path}");
+    }
+}
+
+#[test]
+fn links_lead_to_pages() {
+    let modules = fs::read_to_string(repository("src/pages.md")).unwrap();
+    for (path, text) in pages() {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let defined = text.lines().filter_map(|line| {
+            let (name, target) = line.strip_prefix('[')?.split_once("]: ")?;
+            assert_eq!(target, format!("{name}.md"), "{path}");
+            let module = format!("[{name}]: crate::{name}\n");
+            assert!(
+                modules.contains(&module),
+                "src/pages.md does not define {name}"
+            );
+            Some((name, target))
+        });
+        let defined: Vec<_> = defined.collect();
+        let used: BTreeSet<_> = targets(&text, "][", ']').collect();
+        let names: BTreeSet<_> = defined.iter().map(|(name, _)| *name).collect();
+        assert_eq!(used, names, "{path}: references and their definitions");
+        // Elsewhere than in the README, these would not work in the documentation.
+        let inline = targets(&text, "](", ')').filter(|target| !target.starts_with("https://"));
+        let inline: Vec<_> = inline.collect();
+        assert!(
+            path == "README.md" || inline.is_empty(),
+            "{path}: {inline:?}"
+        );
+        let targets = defined.into_iter().map(|(_, target)| target);
+        for target in targets.chain(inline) {
+            let file = repository(folder).join(target);
+            assert!(file.exists(), "{path}: {target}");
+        }
+    }
+}
+
+/// What stands between these marks, outside of blocks.
+fn targets<'a>(text: &'a str, from: &'a str, to: char) -> impl Iterator<Item = &'a str> {
+    let outside = text.split("```").step_by(2);
+    outside.flat_map(move |part| {
+        let parts = part.split(from).skip(1);
+        parts.filter_map(move |part| Some(part.split_once(to)?.0))
+    })
+}
+
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(repository("README.md")).unwrap();
+    assert!(readme.lines().count() <= 150);
+}
+
+#[test]
+fn the_pages_install_what_the_tests_use() {
+    let pinned = fs::read_to_string(repository("tests/requirements.txt")).unwrap();
+    for (path, text) in pages() {
+        for word in text.split([' ', '\n', '`', ')']) {
+            if word.contains("==") && word.starts_with(|first: char| first.is_ascii_lowercase()) {
+                assert!(pinned.lines().any(|line| line == word), "{path}: {word}");
+            }
+        }
+    }
+}
