@@ -129,10 +129,11 @@ pub enum Command {
 
 impl Command {
     fn parse(line: &str) -> Option<Self> {
-        let program = line.split(' ').find(|word| !word.contains('='))?;
+        if let Some((variables, arguments)) = line.split_once("cargo run") {
+            return Self::parse_cargo(variables, arguments);
+        }
         let owned = || line.to_owned();
-        match program {
-            "cargo" => Self::parse_cargo(line),
+        match line.split_once(' ')?.0 {
             "curl" if line.contains(ADDRESS) => Some(Self::Request(owned())),
             "claude" if line.contains(ADDRESS) => Some(Self::Connect(owned())),
             "echo" => Some(Self::Write(owned())),
@@ -140,8 +141,10 @@ impl Command {
         }
     }
 
-    fn parse_cargo(line: &str) -> Option<Self> {
-        let (variables, arguments) = line.split_once("cargo run")?;
+    fn parse_cargo(variables: &str, arguments: &str) -> Option<Self> {
+        if !variables.is_empty() && !variables.split(' ').next()?.contains('=') {
+            return None;
+        }
         let words: Vec<_> = arguments.split_whitespace().collect();
         let package = match words.as_slice() {
             [] => "hello",
