@@ -4,6 +4,8 @@
 //! limit the size of responses, follow no redirects, and never print their credentials. The clients
 //! for MCP ([`mcp`]) and OXP ([`oxp`]) share their calls, their outcomes and their retries.
 //!
+//! The page [`clients`](crate::clients) describes their limits and retries.
+//!
 //! ```no_run
 //! # async fn run() -> Result<(), lambda_tools::client::ClientError> {
 //! use lambda_tools::client::oxp::{CallRequest, OxpClient, CallOutcome};

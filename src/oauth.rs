@@ -3,7 +3,8 @@
 //! A call to a tool that [requires](crate::Tool::authorization) a user's token returns a challenge
 //! if the token is missing: the user follows its URL once and allows what the tool needs, and then
 //! the same call succeeds on every instance of the function. References: OXP 1.0, Authorization
-//! Challenges; RFC 6749, RFC 7636, RFC 9700.
+//! Challenges; RFC 6749, RFC 7636, RFC 9700. The page [`users`](crate::users) shows an example, and how
+//! keys are rotated.
 //!
 //! Three things are required: a [`Provider`] with its client id, its client secret in the server's
 //! [store](crate::secrets), and in the same store a key of at least 32 bytes, with which all
