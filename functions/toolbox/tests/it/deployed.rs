@@ -116,7 +116,7 @@ async fn a_tool_that_blocks_its_thread_or_never_ends_fails_in_time() {
     );
 }
 
-/// A call that ends the process gets no response, but its claim works as README says.
+/// A call that ends the process gets no response, but its claim works as `docs/idempotency.md` says.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto and what sam build makes; run tests/all"]
 async fn a_tool_that_ends_the_process_does_not_run_again_before_its_claim_ends() {
