@@ -39,8 +39,8 @@ pub fn quoted(cell: &str) -> Vec<String> {
 pub fn pages() -> Vec<(String, String)> {
     let docs = fs::read_dir(repository("docs")).unwrap();
     let names = docs.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let markdown = names.filter(|name| name.ends_with(".md"));
-    let mut paths: Vec<_> = markdown.map(|name| format!("docs/{name}")).collect();
+    let markdown = names.filter_map(|name| Some(format!("docs/{}.md", name.strip_suffix(".md")?)));
+    let mut paths: Vec<_> = markdown.collect();
     paths.push("README.md".into());
     paths.sort();
     let read = |path: String| {
@@ -189,10 +189,10 @@ pub fn commands(block: &Block) -> Result<Vec<Command>, String> {
 /// The reason why no test covers the block.
 pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
     if let Some(reason) = &block.mark {
-        return match reason.is_empty() {
-            true => Err("the mark has no reason".into()),
-            false => Ok(()),
-        };
+        let is_explained = !reason.is_empty();
+        return is_explained
+            .then_some(())
+            .ok_or("the mark has no reason".into());
     }
     let mut words = block.language.split(',');
     let is_console = |block: &&Block| block.language == "console" && block.mark.is_none();
