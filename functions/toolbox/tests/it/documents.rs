@@ -76,7 +76,7 @@ impl Page {
         (status.to_owned(), body)
     }
 
-    fn run(&mut self, block: &Block, expected: Option<Value>) {
+    fn run(&mut self, block: &Block, expected: Option<&Value>) {
         let mut commands = commands(block).unwrap().into_iter().peekable();
         while let Some(command) = commands.next() {
             match command {
@@ -96,7 +96,7 @@ impl Page {
                 Command::Request(command) => {
                     let (status, body) = self.request(&command);
                     let is_last = commands.peek().is_none();
-                    match expected.as_ref().filter(|_| is_last) {
+                    match expected.filter(|_| is_last) {
                         Some(expected) => assert!(
                             matches(expected, &body),
                             "{}: {body:#} is not {expected:#}",
@@ -154,8 +154,9 @@ fn run_all(stub: &str) {
                 continue;
             }
             let response = blocks.next_if(|next| next.language == "json" && next.mark.is_none());
-            let response = response.map(|block| serde_json::from_str(&block.text).unwrap());
-            page.run(&block, response);
+            let response: Option<Value> =
+                response.map(|block| serde_json::from_str(&block.text).unwrap());
+            page.run(&block, response.as_ref());
             count += 1;
         }
     }
