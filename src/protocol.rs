@@ -20,12 +20,16 @@ pub(crate) mod wording;
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{
+    Router,
+    extract::Request,
+    middleware::{self, Next},
+};
 
 use codec::{Codec, Declaration};
 use http::AppState;
 
-use crate::ServerInfo;
+use crate::{Caller, ServerInfo, arrival::Invocation};
 
 /// Lists the protocols; the first one encodes responses that belong to no protocol.
 macro_rules! protocols {
@@ -96,6 +100,24 @@ impl Protocol {
     }
 }
 
+/// The routes of OXP, for direct calls only: these have its form, also where clients cannot use it.
+fn direct_routes(info: &ServerInfo, served: Arc<[&'static Declaration]>) -> Router<Arc<AppState>> {
+    let filter = move |request: Request, next: Next| {
+        let served = Arc::clone(&served);
+        async move {
+            let invocation = request.extensions().get::<Arc<Invocation>>();
+            let caller = invocation.and_then(|it| it.caller.as_ref());
+            if caller == Some(&Caller::Invoker) {
+                next.run(request).await
+            } else {
+                problem::not_found(&served)
+            }
+        }
+    };
+    let routes = Protocol::Oxp.mount(Router::new(), info);
+    routes.layer(middleware::from_fn(filter))
+}
+
 /// The routes of the served protocols, and those for users who authorize tools.
 pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo) -> Router {
     let router = served.iter().fold(Router::new(), |router, protocol| {
@@ -107,6 +129,11 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
         None => router,
     };
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
+    let router = if served.contains(&Protocol::Oxp) {
+        router
+    } else {
+        router.merge(direct_routes(info, Arc::clone(&declarations)))
+    };
     router
         .fallback(async move || problem::not_found(&declarations))
         .method_not_allowed_fallback(async || problem::method_not_allowed())

@@ -4,6 +4,7 @@
 //! requirements, the tool within its time limit, the check of its output. [`replay`] does the same
 //! with recorded requests. [`context`] builds the context for a test that calls a tool's function
 //! directly.
+//!
 #![doc = include_str!("pages.md")]
 #![doc = include_str!("../docs/testing.md")]
 

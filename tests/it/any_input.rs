@@ -227,7 +227,7 @@ fn blocking<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(future)
 }
 
-fn text(value: Value) -> Value {
+fn text(value: &Value) -> Value {
     value.to_string().into()
 }
 
@@ -302,7 +302,7 @@ proptest! {
     fn every_modern_mcp_call_gets_a_response(
         arguments in near_call(),
         responses in near_call(),
-        state in prop_oneof![json_value(), ".{0,40}".prop_map(Value::from), near_call().prop_map(text)],
+        state in prop_oneof![json_value(), ".{0,40}".prop_map(Value::from), near_call().prop_map(|value| text(&value))],
         capabilities in prop_oneof![
             Just(json!({"elicitation": {}})),
             Just(json!({"elicitation": {"form": {}, "url": {}}})),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_tools::{
-    Auth, Caller, Context, DirectCalls, Failure, Server, Tool, Toolkit, secrets::Secrets,
+    Auth, Caller, Context, DirectCalls, Failure, Protocol, Server, Tool, Toolkit, secrets::Secrets,
     testing::LambdaFunction,
 };
 use schemars::JsonSchema;
@@ -84,5 +84,21 @@ async fn only_a_call_itself_is_admitted() {
         r#"{"$schema": "https://x.example"}"#,
     ] {
         assert!(function.invoke(event).await.is_err(), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_oxp_answers_calls_as_events_only() {
+    let function = LambdaFunction::new(server().protocols([Protocol::Mcp]));
+    let answer = function.invoke(&call("success")).await.unwrap();
+    assert_eq!(answer["value"], "invoker", "{answer}");
+    for (method, path) in [
+        ("POST", "/tools/call"),
+        ("GET", "/tools"),
+        ("GET", "/health"),
+    ] {
+        let event = crate::support::event(method, path, &call("success"));
+        let response = function.respond(&event).await.unwrap();
+        assert_eq!(response.status, 404, "{path}: {response:?}");
     }
 }
