@@ -33,10 +33,21 @@ pub(super) fn lossy_paths(json: &[u8], roots: &[&str]) -> Vec<String> {
 
 /// True if the text has a run of [`MIN_DIGITS`] digits, in a number or elsewhere; few texts do.
 fn has_long_number(json: &[u8]) -> bool {
-    let mut digits = 0;
-    json.iter().any(|byte| {
-        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-        digits >= MIN_DIGITS
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    // Such a run covers one of these places, so the others are not looked at.
+    let places = (MIN_DIGITS - 1..json.len()).step_by(MIN_DIGITS);
+    let mut places = places.filter(|&at| is_digit(&json[at]));
+    places.any(|at| {
+        let before = json[..at]
+            .iter()
+            .rev()
+            .take_while(|it| is_digit(it))
+            .take(MIN_DIGITS);
+        let after = json[at..]
+            .iter()
+            .take_while(|it| is_digit(it))
+            .take(MIN_DIGITS);
+        before.count() + after.count() >= MIN_DIGITS
     })
 }
 

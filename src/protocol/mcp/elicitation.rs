@@ -41,12 +41,12 @@ impl Elicitation {
         max_values: usize,
     ) -> Result<Self, &'static str> {
         let capability = &params["_meta"][CAPABILITIES]["elicitation"];
-        let opens_urls = capability["url"].is_object();
-        // An empty object declares forms.
-        let shows_forms = capability["form"].is_object() || capability.is_object() && !opens_urls;
-        if !opens_urls && !shows_forms {
+        if !capability.is_object() {
             return Ok(Self::default());
         }
+        let opens_urls = capability["url"].is_object();
+        // An empty object declares forms.
+        let shows_forms = capability["form"].is_object() || !opens_urls;
         let call = state::call_of(tool, input);
         let latest = match params["inputResponses"].take() {
             Value::Null => Map::new(),

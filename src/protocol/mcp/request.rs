@@ -136,8 +136,11 @@ fn message_of(request: &EncodedRequest<'_>) -> Result<Option<Message>, Box<FormE
             "'id' must be a string or a number of at most 256 bytes.",
         ));
     }
-    let version = message.jsonrpc.and_then(text_in);
-    if version.is_none_or(|it| it != "2.0") {
+    let is_version = |it: &RawValue| {
+        // Without a copy, unless it has escapes.
+        it.get() == r#""2.0""# || text_in(it).is_some_and(|it| it == "2.0")
+    };
+    if !message.jsonrpc.is_some_and(is_version) {
         return Err(invalid("'jsonrpc' must be \"2.0\"."));
     }
     let is_response = message.result.is_some() || message.error.is_some();
