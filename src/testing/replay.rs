@@ -43,7 +43,8 @@ pub async fn replay(folder: impl AsRef<Path>, server: impl Into<Server>) {
     let (failed, all) = (report.len(), pairs.len());
     assert!(
         report.is_empty(),
-        "{failed} of {all} events do not have the expected response\n{}",
+        "{failed} of {all} events do not have the expected response; if the change is intended, \
+         UPDATE_EXPECTED=1 writes the new ones, to be reviewed\n{}",
         report.join("\n")
     );
 }
