@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use toolbox::Endpoints;
 
 use crate::{
+    mcp_clients,
     stub::Stub,
     support::{Running, installed, isolated, repository, server},
 };
@@ -104,6 +105,7 @@ fn invoke_all(stub: &str) {
     let response = tokio::runtime::Handle::current().block_on(async { call.await?.text().await });
     let response: Value = serde_json::from_str(&response.unwrap()).unwrap();
     assert_eq!(response["value"], 15, "{response}");
+    mcp_clients::check_open_server("cargo lambda", &format!("http://127.0.0.1:{port}/mcp"));
     let mut invoked = 0;
     for event in events() {
         let invoke = lambda()
