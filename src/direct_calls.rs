@@ -1,7 +1,7 @@
-//! What happens to events that are calls by themselves.
+//! The server's response to direct calls.
 
-/// What happens to events that are calls by themselves, `{"tool_id": …, "input": …}`, instead of
-/// HTTP requests.
+/// The server's response to direct calls: events that are calls, `{"tool_id": …, "input": …}`,
+/// rather than HTTP requests.
 ///
 /// `aws lambda invoke`, Step Functions, EventBridge Scheduler and other functions send them. IAM
 /// decides who may (`lambda:InvokeFunction`), so they need no credentials.

@@ -84,7 +84,7 @@ pub struct McpClient {
     shared: Arc<Shared>,
 }
 
-/// What all clones remember.
+/// The state that all clones share.
 #[derive(Default)]
 struct Shared {
     connection: tokio::sync::Mutex<Option<Arc<Connection>>>,

@@ -137,7 +137,7 @@ fn links_lead_to_pages() {
     }
 }
 
-/// What stands between these marks, outside of blocks.
+/// The text between these marks, outside of blocks.
 fn targets<'a>(text: &'a str, from: &'a str, to: char) -> impl Iterator<Item = &'a str> {
     let outside = text.split("```").step_by(2);
     outside.flat_map(move |part| {

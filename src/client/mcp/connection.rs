@@ -36,7 +36,7 @@ pub struct McpServer {
     pub instructions: Option<String>,
 }
 
-/// What the client remembers of a server.
+/// The facts about a server that the client keeps.
 pub(super) struct Connection {
     pub(super) server: McpServer,
     pub(super) session: Option<HeaderValue>,

@@ -59,7 +59,7 @@ pub struct McpToolHints {
     pub open_world: Option<bool>,
 }
 
-/// What calls of a listed tool depend on.
+/// The properties of a listed tool that calls depend on.
 #[derive(Clone, Debug)]
 pub(super) struct ListedTool {
     /// True if a repeated call has no further effect.

@@ -1,4 +1,4 @@
-//! Environment variables that look like settings but are none.
+//! Environment variables that are named like settings but are not settings.
 //!
 //! A misspelt setting has no effect, and nothing else would say so.
 
@@ -22,9 +22,15 @@ const LONGEST: usize = 64;
 /// A sentence for each variable in the environment that is neither a setting nor one of the
 /// server's secrets, which may have names like settings. Values are never shown.
 pub(super) fn sentences(server: &Server) -> Vec<String> {
-    let known: BTreeSet<_> = names().chain(secrets(server)).collect();
+    let settings: BTreeSet<_> = names().collect();
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let names: BTreeSet<_> = names.filter(|name| name.starts_with(PREFIX)).collect();
+    let names = names.filter(|name| name.starts_with(PREFIX) && !settings.contains(name));
+    let names: BTreeSet<_> = names.collect();
+    if names.is_empty() {
+        // A cold start does not look through all tools for their secrets.
+        return Vec::new();
+    }
+    let known: BTreeSet<_> = settings.into_iter().chain(secrets(server)).collect();
     let unknown = names.difference(&known);
     unknown.map(|name| sentence(name, &known)).collect()
 }

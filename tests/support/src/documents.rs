@@ -55,7 +55,7 @@ pub fn pages() -> Vec<(String, String)> {
 pub struct Block {
     /// The page and the line on which the block begins.
     pub place: String,
-    /// What follows the opening fence, such as `rust,no_run`.
+    /// The text after the opening fence, such as `rust,no_run`.
     pub language: String,
     /// The lines, without the indentation of the fence.
     pub text: String,

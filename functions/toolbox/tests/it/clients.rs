@@ -32,7 +32,7 @@ async fn serve(auth: Auth, secrets: Secrets) -> String {
     url
 }
 
-/// What a program printed; panics with all its output if it failed.
+/// The standard output of a program. Panics with all output if the program failed.
 pub(crate) fn stdout_of(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));

@@ -110,7 +110,7 @@ impl Page {
     }
 }
 
-/// True if a response has all the fields that a page shows. The text `…` stands for any value.
+/// True if a response has all the fields in a page. The text `…` matches any value.
 fn matches(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => expected.iter().all(|(name, value)| {
