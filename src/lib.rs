@@ -34,7 +34,7 @@
 //! | page | contents |
 //! | --- | --- |
 //! | [`tools`] | inputs, outputs, failures, state, questions, versions |
-//! | [`secrets`], [`callers`], [`users`] | where secrets come from; who may call; acting for a user |
+//! | [`secrets`], [`callers`], [`sign_in`], [`users`] | where secrets come from; who may call; access tokens of identity providers; acting for a user |
 //! | [`idempotency`] | what happens when a call is repeated |
 //! | [`testing`] | replaying and recording events |
 //! | [`mcp`], [`clients`], [`protocols`] | connecting agents; calling tools; what each protocol can express |
@@ -140,6 +140,9 @@ pub mod protocols {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/security.md")]
 pub mod security {}
+#[doc = include_str!("pages.md")]
+#[cfg_attr(any(not(doctest), feature = "oidc"), doc = include_str!("../docs/sign-in.md"))]
+pub mod sign_in {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/tools.md")]
 pub mod tools {}

@@ -111,7 +111,7 @@ fn links_lead_to_pages() {
         let defined = text.lines().filter_map(|line| {
             let (name, target) = line.strip_prefix('[')?.split_once("]: ")?;
             assert_eq!(target, format!("{name}.md"), "{path}");
-            let module = format!("[{name}]: crate::{name}\n");
+            let module = format!("[{name}]: crate::{}\n", name.replace('-', "_"));
             assert!(
                 modules.contains(&module),
                 "src/pages.md does not define {name}"
