@@ -3,7 +3,7 @@
 //! A validator knows only some of them, and fewer in older drafts; a type knows its own. Whichever
 //! rejects a value, the message is the same.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use serde_path_to_error::{Path, Segment};
 
 /// The keywords whose schemas describe the same value as the schema that contains them.
@@ -22,6 +22,13 @@ pub(crate) fn expected_form(schema: &Value, path: &Path) -> Option<String> {
         let format = text(place, "format").map(|it| of_format(&it));
         format.or_else(|| text(place, "contentEncoding").map(|it| of_encoding(&it)))
     })
+}
+
+/// The names of an object's properties, in all forms that its schema allows.
+pub(crate) fn declared_properties(schema: &Value) -> Vec<&str> {
+    let forms = with_forms(vec![schema]).into_iter();
+    let objects = forms.filter_map(|form| form.get("properties")?.as_object());
+    objects.flat_map(Map::keys).map(String::as_str).collect()
 }
 
 /// The schemas, and the schemas for the same value within them.
