@@ -27,6 +27,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     extract::Request,
+    http::Method,
     middleware::{self, Next},
 };
 
@@ -80,6 +81,11 @@ protocols! {
 impl Protocol {
     fn declarations() -> impl Iterator<Item = &'static Declaration> {
         Self::ALL.iter().map(|protocol| protocol.declaration())
+    }
+
+    /// The methods and paths of this protocol, without the additional paths of a route.
+    pub(crate) fn routes(self) -> impl Iterator<Item = (&'static Method, &'static str)> {
+        self.declaration().advertised()
     }
 
     /// The request headers whose values are not secret.

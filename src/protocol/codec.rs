@@ -68,6 +68,14 @@ pub(super) struct Declaration {
     pub(super) secrets: &'static [(&'static str, &'static str)],
 }
 
+impl Declaration {
+    /// The methods and paths of the routes, without aliases.
+    pub(super) fn advertised(&self) -> impl Iterator<Item = (&'static Method, &'static str)> {
+        let routes = self.routes.iter().filter(|route| !route.is_alias);
+        routes.map(|route| (&route.method, route.path))
+    }
+}
+
 /// One route of a protocol.
 pub(super) struct Route {
     pub(super) method: Method,

@@ -14,9 +14,9 @@ use crate::{call::rejection::Rejection, observe::request_log};
 /// The routes of the served protocols, as one sentence.
 fn routes_in_words(served: &[&Declaration]) -> String {
     let parts = served.iter().map(|declaration| {
-        let routes = declaration.routes.iter().filter(|route| !route.is_alias);
+        let routes = declaration.advertised();
         let routes: Vec<_> = routes
-            .map(|it| format!("{} {}", it.method, it.path))
+            .map(|(method, path)| format!("{method} {path}"))
             .collect();
         let routes = match routes.split_last() {
             Some((last, [])) => last.clone(),

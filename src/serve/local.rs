@@ -52,10 +52,11 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let listener = listen::listen().await?;
     let address = listener.local_addr()?;
     let allowed = AllowedHosts::from_environment(address.ip())?;
-    let greeting = Greeting::of(&server, address);
+    let recording = settings::get("RECORD_EVENTS")?;
+    let greeting = Greeting::of(&server, address, recording.as_deref());
     // The guard checks origins, for every protocol.
     let server = server.allowed_origins(["*"]);
-    let (router, warm_up) = router_of(server)?;
+    let (router, warm_up) = router_of(server, recording)?;
     let router = with_export(with_base_url(router, address), &telemetry);
     let router = guard::protect(router, allowed);
     let deduplication = warm_up.deduplication();
@@ -91,9 +92,9 @@ fn print(lines: impl Display) {
     let _ = writeln!(io::stdout(), "{lines}");
 }
 
-/// The router, which records requests if `RECORD_EVENTS` is set.
-fn router_of(server: Server) -> Result<(Router, WarmUp), Error> {
-    let Some(folder) = settings::get("RECORD_EVENTS")? else {
+/// The router, which records requests in the folder `recording`, if there is one.
+fn router_of(server: Server, recording: Option<String>) -> Result<(Router, WarmUp), Error> {
+    let Some(folder) = recording else {
         return Ok(assemble(server, REAL, REAL));
     };
     // A replay has no deduplication either.

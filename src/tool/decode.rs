@@ -9,18 +9,25 @@ use serde_path_to_error::Path;
 use super::schema::{self, ParameterErrors};
 
 /// The place of a value that its type rejects. The error's own text may quote the value and is not
-/// kept. Only the range of an integer type is taken from it: published schemas omit nothing else.
+/// kept. Only the range of an integer type and the name of a missing field are taken from it:
+/// published schemas omit little else.
+///
+/// For the fields of a flattened struct, the place is the struct that contains it: serde reads
+/// these fields from a buffer, whose errors have no path.
 pub(super) struct DecodeError {
     path: Path,
     range: Option<String>,
+    missing: Option<String>,
 }
 
 /// Decodes a value that satisfies its type's schema.
 pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
     serde_path_to_error::deserialize(value).map_err(|error: serde_path_to_error::Error<_>| {
+        let text = error.inner().to_string();
         DecodeError {
             path: error.path().clone(),
-            range: range_in(error.inner()),
+            range: range_in(&text),
+            missing: missing_field_in(&text),
         }
     })
 }
@@ -28,24 +35,38 @@ pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError
 impl DecodeError {
     /// The error of the parameter, which names the form that the input's schema expects.
     pub(super) fn explained(self, schema: &Value) -> ParameterErrors {
+        let properties = schema::declared_properties_at(schema, &self.path);
         let path = self.path.to_string();
-        let path = if path == "." { "input".into() } else { path };
-        let message = self.range;
-        let message = message.or_else(|| schema::expected_form(schema, &self.path));
+        let is_root = path == ".";
+        // A text of the tool's own may say the same of another name.
+        let is_declared = |field: &String| properties.contains(&&**field);
+        if let Some(field) = self.missing.filter(is_declared) {
+            let prefix = if is_root { String::new() } else { path + "." };
+            return ParameterErrors::from([(prefix + &field, "Is required".into())]);
+        }
+        let path = if is_root { "input".into() } else { path };
+        let range = self.range.map(|range| match properties.as_slice() {
+            [] => format!("Must be {range}"),
+            // The range is that of a field.
+            _ => format!("Has a value that must be {range}"),
+        });
+        let message = range.or_else(|| schema::expected_form(schema, &self.path));
         let message = message.unwrap_or_else(|| "Is not valid".into());
         ParameterErrors::from([(path, message)])
     }
 }
 
-fn range_in(error: &serde_json::Error) -> Option<String> {
-    let text = error.to_string();
+fn range_in(text: &str) -> Option<String> {
     let (_, expected) = text.rsplit_once(", expected ")?;
     let (nonzero, name) = match expected.strip_prefix("a nonzero ") {
         Some(name) => (" other than 0", name),
         None => ("", expected),
     };
     let (least, most) = schema::range_of(name)?;
-    Some(format!(
-        "Must be an integer between {least} and {most}{nonzero}"
-    ))
+    Some(format!("an integer between {least} and {most}{nonzero}"))
+}
+
+fn missing_field_in(text: &str) -> Option<String> {
+    let name = text.strip_prefix("missing field `")?.strip_suffix('`')?;
+    Some(name.to_owned())
 }

@@ -22,7 +22,7 @@ use serde_json::{Map, Number, Value};
 use crate::tool::output;
 
 pub(crate) use derive::{of_input, of_output};
-pub(crate) use expected::expected_form;
+pub(crate) use expected::{declared_properties, declared_properties_at, expected_form};
 pub(crate) use integers::{lossy_integers, range_of};
 pub(crate) use part::joined;
 pub(crate) use walk::{forbidden_reference, undescribed_properties};

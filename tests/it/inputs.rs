@@ -110,6 +110,90 @@ async fn the_fields_of_a_flattened_struct_are_the_inputs_own() {
     check::<Flattened>(schema, json!(255), json!(256), error).await;
 }
 
+/// Takes a number. The schema neither requires it nor says how large it may be.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+#[schemars(extend("required" = []))]
+struct Vague {
+    /// The field.
+    #[schemars(schema_with = "any_integer")]
+    field: u8,
+}
+
+fn any_integer(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "integer"})
+}
+
+/// Takes the field of a struct whose schema says too little.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct FlattenedVague {
+    #[serde(flatten)]
+    inner: Vague,
+}
+
+async fn errors_of<I: JsonSchema + DeserializeOwned + Send + 'static>(input: Value) -> Value {
+    let tool = Tool::new("T.T@1.0.0", |_: I| async { Ok::<_, Failure>(()) });
+    let function = LambdaFunction::new(Toolkit::new([tool]).unwrap());
+    json!(
+        function
+            .call("T.T", input)
+            .await
+            .rejection()
+            .parameter_errors
+    )
+}
+
+/// Serde does not say which of the fields of a flattened struct has a wrong value.
+#[tokio::test]
+async fn the_error_of_a_flattened_field_says_what_is_known() {
+    let large = || json!({"field": 300});
+    let errors = errors_of::<Vague>(large()).await;
+    assert_eq!(
+        errors,
+        json!({"field": "Must be an integer between 0 and 255"})
+    );
+    let message = "Has a value that must be an integer between 0 and 255";
+    let errors = errors_of::<FlattenedVague>(large()).await;
+    assert_eq!(errors, json!({"input": message}));
+    let errors = errors_of::<Input<FlattenedVague>>(json!({"field": large()})).await;
+    assert_eq!(errors, json!({"field": message}));
+}
+
+#[tokio::test]
+async fn a_field_that_only_the_type_requires_is_named() {
+    let required = |name: &str| json!({name: "Is required"});
+    let empty = || json!({});
+    assert_eq!(errors_of::<Vague>(empty()).await, required("field"));
+    assert_eq!(
+        errors_of::<FlattenedVague>(empty()).await,
+        required("field")
+    );
+    let nested = json!({"field": {}});
+    let errors = errors_of::<Input<FlattenedVague>>(nested).await;
+    assert_eq!(errors, required("field.field"));
+}
+
+/// An error of the type's own that looks like one of serde's, with a part of the value.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Quoting {
+    /// The field.
+    #[serde(deserialize_with = "quote")]
+    field: String,
+}
+
+fn quote<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Err(D::Error::custom(format!("missing field `{text}`")))
+}
+
+#[tokio::test]
+async fn a_value_in_an_error_is_not_quoted() {
+    let errors = errors_of::<Quoting>(json!({"field": "a-value"})).await;
+    assert_eq!(errors, json!({"field": "Is not valid"}));
+}
+
 fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text = String::deserialize(deserializer)?;
     BASE64_STANDARD.decode(text).map_err(D::Error::custom)

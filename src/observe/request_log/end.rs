@@ -12,7 +12,7 @@ use crate::{
     text::{self, clipped},
     tool::{
         reason::Reason,
-        schema::{ParameterErrors, Schema},
+        schema::{self, ParameterErrors, Schema},
     },
 };
 
@@ -233,29 +233,63 @@ pub(crate) fn undecodable(reason: Reason, detail: &str) {
 }
 
 /// The names of the tool's parameters that are invalid. Other names, and those below a parameter,
-/// come from the caller and are not logged.
+/// come from the caller and are only counted.
 fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {
-    let properties = input.value()["properties"].as_object();
+    let declared = schema::declared_properties(input.value());
     let declared_name = |path: &str| {
-        properties?.keys().find(|name| {
-            let rest = path.strip_prefix(name.as_str());
+        declared.iter().copied().find(|name| {
+            let rest = path.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         })
     };
     let mut names: Vec<&str> = Vec::new();
-    let mut others = 0;
+    let mut undeclared = 0;
     for path in errors.keys() {
         match declared_name(path) {
-            Some(name) if names.contains(&&**name) => {}
+            Some(name) if names.contains(&name) => {}
             Some(name) => names.push(name),
-            None => others += 1,
+            None if path == "input" => names.push("the input as a whole"),
+            None => undeclared += 1,
         }
     }
-    let others = (others > 0).then(|| format!("others: {others}"));
-    names.extend(others.as_deref());
+    let undeclared = (undeclared > 0).then(|| match names.as_slice() {
+        [] => format!("{undeclared} that the tool does not declare"),
+        _ => format!("and {undeclared} that the tool does not declare"),
+    });
+    names.extend(undeclared.as_deref());
     format!(": {}", names.join(", "))
 }
 
 fn milliseconds(duration: Duration) -> Option<f64> {
     text::milliseconds(duration).as_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn names_of(paths: &[&str], input: Value) -> String {
+        let errors = paths.iter().map(|path| ((*path).to_owned(), String::new()));
+        parameter_names(&errors.collect(), &Schema::from_value(input))
+    }
+
+    #[test]
+    fn parameters_that_the_tool_does_not_declare_are_counted() {
+        let schema = || json!({"properties": {"a": {}, "b": {}}});
+        for (paths, text) in [
+            (&["a", "b[0].c"][..], ": a, b"),
+            (
+                &["a.x", "a.y", "ab"],
+                ": a, and 1 that the tool does not declare",
+            ),
+            (&["x", "y"], ": 2 that the tool does not declare"),
+            (&["input"], ": the input as a whole"),
+        ] {
+            assert_eq!(names_of(paths, schema()), text);
+        }
+        let forms = json!({"oneOf": [schema(), {"properties": {"input": {}}}]});
+        assert_eq!(names_of(&["b", "input"], forms), ": b, input");
+    }
 }

@@ -3,7 +3,7 @@
 //! A validator knows only some of them, and fewer in older drafts; a type knows its own. Whichever
 //! rejects a value, the message is the same.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use serde_path_to_error::{Path, Segment};
 
 /// The keywords whose schemas describe the same value as the schema that contains them.
@@ -12,16 +12,37 @@ const COMBINING: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// The message for a value at `path` that is not of the form that the schema names, if it names
 /// one.
 pub(crate) fn expected_form(schema: &Value, path: &Path) -> Option<String> {
+    let text = |place: &Value, keyword: &str| Some(place.get(keyword)?.as_str()?.to_owned());
+    places_at(schema, path).into_iter().find_map(|place| {
+        let format = text(place, "format").map(|it| of_format(&it));
+        format.or_else(|| text(place, "contentEncoding").map(|it| of_encoding(&it)))
+    })
+}
+
+/// The names of an object's properties, in all forms that its schema allows.
+pub(crate) fn declared_properties(schema: &Value) -> Vec<&str> {
+    properties_in(with_forms(vec![schema]))
+}
+
+/// The same for the object at `path`; none if the value there is not an object.
+pub(crate) fn declared_properties_at<'a>(schema: &'a Value, path: &Path) -> Vec<&'a str> {
+    properties_in(places_at(schema, path))
+}
+
+fn properties_in(forms: Vec<&Value>) -> Vec<&str> {
+    let forms = forms.into_iter();
+    let objects = forms.filter_map(|form| form.get("properties")?.as_object());
+    objects.flat_map(Map::keys).map(String::as_str).collect()
+}
+
+/// The schemas for the value at `path`.
+fn places_at<'a>(schema: &'a Value, path: &Path) -> Vec<&'a Value> {
     let mut places = with_forms(vec![schema]);
     for segment in path {
         let inner = places.iter().filter_map(|place| inner_of(place, segment));
         places = with_forms(inner.collect());
     }
-    let text = |place: &Value, keyword: &str| Some(place.get(keyword)?.as_str()?.to_owned());
-    places.into_iter().find_map(|place| {
-        let format = text(place, "format").map(|it| of_format(&it));
-        format.or_else(|| text(place, "contentEncoding").map(|it| of_encoding(&it)))
-    })
+    places
 }
 
 /// The schemas, and the schemas for the same value within them.

@@ -164,19 +164,36 @@ fn run_all(stub: &str) {
     fs::remove_dir_all(&folder).unwrap();
 }
 
+/// The address of a deployed function in the pages. It requires the key `YOUR_KEY`.
+const DEPLOYED: &str = "https://tools.example";
+
 #[test]
-#[ignore = "needs the Python client oxp; run tests/all"]
+#[ignore = "needs the Python clients oxp and mcp; run tests/all"]
 fn the_python_code_of_the_pages_works() {
-    let (_running, url) = Running::serving(&mut toolbox());
-    let mut count = 0;
+    let (_running, local) = Running::serving(&mut toolbox());
+    let mut with_key = toolbox();
+    with_key.env("TOOLS_AUTH", "api-key");
+    with_key.env("TOOLS_API_KEY", "YOUR_KEY");
+    let (_running_with_key, deployed) = Running::serving(&mut with_key);
+    let output_of = |script: &str| {
+        let script = script.replace(ADDRESS, &local).replace(DEPLOYED, &deployed);
+        let mut python = process::Command::new(installed("python"));
+        python.args(["-c", &script]).output().unwrap()
+    };
+    let (mut count, mut count_deployed) = (0, 0);
     for (path, text) in pages() {
         let blocks = blocks(&path, &text).into_iter();
         for block in blocks.filter(|it| it.language == "python" && it.mark.is_none()) {
-            let script = block.text.replace(ADDRESS, &url);
-            let mut python = process::Command::new(installed("python"));
-            stdout_of(&python.args(["-c", &script]).output().unwrap());
+            let stdout = stdout_of(&output_of(&block.text));
+            // The sum of the calls of `Calculator.Add`.
+            assert!(stdout.contains("15"), "{}: {stdout}", block.place);
             count += 1;
+            if block.text.contains(DEPLOYED) {
+                let without_key = output_of(&block.text.replace("YOUR_KEY", "ANOTHER_KEY"));
+                assert!(!without_key.status.success(), "{}", block.place);
+                count_deployed += 1;
+            }
         }
     }
-    assert!(count > 0);
+    assert!(count > count_deployed && count_deployed > 0);
 }

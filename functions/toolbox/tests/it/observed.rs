@@ -143,7 +143,10 @@ fn requests() -> Vec<(Value, Value)> {
         // The name of an unknown parameter may contain anything.
         (
             keyed(&json!({"tool_id": "Calculator.Add", "input": {"a": 1, "b": "x", MARK: 1}})),
-            json!({"developer_message": "Some input parameters are invalid: b, others: 1"}),
+            json!({
+                "developer_message":
+                    "Some input parameters are invalid: b, and 1 that the tool does not declare",
+            }),
         ),
         (
             keyed(&unknown),
