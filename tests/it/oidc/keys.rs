@@ -8,9 +8,9 @@ use lambda_tools::{Auth, testing::LambdaFunction};
 use serde_json::{Value, json};
 
 use super::{
-    call,
+    call, event,
     issuer::{Issuer, NOW, SigningKey, claims},
-    served,
+    respond, served,
 };
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -206,6 +206,11 @@ async fn assert_unavailable(name: &str, issuer: &Issuer) {
         "{name}: {text}"
     );
     assert!(begun.elapsed() < Duration::from_secs(2), "{name}");
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let event = event("POST", "/mcp", Some(&issuer.valid()), &ping);
+    let response = respond(&function, &event).await;
+    assert_eq!(response.status, 503, "{name}: {response:?}");
+    assert_eq!(response.headers["retry-after"], "1", "{name}");
 }
 
 #[tokio::test]
