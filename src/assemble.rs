@@ -11,6 +11,8 @@ use lambda_http::tower::ServiceExt;
 
 #[cfg(feature = "oauth")]
 use crate::oauth::{Broker, OAuth};
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+use crate::public_url::PublicUrl;
 use crate::{
     Auth, Server, Toolkit,
     call::{Engine, large_requests::LargeRequests},
@@ -35,9 +37,11 @@ pub(crate) fn assemble(
     let secrets = SecretCache::new(secrets, declared, credential_clock.clone());
     let idempotency = server.idempotency.take().unwrap_or_else(Idempotency::none);
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
     let engine = Arc::new(Engine {
         #[cfg(feature = "oauth")]
-        broker: build_broker(&mut server, &secrets, &credential_clock),
+        broker: build_broker(&mut server, &secrets, &credential_clock, &public_url),
         toolkit: Arc::new(server.toolkit),
         auth: server.auth.unwrap_or_default(),
         secrets,
@@ -47,7 +51,11 @@ pub(crate) fn assemble(
         is_healthy: server.is_healthy,
         shows_calls: server.shows_calls,
     });
-    let warm_up = WarmUp(Arc::clone(&engine));
+    let warm_up = WarmUp {
+        engine: Arc::clone(&engine),
+        #[cfg(feature = "oidc")]
+        credential_clock: credential_clock.clone(),
+    };
     let observer = Observer {
         clock,
         credential_clock: credential_clock.clone(),
@@ -60,6 +68,9 @@ pub(crate) fn assemble(
         max_request_size: server.max_request_size,
         direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
+        lists_callable: server.lists_callable.unwrap_or_default(),
+        #[cfg(any(feature = "oauth", feature = "oidc"))]
+        public_url,
     };
     let router = protocol::router(Arc::new(app), &server.protocols, &server.info);
     let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
@@ -91,6 +102,7 @@ fn build_broker(
     server: &mut Server,
     secrets: &Arc<SecretCache>,
     credential_clock: &Clock,
+    public_url: &PublicUrl,
 ) -> Option<Arc<Broker>> {
     let settings = server.oauth.take()?;
     let entries = server.toolkit.entries().iter();
@@ -100,12 +112,11 @@ fn build_broker(
         scopes.map(|scope| (requirement.id.clone(), scope.clone()))
     });
     let declared = scopes.collect();
-    let base_path = server.base_path.as_deref();
     let broker = Broker::new(
         settings,
         secrets,
         credential_clock.clone(),
-        base_path,
+        public_url.clone(),
         declared,
     );
     Some(Arc::new(broker))
@@ -124,26 +135,30 @@ fn with_base_path(base_path: Option<&str>, router: Router) -> Router {
 }
 
 /// Prepares stores and connections before the first call.
-pub(crate) struct WarmUp(Arc<Engine>);
+pub(crate) struct WarmUp {
+    engine: Arc<Engine>,
+    #[cfg(feature = "oidc")]
+    credential_clock: Clock,
+}
 
 impl WarmUp {
     pub(crate) fn secrets(&self) -> &Arc<SecretCache> {
-        &self.0.secrets
+        &self.engine.secrets
     }
 
     pub(crate) fn deduplication(&self) -> Arc<Deduplication> {
-        Arc::clone(&self.0.deduplication)
+        Arc::clone(&self.engine.deduplication)
     }
 
     /// The engine, for calls that come from no request.
     pub(crate) fn into_engine(self) -> Arc<Engine> {
-        self.0
+        self.engine
     }
 
-    /// Reads the secrets and prepares the store of calls concurrently. Errors are only logged:
-    /// their causes may be gone by the first call.
+    /// Reads the secrets and the issuers' keys, and prepares the store of calls, concurrently. Errors
+    /// are only logged: their causes may be gone by the first call.
     pub(crate) async fn run(self) {
-        let Self(engine) = &self;
+        let engine = &self.engine;
         let secrets = async {
             engine.secrets.warm_up().await;
             let warning = engine.auth.warning_without_secrets(&engine.secrets);
@@ -156,7 +171,11 @@ impl WarmUp {
                 engine.deduplication.warm_up().await;
             }
         };
-        tokio::join!(secrets, deduplication);
+        #[cfg(feature = "oidc")]
+        let keys = engine.auth.warm_up(&self.credential_clock);
+        #[cfg(not(feature = "oidc"))]
+        let keys = std::future::ready(());
+        tokio::join!(secrets, deduplication, keys);
     }
 }
 

@@ -6,20 +6,24 @@
 mod attempt;
 #[cfg(feature = "jwt")]
 mod jwt;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod rotation;
+mod scopes;
 mod summary;
+#[cfg(feature = "jwt")]
+mod validity;
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
-use crate::{Caller, secrets::SecretCache};
+use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 use attempt::CredentialCheck;
 #[cfg(feature = "jwt")]
 use jwt::JwtVerifier;
+#[cfg(feature = "oidc")]
+use oidc::{Issuer, Presentation, TokenError, UnverifiedToken};
 use rotation::SecretRotation;
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
@@ -42,6 +46,13 @@ pub struct Auth {
     keys: Option<Vec<SecretRotation>>,
     #[cfg(feature = "jwt")]
     jwt: Option<JwtVerifier>,
+    /// The identity providers whose access tokens are accepted.
+    #[cfg(feature = "oidc")]
+    issuers: Vec<Issuer>,
+    /// True if the platform's authentication is accepted.
+    accepts_gateway: bool,
+    /// The scopes that a token must have for every call.
+    scopes: Vec<String>,
 }
 
 impl Auth {
@@ -81,13 +92,102 @@ impl Auth {
         auth
     }
 
+    /// Callers must send an access token of this identity provider as `Authorization: Bearer`: a
+    /// JWT that it issued for this server (RFC 9068). `url` is the issuer's, as in its metadata, and
+    /// uses HTTPS unless its host is this machine. The user who signed in is the call's user: tools
+    /// get it as [`Context::user_id`](crate::Context::user_id), and a call that names another user
+    /// is rejected.
+    ///
+    /// The `aud` claim must name the server's own URL ([`Server::public_url`](crate::Server::public_url)),
+    /// that URL followed by `/mcp`, or one of the [audiences](Self::audience). The algorithm is
+    /// RS256, PS256, ES256, ES384 or `EdDSA`, whichever the issuer's key is for. ID tokens are
+    /// rejected.
+    ///
+    /// ```
+    /// use lambda_tools::{Auth, Server, Toolkit};
+    ///
+    /// let auth = Auth::issuer("https://example.eu.auth0.com/").scope("tools.call");
+    /// let server = Server::new(Toolkit::new([])?).auth(auth);
+    /// # Ok::<(), lambda_tools::BuildError>(())
+    /// ```
+    #[cfg(feature = "oidc")]
+    #[must_use]
+    pub fn issuer(url: impl Into<String>) -> Self {
+        let mut auth = Self::none();
+        auth.issuers.push(Issuer::new(url.into()));
+        auth
+    }
+
+    /// Callers must have been authenticated by API Gateway (with a JWT, Cognito or Lambda
+    /// authorizer) or by IAM. The identity is read from the event's request context, never from
+    /// headers. An event without one is rejected.
+    ///
+    /// The user of a JWT that API Gateway has verified is the call's user, as with an
+    /// [issuer](Self::issuer).
+    #[must_use]
+    pub fn gateway() -> Self {
+        let mut auth = Self::none();
+        auth.accepts_gateway = true;
+        auth
+    }
+
     /// Adds an audience that the `aud` claim of a JWT may name.
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
-        if let Some(jwt) = &mut self.jwt {
-            jwt.audiences.push(audience.into());
+        let audience = audience.into();
+        #[cfg(feature = "oidc")]
+        for issuer in &mut self.issuers {
+            issuer.rules.audiences.push(audience.clone());
         }
+        if let Some(jwt) = &mut self.jwt {
+            jwt.audiences.push(audience);
+        }
+        self
+    }
+
+    /// Accepts access tokens that have no `aud` claim if their `client_id` claim is this one, as
+    /// with Cognito's tokens that are not bound to a resource.
+    #[cfg(feature = "oidc")]
+    #[must_use]
+    pub fn client_id(mut self, id: impl Into<String>) -> Self {
+        let id = id.into();
+        for issuer in &mut self.issuers {
+            issuer.rules.client_ids.push(id.clone());
+        }
+        self
+    }
+
+    /// Uses this claim of an access token as the user, in place of `sub`. Its value must be unique
+    /// within the issuer and never pass to another person, as email addresses may.
+    #[cfg(feature = "oidc")]
+    #[must_use]
+    pub fn user_claim(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        for issuer in &mut self.issuers {
+            issuer.rules.user_claim.clone_from(&name);
+        }
+        self
+    }
+
+    /// Uses this claim of an access token as the user's groups, in place of `groups` and
+    /// `cognito:groups`.
+    #[cfg(feature = "oidc")]
+    #[must_use]
+    pub fn groups_claim(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        for issuer in &mut self.issuers {
+            issuer.rules.group_claims = vec![name.clone()];
+        }
+        self
+    }
+
+    /// Adds a scope that the token must have for every call, in addition to the scopes of the
+    /// [tool](crate::Tool::scope). It applies to JWTs of all kinds; callers without a token, such as
+    /// those with API keys, have no scopes and are not restricted.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
         self
     }
 
@@ -118,31 +218,32 @@ impl Auth {
                 jwt @ None => *jwt = Some(other),
             }
         }
+        #[cfg(feature = "oidc")]
+        self.issuers.extend(other.issuers);
+        self.accepts_gateway |= other.accepts_gateway;
+        self.scopes.extend(other.scopes);
         self
     }
 
     /// Returns true if anyone may call.
     pub(crate) fn is_open(&self) -> bool {
-        self.keys.is_none() && !self.has_jwt()
+        self.keys.is_none() && !self.has_jwt() && !self.has_issuers() && !self.accepts_gateway
     }
 
     /// The users on whose behalf the caller may call.
-    #[cfg(feature = "jwt")]
     pub(crate) fn users_of<'a>(&self, caller: &'a Caller) -> PermittedUsers<'a> {
-        let is_bound = self.jwt.as_ref().is_some_and(|jwt| jwt.subject_is_user);
-        match caller {
-            Caller::Jwt { subject, .. } if is_bound => {
-                let subject = subject.as_deref().filter(|subject| !subject.is_empty());
-                subject.map_or(PermittedUsers::None, PermittedUsers::Only)
+        let user = match caller {
+            Caller::AccessToken(token) => &token.user,
+            #[cfg(feature = "jwt")]
+            Caller::Jwt { subject, .. }
+                if self.jwt.as_ref().is_some_and(|jwt| jwt.subject_is_user) =>
+            {
+                subject
             }
-            _ => PermittedUsers::Any,
-        }
-    }
-
-    #[cfg(not(feature = "jwt"))]
-    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    pub(crate) fn users_of<'a>(&self, _: &'a Caller) -> PermittedUsers<'a> {
-        PermittedUsers::Any
+            _ => return PermittedUsers::Any,
+        };
+        let user = user.as_deref().filter(|user| !user.is_empty());
+        user.map_or(PermittedUsers::None, PermittedUsers::Only)
     }
 
     /// The id of a secret that is listed twice. Two callers who share a secret cannot be
@@ -173,22 +274,76 @@ impl Auth {
         false
     }
 
+    #[cfg(feature = "oidc")]
+    pub(crate) fn has_issuers(&self) -> bool {
+        !self.issuers.is_empty()
+    }
+
+    #[cfg(not(feature = "oidc"))]
+    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
+    pub(crate) fn has_issuers(&self) -> bool {
+        false
+    }
+
+    /// The issuers of access tokens, in their own spelling once it is known.
+    #[cfg(feature = "oidc")]
+    pub(crate) fn issuers(&self) -> Vec<Arc<str>> {
+        self.issuers.iter().map(Issuer::identifier).collect()
+    }
+
+    /// The configured URLs of the issuers.
+    #[cfg(feature = "oidc")]
+    pub(crate) fn issuer_urls(&self) -> impl Iterator<Item = &str> {
+        self.issuers.iter().map(Issuer::url)
+    }
+
+    /// Fetches the issuers' keys before the first call.
+    #[cfg(feature = "oidc")]
+    pub(crate) async fn warm_up(&self, clock: &Clock) {
+        for issuer in &self.issuers {
+            issuer.warm_up(clock).await;
+        }
+    }
+
     /// Authenticates the caller.
     pub(crate) async fn check(
         &self,
-        headers: &HeaderMap,
+        request: &CredentialRequest<'_>,
         secrets: &Arc<SecretCache>,
-        now: SystemTime,
-        left: Option<Duration>,
     ) -> Result<Caller, AuthError> {
         if self.is_open() {
             return Ok(Caller::Anyone);
         }
+        if self.accepts_gateway
+            && let Some(caller) = request.invocation.verified_caller()
+        {
+            return Ok(caller);
+        }
         let credentials = self
-            .credentials_in(headers)
-            .map_err(AuthError::Unauthenticated)?;
+            .credentials_in(request.headers)
+            .map_err(AuthError::missing)?;
+        let mut check = CredentialCheck::default();
+        #[cfg(feature = "oidc")]
+        if credentials.is_bearer && self.has_issuers() {
+            match UnverifiedToken::parse(credentials.value) {
+                Ok(token) => {
+                    let issuer = self.issuers.iter().find(|it| it.is_named_by(&token));
+                    if let Some(issuer) = issuer {
+                        return issuer
+                            .verify(&token, &request.presentation())
+                            .await
+                            .map_err(AuthError::from);
+                    }
+                    check.reason = Some("the token's issuer is not one of this server's");
+                }
+                Err(reason) => check.reason = Some(reason),
+            }
+        }
         let ids: Vec<_> = self.secrets().collect();
-        let mut reads = secrets.read(&ids, left).await;
+        if ids.is_empty() {
+            return Err(check.into_error());
+        }
+        let mut reads = secrets.read(&ids, request.left).await;
         let key_count = self
             .keys
             .iter()
@@ -196,20 +351,20 @@ impl Auth {
             .flat_map(SecretRotation::ids)
             .count();
         let jwt_reads = reads.split_off(key_count);
-        let mut check = CredentialCheck::default();
         if let Some(keys) = &self.keys
             && let Some(id) = check.api_key(credentials.value, keys, reads)
         {
             return Ok(Caller::ApiKey { id });
         }
         #[cfg(feature = "jwt")]
-        if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer)
-            && let Some(caller) = check.token(credentials.value, jwt, jwt_reads, now)
-        {
-            return Ok(caller);
+        if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer) {
+            let now = request.clock.now();
+            if let Some(caller) = check.token(credentials.value, jwt, jwt_reads, now) {
+                return Ok(caller);
+            }
         }
         #[cfg(not(feature = "jwt"))]
-        let _ = (now, jwt_reads, credentials.is_bearer);
+        let _ = (jwt_reads, credentials.is_bearer);
         Err(check.into_error())
     }
 
@@ -243,25 +398,74 @@ impl Auth {
 #[derive(Clone, Copy)]
 pub(crate) enum PermittedUsers<'a> {
     Any,
-    #[cfg_attr(
-        not(feature = "jwt"),
-        expect(dead_code, reason = "only JWTs name users")
-    )]
     Only(&'a str),
-    #[cfg_attr(
-        not(feature = "jwt"),
-        expect(dead_code, reason = "only JWTs name users")
-    )]
     None,
+}
+
+/// A request whose caller is to be authenticated.
+pub(crate) struct CredentialRequest<'a> {
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) invocation: &'a Invocation,
+    pub(crate) clock: &'a Clock,
+    /// The time that the request has left.
+    pub(crate) left: Option<Duration>,
+    /// The server's own URL, for which access tokens are issued.
+    #[cfg_attr(
+        not(feature = "oidc"),
+        expect(dead_code, reason = "only access tokens name it")
+    )]
+    pub(crate) server_url: Option<&'a str>,
+}
+
+#[cfg(feature = "oidc")]
+impl CredentialRequest<'_> {
+    fn presentation(&self) -> Presentation<'_> {
+        Presentation {
+            clock: self.clock,
+            left: self.left,
+            server_url: self.server_url,
+        }
+    }
 }
 
 /// The reason why a request was not authenticated.
 #[derive(Debug)]
 pub(crate) enum AuthError {
-    /// The credentials are missing or invalid. The text is for the log only.
-    Unauthenticated(&'static str),
-    /// The credentials cannot be checked, because a secret cannot be read.
+    /// The credentials are missing or invalid.
+    Unauthenticated(Unauthenticated),
+    /// The credentials cannot be checked, because a secret or a public key cannot be read.
     Undecided,
+}
+
+/// The reason why credentials were not accepted.
+#[derive(Debug)]
+pub(crate) struct Unauthenticated {
+    /// For the log only.
+    pub(crate) reason: &'static str,
+    /// True if there are credentials, but they are not valid.
+    pub(crate) is_invalid: bool,
+}
+
+impl AuthError {
+    fn missing(reason: &'static str) -> Self {
+        let is_invalid = false;
+        Self::Unauthenticated(Unauthenticated { reason, is_invalid })
+    }
+
+    fn invalid(reason: &'static str) -> Self {
+        let is_invalid = true;
+        Self::Unauthenticated(Unauthenticated { reason, is_invalid })
+    }
+}
+
+#[cfg(feature = "oidc")]
+impl From<TokenError> for AuthError {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Invalid(reason) => Self::invalid(reason),
+            TokenError::KeysUnavailable => Self::Undecided,
+        }
+    }
 }
 
 struct PresentedCredential<'a> {

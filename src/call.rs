@@ -35,7 +35,7 @@ use crate::{
 
 use execution::{CallId, Execution};
 use large_requests::{LargeRequestPermit, LargeRequests};
-use rejection::Rejection;
+use rejection::{InsufficientScope, Rejection};
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
 
@@ -124,6 +124,17 @@ impl Engine {
         let entry = self.toolkit.resolve(&call.selector);
         let entry = entry.map_err(|error| tool_not_found(&call.selector, error))?;
         trail.tool = Some(entry.clone());
+        let scopes = self
+            .auth
+            .missing_scopes(&caller, &entry.tool, &self.toolkit);
+        if let Some(scopes) = scopes {
+            let tool = entry.id.to_string();
+            return Err(Rejection::InsufficientScope(Box::new(InsufficientScope {
+                tool,
+                scopes,
+                sign_in: None,
+            })));
+        }
         let execution = Box::new(Execution {
             engine: Arc::clone(self),
             entry,
@@ -158,18 +169,16 @@ impl Call {
         let requested = self.client_context.user_id.as_deref();
         let detail = match (users, requested) {
             (PermittedUsers::Only(user), _) if user.len() > LONGEST_ID => {
-                "The JWT's sub claim is too long for a user id."
+                "The token's user is too long for a user id."
             }
             (PermittedUsers::Only(user), None) => {
                 self.client_context.user_id = Some(user.to_owned());
                 return Ok(());
             }
             (PermittedUsers::Only(user), Some(requested)) if requested != user => {
-                "'context.user_id' is not the JWT's sub claim."
+                "'context.user_id' is not the token's user."
             }
-            (PermittedUsers::None, Some(_)) => {
-                "'context.user_id' requires a JWT with that sub claim."
-            }
+            (PermittedUsers::None, Some(_)) => "'context.user_id' requires a token of that user.",
             _ => return Ok(()),
         };
         let message = "The credentials do not allow calls for this user";

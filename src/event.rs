@@ -36,10 +36,11 @@ use lambda_http::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{Caller, arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
+use crate::{arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
 use direct::DirectError;
 use kind::{EventError, EventKind, kind_of};
 use parse::parse;
+use principal::Principal;
 
 /// The source of an event, which determines the format of its response.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +67,7 @@ pub(crate) struct Event {
     /// The error is the response to a request whose body cannot be decoded.
     pub(crate) request: Result<Request<Body>, Box<Response>>,
     /// The caller, if the platform has authenticated one.
-    pub(crate) caller: Option<Caller>,
+    pub(crate) principal: Option<Principal>,
 }
 
 impl Event {
@@ -128,7 +129,7 @@ pub(crate) async fn invoke(
     let Event {
         source,
         request,
-        caller,
+        principal,
     } = Event::parse(event).map_err(InvocationError::Event)?;
     let response = match request {
         Ok(request) => {
@@ -141,7 +142,8 @@ pub(crate) async fn invoke(
                     .map(str::to_owned),
                 xray: context.xray_trace_id.clone(),
                 is_cold,
-                caller,
+                token: principal.as_ref().and_then(|it| it.token.clone()),
+                caller: principal.map(|it| it.caller),
             };
             respond(router, request, context, invocation).await
         }

@@ -55,6 +55,7 @@
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
 //! | `managed-instances` | several calls at once in one process, on Lambda Managed Instances |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |
+//! | `oidc` | access tokens of identity providers as credentials (`TOOLS_AUTH=oidc`); includes `jwt` |
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
 //! | `url` | `url::Url` 2 in inputs and outputs |
@@ -85,12 +86,16 @@ mod direct_calls;
 mod error;
 mod event;
 mod host_name;
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+mod http_client;
 pub mod idempotency;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 mod observe;
 mod payload;
 mod protocol;
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+mod public_url;
 mod retry_after;
 pub mod secrets;
 mod serve;
@@ -165,7 +170,7 @@ pub use server_info::ServerInfo;
 pub use tool::{
     Tool,
     build_error::BuildError,
-    caller::Caller,
+    caller::{AccessToken, Caller},
     content::Content,
     context::Context,
     definition::ToolDefinition,

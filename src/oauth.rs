@@ -50,7 +50,6 @@ pub(crate) use broker::Broker;
 pub(crate) use grant_request::GrantRequest;
 pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage};
 pub use provider::Provider;
-pub(crate) use provider::is_base_url;
 use records::LIMITS;
 
 #[cfg(feature = "dynamodb")]
@@ -75,7 +74,6 @@ pub struct OAuth {
     pub(crate) keys: Vec<String>,
     store: Arc<dyn Store>,
     pub(crate) is_in_memory: bool,
-    pub(crate) public_url: Option<String>,
     pub(crate) authenticate_checks: bool,
     pub(crate) challenge_life: Duration,
 }
@@ -89,7 +87,6 @@ impl OAuth {
             keys: vec![KEY.to_owned()],
             store: Arc::new(Memory::new(LIMITS)),
             is_in_memory: true,
-            public_url: None,
             authenticate_checks: false,
             challenge_life: Duration::from_mins(10),
         }
@@ -121,15 +118,6 @@ impl OAuth {
         self
     }
 
-    /// Sets the server's public URL, such as `https://tools.example/agents`: challenges and
-    /// redirects begin with it. By default it is the setting `TOOLS_PUBLIC_URL`, the domain in the
-    /// event (load balancers send none), or the address of a local server. A request's `Host`
-    /// header is never used.
-    pub fn public_url(mut self, url: impl Into<String>) -> Self {
-        self.public_url = Some(url.into());
-        self
-    }
-
     /// Requires the caller's credentials to read a challenge's status (`check_url`). By default the
     /// challenge's id is enough; it cannot be guessed.
     pub fn authenticate_checks(mut self) -> Self {
@@ -155,7 +143,6 @@ impl fmt::Debug for OAuth {
         f.debug_struct("OAuth")
             .field("providers", &self.providers)
             .field("keys", &self.keys)
-            .field("public_url", &self.public_url)
             .finish_non_exhaustive()
     }
 }

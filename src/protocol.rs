@@ -10,12 +10,16 @@ pub(crate) mod http;
 mod integers;
 mod json;
 mod jsonrpc;
+mod listed_tools;
 mod mcp;
 mod names;
 mod opentool;
 pub(crate) mod origin;
 mod oxp;
 pub(crate) mod problem;
+#[cfg(feature = "oidc")]
+mod resource_metadata;
+mod sign_in;
 pub(crate) mod wording;
 
 use std::sync::Arc;
@@ -128,6 +132,8 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
         Some(broker) => router.merge(challenges::routes(Arc::clone(&app), Arc::clone(broker))),
         None => router,
     };
+    #[cfg(feature = "oidc")]
+    let router = router.merge(resource_metadata::routes(&app, served, info));
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
     let router = if served.contains(&Protocol::Oxp) {
         router

@@ -37,6 +37,8 @@ pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = (
 pub struct Server {
     pub(crate) toolkit: Toolkit,
     pub(crate) base_path: Option<String>,
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    pub(crate) public_url: Option<String>,
     pub(crate) auth: Option<Auth>,
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
@@ -50,6 +52,7 @@ pub struct Server {
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: Option<Vec<String>>,
     pub(crate) direct_calls: Option<DirectCalls>,
+    pub(crate) lists_callable: Option<bool>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -61,6 +64,8 @@ impl Server {
         Self {
             toolkit,
             base_path: None,
+            #[cfg(any(feature = "oauth", feature = "oidc"))]
+            public_url: None,
             auth: None,
             secrets: None,
             idempotency: None,
@@ -74,6 +79,7 @@ impl Server {
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             allowed_origins: None,
             direct_calls: None,
+            lists_callable: None,
             is_healthy: None,
             router_changes: Vec::new(),
         }
@@ -85,6 +91,18 @@ impl Server {
     #[must_use]
     pub fn base_path(mut self, path: impl Into<String>) -> Self {
         self.base_path = Some(path.into());
+        self
+    }
+
+    /// Sets the URL at which clients and browsers reach the server, such as
+    /// `https://tools.example/agents`: access tokens are issued for it, and challenges and redirects
+    /// begin with it. By default it is the setting `TOOLS_PUBLIC_URL`, the domain in the event (load
+    /// balancers send none), or the address of a local server. A request's `Host` header is never
+    /// used.
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    #[must_use]
+    pub fn public_url(mut self, url: impl Into<String>) -> Self {
+        self.public_url = Some(url.into());
         self
     }
 
@@ -188,6 +206,16 @@ impl Server {
     #[must_use]
     pub fn direct_calls(mut self, direct_calls: DirectCalls) -> Self {
         self.direct_calls = Some(direct_calls);
+        self
+    }
+
+    /// Shows each caller only the tools that its token has the [scopes](crate::Tool::scope) for. By
+    /// default lists show all tools, because clients ask their user for a missing scope only when
+    /// they call a tool. Callers without a token see all tools. By default the environment decides
+    /// (see [`serve`](crate::serve)).
+    #[must_use]
+    pub fn list_only_callable_tools(mut self) -> Self {
+        self.lists_callable = Some(true);
         self
     }
 

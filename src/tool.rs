@@ -83,6 +83,8 @@ pub struct Tool {
     pub(crate) policy: RepeatPolicy,
     pub(crate) title: Option<String>,
     pub(crate) hints: Hints,
+    /// The scopes that a caller's token must have.
+    pub(crate) scopes: Vec<String>,
     pub(crate) defined_at: &'static Location<'static>,
     prepare: PrepareFn,
 }
@@ -207,6 +209,7 @@ impl Tool {
             policy: RepeatPolicy::default(),
             title: None,
             hints: Hints::default(),
+            scopes: Vec::new(),
             defined_at: Location::caller(),
             prepare: Box::new(move |input| prepare(handler.clone(), input)),
         }
@@ -282,6 +285,18 @@ impl Tool {
     #[must_use]
     pub fn user_id(mut self) -> Self {
         self.requirements.user_id = true;
+        self
+    }
+
+    /// Declares a scope that the caller's own token must have, such as `mail.read`: calls with a
+    /// JWT or an access token without it are rejected. Callers without a token, such as those with
+    /// API keys, have no scopes and are not restricted ([`Caller::scopes`](crate::Caller::scopes)).
+    ///
+    /// Not to be confused with [`Tool::authorization`], which is about the user's account at another
+    /// provider.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
         self
     }
 

@@ -23,7 +23,7 @@ use crate::{Secret, secrets::ReadResult};
 pub(super) struct CredentialCheck {
     /// True if a secret that could have matched is temporarily unreadable.
     is_undecided: bool,
-    reason: Option<&'static str>,
+    pub(super) reason: Option<&'static str>,
 }
 
 impl CredentialCheck {
@@ -75,9 +75,10 @@ impl CredentialCheck {
             secrets.extend(secret.map(|value| SigningKey { name, id, value }));
         }
         match jwt.verify(presented, secrets, now) {
-            Ok((name, subject)) => Some(Caller::Jwt {
-                id: Arc::clone(name),
-                subject,
+            Ok(holder) => Some(Caller::Jwt {
+                id: Arc::clone(holder.signer),
+                subject: holder.subject,
+                scopes: holder.scopes,
             }),
             Err(error) => {
                 self.reason = Some(error.reason);
@@ -110,6 +111,6 @@ impl CredentialCheck {
         if self.is_undecided {
             return AuthError::Undecided;
         }
-        AuthError::Unauthenticated(self.reason.unwrap_or("the request has no credentials"))
+        AuthError::invalid(self.reason.unwrap_or("the credentials are not valid"))
     }
 }

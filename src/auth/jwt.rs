@@ -3,11 +3,7 @@
 //! `jsonwebtoken` parses the token and checks its signature. The claims are checked here, against
 //! the time of the call instead of the machine's clock, so that recorded events are reproducible.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
 use jsonwebtoken::{
@@ -16,11 +12,8 @@ use jsonwebtoken::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::rotation::SecretRotation;
+use super::{rotation::SecretRotation, validity::check_validity};
 use crate::Secret;
-
-/// The permitted clock difference, in seconds.
-const LEEWAY: f64 = 60.0;
 
 /// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 const SHORTEST_SECRET: usize = 32;
@@ -41,6 +34,14 @@ pub(super) struct SigningKey<'a> {
     pub(super) value: Secret,
 }
 
+/// The holder of a valid token.
+pub(super) struct JwtHolder<'a> {
+    /// The signer's name.
+    pub(super) signer: &'a Arc<str>,
+    pub(super) subject: Option<String>,
+    pub(super) scopes: Vec<String>,
+}
+
 /// The rejection of a token.
 pub(super) struct JwtError {
     pub(super) reason: &'static str,
@@ -54,6 +55,16 @@ struct VerifiedClaims {
     nbf: Option<f64>,
     aud: Option<Audience>,
     sub: Option<String>,
+    scope: Option<Scopes>,
+    scp: Option<Scopes>,
+}
+
+/// Scopes, separated by spaces or as a list.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scopes {
+    Text(String),
+    List(Vec<String>),
 }
 
 #[derive(Deserialize)]
@@ -91,13 +102,12 @@ impl JwtVerifier {
         self.subject_is_user |= other.subject_is_user;
     }
 
-    /// The signer's name and the subject of a valid token.
     pub(super) fn verify<'a>(
         &self,
         token: &[u8],
         secrets: Vec<SigningKey<'a>>,
         now: SystemTime,
-    ) -> Result<(&'a Arc<str>, Option<String>), JwtError> {
+    ) -> Result<JwtHolder<'a>, JwtError> {
         let mut reason = "the server has no JWT signing secret";
         for SigningKey { name, id, value } in secrets {
             // Secrets pasted into a store often end with a line feed.
@@ -112,13 +122,17 @@ impl JwtVerifier {
             match Self::claims_of(token, secret) {
                 Ok(claims) => {
                     let has_valid_signature = true;
-                    let subject = self.accepted_subject(claims, now);
-                    return subject
-                        .map(|subject| (name, subject))
-                        .map_err(|reason| JwtError {
+                    return match self.check(&claims, now) {
+                        Ok(()) => Ok(JwtHolder {
+                            signer: name,
+                            scopes: claims.scopes(),
+                            subject: claims.sub,
+                        }),
+                        Err(reason) => Err(JwtError {
                             reason,
                             has_valid_signature,
-                        });
+                        }),
+                    };
                 }
                 Err(text) => reason = text,
             }
@@ -149,37 +163,18 @@ impl JwtVerifier {
         Ok(data.claims)
     }
 
-    /// Checks the claims, and returns the subject.
-    fn accepted_subject(
-        &self,
-        claims: VerifiedClaims,
-        now: SystemTime,
-    ) -> Result<Option<String>, &'static str> {
-        let now = now
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_secs_f64();
-        match claims.exp {
-            None => return Err("the JWT has no exp claim"),
-            Some(exp) if now >= exp + LEEWAY => return Err("the JWT has expired"),
-            Some(_) => {}
-        }
-        if claims.nbf.is_some_and(|nbf| now < nbf - LEEWAY) {
-            return Err("the JWT is not valid yet");
-        }
-        match claims.aud {
+    fn check(&self, claims: &VerifiedClaims, now: SystemTime) -> Result<(), &'static str> {
+        check_validity(claims.exp, claims.nbf, now)?;
+        match &claims.aud {
             // RFC 8725, 3.9: a token for another audience must not be accepted.
             None if !self.audiences.is_empty() => {
-                return Err(
-                    "the JWT has no aud claim, but this server requires one of its audiences",
-                );
+                Err("the JWT has no aud claim, but this server requires one of its audiences")
             }
-            Some(audience) if !self.accepts_audience(&audience) => {
-                return Err("the JWT's aud claim names none of the server's audiences");
+            Some(audience) if !self.accepts_audience(audience) => {
+                Err("the JWT's aud claim names none of the server's audiences")
             }
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(claims.sub)
     }
 
     fn accepts_audience(&self, audience: &Audience) -> bool {
@@ -187,5 +182,18 @@ impl JwtVerifier {
             Audience::One(one) => self.audiences.contains(one),
             Audience::Several(all) => all.iter().any(|one| self.audiences.contains(one)),
         }
+    }
+}
+
+impl VerifiedClaims {
+    fn scopes(&self) -> Vec<String> {
+        let texts = [&self.scope, &self.scp].into_iter().flatten();
+        let texts = texts.flat_map(|scopes| match scopes {
+            Scopes::Text(text) => std::slice::from_ref(text),
+            Scopes::List(list) => list,
+        });
+        let scopes = texts.flat_map(|text| text.split(' '));
+        let scopes = scopes.filter(|scope| !scope.is_empty());
+        scopes.map(str::to_owned).collect()
     }
 }

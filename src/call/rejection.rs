@@ -11,17 +11,20 @@ use semver::Version;
 
 use crate::{
     IdError, Requirements, StoreError,
-    auth::AuthError,
+    auth::{AuthError, Unauthenticated},
     tool::{reason::Reason, requirement::Challenge, schema::ParameterErrors},
 };
 
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
 #[derive(Debug)]
 pub(crate) enum Rejection {
-    /// The credentials are missing or invalid; the reason is for the log only.
-    Unauthenticated(&'static str),
-    /// The credentials cannot be checked, because the secrets to compare them with are unreadable.
+    /// The credentials are missing or invalid.
+    Unauthenticated(Unauthenticated, Option<SignIn>),
+    /// The credentials cannot be checked, because the secrets to compare them with, or the keys of
+    /// the token's issuer, are unreadable.
     Undecided,
+    /// The caller's token lacks scopes.
+    InsufficientScope(Box<InsufficientScope>),
     /// The request violates the protocol, or names a user for whom the caller may not call.
     Malformed { message: String, detail: String },
     /// The body exceeds the server's limit, in bytes.
@@ -70,6 +73,24 @@ pub(crate) enum Rejection {
     Unavailable,
 }
 
+/// The scopes that a call requires.
+#[derive(Debug)]
+pub(crate) struct InsufficientScope {
+    pub(crate) tool: String,
+    /// All scopes to ask the user for at once.
+    pub(crate) scopes: Vec<String>,
+    pub(crate) sign_in: Option<SignIn>,
+}
+
+/// The way for a client to obtain a token: RFC 9728, section 5.1.
+#[derive(Clone, Debug)]
+pub(crate) struct SignIn {
+    /// The URL of the server's metadata, if its own URL is known.
+    pub(crate) metadata_url: Option<String>,
+    /// The scopes that every call requires, separated by spaces.
+    pub(crate) scope: String,
+}
+
 /// The requirements of a tool that neither the call nor the server meets.
 #[derive(Debug)]
 pub(crate) struct UnmetRequirements {
@@ -97,7 +118,7 @@ impl From<IdError> for Rejection {
 impl From<AuthError> for Rejection {
     fn from(error: AuthError) -> Self {
         match error {
-            AuthError::Unauthenticated(why) => Self::Unauthenticated(why),
+            AuthError::Unauthenticated(why) => Self::Unauthenticated(why, None),
             AuthError::Undecided => Self::Undecided,
         }
     }
@@ -114,7 +135,8 @@ impl Rejection {
     /// The word for this rejection in logs and metrics.
     pub(crate) fn reason(&self) -> Reason {
         match self {
-            Self::Unauthenticated(_) => Reason::Unauthenticated,
+            Self::Unauthenticated(..) => Reason::Unauthenticated,
+            Self::InsufficientScope(_) => Reason::InsufficientScope,
             Self::Undecided => Reason::Undecided,
             Self::Malformed { .. } | Self::TooLarge { .. } => Reason::Malformed,
             Self::ForbiddenOrigin => Reason::ForbiddenOrigin,
@@ -133,6 +155,11 @@ impl Rejection {
             Self::Unprotected(_) => Reason::Unprotected,
             Self::Unavailable => Reason::Unavailable,
         }
+    }
+
+    /// True if other credentials may help.
+    pub(crate) fn is_about_credentials(&self) -> bool {
+        matches!(self, Self::Unauthenticated(..) | Self::InsufficientScope(_))
     }
 
     /// True if the same call may soon be accepted.

@@ -21,7 +21,7 @@ pub(super) fn request(json: &str) -> Event {
     Event {
         source: EventSource::Direct,
         request: Ok(request),
-        caller: Some(Caller::Invoker),
+        principal: Some(Caller::Invoker.into()),
     }
 }
 

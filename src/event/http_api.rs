@@ -31,7 +31,7 @@ pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
     // With a custom domain, the path begins with the mapping and does not contain the stage.
     let has_stage = has_stage(context.domain_name.as_deref());
     let stage = context.stage.as_deref().filter(|_| has_stage);
-    let caller = principal::of_http(&context);
+    let principal = principal::of_http(&context);
     let raw = RawEvent {
         method: context.http.method.clone(),
         path: without_stage(&path, stage),
@@ -44,7 +44,7 @@ pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
     Event {
         source: EventSource::Http,
         request: raw.into_request(),
-        caller,
+        principal,
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
         },
         request: raw.into_request(),
         // Load balancers name authenticated callers only in headers, which anyone can set.
-        caller: None,
+        principal: None,
     }
 }
 

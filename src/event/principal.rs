@@ -3,7 +3,10 @@
 //! It is read from the platform's request context, never from the request's headers, which anyone
 //! can set.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use lambda_http::aws_lambda_events::apigw::{
     ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequestContext,
@@ -11,10 +14,24 @@ use lambda_http::aws_lambda_events::apigw::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::Caller;
+use crate::{AccessToken, Caller};
+
+/// A caller that the platform has authenticated.
+pub(crate) struct Principal {
+    pub(crate) caller: Caller,
+    /// The claims of the token that the platform has verified, if they name an issuer.
+    pub(crate) token: Option<Arc<AccessToken>>,
+}
+
+impl From<Caller> for Principal {
+    fn from(caller: Caller) -> Self {
+        let token = None;
+        Self { caller, token }
+    }
+}
 
 /// The caller of a REST API, or of an HTTP API with payload format 1.0.
-pub(super) fn of_rest(context: &ApiGatewayProxyRequestContext) -> Option<Caller> {
+pub(super) fn of_rest(context: &ApiGatewayProxyRequestContext) -> Option<Principal> {
     let identity = &context.identity;
     let arn = identity.user_arn.as_deref();
     let cognito = identity.cognito_identity_id.as_deref();
@@ -22,7 +39,7 @@ pub(super) fn of_rest(context: &ApiGatewayProxyRequestContext) -> Option<Caller>
 }
 
 /// The caller of an HTTP API or a Function URL.
-pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Caller> {
+pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Principal> {
     let authorizer = context.authorizer.as_ref()?;
     let iam = authorizer.iam.as_ref();
     let cognito = iam.and_then(|iam| iam.cognito_identity.as_ref()?.identity_id.as_deref());
@@ -32,27 +49,59 @@ pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Caller
 
 /// All users of a Cognito identity pool share a role, so the role's ARN alone does not identify a
 /// user.
-fn of_iam(arn: Option<&str>, cognito: Option<&str>) -> Option<Caller> {
+fn of_iam(arn: Option<&str>, cognito: Option<&str>) -> Option<Principal> {
     let arn = arn.filter(|arn| !arn.is_empty())?;
     let principal = match cognito.filter(|id| !id.is_empty()) {
         Some(id) => format!("{arn} {id}").into(),
         None => arn.into(),
     };
-    Some(Caller::Iam { principal })
+    Some(Caller::Iam { principal }.into())
 }
 
-fn of_authorizer(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Caller> {
-    let jwt_principal = authorizer.jwt.as_ref().map(|jwt| {
-        let claims = jwt
-            .claims
-            .iter()
-            .map(|(name, value)| (&**name, Value::from(&**value)));
-        of_claims(&claims.collect())
-    });
-    let principal = jwt_principal
-        .or_else(|| of_fields(&authorizer.fields))?
-        .into();
-    Some(Caller::Authorizer { principal })
+fn of_authorizer(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Principal> {
+    let (principal, token) = match claims_in(authorizer) {
+        Some(claims) => (of_claims(&claims), token_of(&claims)),
+        None => (of_fields(&authorizer.fields)?, None),
+    };
+    let principal = principal.into();
+    let caller = Caller::Authorizer { principal };
+    Some(Principal { caller, token })
+}
+
+/// The claims of a JWT: those of an HTTP API's authorizer, or, for REST APIs, of a Cognito user
+/// pool.
+fn claims_in(authorizer: &ApiGatewayRequestAuthorizer) -> Option<AuthorizerClaims<'_>> {
+    if let Some(jwt) = &authorizer.jwt {
+        let claims = jwt.claims.iter();
+        let claims = claims.map(|(name, value)| (&**name, Value::from(&**value)));
+        return Some(claims.collect());
+    }
+    let claims = authorizer.fields.get("claims")?.as_object()?.iter();
+    let claims = claims.map(|(name, value)| (&**name, value.clone()));
+    Some(claims.collect())
+}
+
+/// The facts about a token's holder. `None` if the claims name no issuer.
+fn token_of(claims: &AuthorizerClaims<'_>) -> Option<Arc<AccessToken>> {
+    let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
+    let list = |names: [&str; 2]| {
+        let texts = names.into_iter().filter_map(text);
+        texts.flat_map(items_of).map(str::to_owned).collect()
+    };
+    Some(Arc::new(AccessToken {
+        issuer: text("iss")?.into(),
+        user: text("sub").map(str::to_owned),
+        client_id: text("client_id").or_else(|| text("azp")).map(str::to_owned),
+        scopes: list(["scope", "scp"]),
+        groups: list(["groups", "cognito:groups"]),
+    }))
+}
+
+/// The items of a claim that API Gateway has turned into a text: `a b`, `[a b]` or `a,b`.
+fn items_of(text: &str) -> impl Iterator<Item = &str> {
+    let list = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let items = list.unwrap_or(text).split([' ', ',']);
+    items.filter(|item| !item.is_empty())
 }
 
 type AuthorizerClaims<'a> = BTreeMap<&'a str, Value>;
@@ -75,13 +124,9 @@ fn joined<const N: usize>(parts: [&str; N]) -> String {
     parts.join(" ")
 }
 
-/// The principal in the fields of a Lambda authorizer or, for REST APIs, of a Cognito user pool.
+/// The principal in the fields of a Lambda authorizer.
 fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
     let text = |name: &str| fields.get(name)?.as_str().filter(|it| !it.is_empty());
-    if let Some(claims) = fields.get("claims").and_then(Value::as_object) {
-        let claims = claims.iter().map(|(name, value)| (&**name, value.clone()));
-        return Some(of_claims(&claims.collect()));
-    }
     if let Some(name) = text("principalId").or_else(|| text("sub")) {
         return Some(joined(["lambda", name]));
     }

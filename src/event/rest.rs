@@ -23,7 +23,7 @@ pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
     };
     let path = event.path.unwrap_or_default();
     let context = event.request_context;
-    let caller = principal::of_rest(&context);
+    let principal = principal::of_rest(&context);
     let raw = RawEvent {
         method: event.http_method,
         path: match &context.path {
@@ -42,7 +42,7 @@ pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
     Event {
         source: EventSource::Rest,
         request: raw.into_request(),
-        caller,
+        principal,
     }
 }
 

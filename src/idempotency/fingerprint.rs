@@ -25,7 +25,10 @@ impl CallIdentity {
         hash_text(&mut key, Some(call_id));
         let key = hex(key);
         // All users of one JWT signer share an owner, because a signer can invent users.
-        let owner = caller.namespace();
+        let owner = match caller {
+            Caller::AccessToken(_) => caller.to_string(),
+            _ => caller.namespace(),
+        };
         Self {
             key,
             fingerprint,
@@ -39,14 +42,23 @@ fn hash_caller(hash: &mut Sha256, caller: &Caller) {
         Caller::Anyone => ("anyone", None),
         Caller::ApiKey { id } => ("key", Some(&**id)),
         Caller::Jwt { id, .. } => ("jwt", Some(&**id)),
+        Caller::AccessToken(token) => ("token", Some(&*token.issuer)),
         Caller::Iam { principal } => ("iam", Some(&**principal)),
         Caller::Invoker => ("invoker", None),
         Caller::Authorizer { principal } => ("authorizer", Some(&**principal)),
     };
     hash_text(hash, Some(kind));
     hash_text(hash, name);
-    if let Caller::Jwt { subject, .. } = caller {
-        hash_text(hash, subject.as_deref());
+    match caller {
+        Caller::Jwt { subject, .. } => hash_text(hash, subject.as_deref()),
+        Caller::AccessToken(token) => {
+            // Programs without a user call with their client's own token.
+            hash_text(hash, token.user.as_deref());
+            if token.user.is_none() {
+                hash_text(hash, token.client_id.as_deref());
+            }
+        }
+        _ => {}
     }
 }
 
@@ -153,7 +165,10 @@ fn hex(hash: Sha256) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::AccessToken;
     use serde_json::json;
 
     fn fingerprint(text: &str) -> String {
@@ -224,11 +239,22 @@ mod tests {
         let signed = |id: &str, subject: &str| Caller::Jwt {
             id: id.into(),
             subject: Some(subject.into()),
+            scopes: Vec::new(),
+        };
+        let token = |issuer: &str, user: Option<&str>, client: &str| {
+            Caller::AccessToken(Arc::new(AccessToken {
+                issuer: issuer.into(),
+                user: user.map(Into::into),
+                client_id: Some(client.into()),
+                scopes: Vec::new(),
+                groups: Vec::new(),
+            }))
         };
         let jwt = |subject: &str| signed("S", subject);
         let without_subject = Caller::Jwt {
             id: "S".into(),
             subject: None,
+            scopes: Vec::new(),
         };
         let iam = Caller::Iam {
             principal: "a".into(),
@@ -248,6 +274,11 @@ mod tests {
             key(&signed("T", "a"), "A.B@1.0.0", "c"),
             key(&iam, "A.B@1.0.0", "c"),
             key(&authorizer, "A.B@1.0.0", "c"),
+            key(&token("S", Some("a"), "x"), "A.B@1.0.0", "c"),
+            key(&token("S", Some("b"), "x"), "A.B@1.0.0", "c"),
+            key(&token("T", Some("a"), "x"), "A.B@1.0.0", "c"),
+            key(&token("S", None, "x"), "A.B@1.0.0", "c"),
+            key(&token("S", None, "y"), "A.B@1.0.0", "c"),
         ];
         let distinct: std::collections::HashSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());
@@ -264,6 +295,7 @@ mod tests {
         let jwt = |id: &str, subject: Option<&str>| Caller::Jwt {
             id: id.into(),
             subject: subject.map(Into::into),
+            scopes: Vec::new(),
         };
         let callers = [
             Caller::Anyone,

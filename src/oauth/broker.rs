@@ -10,8 +10,8 @@ use super::{
     records::{EncryptedRecords, Versioned},
 };
 use crate::{
-    Secret, StoreError, clock::Clock, secrets::SecretCache, store::Change, text::LONGEST_ID,
-    tool::requirement::Challenge,
+    Secret, StoreError, clock::Clock, public_url::PublicUrl, secrets::SecretCache, store::Change,
+    text::LONGEST_ID, tool::requirement::Challenge,
 };
 
 /// A token that expires sooner than this is refreshed.
@@ -25,9 +25,7 @@ pub(crate) struct Broker {
     pub(super) records: EncryptedRecords,
     secrets: Arc<SecretCache>,
     pub(super) clock: Clock,
-    /// The prefix of the server's paths, without leading or trailing slashes; appended to a base
-    /// URL from the event.
-    base_path: String,
+    public_url: PublicUrl,
     /// The providers and scopes that the tools require.
     pub(super) declared: Vec<(String, String)>,
 }
@@ -47,10 +45,9 @@ impl Broker {
         settings: OAuth,
         secrets: &Arc<SecretCache>,
         clock: Clock,
-        base_path: Option<&str>,
+        public_url: PublicUrl,
         declared: Vec<(String, String)>,
     ) -> Self {
-        let base_path = base_path.unwrap_or_default().trim_matches('/');
         let records = EncryptedRecords {
             store: Arc::clone(&settings.store),
             clock: clock.clone(),
@@ -60,7 +57,7 @@ impl Broker {
             records,
             secrets: Arc::clone(secrets),
             clock,
-            base_path: base_path.to_owned(),
+            public_url,
             declared,
         }
     }
@@ -226,16 +223,9 @@ impl Broker {
         })
     }
 
-    /// The server's public URL, or else the event's base URL with the base path.
+    /// The URL that the URLs of challenges and redirects begin with.
     pub(super) fn base_url(&self, event_base: Option<&str>) -> Option<String> {
-        if let Some(url) = &self.settings.public_url {
-            return Some(url.trim_end_matches('/').to_owned());
-        }
-        let event_base = event_base?.trim_end_matches('/');
-        Some(match self.base_path.as_str() {
-            "" => event_base.to_owned(),
-            path => format!("{event_base}/{path}"),
-        })
+        self.public_url.resolve(event_base)
     }
 
     pub(super) async fn keys(&self, left: Option<Duration>) -> Result<EncryptionKeys, StoreError> {

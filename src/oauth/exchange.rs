@@ -1,6 +1,6 @@
 //! Requests to providers: discovery, and the exchange of codes and refresh tokens for tokens.
 
-use std::{sync::LazyLock, time::Duration};
+use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use oauth2::{
@@ -11,13 +11,12 @@ use oauth2::{
 };
 use serde::Deserialize;
 
-use super::provider::{EndpointUrls, Endpoints, Provider, is_safe};
-use crate::{Secret, StoreError};
-
-/// The time limit of one request to a provider.
-const TIMEOUT: Duration = Duration::from_secs(8);
-/// The maximum size of a response, in bytes. Token responses are short.
-const LARGEST_RESPONSE: usize = 256 * 1024;
+use super::provider::{EndpointUrls, Endpoints, Provider};
+use crate::{
+    Secret, StoreError,
+    http_client::{TransportError, body_of, http_client},
+    public_url::is_safe,
+};
 
 /// The tokens in a provider's response.
 pub(super) struct ProviderTokens {
@@ -50,70 +49,27 @@ impl ProviderError {
     }
 }
 
-/// One client for all providers, created by the first request.
-fn http_client() -> Option<&'static reqwest::Client> {
-    static CLIENT: LazyLock<Option<reqwest::Client>> = LazyLock::new(|| {
-        let client = reqwest::Client::builder()
-            // A redirected token request could send the client secret to another server.
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(TIMEOUT)
-            .build();
-        client.ok()
-    });
-    CLIENT.as_ref()
-}
-
-#[derive(Debug)]
-struct TransportError(&'static str);
-
-impl std::fmt::Display for TransportError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for TransportError {}
-
-fn transport_error(error: &reqwest::Error) -> TransportError {
-    TransportError(if error.is_timeout() {
-        "did not answer in time"
-    } else if error.is_connect() {
-        "cannot be reached"
-    } else {
-        "closed the connection during its response"
-    })
-}
-
 async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
     let (parts, body) = request.into_parts();
-    let client = http_client().ok_or(TransportError(
-        "cannot be reached: TLS is not available on this machine",
-    ))?;
-    let request = client
+    let request = http_client()?
         .request(parts.method, parts.uri.to_string())
         .headers(parts.headers)
         .body(body);
-    let mut received = request.send().await.map_err(|it| transport_error(&it))?;
-    if received.status().is_server_error() || received.status().as_u16() == 429 {
+    let received = request.send().await?;
+    let mut status = received.status();
+    if status.is_server_error() || status.as_u16() == 429 {
         return Err(TransportError("is not available at the moment"));
     }
-    let mut body = Vec::new();
-    while let Some(chunk) = received.chunk().await.map_err(|it| transport_error(&it))? {
-        if body.len() + chunk.len() > LARGEST_RESPONSE {
-            return Err(TransportError("sent a response that is too large"));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    let mut status = received.status();
+    let content_type = received.headers().get(CONTENT_TYPE).cloned();
+    let body = body_of(received).await?;
     // GitHub and Slack send errors with status 200.
     if status.is_success() && serde_json::from_slice::<TokenErrorBody>(&body).is_ok() {
         status = http::StatusCode::BAD_REQUEST;
     }
     let mut response = HttpResponse::new(body);
     *response.status_mut() = status;
-    if let Some(content_type) = received.headers().get(CONTENT_TYPE) {
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, content_type.clone());
+    if let Some(content_type) = content_type {
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
     }
     Ok(response)
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use oauth2::AuthType;
 use tokio::sync::OnceCell;
 
+use crate::public_url::is_safe;
+
 /// A provider of OAuth 2.0 tokens, and this server's registration there.
 ///
 /// The redirect URI to register is the server's public URL followed by
@@ -212,27 +214,6 @@ impl Endpoints {
         let urls = OnceCell::new();
         Self::Discovered { issuer, urls }
     }
-}
-
-/// Returns true if a URL may carry tokens and secrets: it uses TLS, or its host is this machine.
-pub(super) fn is_safe(url: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(url) else {
-        return false;
-    };
-    let host = url.host_str().unwrap_or_default();
-    let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
-    url.scheme() == "https" || (url.scheme() == "http" && is_local)
-}
-
-/// Returns true if a path can be appended to a URL.
-pub(crate) fn is_base_url(url: &str) -> bool {
-    let is_bare = |url: reqwest::Url| {
-        url.query().is_none()
-            && url.fragment().is_none()
-            && url.username().is_empty()
-            && url.password().is_none()
-    };
-    is_safe(url) && reqwest::Url::parse(url).is_ok_and(is_bare)
 }
 
 impl fmt::Debug for Provider {

@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, request::Parts};
 
-use crate::ServerInfo;
+use super::listed_tools::ListedTools;
 use crate::{
-    Toolkit,
+    ServerInfo,
     call::{Call, Engine, Outcome, rejection::Rejection},
     observe::request_log::RequestNames,
 };
@@ -32,8 +32,8 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
         None
     }
 
-    /// The list of tools, or the reason why there is none.
-    fn list(&self, form: &Self::Form, toolkit: &Toolkit) -> Result<Bytes, String>;
+    /// The list of tools, or the reason why there is none. Complete lists are cached.
+    fn list(&self, form: &Self::Form, tools: &ListedTools<'_>) -> Result<Bytes, String>;
 
     /// The response if there is no list, or if it is too large.
     fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, Vec<u8>);
@@ -51,6 +51,8 @@ pub(super) struct Declaration {
     pub(super) routes: &'static [Route],
     /// True if requests from unknown web pages are rejected.
     pub(super) checks_origin: bool,
+    /// The path that access tokens are issued for, after the server's URL.
+    pub(super) resource_path: &'static str,
     /// The protocol's term for its list of tools.
     pub(super) list: &'static str,
     /// The request headers whose values are not secret.

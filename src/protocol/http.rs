@@ -25,17 +25,24 @@ use http::{
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
+#[cfg(feature = "oidc")]
+use super::resource_metadata::sign_in;
 use super::{
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task},
     json::max_values,
+    listed_tools::ListedTools,
     origin::AllowedOrigins,
+    sign_in::www_authenticate,
     wording::Wording,
 };
 #[cfg(feature = "oauth")]
 use crate::ServerInfo;
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+use crate::public_url::PublicUrl;
 use crate::{
     Caller, DirectCalls, Failure,
     arrival::Arrival,
+    auth::{CredentialRequest, Unauthenticated},
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,
         large_requests::{LARGE, LargeRequestPermit},
@@ -72,6 +79,10 @@ pub(crate) struct AppState {
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: AllowedOrigins,
     pub(crate) direct_calls: DirectCalls,
+    /// True if lists show only the tools that their reader has the scopes for.
+    pub(crate) lists_callable: bool,
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    pub(crate) public_url: PublicUrl,
 }
 
 /// A request whose credentials are valid, with its whole body.
@@ -166,14 +177,14 @@ impl<P: Codec> Exchange<P> {
         };
         match admitted {
             Ok(admitted) => exchange.handle(task, admitted).await,
-            Err(rejection) => exchange.reject(&P::Form::default(), &rejection),
+            Err(rejection) => exchange.reject(&P::Form::default(), rejection),
         }
     }
 
     async fn handle(&mut self, task: Task, request: AuthenticatedRequest) -> Response {
         let (decoded, permit) = match self.decode(task, &request).await {
             Ok(decoded) => decoded,
-            Err(rejection) => return self.reject(&P::Form::default(), &rejection),
+            Err(rejection) => return self.reject(&P::Form::default(), rejection),
         };
         let DecodedRequest { form, operation } = decoded;
         self.log.set_caller(P::dialect(&form), &request.caller);
@@ -187,7 +198,7 @@ impl<P: Codec> Exchange<P> {
             }
             Operation::List => {
                 self.log.set_list();
-                self.list(&form)
+                self.list(&form, &request.caller)
             }
             Operation::Respond(it) => {
                 self.log.discard();
@@ -195,7 +206,7 @@ impl<P: Codec> Exchange<P> {
             }
             Operation::Reject(rejection, names) => {
                 self.log.set_names(&request.parts.headers, &names);
-                self.reject(&form, &rejection)
+                self.reject(&form, rejection)
             }
         }
     }
@@ -245,7 +256,7 @@ impl<P: Codec> Exchange<P> {
         let trail = &mut self.log.trail;
         match engine.call(call, arrival, request.caller, trail).await {
             Ok(outcome) => self.outcome(form, outcome),
-            Err(rejection) => self.reject(form, &rejection),
+            Err(rejection) => self.reject(form, rejection),
         }
     }
 
@@ -275,9 +286,15 @@ impl<P: Codec> Exchange<P> {
         response
     }
 
-    fn list(&mut self, form: &P::Form) -> Response {
+    fn list(&mut self, form: &P::Form, reader: &Caller) -> Response {
         let largest = self.arrival.invocation.max_response_size;
-        let detail = match self.protocol.list(form, &self.app.engine.toolkit) {
+        let engine = &self.app.engine;
+        let tools = if self.app.lists_callable {
+            ListedTools::callable(&engine.toolkit, &engine.auth, reader)
+        } else {
+            ListedTools::complete(&engine.toolkit)
+        };
+        let detail = match self.protocol.list(form, &tools) {
             Ok(body) if encoded_size(&body) <= largest => {
                 self.log.write_list(None);
                 return reply::<P>(StatusCode::OK, body.into());
@@ -293,8 +310,10 @@ impl<P: Codec> Exchange<P> {
         reply::<P>(status, body.into())
     }
 
-    fn reject(&mut self, form: &P::Form, rejection: &Rejection) -> Response {
-        reject(&*self.protocol, form, rejection, &mut self.log)
+    fn reject(&mut self, form: &P::Form, rejection: Rejection) -> Response {
+        let base = self.arrival.invocation.base_url.as_deref();
+        let rejection = self.app.with_sign_in::<P>(rejection, base);
+        reject(&*self.protocol, form, &rejection, &mut self.log)
     }
 }
 
@@ -326,6 +345,8 @@ pub(super) async fn check_credentials<P: Codec>(
             Ok(())
         }
         Err(rejection) => {
+            let base = arrival.invocation.base_url.as_deref();
+            let rejection = app.with_sign_in::<P>(rejection, base);
             let protocol = P::new(&ServerInfo::default());
             Err(reject(&protocol, &P::Form::default(), &rejection, &mut log))
         }
@@ -339,7 +360,7 @@ fn reject<P: Codec>(
     log: &mut RequestLog,
 ) -> Response {
     let detail = match rejection {
-        Rejection::Unauthenticated(why) => (*why).to_owned(),
+        Rejection::Unauthenticated(why, _) => why.reason.to_owned(),
         other => Wording::of(other).into_detail(),
     };
     let errors = match rejection {
@@ -350,8 +371,10 @@ fn reject<P: Codec>(
     let (status, body) = protocol.rejection(form, rejection);
     let mut response = reply::<P>(status, body.into());
     let headers = response.headers_mut();
-    if status == StatusCode::UNAUTHORIZED {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
+        && rejection.is_about_credentials()
+    {
+        headers.insert(WWW_AUTHENTICATE, www_authenticate(rejection));
     }
     if rejection.is_temporary() {
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -392,6 +415,38 @@ fn insert(headers: &mut HeaderMap, fixed: &'static [(&'static str, &'static str)
 }
 
 impl AppState {
+    /// The server's own URL. Only issuers' tokens need it.
+    #[cfg(feature = "oidc")]
+    fn server_url(&self, event_base: Option<&str>) -> Option<String> {
+        let is_needed = self.engine.auth.has_issuers();
+        is_needed.then(|| self.public_url.resolve(event_base))?
+    }
+
+    #[cfg(not(feature = "oidc"))]
+    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
+    fn server_url(&self, _: Option<&str>) -> Option<String> {
+        None
+    }
+
+    /// Adds to a rejection how to obtain a token, if an issuer is configured.
+    #[cfg(feature = "oidc")]
+    fn with_sign_in<P: Codec>(&self, mut rejection: Rejection, base: Option<&str>) -> Rejection {
+        let hint = match &mut rejection {
+            Rejection::Unauthenticated(_, hint) => hint,
+            Rejection::InsufficientScope(insufficient) => &mut insufficient.sign_in,
+            _ => return rejection,
+        };
+        let path = P::DECLARATION.resource_path;
+        *hint = sign_in(&self.engine.auth, &self.public_url, base, path);
+        rejection
+    }
+
+    #[cfg(not(feature = "oidc"))]
+    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
+    fn with_sign_in<P: Codec>(&self, rejection: Rejection, _: Option<&str>) -> Rejection {
+        rejection
+    }
+
     /// Authenticates a request, then reads its body.
     pub(super) async fn admit(
         &self,
@@ -410,15 +465,28 @@ impl AppState {
     async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Rejection> {
         if arrival.invocation.caller == Some(Caller::Invoker) {
             return match self.direct_calls {
-                DirectCalls::Off => Err(Rejection::Unauthenticated("calls as events are off")),
+                DirectCalls::Off => {
+                    let why = Unauthenticated {
+                        reason: "calls as events are off",
+                        is_invalid: false,
+                    };
+                    Err(Rejection::Unauthenticated(why, None))
+                }
                 DirectCalls::Answers | DirectCalls::Errors => Ok(Caller::Invoker),
             };
         }
         let now: SystemTime = self.credential_clock.now();
         let time_left: Option<Duration> = arrival.invocation.time_left(now);
         let engine = &self.engine;
-        let check = engine.auth.check(headers, &engine.secrets, now, time_left);
-        Ok(match check.await? {
+        let server_url = self.server_url(arrival.invocation.base_url.as_deref());
+        let request = CredentialRequest {
+            headers,
+            invocation: &arrival.invocation,
+            clock: &self.credential_clock,
+            left: time_left,
+            server_url: server_url.as_deref(),
+        };
+        Ok(match engine.auth.check(&request, &engine.secrets).await? {
             // The server requires no credentials; the platform may have authenticated the caller.
             Caller::Anyone => arrival.invocation.caller.clone().unwrap_or(Caller::Anyone),
             caller => caller,

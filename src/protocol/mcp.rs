@@ -30,10 +30,11 @@ use serde_json::{
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     jsonrpc::INTERNAL_ERROR,
+    listed_tools::ListedTools,
     names::ModelNames,
 };
 use crate::{
-    ServerInfo, Toolkit,
+    ServerInfo,
     call::{Outcome, rejection::Rejection},
 };
 use catalogue::{Catalogue, ListResult, TTL_MS};
@@ -63,6 +64,7 @@ impl Codec for McpCodec {
             others: Some(Task::Unsupported),
         }],
         checks_origin: true,
+        resource_path: "/mcp",
         list: "list of tools",
         request_headers: &[
             "idempotency-key",
@@ -109,10 +111,10 @@ impl Codec for McpCodec {
         form.trace.as_deref()
     }
 
-    fn list(&self, form: &McpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
-        let pages = self.catalogue.pages(toolkit).map_err(str::to_owned)?;
+    fn list(&self, form: &McpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+        let pages = self.catalogue.pages(tools)?;
         let meta = Meta::of(form, self.server_info());
-        let result = ListResult::of(pages, form.page, form.is_modern(), meta);
+        let result = ListResult::of(&pages, form.page, form.is_modern(), meta);
         Ok(response::encode(form, &result).into())
     }
 

@@ -14,11 +14,12 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
-use super::codec::{
-    Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task,
+use super::{
+    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    listed_tools::ListedTools,
 };
 use crate::{
-    ServerInfo, Toolkit,
+    ServerInfo,
     call::{Outcome, rejection::Rejection},
 };
 use document::FunctionCatalogue;
@@ -55,6 +56,7 @@ impl Codec for OpenToolCodec {
             },
         ],
         checks_origin: false,
+        resource_path: "",
         list: "document",
         request_headers: &[],
         response_headers: &[],
@@ -83,8 +85,8 @@ impl Codec for OpenToolCodec {
         "opentool"
     }
 
-    fn list(&self, _: &RpcForm, toolkit: &Toolkit) -> Result<Bytes, String> {
-        self.0.get(toolkit).cloned().map_err(str::to_owned)
+    fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+        self.0.get(tools)
     }
 
     fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, Vec<u8>) {

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    listed_tools::ListedTools,
     names::ModelNames,
 };
 use crate::{
@@ -70,6 +71,7 @@ impl Codec for OxpCodec {
             },
         ],
         checks_origin: false,
+        resource_path: "",
         list: "list of tools",
         request_headers: &["oxp-version"],
         response_headers: &["oxp-version", "x-should-retry"],
@@ -117,11 +119,8 @@ impl Codec for OxpCodec {
         form.dialect().name()
     }
 
-    fn list(&self, form: &RequestForm, toolkit: &Toolkit) -> Result<Bytes, String> {
-        self.catalogue
-            .get(form.form, toolkit)
-            .cloned()
-            .map_err(str::to_owned)
+    fn list(&self, form: &RequestForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+        self.catalogue.get(form.form, tools)
     }
 
     fn list_error(&self, _: &RequestForm, detail: &str) -> (StatusCode, Vec<u8>) {

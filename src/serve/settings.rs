@@ -49,6 +49,10 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         );
         return Err(InvalidSetting(text));
     }
+    #[cfg(feature = "oidc")]
+    if let Some(auth) = &server.auth {
+        check_issuers(auth)?;
+    }
     if server.allowed_origins.is_none() {
         server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
     }
@@ -64,6 +68,9 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.direct_calls.is_none() {
         server.direct_calls = direct_calls_setting()?;
     }
+    if server.lists_callable.is_none() {
+        server.lists_callable = list_setting()?;
+    }
     if server.secrets.is_none() {
         server.secrets = Some(secrets_setting(on_lambda)?);
     }
@@ -77,6 +84,8 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         check_namespace(namespace)?;
     }
     check_version(server.version())?;
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    fill_public_url(server)?;
     #[cfg(feature = "oauth")]
     oauth::apply(server, on_lambda)?;
     #[cfg(not(feature = "oauth"))]
@@ -87,6 +96,32 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         }
     }
     Ok(())
+}
+
+#[cfg(feature = "oidc")]
+fn check_issuers(auth: &Auth) -> Result<(), InvalidSetting> {
+    let mut urls = auth.issuer_urls();
+    match urls.find(|url| !crate::public_url::is_base_url(url)) {
+        None => Ok(()),
+        Some(url) => Err(InvalidSetting(format!(
+            "the issuer is '{url}', but must be an https:// URL without a query, fragment or \
+             credentials (TOOLS_OIDC_ISSUERS)"
+        ))),
+    }
+}
+
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+fn fill_public_url(server: &mut Server) -> Result<(), InvalidSetting> {
+    if server.public_url.is_none() {
+        server.public_url = get("TOOLS_PUBLIC_URL")?;
+    }
+    match server.public_url.as_deref() {
+        Some(url) if !crate::public_url::is_base_url(url) => Err(InvalidSetting(format!(
+            "the public URL is '{url}', but must be an https:// URL without a query, fragment or \
+             credentials (TOOLS_PUBLIC_URL)"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// CloudWatch ignores all metrics of an invalid namespace without reporting an error.
@@ -219,6 +254,17 @@ fn direct_calls_setting() -> Result<Option<DirectCalls>, InvalidSetting> {
     }
 }
 
+fn list_setting() -> Result<Option<bool>, InvalidSetting> {
+    match get("TOOLS_LIST")?.as_deref() {
+        None => Ok(None),
+        Some("all") => Ok(Some(false)),
+        Some("callable") => Ok(Some(true)),
+        Some(other) => Err(InvalidSetting(format!(
+            "TOOLS_LIST is '{other}', but must be all or callable"
+        ))),
+    }
+}
+
 fn metrics_setting() -> Result<Option<Metrics>, InvalidSetting> {
     match get("TOOLS_METRICS")?.as_deref() {
         None | Some("none") => Ok(None),
@@ -254,7 +300,8 @@ fn in_dynamodb() -> Result<Idempotency, InvalidSetting> {
     feature = "jwt",
     feature = "secrets-manager",
     feature = "dynamodb",
-    feature = "oauth"
+    feature = "oauth",
+    feature = "oidc"
 )))]
 fn without_feature(setting: &str, feature: &str) -> InvalidSetting {
     InvalidSetting(format!(

@@ -19,7 +19,12 @@ pub enum Caller {
         id: Arc<str>,
         /// Its `sub` claim.
         subject: Option<String>,
+        /// The scopes in its `scope` or `scp` claim.
+        scopes: Vec<String>,
     },
+    /// The holder of an access token of an identity provider, verified by this server or by an API
+    /// Gateway authorizer.
+    AccessToken(Arc<AccessToken>),
     /// An AWS principal authenticated by IAM, for a server that requires no credentials itself.
     Iam {
         /// Its ARN, followed by a space and the id of its Cognito identity, if it has one.
@@ -37,30 +42,85 @@ pub enum Caller {
     },
 }
 
+/// The facts about the holder of an access token (RFC 9068, section 2.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccessToken {
+    /// The identity provider that issued the token: its `iss` claim.
+    pub issuer: Arc<str>,
+    /// The user who signed in: the `sub` claim, or the claim that the server's owner chose. `None`
+    /// for a token without this claim.
+    pub user: Option<String>,
+    /// The client that the token was issued to.
+    pub client_id: Option<String>,
+    /// The scopes in the `scope` or `scp` claim.
+    pub scopes: Vec<String>,
+    /// The user's groups: the `groups` or `cognito:groups` claim, or the claim that the server's
+    /// owner chose.
+    pub groups: Vec<String>,
+}
+
 impl Caller {
-    /// The namespace of the caller's users, challenges and grants, which callers do not share. The
-    /// users of one JWT signer share one namespace, in which each has a different `sub`. Empty if
+    /// The namespace of the caller's user ids, call ids and grants: equal user ids in two
+    /// namespaces are two users. A tool that stores data for users stores it by namespace and user
+    /// id, unless its server has only one kind of caller.
+    ///
+    /// All users of one JWT signer, or of one issuer of access tokens, share a namespace. Empty if
     /// callers are not distinguished.
-    pub(crate) fn namespace(&self) -> String {
+    #[must_use]
+    pub fn namespace(&self) -> String {
         match self {
             Self::Anyone => String::new(),
             Self::Jwt { id, .. } => format!("jwt {id}"),
+            Self::AccessToken(token) => format!("token {}", token.issuer),
             named => named.to_string(),
+        }
+    }
+
+    /// The scopes that the caller's token has. `None` if the caller has no token, and therefore no
+    /// scopes restrict it.
+    #[must_use]
+    pub fn scopes(&self) -> Option<&[String]> {
+        match self {
+            Self::Jwt { scopes, .. } => Some(scopes),
+            Self::AccessToken(token) => Some(&token.scopes),
+            _ => None,
+        }
+    }
+
+    /// The groups of the user who signed in; empty for callers without an access token.
+    #[must_use]
+    pub fn groups(&self) -> &[String] {
+        match self {
+            Self::AccessToken(token) => &token.groups,
+            _ => &[],
         }
     }
 }
 
-/// For logs: `anyone`, `key ID`, `jwt ID SUBJECT`, `iam ARN`, `invoker`, `authorizer PRINCIPAL`.
+/// For logs: `anyone`, `key ID`, `jwt ID SUBJECT`, `token ISSUER USER`, `iam ARN`, `invoker`,
+/// `authorizer PRINCIPAL`.
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Anyone => f.write_str("anyone"),
             Self::ApiKey { id } => write!(f, "key {id}"),
-            Self::Jwt { id, subject: None } => write!(f, "jwt {id}"),
+            Self::Jwt {
+                id, subject: None, ..
+            } => write!(f, "jwt {id}"),
             Self::Jwt {
                 id,
                 subject: Some(subject),
+                ..
             } => write!(f, "jwt {id} {subject}"),
+            Self::AccessToken(token) => {
+                write!(f, "token {}", token.issuer)?;
+                match (&token.user, &token.client_id) {
+                    (Some(user), _) => write!(f, " {user}"),
+                    (None, Some(client)) => write!(f, " client {client}"),
+                    (None, None) => Ok(()),
+                }
+            }
             Self::Invoker => f.write_str("invoker"),
             Self::Iam { principal } => write!(f, "iam {principal}"),
             Self::Authorizer { principal } => write!(f, "authorizer {principal}"),

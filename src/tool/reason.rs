@@ -25,6 +25,7 @@ reasons! {
     // Rejections: the call did not reach its tool.
     Unauthenticated = "unauthenticated",
     Undecided = "undecided",
+    InsufficientScope = "insufficient_scope",
     Malformed = "malformed",
     ForbiddenOrigin = "forbidden_origin",
     UnsupportedVersion = "unsupported_version",

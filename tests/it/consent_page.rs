@@ -63,11 +63,11 @@ impl Local {
             ("PARTNER", "key-of-a-partner"),
             ("GUEST", "key-of-a-guest"),
         ];
-        let authorization = OAuth::with([provider]).public_url("https://tools.example");
         let server = server(Toolkit::new([tool]).unwrap())
             .auth(auth)
             .secrets(Secrets::fixed(secrets))
-            .oauth(authorization);
+            .public_url("https://tools.example")
+            .oauth(OAuth::with([provider]));
         Self(server.into_router().unwrap())
     }
 

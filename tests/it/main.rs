@@ -27,6 +27,8 @@ mod mcp;
 mod misbehaving_function;
 #[cfg(all(feature = "client", feature = "jwt", feature = "oauth"))]
 mod oauth;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod profile;
 mod responses;
 #[cfg(feature = "secrets-manager")]

@@ -105,7 +105,8 @@ async fn serve_as(
     ];
     let server = server(Toolkit::new(whoami_tools(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))
-        .oauth(change(OAuth::with([google]).public_url(&url)));
+        .public_url(&url)
+        .oauth(change(OAuth::with([google])));
     let router = change_server(server).into_router().unwrap();
     let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     openid.allow_redirects_to(&url).await;

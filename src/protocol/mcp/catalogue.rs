@@ -2,15 +2,16 @@
 //!
 //! Encoded once and cached, like the lists of other protocols.
 
-use std::sync::OnceLock;
+use std::{borrow::Cow, sync::OnceLock};
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{response::Meta, schema};
 use crate::{
-    Requirements, ToolDefinition, Toolkit,
+    Requirements, ToolDefinition,
     payload::encoded_size,
+    protocol::listed_tools::ListedTools,
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
@@ -87,17 +88,23 @@ struct ToolMeta<'a> {
 
 impl Catalogue {
     /// The pages: JSON arrays of tools. There is at least one.
-    pub(super) fn pages(&self, toolkit: &Toolkit) -> Result<&[Box<RawValue>], &str> {
-        let pages = self.pages.get_or_init(|| build(toolkit));
-        pages.as_deref().map_err(String::as_str)
+    pub(super) fn pages(
+        &self,
+        tools: &ListedTools<'_>,
+    ) -> Result<Cow<'_, [Box<RawValue>]>, String> {
+        if !tools.is_complete() {
+            return build(tools).map(Cow::Owned);
+        }
+        let pages = self.pages.get_or_init(|| build(tools));
+        pages.as_deref().map(Cow::Borrowed).map_err(Clone::clone)
     }
 }
 
-fn build(toolkit: &Toolkit) -> Result<Vec<Box<RawValue>>, String> {
+fn build(tools: &ListedTools<'_>) -> Result<Vec<Box<RawValue>>, String> {
     let mut pages = Vec::new();
     let mut page = Vec::new();
     let mut size = 0;
-    for entry in toolkit.newest() {
+    for entry in tools.newest() {
         let tool = encode(entry)?;
         let added = encoded_size(tool.as_bytes());
         if size + added > MAX_PAGE && !page.is_empty() {
@@ -174,9 +181,11 @@ impl<'a> ListResult<'a> {
         meta: Meta<'a>,
     ) -> Self {
         let next = page + 1;
+        let no_tools: &RawValue = serde_json::from_str("[]").expect("this is JSON");
         Self {
             result_type: is_modern.then_some("complete"),
-            tools: &pages[page],
+            // A cursor of a longer list, which its reader had with other scopes.
+            tools: pages.get(page).map_or(no_tools, |page| &**page),
             next_cursor: (next < pages.len()).then(|| next.to_string()),
             // The list changes only with a deployment.
             ttl_ms: is_modern.then_some(TTL_MS),

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde_json::{json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
     error::ErrorResponse,
@@ -14,7 +14,7 @@ use super::{
     response::{CallResult, Meta, encode, encode_error, in_words, milliseconds},
 };
 use crate::{
-    call::rejection::{Rejection, UnmetRequirements},
+    call::rejection::{Rejection, SignIn, UnmetRequirements},
     protocol::{
         jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST},
         wording::Wording,
@@ -90,7 +90,20 @@ fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
     let new = |status, code| Some(ErrorResponse::new(status, code, wording()));
     match rejection {
         // Codes outside of JSON-RPC's range are the application's own.
-        Rejection::Unauthenticated(_) => new(StatusCode::UNAUTHORIZED, 401),
+        Rejection::Unauthenticated(_, sign_in) => {
+            let response = ErrorResponse::new(StatusCode::UNAUTHORIZED, 401, wording());
+            let scope = sign_in.as_ref().map(|it| &*it.scope).unwrap_or_default();
+            Some(match sign_in {
+                Some(sign_in) => response.data(sign_in_data(Some(sign_in), scope)),
+                None => response,
+            })
+        }
+        Rejection::InsufficientScope(it) => {
+            let response = ErrorResponse::new(StatusCode::FORBIDDEN, 403, wording());
+            let mut data = sign_in_data(it.sign_in.as_ref(), &it.scopes.join(" "));
+            data["error"] = "insufficient_scope".into();
+            Some(response.data(data))
+        }
         Rejection::Undecided | Rejection::Unavailable | Rejection::Busy => {
             new(StatusCode::SERVICE_UNAVAILABLE, 503)
         }
@@ -108,6 +121,18 @@ fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
         }
         _ => None,
     }
+}
+
+/// The parameters of `WWW-Authenticate`, which API Gateway renames.
+fn sign_in_data(sign_in: Option<&SignIn>, scope: &str) -> Value {
+    let mut data = json!({});
+    if let Some(url) = sign_in.and_then(|it| it.metadata_url.as_deref()) {
+        data["resource_metadata"] = url.into();
+    }
+    if !scope.is_empty() {
+        data["scope"] = scope.into();
+    }
+    data
 }
 
 /// The unmet requirements, and who can meet them. Calls cannot bring anything besides the input.

@@ -25,6 +25,7 @@ use crate::{
             INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR, RpcId, id_anywhere_in, id_in,
             message_in, text_in,
         },
+        listed_tools::ListedTools,
     },
 };
 
@@ -277,11 +278,13 @@ fn list(
     mut form: McpForm,
     params: &Value,
 ) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
-    let pages = codec.catalogue.pages(&request.engine.toolkit);
+    let pages = codec
+        .catalogue
+        .pages(&ListedTools::complete(&request.engine.toolkit));
     let cursor = &params["cursor"];
     if !cursor.is_null() {
         let page = cursor.as_str().and_then(|it| it.parse().ok());
-        let exists = |page: &usize| *page > 0 && pages.is_ok_and(|it| *page < it.len());
+        let exists = |page: &usize| *page > 0 && pages.as_ref().is_ok_and(|it| *page < it.len());
         let Some(page) = page.filter(exists) else {
             let detail = "'cursor' was not issued by this server.";
             return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));

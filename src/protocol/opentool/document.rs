@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::schema;
 use crate::{
-    ServerInfo, ToolDefinition, Toolkit,
+    ServerInfo, ToolDefinition,
     payload::{LARGEST_PAYLOAD, encoded_size},
-    protocol::names::ModelNames,
+    protocol::{listed_tools::ListedTools, names::ModelNames},
 };
 
 /// The encoded document, and an index of tools by function name.
@@ -55,14 +55,17 @@ impl FunctionCatalogue {
         }
     }
 
-    pub(super) fn get(&self, toolkit: &Toolkit) -> Result<&Bytes, &str> {
-        let document = self.document.get_or_init(|| encode(&self.info, toolkit));
-        document.as_ref().map_err(String::as_str)
+    pub(super) fn get(&self, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+        if !tools.is_complete() {
+            return encode(&self.info, tools);
+        }
+        let document = self.document.get_or_init(|| encode(&self.info, tools));
+        document.clone()
     }
 }
 
-fn encode(info: &ServerInfo, toolkit: &Toolkit) -> Result<Bytes, String> {
-    let functions: Vec<_> = toolkit
+fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    let functions: Vec<_> = tools
         .newest()
         .map(|entry| function_of(ToolDefinition::of(&entry.id, &entry.tool)))
         .collect();

@@ -44,7 +44,7 @@ impl RpcError {
 /// invalid or could not be checked.
 pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
     match rejection {
-        Rejection::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, 401),
+        Rejection::Unauthenticated(..) => (StatusCode::UNAUTHORIZED, 401),
         // Malformed calls were already rejected during decoding; here, the body could not be
         // received.
         Rejection::Malformed { .. }
@@ -58,6 +58,7 @@ pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
         Rejection::InvalidInput(_) | Rejection::CheckTimedOut { .. } => {
             (StatusCode::OK, INVALID_PARAMS)
         }
+        Rejection::InsufficientScope(_) => (StatusCode::OK, MISSING_REQUIREMENTS),
         Rejection::Missing(_) if !rejection.is_temporary() => {
             (StatusCode::OK, MISSING_REQUIREMENTS)
         }
@@ -79,7 +80,11 @@ pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
 pub(super) fn message_of(rejection: &Rejection) -> String {
     match rejection {
         // The specification's text.
-        Rejection::Unauthenticated(_) => "Please check API Key is VALID or NOT".to_owned(),
+        Rejection::Unauthenticated(_, None) => "Please check API Key is VALID or NOT".to_owned(),
+        Rejection::Unauthenticated(_, Some(_)) => {
+            let Wording { message, detail } = Wording::of(rejection);
+            format!("{message}. {}", detail.unwrap_or_default())
+        }
         Rejection::Malformed { detail, .. } => detail.clone(),
         Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
         Rejection::InvalidInput(errors) => invalid_params(errors),
@@ -98,7 +103,8 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
         | Rejection::Unprotected(_)
         | Rejection::Unavailable => wording::UNAVAILABLE.to_owned(),
         // The shared texts; some of these rejections occur only with OXP.
-        other @ (Rejection::CheckTimedOut { .. }
+        other @ (Rejection::InsufficientScope(_)
+        | Rejection::CheckTimedOut { .. }
         | Rejection::TooLarge { .. }
         | Rejection::ForbiddenOrigin
         | Rejection::UnsupportedVersion

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::dialect::Dialect;
 use crate::{
-    Requirements, ToolDefinition, Toolkit,
+    Requirements, ToolDefinition,
     payload::{LARGEST_PAYLOAD, encoded_size},
+    protocol::listed_tools::ListedTools,
 };
 
 /// The form of a response; for `GET /tools`, the form of the list.
@@ -58,9 +59,12 @@ pub(super) struct Catalogue {
 }
 
 impl Catalogue {
-    pub(super) fn get(&self, form: OxpForm, toolkit: &Toolkit) -> Result<&Bytes, &str> {
-        let body = self.forms[form as usize].get_or_init(|| build(form, toolkit));
-        body.as_ref().map_err(String::as_str)
+    pub(super) fn get(&self, form: OxpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+        if !tools.is_complete() {
+            return build(form, tools);
+        }
+        let body = self.forms[form as usize].get_or_init(|| build(form, tools));
+        body.clone()
     }
 }
 
@@ -87,8 +91,8 @@ struct WrappedDefinition<'a> {
     requirements: &'a Requirements,
 }
 
-fn build(form: OxpForm, toolkit: &Toolkit) -> Result<Bytes, String> {
-    let definitions = toolkit.definitions();
+fn build(form: OxpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    let definitions = tools.definitions();
     match (encode(form, &definitions), form) {
         // A list that some clients can read is better than none.
         (Err(_), OxpForm::Universal) => encode(OxpForm::Items, &definitions),

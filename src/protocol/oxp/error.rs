@@ -19,7 +19,7 @@ use crate::{
 /// The status of a rejection.
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
     match rejection {
-        Rejection::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        Rejection::Unauthenticated(..) => StatusCode::UNAUTHORIZED,
         Rejection::InvalidInput(_) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::BAD_REQUEST,
     }

@@ -1,6 +1,6 @@
 //! The credentials of callers.
 
-#[cfg(not(feature = "jwt"))]
+#[cfg(not(all(feature = "jwt", feature = "oidc")))]
 use super::without_feature;
 #[cfg(feature = "jwt")]
 use super::yes_or_no;
@@ -12,8 +12,10 @@ pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
     const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
         TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
         signed with the secret TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); \
-        TOOLS_AUTH=api-key,jwt accepts either; TOOLS_AUTH=none lets anyone call, for a function \
-        behind IAM or an API Gateway authorizer. In the program: Server::auth";
+        TOOLS_AUTH=oidc requires an access token of one of the identity providers in \
+        TOOLS_OIDC_ISSUERS; TOOLS_AUTH=api-key,oidc accepts either; TOOLS_AUTH=gateway requires a \
+        caller that IAM or an API Gateway authorizer has authenticated; TOOLS_AUTH=none lets \
+        anyone call. In the program: Server::auth";
     let Some(setting) = get("TOOLS_AUTH")? else {
         if on_lambda {
             let text = format!("no setting says who may call this function. {HELP}");
@@ -35,6 +37,8 @@ pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
                 Ok(auth.or(Auth::api_key_ids(ids)))
             }
             "jwt" => Ok(auth.or(jwt_setting()?)),
+            "oidc" => Ok(auth.or(oidc_setting()?)),
+            "gateway" => Ok(auth.or(Auth::gateway())),
             "none" => Err(invalid("none cannot be combined with another value".into())),
             other => Err(invalid(format!("the value '{other}' is unknown"))),
         })
@@ -54,4 +58,30 @@ fn jwt_setting() -> Result<Auth, InvalidSetting> {
 #[cfg(not(feature = "jwt"))]
 fn jwt_setting() -> Result<Auth, InvalidSetting> {
     Err(without_feature("TOOLS_AUTH=jwt", "jwt"))
+}
+
+#[cfg(feature = "oidc")]
+fn oidc_setting() -> Result<Auth, InvalidSetting> {
+    let issuers = list("TOOLS_OIDC_ISSUERS", "")?;
+    if issuers.is_empty() {
+        let text = "TOOLS_AUTH=oidc requires the URL of an identity provider in TOOLS_OIDC_ISSUERS";
+        return Err(InvalidSetting(text.into()));
+    }
+    let issuers = issuers.into_iter();
+    let auth = issuers.fold(Auth::none(), |auth, url| auth.or(Auth::issuer(url)));
+    let audiences = list("TOOLS_OIDC_AUDIENCES", "")?.into_iter();
+    let auth = audiences.fold(auth, Auth::audience);
+    let clients = list("TOOLS_OIDC_CLIENT_IDS", "")?.into_iter();
+    let auth = clients.fold(auth, Auth::client_id);
+    let scopes = list("TOOLS_OIDC_SCOPES", "")?.into_iter();
+    let auth = scopes.fold(auth, Auth::scope);
+    Ok(match get("TOOLS_OIDC_USER_CLAIM")? {
+        None => auth,
+        Some(claim) => auth.user_claim(claim),
+    })
+}
+
+#[cfg(not(feature = "oidc"))]
+fn oidc_setting() -> Result<Auth, InvalidSetting> {
+    Err(without_feature("TOOLS_AUTH=oidc", "oidc"))
 }

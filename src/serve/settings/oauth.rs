@@ -1,10 +1,7 @@
 //! The owner's settings for OAuth providers in the environment.
 
 use super::{InvalidSetting, get, list, variables::PROVIDERS};
-use crate::{
-    OAuth, Server,
-    oauth::{Provider, is_base_url},
-};
+use crate::{OAuth, Server, oauth::Provider};
 
 type Preset = fn(String, String) -> Provider;
 
@@ -24,9 +21,6 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
     let Some(oauth) = &mut server.oauth else {
         return Ok(());
     };
-    if oauth.public_url.is_none() {
-        oauth.public_url = get("TOOLS_PUBLIC_URL")?;
-    }
     if on_lambda && oauth.is_in_memory {
         let text = "on Lambda, users' grants need a table in DynamoDB, because instances do not \
                     share memory: set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program";
@@ -45,13 +39,7 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
         let text = format!("there are two providers with the id '{}'", duplicate.id());
         return Err(InvalidSetting(text));
     }
-    match oauth.public_url.as_deref() {
-        Some(url) if !is_base_url(url) => Err(InvalidSetting(format!(
-            "the public URL is '{url}', but must be an https:// URL without a query, fragment or \
-             credentials (TOOLS_PUBLIC_URL)"
-        ))),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn oauth_setting() -> Result<Option<OAuth>, InvalidSetting> {

@@ -11,7 +11,7 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 36] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
@@ -35,6 +35,12 @@ const NAMES: [&str; 30] = [
     "TOOLS_JWT_SUBJECT_IS_USER",
     "TOOLS_METRICS",
     "TOOLS_METRICS_NAMESPACE",
+    "TOOLS_LIST",
+    "TOOLS_OIDC_AUDIENCES",
+    "TOOLS_OIDC_CLIENT_IDS",
+    "TOOLS_OIDC_ISSUERS",
+    "TOOLS_OIDC_SCOPES",
+    "TOOLS_OIDC_USER_CLAIM",
     "TOOLS_PUBLIC_URL",
     "TOOLS_SECRETS",
     "TOOLS_SECRETS_CACHE_SECONDS",

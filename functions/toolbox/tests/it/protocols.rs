@@ -219,7 +219,8 @@ fn router() -> Router {
     let server = server(toolbox::tools(Endpoints::default()))
         .auth(Auth::jwt_secret_ids(["JWT"]).subject_is_user())
         .secrets(Secrets::fixed(secrets))
-        .oauth(OAuth::with([google]).public_url(PUBLIC_URL))
+        .public_url(PUBLIC_URL)
+        .oauth(OAuth::with([google]))
         .idempotency(Idempotency::in_memory());
     server.into_router().unwrap()
 }

@@ -1,0 +1,107 @@
+//! Access tokens of identity providers: JWTs that an issuer signs with a private key.
+//!
+//! The issuer's public keys are discovered from its URL. As in [`super::jwt`], `jsonwebtoken`
+//! checks signatures; the claims are checked here, against the time of the call. References: RFC
+//! 9068; RFC 8725; `OpenID` Connect Discovery 1.0; RFC 8414.
+
+mod claims;
+mod header;
+mod key_cache;
+mod key_set;
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Map, Value};
+
+use crate::{AccessToken, Caller, clock::Clock};
+use claims::ClaimRules;
+pub(super) use header::UnverifiedToken;
+use key_cache::KeyCache;
+
+/// An identity provider whose access tokens are accepted.
+#[derive(Clone, Debug)]
+pub(super) struct Issuer {
+    url: Arc<str>,
+    pub(super) rules: ClaimRules,
+    keys: Arc<KeyCache>,
+}
+
+/// The circumstances in which a token is presented.
+pub(super) struct Presentation<'a> {
+    pub(super) clock: &'a Clock,
+    /// The time that the request has left.
+    pub(super) left: Option<Duration>,
+    /// The server's own URL, which is an audience.
+    pub(super) server_url: Option<&'a str>,
+}
+
+/// The reason why a token was not accepted.
+pub(super) enum TokenError {
+    /// The text is for the log only.
+    Invalid(&'static str),
+    /// The issuer's keys cannot be fetched.
+    KeysUnavailable,
+}
+
+impl Issuer {
+    pub(super) fn new(url: impl Into<Arc<str>>) -> Self {
+        let url = url.into();
+        Self {
+            keys: Arc::new(KeyCache::new(Arc::clone(&url))),
+            rules: ClaimRules::default(),
+            url,
+        }
+    }
+
+    /// The configured URL.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The issuer's own spelling of its URL once its metadata has been fetched, else the configured
+    /// one: clients compare them exactly (RFC 8414, 3.3).
+    pub(super) fn identifier(&self) -> Arc<str> {
+        let known = self.keys.issuer();
+        known.unwrap_or_else(|| Arc::clone(&self.url))
+    }
+
+    /// True if the token names this issuer, which its signature still has to prove.
+    pub(super) fn is_named_by(&self, token: &UnverifiedToken<'_>) -> bool {
+        token.issuer.trim_end_matches('/') == self.url.trim_end_matches('/')
+    }
+
+    /// Fetches the keys before the first call. An error is only logged.
+    pub(super) async fn warm_up(&self, clock: &Clock) {
+        let _ = self.keys.get(None, clock, None).await;
+    }
+
+    /// Checks the token's signature and its claims.
+    pub(super) async fn verify(
+        &self,
+        token: &UnverifiedToken<'_>,
+        presentation: &Presentation<'_>,
+    ) -> Result<Caller, TokenError> {
+        let Presentation { clock, left, .. } = *presentation;
+        let kid = token.header.kid.as_deref();
+        let keys = self.keys.get(kid, clock, left).await;
+        let keys = keys.ok_or(TokenError::KeysUnavailable)?;
+        let claims: Map<String, Value> = keys.verify(token).map_err(TokenError::Invalid)?;
+        if token.issuer != *keys.issuer {
+            return Err(TokenError::Invalid(
+                "the token's issuer is spelled differently",
+            ));
+        }
+        let now: SystemTime = clock.now();
+        self.rules
+            .check(&claims, now, presentation.server_url)
+            .map_err(TokenError::Invalid)?;
+        let token = AccessToken {
+            issuer: Arc::clone(&keys.issuer),
+            ..self.rules.token_of(&claims)
+        };
+        Ok(Caller::AccessToken(Arc::new(token)))
+    }
+}

@@ -1,0 +1,166 @@
+//! The rules for the claims of an access token.
+
+use std::{sync::Arc, time::SystemTime};
+
+use serde_json::{Map, Value};
+
+use crate::{AccessToken, auth::validity::check_validity};
+
+/// The claims that name a client. The first one is RFC 9068's; the others are Azure's and Okta's.
+const CLIENT_CLAIMS: [&str; 4] = ["client_id", "azp", "appid", "cid"];
+/// RFC 9068, 2.2.3; some issuers use the second one.
+const SCOPE_CLAIMS: [&str; 2] = ["scope", "scp"];
+
+/// The owner's rules for the claims of an issuer's tokens.
+#[derive(Clone, Debug)]
+pub(crate) struct ClaimRules {
+    pub(crate) audiences: Vec<String>,
+    /// The clients whose tokens are accepted without an audience.
+    pub(crate) client_ids: Vec<String>,
+    pub(crate) user_claim: String,
+    pub(crate) group_claims: Vec<String>,
+}
+
+impl Default for ClaimRules {
+    fn default() -> Self {
+        Self {
+            audiences: Vec::new(),
+            client_ids: Vec::new(),
+            user_claim: "sub".to_owned(),
+            group_claims: vec!["groups".to_owned(), "cognito:groups".to_owned()],
+        }
+    }
+}
+
+impl ClaimRules {
+    /// Checks the time, the recipient and the kind of the token.
+    pub(super) fn check(
+        &self,
+        claims: &Map<String, Value>,
+        now: SystemTime,
+        server_url: Option<&str>,
+    ) -> Result<(), &'static str> {
+        check_validity(number(claims, "exp")?, number(claims, "nbf")?, now)?;
+        check_kind(claims)?;
+        // Only a URL names this server beyond doubt: the audience of an ID token is a client.
+        if self.names_server(claims, server_url)? || is_access_token(claims) {
+            return Ok(());
+        }
+        Err("nothing says that the JWT is an access token")
+    }
+
+    /// Checks that the token is for this server. Returns true if its audience is a URL.
+    fn names_server(
+        &self,
+        claims: &Map<String, Value>,
+        server_url: Option<&str>,
+    ) -> Result<bool, &'static str> {
+        let Some(audience) = claims.get("aud") else {
+            let client = claims.get("client_id").and_then(Value::as_str);
+            return match client {
+                Some(client) if self.client_ids.iter().any(|it| it == client) => Ok(false),
+                _ => Err(
+                    "the JWT has no aud claim, and its client_id is not one of the server's \
+                     client ids",
+                ),
+            };
+        };
+        let audiences = texts(audience).ok_or("the JWT's aud claim is not valid")?;
+        let mut accepted = audiences
+            .into_iter()
+            .filter(|it| self.accepts_audience(it, server_url))
+            .peekable();
+        if accepted.peek().is_none() {
+            return Err("the JWT's aud claim names none of the server's audiences");
+        }
+        Ok(accepted.any(|it| it.contains("://")))
+    }
+
+    fn accepts_audience(&self, audience: &str, server_url: Option<&str>) -> bool {
+        // Clients and issuers add or remove a trailing slash when they parse a URL.
+        let audience = audience.trim_end_matches('/');
+        let mut configured = self.audiences.iter().map(|it| it.trim_end_matches('/'));
+        let is_server = server_url.is_some_and(|url| {
+            let rest = audience.strip_prefix(url.trim_end_matches('/'));
+            matches!(rest, Some("" | "/mcp"))
+        });
+        !audience.is_empty() && (is_server || configured.any(|it| it == audience))
+    }
+
+    /// The facts about the holder. The issuer is left empty.
+    pub(super) fn token_of(&self, claims: &Map<String, Value>) -> AccessToken {
+        let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
+        AccessToken {
+            issuer: Arc::from(""),
+            user: text(&self.user_claim).map(str::to_owned),
+            client_id: CLIENT_CLAIMS.into_iter().find_map(text).map(str::to_owned),
+            scopes: scopes_in(claims),
+            groups: groups_in(claims, &self.group_claims),
+        }
+    }
+}
+
+/// The scopes of a token, which are separated by spaces or are items of a list.
+pub(crate) fn scopes_in(claims: &Map<String, Value>) -> Vec<String> {
+    let values = SCOPE_CLAIMS.into_iter().filter_map(|name| claims.get(name));
+    let all = values.filter_map(texts).flatten();
+    let split = all.flat_map(|text| text.split(' ').filter(|scope| !scope.is_empty()));
+    split.map(str::to_owned).collect()
+}
+
+fn groups_in(claims: &Map<String, Value>, names: &[String]) -> Vec<String> {
+    let values = names.iter().filter_map(|name| claims.get(name));
+    let groups = values.filter_map(texts).flatten();
+    groups.map(str::to_owned).collect()
+}
+
+/// Rejects tokens that say that they are ID tokens, refresh tokens or others.
+fn check_kind(claims: &Map<String, Value>) -> Result<(), &'static str> {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    // Cognito's claim, and Keycloak's.
+    let is_other = |kind: &str, access: &str| !kind.eq_ignore_ascii_case(access);
+    let is_marked = text("token_use").is_some_and(|it| is_other(it, "access"))
+        || text("typ").is_some_and(|it| is_other(it, "Bearer"));
+    // OpenID Connect Core 1.0, 2 and 3.3.2.11. Keycloak's access tokens may have a nonce.
+    let is_id_token = claims.contains_key("at_hash")
+        || claims.contains_key("c_hash")
+        || (claims.contains_key("nonce") && text("typ").is_none());
+    if is_marked || is_id_token {
+        return Err("the JWT is not an access token");
+    }
+    Ok(())
+}
+
+/// True if the token has a claim that only access tokens have.
+fn is_access_token(claims: &Map<String, Value>) -> bool {
+    const MARKS: [&str; 8] = [
+        "appid",
+        "azpacr",
+        "cid",
+        "client_id",
+        "scope",
+        "scp",
+        "token_use",
+        "typ",
+    ];
+    MARKS.iter().any(|name| claims.contains_key(*name))
+}
+
+fn number(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, &'static str> {
+    match claims.get(name) {
+        None => Ok(None),
+        Some(value) => match value.as_f64() {
+            Some(number) => Ok(Some(number)),
+            None => Err("the JWT's times are not numbers"),
+        },
+    }
+}
+
+/// A text, or a list of texts.
+fn texts(value: &Value) -> Option<Vec<&str>> {
+    match value {
+        Value::String(text) => Some(vec![text]),
+        Value::Array(items) => items.iter().map(Value::as_str).collect(),
+        _ => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! A token before its signature has been checked.
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The maximum length of a token, in bytes. Lambda's event sources limit all headers together to
+/// less.
+const LONGEST_TOKEN: usize = 16 * 1024;
+
+/// A token whose signature has not been checked: its issuer only selects the keys to check it with.
+pub(crate) struct UnverifiedToken<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) header: Header,
+    pub(super) issuer: String,
+}
+
+/// The JOSE header: RFC 7515, 4.1. A field that occurs twice is an error.
+#[derive(Deserialize)]
+pub(super) struct Header {
+    pub(super) kid: Option<String>,
+    typ: Option<String>,
+    crit: Option<Box<RawValue>>,
+    jwk: Option<Box<RawValue>>,
+    jku: Option<Box<RawValue>>,
+    x5c: Option<Box<RawValue>>,
+    x5u: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct UnverifiedClaims {
+    iss: String,
+}
+
+impl<'a> UnverifiedToken<'a> {
+    /// The error is the reason why the text is not a JWT of any issuer.
+    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, &'static str> {
+        if text.len() > LONGEST_TOKEN {
+            return Err("the token is longer than 16 KiB");
+        }
+        let parts: Vec<_> = text.split(|byte| *byte == b'.').collect();
+        let [header, claims, _] = parts[..] else {
+            return Err("the token is not a JWT");
+        };
+        let header: Header = decode(header).ok_or("the token's header is not valid")?;
+        header.check()?;
+        let claims: UnverifiedClaims = decode(claims).ok_or("the token names no issuer")?;
+        Ok(Self {
+            text,
+            header,
+            issuer: claims.iss,
+        })
+    }
+}
+
+impl Header {
+    fn check(&self) -> Result<(), &'static str> {
+        if self.crit.is_some() {
+            // RFC 7515, 4.1.11: these extensions must be understood; none is supported.
+            return Err("the JWT has a crit header");
+        }
+        let keys = [&self.jwk, &self.jku, &self.x5c, &self.x5u];
+        if keys.iter().any(|key| key.is_some()) {
+            // RFC 8725, 3.10: a key that the token itself brings proves nothing.
+            return Err("the JWT's header brings its own key");
+        }
+        // RFC 9068, 2.1, and RFC 8725, 3.11. Many issuers still write `JWT`, or nothing.
+        let Some(typ) = &self.typ else {
+            return Ok(());
+        };
+        let accepted = ["jwt", "at+jwt", "application/at+jwt"];
+        if accepted.iter().any(|it| typ.eq_ignore_ascii_case(it)) {
+            return Ok(());
+        }
+        Err("the JWT's typ is not that of an access token")
+    }
+}
+
+fn decode<T: for<'de> Deserialize<'de>>(part: &[u8]) -> Option<T> {
+    let json = URL_SAFE_NO_PAD.decode(part).ok()?;
+    serde_json::from_slice(&json).ok()
+}

@@ -1,0 +1,201 @@
+//! The cache of an issuer's keys.
+//!
+//! Calls wait for the issuer only while its keys are unknown. Keys that are due are fetched again by
+//! one call at a time; if that fails, the old ones are used for a day.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::time::timeout;
+
+use super::key_set::KeySet;
+use crate::clock::Clock;
+
+/// The time limit for fetching the metadata and the keys together.
+const FETCH_LIMIT: Duration = Duration::from_secs(5);
+/// The time that a call waits for new keys while the old ones can still be used.
+const STALE_WAIT: Duration = Duration::from_secs(1);
+/// The time after a failed fetch during which there is no other one.
+const PAUSE: Duration = Duration::from_secs(5);
+/// The time after a fetch for an unknown key id during which there is no other one: anyone can make
+/// up key ids.
+const UNKNOWN_KEY_PAUSE: Duration = Duration::from_mins(1);
+
+/// For how long keys are used before they are fetched again, if the response does not say.
+const DEFAULT_AGE: Duration = Duration::from_hours(1);
+const SHORTEST_AGE: Duration = Duration::from_mins(5);
+const LONGEST_AGE: Duration = Duration::from_hours(12);
+/// For how long keys can be used if the issuer cannot be reached. A key that the issuer has
+/// withdrawn is trusted no longer than this.
+const LONGEST_USE: Duration = Duration::from_hours(24);
+
+/// The keys of one issuer.
+pub(super) struct KeyCache {
+    issuer: Arc<str>,
+    state: Mutex<CacheState>,
+    /// Held by the one call that fetches.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone, Default)]
+struct CacheState {
+    keys: Option<CachedKeys>,
+    failed_at: Option<Instant>,
+    /// The last fetch for an unknown key id.
+    unknown_key_at: Option<Instant>,
+}
+
+#[derive(Clone)]
+struct CachedKeys {
+    set: Arc<KeySet>,
+    due: Instant,
+    expires_at: Instant,
+}
+
+/// The use that can be made of the cached keys.
+enum CacheUse {
+    /// They are known to be current, or nothing can be fetched at the moment.
+    Final(Option<Arc<KeySet>>),
+    /// They should be fetched; the old ones can be used if that takes long.
+    Due(Option<Arc<KeySet>>),
+}
+
+impl KeyCache {
+    pub(super) fn new(issuer: Arc<str>) -> Self {
+        Self {
+            issuer,
+            state: Mutex::default(),
+            fetching: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The issuer's own spelling of its URL, if its metadata has been fetched.
+    pub(super) fn issuer(&self) -> Option<Arc<str>> {
+        let state = self.lock();
+        let keys = state.keys.as_ref();
+        keys.map(|keys| Arc::clone(&keys.set.issuer))
+    }
+
+    /// The keys to check a token with, which names the key `kid`. `None` if they are unavailable.
+    pub(super) async fn get(
+        self: &Arc<Self>,
+        kid: Option<&str>,
+        clock: &Clock,
+        left: Option<Duration>,
+    ) -> Option<Arc<KeySet>> {
+        let old = match self.lock().use_of(kid, clock.instant()) {
+            CacheUse::Final(keys) => return keys,
+            CacheUse::Due(old) => old,
+        };
+        if old.is_some() && self.fetching.try_lock().is_err() {
+            return old;
+        }
+        let limit = left.map_or(FETCH_LIMIT, |left| FETCH_LIMIT.min(left / 2));
+        let limit = if old.is_some() {
+            limit.min(STALE_WAIT)
+        } else {
+            limit
+        };
+        // In a task, so that a cancelled call does not cancel a fetch that others wait for.
+        let fetch = Arc::clone(self).refresh(kid.map(str::to_owned), clock.clone());
+        match timeout(limit, tokio::spawn(fetch)).await {
+            Ok(Ok(keys)) => keys.or(old),
+            _ => old,
+        }
+    }
+
+    async fn refresh(self: Arc<Self>, kid: Option<String>, clock: Clock) -> Option<Arc<KeySet>> {
+        let _one_at_a_time = self.fetching.lock().await;
+        // Another call may have fetched them in the meantime.
+        let now = clock.instant();
+        let old = match self.lock().use_of(kid.as_deref(), now) {
+            CacheUse::Final(keys) => return keys,
+            CacheUse::Due(old) => old,
+        };
+        if kid.is_some_and(|kid| self.lock().lacks(&kid, now)) {
+            self.lock().unknown_key_at = Some(now);
+        }
+        let fetched = timeout(FETCH_LIMIT, KeySet::fetch(&self.issuer)).await;
+        let fetched = fetched.unwrap_or_else(|_| Err("did not answer in time".to_owned()));
+        let now = clock.instant();
+        let mut state = self.lock();
+        match fetched {
+            Ok((set, age)) => {
+                let set = Arc::new(set);
+                let age = age.unwrap_or(DEFAULT_AGE).clamp(SHORTEST_AGE, LONGEST_AGE);
+                state.failed_at = None;
+                state.keys = Some(CachedKeys {
+                    set: Arc::clone(&set),
+                    due: now + age,
+                    expires_at: now + LONGEST_USE,
+                });
+                Some(set)
+            }
+            Err(error) => {
+                state.failed_at = Some(now);
+                let issuer = &*self.issuer;
+                let has_keys = state.usable(now).is_some();
+                tracing::error!(
+                    issuer,
+                    error,
+                    has_keys,
+                    "the keys of an issuer cannot be fetched"
+                );
+                old
+            }
+        }
+    }
+
+    /// A poisoned lock is harmless: a panic elsewhere leaves the state consistent.
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CacheState {
+    fn usable(&self, now: Instant) -> Option<&CachedKeys> {
+        self.keys.as_ref().filter(|keys| now < keys.expires_at)
+    }
+
+    /// True if there are keys, but none with this id.
+    fn lacks(&self, kid: &str, now: Instant) -> bool {
+        let usable = self.usable(now);
+        usable.is_some_and(|keys| !keys.set.has_key(kid))
+    }
+
+    fn use_of(&self, kid: Option<&str>, now: Instant) -> CacheUse {
+        let has_failed = self.failed_at.is_some_and(|at| now < at + PAUSE);
+        let Some(usable) = self.usable(now) else {
+            return if has_failed {
+                CacheUse::Final(None)
+            } else {
+                CacheUse::Due(None)
+            };
+        };
+        let set = Some(Arc::clone(&usable.set));
+        if kid.is_some_and(|kid| !usable.set.has_key(kid)) {
+            let paused = self.unknown_key_at;
+            return match paused.is_some_and(|at| now < at + UNKNOWN_KEY_PAUSE) {
+                false => CacheUse::Due(None),
+                // If the fetch failed, the key may be one that the issuer has added since.
+                true if self.failed_at.is_some() => CacheUse::Final(None),
+                true => CacheUse::Final(set),
+            };
+        }
+        if now < usable.due || has_failed {
+            return CacheUse::Final(set);
+        }
+        CacheUse::Due(set)
+    }
+}
+
+impl fmt::Debug for KeyCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyCache")
+            .field("issuer", &self.issuer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,227 @@
+//! The public keys of an issuer, fetched from the URL that its metadata names.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, header::CACHE_CONTROL};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, TokenData, Validation,
+    errors::ErrorKind,
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse},
+};
+use reqwest::StatusCode;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value, value::RawValue};
+
+use super::UnverifiedToken;
+use crate::{
+    http_client::{body_of, http_client},
+    public_url::is_safe,
+};
+
+/// The maximum number of keys. Issuers publish a handful.
+const MOST_KEYS: usize = 100;
+/// The maximum number of keys that one token is checked with.
+const MOST_TRIED: usize = 8;
+
+/// The keys of an issuer.
+pub(super) struct KeySet {
+    /// The issuer's own spelling of its URL.
+    pub(super) issuer: Arc<str>,
+    keys: Vec<IssuerKey>,
+}
+
+struct IssuerKey {
+    id: Option<String>,
+    /// RFC 8725, 3.1: the algorithm belongs to the key; the token must use the same.
+    algorithm: Algorithm,
+    key: DecodingKey,
+}
+
+/// The part of an issuer's metadata that is needed: RFC 8414, section 2.
+#[derive(Deserialize)]
+struct IssuerMetadata {
+    issuer: String,
+    jwks_uri: String,
+}
+
+#[derive(Deserialize)]
+struct KeyDocument<'a> {
+    #[serde(borrow)]
+    keys: Vec<&'a RawValue>,
+}
+
+struct Fetched {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl KeySet {
+    /// Fetches the keys, and the time for which they may be cached.
+    pub(super) async fn fetch(issuer: &str) -> Result<(Self, Option<Duration>), String> {
+        let metadata = discover(issuer).await?;
+        let is_local = issuer.starts_with("http://");
+        if !is_safe(&metadata.jwks_uri) || (!is_local && metadata.jwks_uri.starts_with("http://")) {
+            return Err("the issuer's jwks_uri is not an https:// URL".to_owned());
+        }
+        let fetched = get(&metadata.jwks_uri).await?;
+        if !fetched.status.is_success() {
+            return Err(format!(
+                "the jwks_uri returned the status {}",
+                fetched.status
+            ));
+        }
+        let document: KeyDocument<'_> = serde_json::from_slice(&fetched.body)
+            .map_err(|_| "the response of the jwks_uri is not a JSON Web Key Set".to_owned())?;
+        let keys = document.keys.into_iter();
+        let keys: Vec<_> = keys.filter_map(IssuerKey::parse).take(MOST_KEYS).collect();
+        if keys.is_empty() {
+            return Err("the issuer has no key of a supported algorithm".to_owned());
+        }
+        let issuer = metadata.issuer.into();
+        Ok((Self { issuer, keys }, max_age(&fetched.headers)))
+    }
+
+    pub(super) fn has_key(&self, id: &str) -> bool {
+        self.keys.iter().any(|key| key.id.as_deref() == Some(id))
+    }
+
+    /// The claims of a token that one of the keys has signed.
+    pub(super) fn verify(
+        &self,
+        token: &UnverifiedToken<'_>,
+    ) -> Result<Map<String, Value>, &'static str> {
+        let id = token.header.kid.as_deref();
+        let mut candidates = self
+            .keys
+            .iter()
+            .filter(|key| id.is_none() || key.id.as_deref() == id)
+            .take(MOST_TRIED)
+            .peekable();
+        if candidates.peek().is_none() {
+            return Err("the JWT is signed with a key that its issuer does not have");
+        }
+        let mut reason = "";
+        for key in candidates {
+            match key.verify(token) {
+                Ok(claims) => return Ok(claims),
+                Err(why) => reason = why,
+            }
+        }
+        Err(reason)
+    }
+}
+
+impl IssuerKey {
+    /// `None` for a key that is not for signatures, or of an algorithm that is not supported.
+    fn parse(json: &RawValue) -> Option<Self> {
+        let jwk: Jwk = serde_json::from_str(json.get()).ok()?;
+        let common = &jwk.common;
+        let is_for_signatures = match &common.public_key_use {
+            None | Some(PublicKeyUse::Signature) => true,
+            Some(_) => false,
+        };
+        let operations = common.key_operations.as_deref();
+        let may_verify = operations.is_none_or(|all| all.contains(&KeyOperations::Verify));
+        if !is_for_signatures || !may_verify {
+            return None;
+        }
+        Some(Self {
+            algorithm: algorithm_of(&jwk)?,
+            key: DecodingKey::from_jwk(&jwk).ok()?,
+            id: jwk.common.key_id,
+        })
+    }
+
+    fn verify(&self, token: &UnverifiedToken<'_>) -> Result<Map<String, Value>, &'static str> {
+        let mut only_signature = Validation::new(self.algorithm);
+        only_signature.required_spec_claims.clear();
+        only_signature.validate_exp = false;
+        only_signature.validate_aud = false;
+        let data: TokenData<Map<String, Value>> =
+            jsonwebtoken::decode(token.text, &self.key, &only_signature).map_err(|error| {
+                match error.kind() {
+                    ErrorKind::InvalidSignature => "the JWT's signature is not valid",
+                    ErrorKind::InvalidAlgorithm => {
+                        "the JWT is not signed with the algorithm of its key"
+                    }
+                    _ => "the token is not a JWT",
+                }
+            })?;
+        Ok(data.claims)
+    }
+}
+
+/// The only algorithm that a key is used with. An RSA key without `alg` is for RS256, the default of
+/// `OpenID` Connect.
+fn algorithm_of(jwk: &Jwk) -> Option<Algorithm> {
+    let named = jwk.common.key_algorithm.map(|it| it.to_string());
+    let accepted: &[(&str, Algorithm)] = match &jwk.algorithm {
+        AlgorithmParameters::RSA(_) => &[("RS256", Algorithm::RS256), ("PS256", Algorithm::PS256)],
+        AlgorithmParameters::EllipticCurve(it) => match it.curve {
+            EllipticCurve::P256 => &[("ES256", Algorithm::ES256)],
+            EllipticCurve::P384 => &[("ES384", Algorithm::ES384)],
+            _ => &[],
+        },
+        AlgorithmParameters::OctetKeyPair(it) if it.curve == EllipticCurve::Ed25519 => {
+            &[("EdDSA", Algorithm::EdDSA)]
+        }
+        _ => &[],
+    };
+    let is_named = |(name, _): &&(&str, Algorithm)| named.as_deref().is_none_or(|it| it == *name);
+    accepted.iter().find(is_named).map(|(_, it)| *it)
+}
+
+/// `OpenID` Connect Discovery 1.0, section 4, or else RFC 8414, section 3.
+async fn discover(issuer: &str) -> Result<IssuerMetadata, String> {
+    let base = issuer.trim_end_matches('/');
+    let mut fetched = get(&format!("{base}/.well-known/openid-configuration")).await?;
+    if fetched.status == StatusCode::NOT_FOUND {
+        let url = reqwest::Url::parse(base).map_err(|_| "the issuer is not a URL".to_owned())?;
+        let origin = url.origin().ascii_serialization();
+        let path = url.path().trim_end_matches('/');
+        let url = format!("{origin}/.well-known/oauth-authorization-server{path}");
+        fetched = get(&url).await?;
+    }
+    if !fetched.status.is_success() {
+        return Err(format!(
+            "the issuer's metadata has the status {}",
+            fetched.status
+        ));
+    }
+    let metadata: IssuerMetadata = from_json(&fetched.body)
+        .ok_or_else(|| "the response is not the metadata of an issuer".to_owned())?;
+    // RFC 8414, 3.3: otherwise another issuer could pass off its keys as this one's.
+    if metadata.issuer.trim_end_matches('/') != base {
+        return Err("the metadata is from another issuer".to_owned());
+    }
+    Ok(metadata)
+}
+
+async fn get(url: &str) -> Result<Fetched, String> {
+    let request = http_client().map_err(|it| it.to_string())?.get(url);
+    let response = request.send().await;
+    let response =
+        response.map_err(|it| crate::http_client::TransportError::from(it).to_string())?;
+    Ok(Fetched {
+        status: response.status(),
+        headers: response.headers().clone(),
+        body: body_of(response).await.map_err(|it| it.to_string())?,
+    })
+}
+
+fn from_json<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
+    serde_json::from_slice(body).ok()
+}
+
+/// RFC 9111, 5.2.2.1.
+fn max_age(headers: &HeaderMap) -> Option<Duration> {
+    let values = headers.get_all(CACHE_CONTROL).into_iter();
+    let directives = values.filter_map(|it| it.to_str().ok());
+    let mut directives = directives.flat_map(|it| it.split(','));
+    directives.find_map(|directive| {
+        let seconds = directive.trim().to_ascii_lowercase();
+        let seconds = seconds.strip_prefix("max-age=")?.trim_matches('"');
+        Some(Duration::from_secs(seconds.parse().ok()?))
+    })
+}

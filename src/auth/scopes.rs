@@ -1,0 +1,55 @@
+//! The scopes that a token must have for a call.
+
+use std::collections::BTreeSet;
+
+use super::Auth;
+use crate::{Caller, Tool, Toolkit};
+
+impl Auth {
+    /// The scopes to ask the user for: those that the call requires, and those that the token
+    /// already has and that other tools require, so that a new token does not lose them. `None` if
+    /// the caller has all that are required, or is not restricted by scopes.
+    pub(crate) fn missing_scopes(
+        &self,
+        caller: &Caller,
+        tool: &Tool,
+        toolkit: &Toolkit,
+    ) -> Option<Vec<String>> {
+        if self.scopes.is_empty() && tool.scopes.is_empty() {
+            return None;
+        }
+        let granted = caller.scopes()?;
+        let required: BTreeSet<_> = self.scopes.iter().chain(&tool.scopes).collect();
+        if required.iter().all(|scope| granted.contains(scope)) {
+            return None;
+        }
+        let known: BTreeSet<_> = self.known_scopes(toolkit).collect();
+        let kept = granted.iter().filter(|scope| known.contains(&***scope));
+        let wanted: BTreeSet<_> = required.into_iter().chain(kept).cloned().collect();
+        Some(wanted.into_iter().collect())
+    }
+
+    /// True if the caller's token has the scopes of a tool, and those of every call.
+    pub(crate) fn may_call(&self, caller: &Caller, tool: &Tool) -> bool {
+        let Some(granted) = caller.scopes() else {
+            return true;
+        };
+        let mut required = self.scopes.iter().chain(&tool.scopes);
+        required.all(|scope| granted.contains(scope))
+    }
+
+    /// The scopes that every call requires.
+    pub(crate) fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
+
+    /// The scopes that any call requires, some more than once.
+    pub(crate) fn known_scopes<'a>(
+        &'a self,
+        toolkit: &'a Toolkit,
+    ) -> impl Iterator<Item = &'a str> {
+        let tools = toolkit.entries().iter();
+        let of_tools = tools.flat_map(|entry| &entry.tool.scopes);
+        self.scopes.iter().chain(of_tools).map(String::as_str)
+    }
+}

@@ -1,0 +1,64 @@
+//! The HTTP client for identity providers.
+//!
+//! Providers are outside of the owner's control: the time and the size of their responses are
+//! limited, and redirects are not followed.
+
+use std::{sync::LazyLock, time::Duration};
+
+use reqwest::Response;
+
+/// The time limit of one request to a provider.
+const TIMEOUT: Duration = Duration::from_secs(8);
+/// The maximum size of a response, in bytes.
+pub(crate) const LARGEST_RESPONSE: usize = 256 * 1024;
+
+/// The reason why there is no response.
+#[derive(Debug)]
+pub(crate) struct TransportError(pub(crate) &'static str);
+
+impl std::fmt::Display for TransportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for TransportError {}
+
+impl From<reqwest::Error> for TransportError {
+    fn from(error: reqwest::Error) -> Self {
+        Self(if error.is_timeout() {
+            "did not answer in time"
+        } else if error.is_connect() {
+            "cannot be reached"
+        } else {
+            "closed the connection during its response"
+        })
+    }
+}
+
+/// One client for all providers, created by the first request.
+pub(crate) fn http_client() -> Result<&'static reqwest::Client, TransportError> {
+    static CLIENT: LazyLock<Option<reqwest::Client>> = LazyLock::new(|| {
+        let client = reqwest::Client::builder()
+            // A redirected token request could send the client secret to another server.
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(TIMEOUT)
+            .build();
+        client.ok()
+    });
+    CLIENT.as_ref().ok_or(TransportError(
+        "cannot be reached: TLS is not available on this machine",
+    ))
+}
+
+/// Reads the body of a response, up to the limit.
+pub(crate) async fn body_of(mut response: Response) -> Result<Vec<u8>, TransportError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > LARGEST_RESPONSE {
+            return Err(TransportError("sent a response that is too large"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}

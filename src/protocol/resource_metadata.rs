@@ -1,0 +1,147 @@
+//! The metadata from which clients learn who issues tokens for this server: RFC 9728.
+//!
+//! There is none unless an issuer is configured: clients that find metadata ignore the API key that
+//! their user has configured.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    response::Response,
+    routing::get,
+};
+use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
+use serde::Serialize;
+
+use super::{
+    Protocol,
+    codec::Declaration,
+    http::{AppState, json_response},
+    problem,
+};
+use crate::{
+    ServerInfo, arrival::Invocation, auth::Auth, call::rejection::SignIn, public_url::PublicUrl,
+};
+
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// RFC 9728, section 2.
+#[derive(Serialize)]
+struct ResourceMetadata<'a> {
+    resource: String,
+    authorization_servers: Vec<Arc<str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scopes_supported: Vec<&'a str>,
+    bearer_methods_supported: [&'static str; 1],
+    resource_name: &'a str,
+}
+
+/// The routes of the metadata, if there is an issuer.
+pub(super) fn routes(
+    app: &Arc<AppState>,
+    served: &[Protocol],
+    info: &ServerInfo,
+) -> Router<Arc<AppState>> {
+    let router = Router::new();
+    if !app.engine.auth.has_issuers() {
+        return router;
+    }
+    let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
+    let resources: BTreeSet<_> = declarations.iter().map(|it| it.resource_path).collect();
+    let prefixes = app.public_url.prefixes();
+    let mut paths = BTreeSet::new();
+    for resource in resources {
+        for prefix in &prefixes {
+            // RFC 9728, 3.1: the path of the resource follows the well-known one.
+            paths.insert((format!("{WELL_KNOWN}{prefix}{resource}"), resource));
+        }
+    }
+    let title: Arc<str> = info.title().into();
+    paths.into_iter().fold(router, |router, (path, resource)| {
+        let (declarations, title) = (Arc::clone(&declarations), Arc::clone(&title));
+        let handler = async move |State(app): State<Arc<AppState>>, request: Request| {
+            metadata(&app, &request, resource, &title, &declarations)
+        };
+        router.route(&path, get(handler))
+    })
+}
+
+fn metadata(
+    app: &AppState,
+    request: &Request,
+    resource_path: &str,
+    title: &str,
+    served: &[&Declaration],
+) -> Response {
+    let invocation = request.extensions().get::<Arc<Invocation>>();
+    let event_base = invocation.and_then(|it| it.base_url.as_deref());
+    let Some(base) = app.public_url.resolve(event_base) else {
+        return problem::not_found(served);
+    };
+    let (auth, toolkit) = (&app.engine.auth, &app.engine.toolkit);
+    let scopes: BTreeSet<_> = auth.known_scopes(toolkit).collect();
+    let body = serde_json::to_vec(&ResourceMetadata {
+        resource: format!("{base}{resource_path}"),
+        authorization_servers: auth.issuers(),
+        scopes_supported: scopes.into_iter().collect(),
+        bearer_methods_supported: ["header"],
+        resource_name: title,
+    });
+    let body = body.expect("our own bodies have string keys only");
+    let mut response = json_response(StatusCode::OK, body.into());
+    // Clients follow a change of the issuer within minutes.
+    let age = HeaderValue::from_static("public, max-age=300");
+    response.headers_mut().insert(CACHE_CONTROL, age);
+    response
+}
+
+/// The way to sign in, for a request to a protocol with this resource path.
+pub(super) fn sign_in(
+    auth: &Auth,
+    public_url: &PublicUrl,
+    event_base: Option<&str>,
+    resource_path: &str,
+) -> Option<SignIn> {
+    if !auth.has_issuers() {
+        return None;
+    }
+    warn_once_of_unreachable_metadata(public_url, event_base);
+    let base = public_url.resolve(event_base);
+    Some(SignIn {
+        // Not where RFC 9728 inserts the well-known path: with a prefix that API Gateway maps, only
+        // paths below the prefix reach the function. Clients take the URL as it is.
+        metadata_url: base.map(|base| format!("{base}{WELL_KNOWN}{resource_path}")),
+        scope: auth.scopes().join(" "),
+    })
+}
+
+fn warn_once_of_unreachable_metadata(public_url: &PublicUrl, event_base: Option<&str>) {
+    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+    let text = match (public_url.resolve(event_base), public_url.is_configured()) {
+        (None, _) => {
+            "clients cannot learn where to sign in: the server's URL is unknown; set \
+             TOOLS_PUBLIC_URL"
+        }
+        (Some(_), false) if event_base.is_some_and(has_path) => {
+            "clients that do not read WWW-Authenticate cannot learn where to sign in: the API's \
+             stage is in the URL, so that /.well-known/ at its root does not reach this function; \
+             use a function URL or a custom domain"
+        }
+        _ => return,
+    };
+    if !HAS_WARNED.swap(true, Ordering::Relaxed) {
+        tracing::warn!("{text}");
+    }
+}
+
+fn has_path(url: &str) -> bool {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
+    authority.trim_end_matches('/').contains('/')
+}

@@ -1,0 +1,362 @@
+//! Access tokens of identity providers, checked with the keys that the issuer publishes.
+
+mod attacks;
+mod gateway;
+mod issuer;
+mod keys;
+mod scopes;
+
+use jsonwebtoken::Algorithm;
+use lambda_tools::{
+    Auth, Caller, Context, Failure, Server, Tool, Toolkit,
+    secrets::Secrets,
+    testing::{ExpectedResponse, LambdaFunction},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{self, function};
+use issuer::{ALGORITHMS, Issuer, SigningKey, claims};
+
+/// The URL of the function, which the events name.
+const URL: &str = "https://tools.example";
+
+/// Returns the caller.
+#[derive(Deserialize, JsonSchema)]
+struct WhoAmI {}
+
+async fn who_am_i(_: WhoAmI, cx: Context) -> Result<Value, Failure> {
+    let client_id = match cx.caller() {
+        Caller::AccessToken(token) => token.client_id.clone(),
+        _ => None,
+    };
+    Ok(json!({
+        "caller": cx.caller().to_string(),
+        "namespace": cx.caller().namespace(),
+        "user": cx.user_id(),
+        "client": client_id,
+        "scopes": cx.caller().scopes(),
+        "groups": cx.caller().groups(),
+    }))
+}
+
+fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new("Who.AmI@1.0.0", who_am_i),
+        Tool::new("Mail.Read@1.0.0", who_am_i).scope("mail.read"),
+        Tool::new("Mail.Send@1.0.0", who_am_i)
+            .scope("mail.read")
+            .scope("mail.send"),
+    ]
+}
+
+fn server(auth: Auth) -> Server {
+    let secrets = Secrets::fixed([
+        ("KEY", "a-key"),
+        ("SIGNING", "a-signing-secret-0123456789abcdefgh"),
+    ]);
+    support::server(Toolkit::new(tools()).unwrap())
+        .auth(auth)
+        .secrets(secrets)
+}
+
+fn served(auth: Auth) -> LambdaFunction {
+    function(server(auth))
+}
+
+/// An event from a function URL.
+fn event(method: &str, path: &str, token: Option<&str>, body: &Value) -> Value {
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let mut event: Value = serde_json::from_str(&support::event(method, path, &body)).unwrap();
+    event["requestContext"]["domainName"] = "tools.example".into();
+    if let Some(token) = token {
+        event["headers"]["authorization"] = format!("Bearer {token}").into();
+    }
+    event
+}
+
+async fn respond(function: &LambdaFunction, event: &Value) -> ExpectedResponse {
+    function.respond(&event.to_string()).await.unwrap()
+}
+
+/// Calls a tool over OXP.
+async fn call(function: &LambdaFunction, tool: &str, token: &str) -> ExpectedResponse {
+    let body = json!({"tool_id": tool, "input": {}});
+    respond(function, &event("POST", "/tools/call", Some(token), &body)).await
+}
+
+async fn who(function: &LambdaFunction, token: &str) -> Value {
+    let response = call(function, "Who.AmI", token).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    response.body["value"].clone()
+}
+
+#[tokio::test]
+async fn the_user_who_signed_in_is_the_user_of_the_call() {
+    for algorithm in ALGORITHMS {
+        let issuer = Issuer::start().await;
+        issuer.use_only(algorithm);
+        let function = served(Auth::issuer(&issuer.url));
+        let mut claims = claims(&issuer.url);
+        claims["client_id"] = "app".into();
+        claims["scope"] = "mail.read other".into();
+        claims["groups"] = json!(["staff", "admins"]);
+        let who = who(&function, &issuer.sign(algorithm, &claims)).await;
+        let url = &issuer.url;
+        assert_eq!(
+            who,
+            json!({
+                "caller": format!("token {url} alice"),
+                "namespace": format!("token {url}"),
+                "user": "alice",
+                "client": "app",
+                "scopes": ["mail.read", "other"],
+                "groups": ["staff", "admins"],
+            }),
+            "{algorithm:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_audience_is_the_servers_url_or_a_configured_one() {
+    let issuer = Issuer::start().await;
+    let auth = Auth::issuer(&issuer.url).audience("api://tools");
+    let function = function(server(auth).base_path("/agents"));
+    for (audience, status) in [
+        (json!("https://tools.example/agents"), 200),
+        (json!("https://tools.example/agents/"), 200),
+        (json!("https://tools.example/agents/mcp"), 200),
+        (json!(["https://other.example", "api://tools"]), 200),
+        (json!("https://tools.example"), 401),
+        (json!("https://tools.example/agents/mcp/x"), 401),
+        (json!("https://tools.example.org/agents"), 401),
+        (json!("http://tools.example/agents"), 401),
+        (json!(""), 401),
+        (json!([]), 401),
+        (json!(5), 401),
+        (Value::Null, 401),
+    ] {
+        let mut claims = claims(&issuer.url);
+        claims["aud"] = audience;
+        let token = issuer.token(&claims);
+        let response = call(&function, "Who.AmI", &token).await;
+        assert_eq!(response.status, status, "{claims} {response:?}");
+    }
+}
+
+/// RFC 9068, 2.2: Cognito's access tokens have a `client_id` and no `aud`.
+#[tokio::test]
+async fn a_token_without_audience_needs_a_known_client() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url).client_id("app"));
+    for (client, kind, status) in [
+        (json!("app"), json!("access"), 200),
+        (json!("other"), json!("access"), 401),
+        (json!("app"), json!("id"), 401),
+        (Value::Null, json!("access"), 401),
+    ] {
+        let mut claims = claims(&issuer.url);
+        claims.as_object_mut().unwrap().remove("aud");
+        claims["client_id"] = client;
+        claims["token_use"] = kind;
+        let response = call(&function, "Who.AmI", &issuer.token(&claims)).await;
+        assert_eq!(response.status, status, "{claims}");
+    }
+}
+
+#[tokio::test]
+async fn another_claim_can_be_the_user() {
+    let issuer = Issuer::start().await;
+    let auth = Auth::issuer(&issuer.url)
+        .user_claim("oid")
+        .groups_claim("roles");
+    let function = served(auth);
+    let mut claims = claims(&issuer.url);
+    claims["oid"] = "object-7".into();
+    claims["groups"] = json!(["ignored"]);
+    claims["roles"] = json!("reader");
+    let who = who(&function, &issuer.token(&claims)).await;
+    assert_eq!(who["user"], "object-7");
+    assert_eq!(who["groups"], json!(["reader"]));
+}
+
+#[tokio::test]
+async fn equal_subjects_of_two_issuers_are_two_users() {
+    let (one, two) = (Issuer::start().await, Issuer::start().await);
+    let function = served(Auth::issuer(&one.url).or(Auth::issuer(&two.url)));
+    let first = who(&function, &one.token(&claims(&one.url))).await;
+    let second = who(&function, &two.token(&claims(&two.url))).await;
+    assert_eq!(first["user"], second["user"]);
+    assert_ne!(first["namespace"], second["namespace"]);
+}
+
+#[tokio::test]
+async fn an_issuer_cannot_sign_for_another_one() {
+    let (one, two) = (Issuer::start().await, Issuer::start().await);
+    let own = SigningKey::new("RS256", Algorithm::RS256);
+    two.change(|it| it.keys = vec![own.clone()]);
+    let function = served(Auth::issuer(&one.url).or(Auth::issuer(&two.url)));
+    let claims = claims(&two.url);
+    let accepted = call(&function, "Who.AmI", &own.sign(&claims)).await;
+    assert_eq!(accepted.status, 200);
+    let rejected = call(&function, "Who.AmI", &one.token(&claims)).await;
+    assert_eq!(rejected.status, 401);
+}
+
+#[tokio::test]
+async fn a_call_for_another_user_is_rejected() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    for (subject, user, status) in [
+        (json!("alice"), "alice", 200),
+        (json!("alice"), "bob", 400),
+        (Value::Null, "alice", 400),
+        (json!(""), "alice", 400),
+        (json!("a".repeat(257)), "alice", 400),
+    ] {
+        let mut claims = claims(&issuer.url);
+        claims["sub"] = subject;
+        let body = json!({"tool_id": "Who.AmI", "input": {}, "context": {"user_id": user}});
+        let token = issuer.token(&claims);
+        let event = event("POST", "/tools/call", Some(&token), &body);
+        let response = respond(&function, &event).await;
+        assert_eq!(response.status, status, "{user} {response:?}");
+    }
+}
+
+#[tokio::test]
+async fn keys_and_shared_secrets_are_accepted_beside_an_issuer() {
+    let issuer = Issuer::start().await;
+    let auth = Auth::issuer(&issuer.url)
+        .or(Auth::api_key_ids(["KEY"]))
+        .or(Auth::jwt_secret_ids(["SIGNING"]));
+    let function = served(auth);
+    let mut shared = claims("https://elsewhere.example");
+    shared.as_object_mut().unwrap().remove("aud");
+    let shared = issuer::sign_with_secret("a-signing-secret-0123456789abcdefgh", &shared);
+    let own = issuer.token(&claims(&issuer.url));
+    for (token, caller) in [
+        ("a-key", "key KEY".to_owned()),
+        (&shared, "jwt SIGNING alice".to_owned()),
+        (&own, format!("token {} alice", issuer.url)),
+    ] {
+        assert_eq!(who(&function, token).await["caller"], *caller);
+    }
+    let mut foreign = claims("https://elsewhere.example");
+    foreign["aud"] = URL.into();
+    let response = call(&function, "Who.AmI", &issuer.token(&foreign)).await;
+    assert_eq!(response.status, 401);
+}
+
+/// RFC 9728, sections 3 and 5.1.
+#[tokio::test]
+async fn clients_learn_where_to_sign_in() {
+    let issuer = Issuer::start().await;
+    let auth = Auth::issuer(&issuer.url).scope("tools.call");
+    let function = served(auth);
+    for (path, resource) in [("", URL.to_owned()), ("/mcp", format!("{URL}/mcp"))] {
+        let path = format!("/.well-known/oauth-protected-resource{path}");
+        let response = respond(&function, &event("GET", &path, None, &Value::Null)).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        assert_eq!(
+            response.body,
+            json!({
+                "resource": resource,
+                "authorization_servers": [issuer.url],
+                "scopes_supported": ["mail.read", "mail.send", "tools.call"],
+                "bearer_methods_supported": ["header"],
+                "resource_name": "Tools",
+            })
+        );
+    }
+    for (path, body, metadata) in [
+        (
+            "/mcp",
+            json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+            "/mcp",
+        ),
+        ("/tools/call", json!({"tool_id": "Who.AmI"}), ""),
+        (
+            "/opentool/call",
+            json!({"jsonrpc": "2.0", "id": "1", "method": "Who_AmI"}),
+            "",
+        ),
+    ] {
+        let metadata = format!("{URL}/.well-known/oauth-protected-resource{metadata}");
+        for (token, error) in [(None, ""), (Some("x"), "error=\"invalid_token\", ")] {
+            let response = respond(&function, &event("POST", path, token, &body)).await;
+            assert_eq!(response.status, 401);
+            let expected =
+                format!("Bearer {error}scope=\"tools.call\", resource_metadata=\"{metadata}\"");
+            assert_eq!(response.headers["www-authenticate"], expected, "{path}");
+            // The header is renamed on its way: the body says the same.
+            let text = response.body.to_string();
+            assert!(
+                text.contains(&metadata) && text.contains("tools.call"),
+                "{text}"
+            );
+        }
+    }
+}
+
+/// Clients that find metadata ignore the key that their user has configured.
+#[tokio::test]
+async fn without_an_issuer_there_is_no_metadata() {
+    for auth in [
+        Auth::api_key_ids(["KEY"]),
+        Auth::jwt_secret_ids(["SIGNING"]),
+        Auth::gateway(),
+    ] {
+        let function = served(auth);
+        let unknown = respond(&function, &event("GET", "/x", None, &Value::Null)).await;
+        for path in ["", "/mcp"] {
+            let path = format!("/.well-known/oauth-protected-resource{path}");
+            let response = respond(&function, &event("GET", &path, None, &Value::Null)).await;
+            assert_eq!(response, unknown);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_metadata_follows_the_public_url() {
+    let issuer = Issuer::start().await;
+    let auth = || Auth::issuer(&issuer.url);
+    let well_known = "/.well-known/oauth-protected-resource";
+    let get = async |function: &LambdaFunction, path: &str| {
+        respond(function, &event("GET", path, None, &Value::Null)).await
+    };
+    let mapped = function(server(auth()).public_url("https://api.example/agents/"));
+    for path in ["/mcp", "/agents/mcp"] {
+        let response = get(&mapped, &format!("{well_known}{path}")).await;
+        assert_eq!(
+            response.body["resource"], "https://api.example/agents/mcp",
+            "{path}"
+        );
+    }
+    let based = function(server(auth()).base_path("agents"));
+    for path in [
+        format!("{well_known}/agents/mcp"),
+        format!("/agents{well_known}/mcp"),
+    ] {
+        let response = get(&based, &path).await;
+        assert_eq!(
+            response.body["resource"],
+            format!("{URL}/agents/mcp"),
+            "{path}"
+        );
+    }
+    // A load balancer does not say what its URL is.
+    let unknown = served(auth());
+    let mut event = event("GET", &format!("{well_known}/mcp"), None, &Value::Null);
+    event["requestContext"]
+        .as_object_mut()
+        .unwrap()
+        .remove("domainName");
+    assert_eq!(respond(&unknown, &event).await.status, 404);
+}

@@ -1,0 +1,296 @@
+//! The cache of an issuer's keys: rotation, outages, and responses that are not keys.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use jsonwebtoken::Algorithm;
+use lambda_tools::{Auth, testing::LambdaFunction};
+use serde_json::{Value, json};
+
+use super::{
+    call,
+    issuer::{Issuer, NOW, SigningKey, claims},
+    served,
+};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+async fn status(function: &LambdaFunction, token: &str) -> u16 {
+    call(function, "Who.AmI", token).await.status
+}
+
+/// A token that is valid for days, because these tests advance the clock.
+fn lasting(issuer: &Issuer) -> Value {
+    let mut claims = claims(&issuer.url);
+    claims["exp"] = (NOW + 1_000_000).into();
+    claims
+}
+
+#[tokio::test]
+async fn keys_are_fetched_once_and_again_when_they_are_due() {
+    for (cache_control, fresh, due) in [
+        (None, 3599, 3600),
+        (Some("public, max-age=7200"), 7199, 7200),
+        (Some("max-age=1"), 299, 300),
+        (Some("no-store"), 3599, 3600),
+        (Some("max-age=31536000"), 12 * 3600 - 1, 12 * 3600),
+    ] {
+        let issuer = Issuer::start().await;
+        issuer.change(|it| it.cache_control = cache_control);
+        let function = served(Auth::issuer(&issuer.url));
+        let token = issuer.token(&lasting(&issuer));
+        for _ in 0..3 {
+            assert_eq!(status(&function, &token).await, 200);
+        }
+        assert_eq!(issuer.fetches(), 1);
+        function.advance(Duration::from_secs(fresh));
+        assert_eq!(status(&function, &token).await, 200);
+        assert_eq!(issuer.fetches(), 1, "{cache_control:?}");
+        function.advance(Duration::from_secs(due - fresh));
+        assert_eq!(status(&function, &token).await, 200);
+        assert_eq!(issuer.fetches(), 2, "{cache_control:?}");
+    }
+}
+
+#[tokio::test]
+async fn concurrent_calls_share_one_fetch() {
+    let issuer = Issuer::start().await;
+    issuer.change(|it| it.delay = Duration::from_millis(50));
+    let function = served(Auth::issuer(&issuer.url));
+    let token = issuer.valid();
+    let calls = (0..20).map(|_| status(&function, &token));
+    assert_eq!(join_all(calls).await, [200; 20]);
+    assert_eq!(issuer.fetches(), 1);
+}
+
+#[tokio::test]
+async fn no_call_fails_while_keys_rotate() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    let claims = lasting(&issuer);
+    assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
+    let next = SigningKey::new("next", Algorithm::ES256);
+    issuer.change(|it| {
+        it.delay = Duration::from_millis(20);
+        it.keys.push(next.clone());
+    });
+    let (old, new) = (issuer.token(&claims), next.sign(&claims));
+    let calls = (0..40).map(|n| status(&function, if n % 2 == 0 { &old } else { &new }));
+    assert_eq!(join_all(calls).await, [200; 40]);
+    assert_eq!(issuer.fetches(), 2);
+    // The issuer withdraws the old key; the function forgets it when its keys are due.
+    issuer.change(|it| it.keys.retain(|key| key.kid == "next"));
+    function.advance(HOUR);
+    assert_eq!(status(&function, &new).await, 200);
+    assert_eq!(status(&function, &old).await, 401);
+}
+
+#[tokio::test]
+async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    let claims = lasting(&issuer);
+    let valid = issuer.token(&claims);
+    assert_eq!(status(&function, &valid).await, 200);
+    for n in 0..20 {
+        let stranger = issuer.key(Algorithm::ES256);
+        let header = json!({"alg": "ES256", "kid": format!("made-up-{n}")});
+        assert_eq!(
+            status(&function, &stranger.sign_as(&header, &claims)).await,
+            401
+        );
+    }
+    assert_eq!(issuer.fetches(), 2);
+    function.advance(Duration::from_mins(1));
+    let next = SigningKey::new("next", Algorithm::ES256);
+    issuer.change(|it| it.keys.push(next.clone()));
+    assert_eq!(status(&function, &next.sign(&claims)).await, 200);
+    assert_eq!(issuer.fetches(), 3);
+    assert_eq!(status(&function, &valid).await, 200);
+}
+
+#[tokio::test]
+async fn cached_keys_serve_through_an_outage_of_a_day() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    let claims = lasting(&issuer);
+    let token = issuer.token(&claims);
+    assert_eq!(status(&function, &token).await, 200);
+    issuer.change(|it| it.status = 503);
+    function.advance(2 * HOUR);
+    for _ in 0..3 {
+        assert_eq!(status(&function, &token).await, 200);
+    }
+    // One attempt, and then a pause.
+    assert_eq!(issuer.fetches(), 1, "the metadata already failed");
+    // A key that may have been added in the meantime is not known to be wrong.
+    let header = json!({"alg": "ES256", "kid": "new"});
+    let unknown = issuer.key(Algorithm::ES256).sign_as(&header, &claims);
+    let response = call(&function, "Who.AmI", &unknown).await;
+    assert_eq!(response.status, 400, "{response:?}");
+    assert_eq!(response.headers["retry-after"], "1");
+    function.advance(22 * HOUR);
+    let response = call(&function, "Who.AmI", &token).await;
+    assert_eq!(response.status, 400, "{response:?}");
+    assert_eq!(response.headers["retry-after"], "1");
+    issuer.change(|it| it.status = 200);
+    function.advance(Duration::from_secs(5));
+    assert_eq!(status(&function, &token).await, 200);
+}
+
+#[tokio::test]
+async fn without_keys_the_answer_is_clear_and_comes_in_time() {
+    let public = SigningKey::new("oct", Algorithm::RS256).public();
+    let symmetric = json!({"keys": [{"kty": "oct", "k": "AAAA", "kid": "RS256", "alg": "HS256"}]});
+    let encryption = {
+        let mut key = public.clone();
+        key["use"] = "enc".into();
+        json!({"keys": [key]})
+    };
+    let mut large = json!({"keys": [public]});
+    large["keys"][0]["x5c"] = "A".repeat(1 << 20).into();
+    for (name, set) in [
+        ("no JSON", b"<html>".to_vec()),
+        ("no key set", b"[]".to_vec()),
+        ("no keys", br#"{"keys": []}"#.to_vec()),
+        ("keys that are no list", br#"{"keys": {}}"#.to_vec()),
+        ("symmetric keys", symmetric.to_string().into_bytes()),
+        ("encryption keys", encryption.to_string().into_bytes()),
+        ("1 MB", large.to_string().into_bytes()),
+        ("deep", [vec![b'['; 200_000], vec![b']'; 200_000]].concat()),
+    ] {
+        let issuer = Issuer::start().await;
+        issuer.change(|it| it.key_set = Some(set));
+        assert_unavailable(name, &issuer).await;
+    }
+    let elsewhere = "http://127.0.0.1:1";
+    for (name, metadata) in [
+        ("no metadata", json!({})),
+        (
+            "another issuer",
+            json!({"issuer": elsewhere, "jwks_uri": elsewhere}),
+        ),
+        ("a list", json!([])),
+    ] {
+        let issuer = Issuer::start().await;
+        issuer.change(|it| it.metadata = Some(metadata));
+        assert_unavailable(name, &issuer).await;
+    }
+    for uri in [
+        "http://keys.example/keys",
+        "file:///etc/passwd",
+        "keys",
+        elsewhere,
+    ] {
+        let issuer = Issuer::start().await;
+        let metadata = json!({"issuer": issuer.url, "jwks_uri": uri});
+        issuer.change(|it| it.metadata = Some(metadata));
+        assert_unavailable(uri, &issuer).await;
+    }
+    for status in [302, 401, 404, 500] {
+        let issuer = Issuer::start().await;
+        issuer.change(|it| it.status = status);
+        assert_unavailable(&status.to_string(), &issuer).await;
+    }
+}
+
+async fn assert_unavailable(name: &str, issuer: &Issuer) {
+    let function = served(Auth::issuer(&issuer.url));
+    let begun = Instant::now();
+    let response = call(&function, "Who.AmI", &issuer.valid()).await;
+    assert_eq!(response.status, 400, "{name}: {response:?}");
+    assert_eq!(response.headers["retry-after"], "1", "{name}");
+    let text = response.body.to_string();
+    assert!(
+        text.contains("cannot check the credentials"),
+        "{name}: {text}"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(2), "{name}");
+}
+
+#[tokio::test]
+async fn a_slow_issuer_costs_seconds_at_most() {
+    let issuer = Issuer::start().await;
+    issuer.change(|it| it.delay = Duration::from_secs(30));
+    let function = served(Auth::issuer(&issuer.url));
+    let begun = Instant::now();
+    let token = issuer.valid();
+    assert_eq!(status(&function, &token).await, 400);
+    let elapsed = begun.elapsed();
+    assert!(elapsed < Duration::from_secs(7), "{elapsed:?}");
+    // Until the pause is over, calls do not wait.
+    let begun = Instant::now();
+    assert_eq!(status(&function, &token).await, 400);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_slow_issuer_does_not_hold_up_calls_that_have_keys() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    let token = issuer.token(&lasting(&issuer));
+    assert_eq!(status(&function, &token).await, 200);
+    issuer.change(|it| it.delay = Duration::from_secs(30));
+    function.advance(2 * HOUR);
+    let begun = Instant::now();
+    let calls = (0..10).map(|_| status(&function, &token));
+    assert_eq!(join_all(calls).await, [200; 10]);
+    let elapsed = begun.elapsed();
+    assert!(elapsed < Duration::from_secs(3), "{elapsed:?}");
+}
+
+/// RFC 8414, section 3.1: the well-known path comes before the path of the issuer.
+#[tokio::test]
+async fn metadata_is_also_found_at_the_path_of_rfc_8414() {
+    let issuer = Issuer::start_at("/tenant").await;
+    assert_eq!(
+        status(&served(Auth::issuer(&issuer.url)), &issuer.valid()).await,
+        200
+    );
+    let path = "/.well-known/oauth-authorization-server/tenant".to_owned();
+    issuer.change(|it| it.metadata_path = path);
+    assert_eq!(
+        status(&served(Auth::issuer(&issuer.url)), &issuer.valid()).await,
+        200
+    );
+}
+
+/// Azure's keys have no `alg`, and are used with RS256.
+#[tokio::test]
+async fn a_key_without_an_algorithm_has_one_anyway() {
+    let issuer = Issuer::start().await;
+    let mut keys: Vec<_> = [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA]
+        .map(|it| issuer.key(it).public())
+        .into();
+    for key in &mut keys {
+        key.as_object_mut().unwrap().remove("alg");
+        key.as_object_mut().unwrap().remove("use");
+    }
+    issuer.change(|it| it.key_set = Some(json!({"keys": keys}).to_string().into_bytes()));
+    let function = served(Auth::issuer(&issuer.url));
+    for algorithm in [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA] {
+        let token = issuer.sign(algorithm, &claims(&issuer.url));
+        assert_eq!(status(&function, &token).await, 200, "{algorithm:?}");
+    }
+    let header = json!({"alg": "PS256", "kid": "RS256"});
+    let mut other = issuer.key(Algorithm::RS256).clone();
+    other.algorithm = Algorithm::PS256;
+    let token = other.sign_as(&header, &claims(&issuer.url));
+    assert_eq!(status(&function, &token).await, 401);
+}
+
+/// An issuer may configure its URL with a trailing slash, and an owner may leave it out.
+#[tokio::test]
+async fn a_trailing_slash_of_the_configured_issuer_does_not_matter() {
+    let issuer = Issuer::start().await;
+    let spelled = format!("{}/", issuer.url);
+    let metadata = json!({"issuer": spelled, "jwks_uri": format!("{}/keys", issuer.url)});
+    issuer.change(|it| it.metadata = Some(metadata));
+    for configured in [&issuer.url, &spelled] {
+        let function = served(Auth::issuer(configured));
+        let token = issuer.token(&claims(&spelled));
+        assert_eq!(status(&function, &token).await, 200);
+        let token = issuer.token(&claims(&issuer.url));
+        assert_eq!(status(&function, &token).await, 401);
+    }
+}

@@ -1,0 +1,190 @@
+//! Scopes that a call requires, in every protocol.
+
+use lambda_tools::{Auth, testing::LambdaFunction};
+use serde_json::{Value, json};
+
+use super::{
+    URL, event, function,
+    issuer::{Issuer, claims},
+    respond, served, server,
+};
+
+fn token(issuer: &Issuer, scopes: &str) -> String {
+    let mut claims = claims(&issuer.url);
+    claims["scope"] = scopes.into();
+    issuer.token(&claims)
+}
+
+fn mcp(tool: &str) -> Value {
+    let method = "tools/call";
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": tool, "arguments": {}}})
+}
+
+async fn post(
+    function: &LambdaFunction,
+    path: &str,
+    token: &str,
+    body: &Value,
+) -> (u16, Value, String) {
+    let mut event = event("POST", path, Some(token), body);
+    event["headers"]["accept"] = "application/json, text/event-stream".into();
+    let response = respond(function, &event).await;
+    let challenge = response.headers.get("www-authenticate").cloned();
+    (
+        response.status,
+        response.body,
+        challenge.unwrap_or_default(),
+    )
+}
+
+#[tokio::test]
+async fn a_call_without_its_scopes_is_rejected_with_all_that_it_needs() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url).scope("tools.call"));
+    // Scopes that no tool requires are not asked for again.
+    let token = token(&issuer, "tools.call openid");
+    let needed = "mail.read mail.send tools.call";
+
+    let (status, body, challenge) = post(&function, "/mcp", &token, &mcp("Mail_Send")).await;
+    assert_eq!(status, 403, "{body}");
+    let metadata = format!("{URL}/.well-known/oauth-protected-resource/mcp");
+    assert_eq!(
+        challenge,
+        format!(
+            "Bearer error=\"insufficient_scope\", scope=\"{needed}\", \
+             resource_metadata=\"{metadata}\""
+        )
+    );
+    assert_eq!(
+        body["error"]["data"],
+        json!({"error": "insufficient_scope", "scope": needed, "resource_metadata": metadata})
+    );
+
+    let call = json!({"tool_id": "Mail.Send", "input": {}});
+    let (status, body, challenge) = post(&function, "/tools/call", &token, &call).await;
+    assert_eq!((status, &*challenge), (400, ""), "{body}");
+    assert_eq!(
+        body["message"],
+        "The access token does not permit this call"
+    );
+    assert_eq!(
+        body["developer_message"],
+        format!(
+            "Mail.Send@1.0.0 requires an access token with the scope '{needed}'. The identity \
+             provider that issues tokens is named at \
+             {URL}/.well-known/oauth-protected-resource."
+        )
+    );
+
+    let call = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Send", "params": {}});
+    let (status, body, _) = post(&function, "/opentool/call", &token, &call).await;
+    assert_eq!(
+        (status, &body["error"]["code"]),
+        (200, &json!(-32001)),
+        "{body}"
+    );
+    let message = body["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains(&format!("the scope '{needed}'")),
+        "{message}"
+    );
+}
+
+/// A new token must not lose the scopes of the old one.
+#[tokio::test]
+async fn granted_scopes_of_other_tools_are_asked_for_again() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    let token = token(&issuer, "mail.send openid");
+    let (_, body, _) = post(&function, "/mcp", &token, &mcp("Mail_Read")).await;
+    assert_eq!(body["error"]["data"]["scope"], "mail.read mail.send");
+}
+
+#[tokio::test]
+async fn scopes_permit_calls_in_every_protocol() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url).scope("tools.call"));
+    let token = token(&issuer, "tools.call mail.read mail.send");
+    let oxp = json!({"tool_id": "Mail.Send", "input": {}});
+    let opentool = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Send", "params": {}});
+    for (path, body, user) in [
+        ("/mcp", mcp("Mail_Send"), "/result/structuredContent/user"),
+        ("/tools/call", oxp, "/value/user"),
+        ("/opentool/call", opentool, "/result/user"),
+    ] {
+        let (status, body, _) = post(&function, path, &token, &body).await;
+        assert_eq!(status, 200, "{body}");
+        assert!(body.to_string().contains("alice"), "{user} {body}");
+    }
+}
+
+#[tokio::test]
+async fn only_tokens_have_scopes() {
+    let issuer = Issuer::start().await;
+    let auth = Auth::issuer(&issuer.url)
+        .or(Auth::api_key_ids(["KEY"]))
+        .or(Auth::jwt_secret_ids(["SIGNING"]));
+    let function = served(auth);
+    let signed = |scopes: Value| {
+        let mut claims = claims("https://elsewhere.example");
+        claims.as_object_mut().unwrap().remove("aud");
+        claims["scp"] = scopes;
+        super::issuer::sign_with_secret("a-signing-secret-0123456789abcdefgh", &claims)
+    };
+    let body = json!({"tool_id": "Mail.Read", "input": {}});
+    for (token, status) in [
+        ("a-key".to_owned(), 200),
+        (signed(json!("mail.read")), 200),
+        (signed(json!(["x", "mail.read"])), 200),
+        (signed(json!("mail.readx")), 400),
+        (signed(Value::Null), 400),
+        (token(&issuer, "mail.read"), 200),
+        (token(&issuer, "Mail.Read"), 400),
+    ] {
+        let (got, body, _) = post(&function, "/tools/call", &token, &body).await;
+        assert_eq!(got, status, "{token} {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_can_show_only_what_its_reader_may_call() {
+    let issuer = Issuer::start().await;
+    let auth = || Auth::issuer(&issuer.url).or(Auth::api_key_ids(["KEY"]));
+    let listing = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let names = async |function: &LambdaFunction, token: &str| {
+        let (_, body, _) = post(function, "/mcp", token, &listing).await;
+        let tools = body["result"]["tools"].as_array().unwrap();
+        let mcp: Vec<_> = tools
+            .iter()
+            .map(|it| it["name"].as_str().unwrap().to_owned())
+            .collect();
+        let oxp = respond(function, &event("GET", "/tools", Some(token), &Value::Null)).await;
+        let items = oxp.body["items"].as_array().unwrap();
+        let oxp: Vec<_> = items
+            .iter()
+            .map(|it| it["name"].as_str().unwrap().to_owned())
+            .collect();
+        let load = event("GET", "/opentool/load", Some(token), &Value::Null);
+        let opentool = respond(function, &load).await;
+        let functions = opentool.body["functions"].as_array().unwrap();
+        assert_eq!(functions.len(), mcp.len());
+        assert_eq!(mcp, oxp);
+        mcp
+    };
+    let all = ["Who_AmI", "Mail_Read", "Mail_Send"];
+    let complete = served(auth());
+    assert_eq!(names(&complete, &token(&issuer, "")).await, all);
+    let filtered = function(server(auth()).list_only_callable_tools());
+    for _ in 0..2 {
+        assert_eq!(names(&filtered, &token(&issuer, "")).await, all[..1]);
+        assert_eq!(
+            names(&filtered, &token(&issuer, "mail.read")).await,
+            all[..2]
+        );
+        assert_eq!(
+            names(&filtered, &token(&issuer, "mail.read mail.send")).await,
+            all
+        );
+        assert_eq!(names(&filtered, "a-key").await, all);
+    }
+}
