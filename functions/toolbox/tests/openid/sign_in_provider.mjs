@@ -18,12 +18,15 @@ import { env, json, listen, renderError, serve } from './provider_support.mjs';
 const scopes = (env.SCOPES || 'mail.read mail.send').split(' ');
 const alg = env.ALG || 'RS256';
 
-/** A key of each kind. The RSA key signs with RS256 and PS256, so its `alg` is absent from the key set. */
+/** A key for each algorithm. Most providers leave out the `alg` of a key for RS256. */
 function newKeys() {
-  const kinds = [['rsa', { modulusLength: 2048 }], ['ec', { namedCurve: 'P-256' }], ['ec', { namedCurve: 'P-384' }], ['ed25519']];
-  return kinds.map(([kind, options]) => {
+  const kinds = [
+    ['rsa', { modulusLength: 2048 }], ['rsa', { modulusLength: 2048 }, 'PS256'],
+    ['ec', { namedCurve: 'P-256' }, 'ES256'], ['ec', { namedCurve: 'P-384' }, 'ES384'], ['ed25519', {}, 'EdDSA'],
+  ];
+  return kinds.map(([kind, options, name]) => {
     const { privateKey } = generateKeyPairSync(kind, options);
-    return { ...privateKey.export({ format: 'jwk' }), use: 'sig', kid: randomUUID() };
+    return { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: name, kid: randomUUID() };
   });
 }
 
