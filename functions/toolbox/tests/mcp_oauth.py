@@ -116,4 +116,4 @@ parser.add_argument("--mode", default="auto", help="auto, legacy, or a revision 
 parser.add_argument("--tool", default="Calculator_Add")
 parser.add_argument("--arguments", default='{"a": 10, "b": 5}')
 parser.add_argument("--step-up", metavar="TOOL", help="then calls this tool, which needs another scope")
-asyncio.run(main(parser.parse_args()))
+asyncio.run(main(parser.parse_intermixed_args()))
