@@ -11,6 +11,8 @@ console.info = console.error;
 /** Listens on a free port before the provider is created, because the issuer contains the port. */
 export async function listen() {
   const server = createServer();
+  // Otherwise a client that comes back after five seconds may send its request while the connection is closed.
+  server.keepAliveTimeout = 0;
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
   return { server, issuer: `http://127.0.0.1:${server.address().port}` };
 }
