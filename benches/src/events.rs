@@ -55,9 +55,12 @@ const OXP: &[(&str, &str)] = &[("oxp-version", "1.0")];
 
 /// A call in OXP's header form.
 pub(crate) fn call(tool: &str, input: &Value) -> Event {
-    let body =
-        json!({"tool_id": tool, "call_id": "123e4567-e89b-12d3-a456-426614174000", "input": input});
-    event("POST", "/tools/call", OXP, Some(&body.to_string()))
+    event("POST", "/tools/call", OXP, Some(&call_body(tool, input)))
+}
+
+fn call_body(tool: &str, input: &Value) -> String {
+    let call_id = "123e4567-e89b-12d3-a456-426614174000";
+    json!({"tool_id": tool, "call_id": call_id, "input": input}).to_string()
 }
 
 /// The first example of the specification.
@@ -68,6 +71,14 @@ pub(crate) fn add() -> Event {
 /// The same call of the toolbox's newest version, which MCP clients always get.
 pub(crate) fn add_newest() -> Event {
     call("Calculator.Add@10.0.0", &json!({"a": 10, "b": 5}))
+}
+
+/// The same call with a credential.
+pub(crate) fn add_newest_with(credential: &str) -> Event {
+    let body = call_body("Calculator.Add@10.0.0", &json!({"a": 10, "b": 5}));
+    let authorization = format!("Bearer {credential}");
+    let headers = [OXP[0], ("authorization", &authorization)];
+    event("POST", "/tools/call", &headers, Some(&body))
 }
 
 /// The same call over MCP, in revision 2026-07-28.

@@ -5,6 +5,7 @@
 
 mod events;
 mod function;
+mod issuer;
 mod measure;
 mod report;
 mod runtime_api;
@@ -17,6 +18,7 @@ use std::{
 };
 
 use function::{Start, sizes};
+use issuer::{AUDIENCE, Issuer};
 use measure::{Contestant, measure};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -58,6 +60,16 @@ fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dy
         start,
         event,
         expected,
+    };
+    const KEY: &str = "a-key-of-a-partner-0123456789abcdef";
+    let issuer = Issuer::start()?;
+    let with = |variables: &[(&str, &str)]| {
+        let mut start = rust("toolbox");
+        let pairs = variables.iter();
+        start.environment = pairs
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        start
     };
     Ok(vec![
         contestant(
@@ -101,6 +113,22 @@ fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dy
             ric("worker"),
             events::add(),
             "15",
+        ),
+        contestant(
+            "toolbox with an API key",
+            with(&[("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", KEY)]),
+            events::add_newest_with(KEY),
+            "\"value\\\":15",
+        ),
+        contestant(
+            "toolbox with an access token, RS256",
+            with(&[
+                ("TOOLS_AUTH", "oidc"),
+                ("TOOLS_OIDC_ISSUERS", &issuer.url),
+                ("TOOLS_OIDC_AUDIENCES", AUDIENCE),
+            ]),
+            events::add_newest_with(&issuer.token),
+            "\"value\\\":15",
         ),
     ])
 }

@@ -214,8 +214,19 @@ fn scale(text: &mut String, scaling: &Scaling) -> Result<(), Box<dyn Error>> {
 }
 
 fn targets(rows: &[Row], scaling: &Scaling, files: &[File]) -> Vec<Target> {
-    let [bare, ours, modern, legacy, handwritten, handler, fastapi] = rows else {
-        unreachable!("seven contestants are measured");
+    let [
+        bare,
+        ours,
+        modern,
+        legacy,
+        handwritten,
+        handler,
+        fastapi,
+        with_key,
+        with_token,
+    ] = rows
+    else {
+        unreachable!("nine contestants are measured");
     };
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let at_most = |what, measured: f64, limit: f64, unit: &str| Target {
@@ -276,6 +287,12 @@ fn targets(rows: &[Row], scaling: &Scaling, files: &[File]) -> Vec<Target> {
         ),
         at_most("warm call p50, relative to bare", warm, 1.15, " ×"),
         at_most("warm MCP call p50, relative to OXP", over_mcp, 1.1, " ×"),
+        at_most(
+            "warm call p50 with an access token, over one with an API key",
+            ms(with_token.warm.median) - ms(with_key.warm.median),
+            0.15,
+            " ms",
+        ),
         at_most(
             "CPU per call, relative to bare",
             ratio(cpu(ours), cpu(bare)),

@@ -6,14 +6,22 @@ use super::{Auth, rotation::SecretRotation};
 use crate::{secrets::SecretCache, text::alternatives};
 
 impl Auth {
-    /// The accepted kinds of credentials with the ids of their secrets, or `none`.
+    /// The accepted kinds of credentials with the ids of their secrets or the URLs of their issuers,
+    /// or `none`.
     pub(crate) fn summary(&self) -> String {
         let kinds = self.kinds().into_iter();
         let kinds = kinds.map(|(setting, _, rotations)| {
             let callers = rotations.iter().map(|one| one.ids().join("|"));
             format!("{setting} ({})", callers.collect::<Vec<_>>().join(", "))
         });
-        let kinds: Vec<_> = kinds.collect();
+        #[cfg(feature = "oidc")]
+        let kinds = {
+            let urls: Vec<_> = self.issuer_urls().collect();
+            let issuers = (!urls.is_empty()).then(|| format!("oidc ({})", urls.join(", ")));
+            kinds.chain(issuers)
+        };
+        let gateway = self.accepts_gateway.then(|| "gateway".to_owned());
+        let kinds: Vec<_> = kinds.chain(gateway).collect();
         if kinds.is_empty() {
             return "none".to_owned();
         }
@@ -26,7 +34,8 @@ impl Auth {
         &self,
         secrets: &Arc<SecretCache>,
     ) -> Option<String> {
-        if self.is_open() {
+        // Callers that need no secret may still be accepted.
+        if self.is_open() || self.has_issuers() || self.accepts_gateway {
             return None;
         }
         let kinds = self.kinds();

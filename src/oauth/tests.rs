@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     AuthorizationRequirement, Secret,
+    public_url::PublicUrl,
     secrets::{SecretCache, Secrets},
 };
 
@@ -19,7 +20,13 @@ fn broker() -> Arc<Broker> {
     let (authorize, token) = ("https://p.example/authorize", "https://p.example/token");
     let provider = Provider::new("google", "client", "CLIENT_SECRET", authorize, token);
     let settings = OAuth::with([provider]);
-    Arc::new(Broker::new(settings, &secrets, clock, None, Vec::new()))
+    Arc::new(Broker::new(
+        settings,
+        &secrets,
+        clock,
+        PublicUrl::default(),
+        Vec::new(),
+    ))
 }
 
 fn requirement() -> AuthorizationRequirement {

@@ -26,7 +26,7 @@ use http::{
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 #[cfg(feature = "oidc")]
-use super::resource_metadata::sign_in;
+use super::sign_in::sign_in;
 use super::{
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task},
     json::max_values,

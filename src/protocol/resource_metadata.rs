@@ -3,13 +3,7 @@
 //! There is none unless an issuer is configured: clients that find metadata ignore the API key that
 //! their user has configured.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{
     Router,
@@ -25,12 +19,9 @@ use super::{
     codec::Declaration,
     http::{AppState, json_response},
     problem,
+    sign_in::WELL_KNOWN,
 };
-use crate::{
-    ServerInfo, arrival::Invocation, auth::Auth, call::rejection::SignIn, public_url::PublicUrl,
-};
-
-const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+use crate::{ServerInfo, arrival::Invocation};
 
 /// RFC 9728, section 2.
 #[derive(Serialize)]
@@ -100,48 +91,4 @@ fn metadata(
     let age = HeaderValue::from_static("public, max-age=300");
     response.headers_mut().insert(CACHE_CONTROL, age);
     response
-}
-
-/// The way to sign in, for a request to a protocol with this resource path.
-pub(super) fn sign_in(
-    auth: &Auth,
-    public_url: &PublicUrl,
-    event_base: Option<&str>,
-    resource_path: &str,
-) -> Option<SignIn> {
-    if !auth.has_issuers() {
-        return None;
-    }
-    warn_once_of_unreachable_metadata(public_url, event_base);
-    let base = public_url.resolve(event_base);
-    Some(SignIn {
-        // Not where RFC 9728 inserts the well-known path: with a prefix that API Gateway maps, only
-        // paths below the prefix reach the function. Clients take the URL as it is.
-        metadata_url: base.map(|base| format!("{base}{WELL_KNOWN}{resource_path}")),
-        scope: auth.scopes().join(" "),
-    })
-}
-
-fn warn_once_of_unreachable_metadata(public_url: &PublicUrl, event_base: Option<&str>) {
-    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
-    let text = match (public_url.resolve(event_base), public_url.is_configured()) {
-        (None, _) => {
-            "clients cannot learn where to sign in: the server's URL is unknown; set \
-             TOOLS_PUBLIC_URL"
-        }
-        (Some(_), false) if event_base.is_some_and(has_path) => {
-            "clients that do not read WWW-Authenticate cannot learn where to sign in: the API's \
-             stage is in the URL, so that /.well-known/ at its root does not reach this function; \
-             use a function URL or a custom domain"
-        }
-        _ => return,
-    };
-    if !HAS_WARNED.swap(true, Ordering::Relaxed) {
-        tracing::warn!("{text}");
-    }
-}
-
-fn has_path(url: &str) -> bool {
-    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
-    authority.trim_end_matches('/').contains('/')
 }

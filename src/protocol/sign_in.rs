@@ -1,11 +1,20 @@
-//! The header that tells a client how to obtain a token.
+//! How a client obtains a token, as rejections say it.
 //!
 //! API Gateway and function URLs rename this header, so the bodies of rejections repeat it.
 //! References: RFC 6750, section 3; RFC 9728, section 5.1.
 
+#[cfg(feature = "oidc")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::HeaderValue;
 
 use crate::call::rejection::{Rejection, SignIn};
+#[cfg(feature = "oidc")]
+use crate::{Auth, public_url::PublicUrl};
+
+/// The path of the metadata: RFC 9728, section 3.
+#[cfg(feature = "oidc")]
+pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// The value of `WWW-Authenticate` for a rejection.
 pub(super) fn www_authenticate(rejection: &Rejection) -> HeaderValue {
@@ -55,6 +64,53 @@ pub(super) fn sentence(sign_in: Option<&SignIn>) -> String {
     url.map_or_else(String::new, |url| {
         format!(" The identity provider that issues tokens is named at {url}.")
     })
+}
+
+/// The way to sign in, for a request to a protocol with this resource path.
+#[cfg(feature = "oidc")]
+pub(super) fn sign_in(
+    auth: &Auth,
+    public_url: &PublicUrl,
+    event_base: Option<&str>,
+    resource_path: &str,
+) -> Option<SignIn> {
+    if !auth.has_issuers() {
+        return None;
+    }
+    warn_once_of_unreachable_metadata(public_url, event_base);
+    let base = public_url.resolve(event_base);
+    Some(SignIn {
+        // Not where RFC 9728 inserts the well-known path: with a prefix that API Gateway maps, only
+        // paths below the prefix reach the function. Clients take the URL as it is.
+        metadata_url: base.map(|base| format!("{base}{WELL_KNOWN}{resource_path}")),
+        scope: auth.scopes().join(" "),
+    })
+}
+
+#[cfg(feature = "oidc")]
+fn warn_once_of_unreachable_metadata(public_url: &PublicUrl, event_base: Option<&str>) {
+    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+    let text = match (public_url.resolve(event_base), public_url.is_configured()) {
+        (None, _) => {
+            "clients cannot learn where to sign in: the server's URL is unknown; set \
+             TOOLS_PUBLIC_URL"
+        }
+        (Some(_), false) if event_base.is_some_and(has_path) => {
+            "clients that do not read WWW-Authenticate cannot learn where to sign in: the API's \
+             stage is in the URL, so that /.well-known/ at its root does not reach this function; \
+             use a function URL or a custom domain"
+        }
+        _ => return,
+    };
+    if !HAS_WARNED.swap(true, Ordering::Relaxed) {
+        tracing::warn!("{text}");
+    }
+}
+
+#[cfg(feature = "oidc")]
+fn has_path(url: &str) -> bool {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
+    authority.trim_end_matches('/').contains('/')
 }
 
 #[cfg(test)]

@@ -263,3 +263,68 @@ async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
         "[secret] and [secret]"
     );
 }
+
+/// Neither accepted tokens nor the claims of rejected ones are shown.
+#[cfg(feature = "oidc")]
+#[tokio::test]
+async fn no_access_token_is_revealed() {
+    use std::time::SystemTime;
+
+    use jsonwebtoken::Algorithm;
+
+    use crate::oidc::issuer::{Issuer, claims};
+
+    let issuer = Issuer::start().await;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.unwrap().as_secs();
+    let mut valid = claims(&issuer.url);
+    valid["exp"] = (now + 600).into();
+    let changed = |name: &str, value: Value| {
+        let mut claims = valid.clone();
+        claims[name] = value;
+        claims
+    };
+    let key = issuer.key(Algorithm::ES256);
+    let marked = format!("{MARK}-0123456789");
+    let mut tokens = vec![
+        key.sign(&valid),
+        format!("{}{MARK}", key.sign(&valid)),
+        key.sign_as(&json!({"alg": "ES256", "kid": marked}), &valid),
+        key.sign_as(&json!({"alg": "ES256", "typ": marked}), &valid),
+    ];
+    for name in ["iss", "aud", "exp", "scope", "nonce", "token_use"] {
+        let value = if name == "scope" {
+            // This token is accepted, but not for a tool that requires a scope.
+            json!(marked)
+        } else {
+            json!([marked])
+        };
+        tokens.push(key.sign(&changed(name, value)));
+    }
+    let body = json!({"tool_id": "Careless.Fail", "input": {"way": "debug"}}).to_string();
+    let events: Vec<_> = tokens
+        .iter()
+        .map(|token| {
+            let mut event = event("calculator/add.header-form");
+            event["headers"]["authorization"] = format!("Bearer {token}").into();
+            event["body"] = body.clone().into();
+            event
+        })
+        .collect();
+    let environment = [
+        ("TOOLS_AUTH", "oidc"),
+        ("TOOLS_OIDC_ISSUERS", &*issuer.url),
+        ("TOOLS_OIDC_AUDIENCES", crate::oidc::URL),
+        ("TOOLS_OIDC_SCOPES", "tools.call"),
+    ];
+    let function = function("leaks::careless_function");
+    let printed = search("access-tokens", function, &events, &environment).await;
+    let caller = format!("token {} alice", issuer.url);
+    let accepted = printed.iter().filter(|line| line.contains(&caller));
+    assert!(accepted.count() >= 2, "two tokens are valid");
+    for token in &tokens {
+        for part in token.split('.').filter(|part| part.len() > 20) {
+            assert!(!printed.iter().any(|line| line.contains(part)), "{part}");
+        }
+    }
+}

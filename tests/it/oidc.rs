@@ -2,7 +2,7 @@
 
 mod attacks;
 mod gateway;
-mod issuer;
+pub(crate) mod issuer;
 mod keys;
 mod scopes;
 
@@ -20,7 +20,7 @@ use crate::support::{self, function};
 use issuer::{ALGORITHMS, Issuer, SigningKey, claims};
 
 /// The URL of the function, which the events name.
-const URL: &str = "https://tools.example";
+pub(crate) const URL: &str = "https://tools.example";
 
 /// Returns the caller.
 #[derive(Deserialize, JsonSchema)]

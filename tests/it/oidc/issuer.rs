@@ -25,7 +25,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, jwk::Jwk};
 use serde_json::{Value, json};
 
 /// The supported algorithms.
-pub(super) const ALGORITHMS: [Algorithm; 5] = [
+pub(crate) const ALGORITHMS: [Algorithm; 5] = [
     Algorithm::RS256,
     Algorithm::PS256,
     Algorithm::ES256,
@@ -34,10 +34,10 @@ pub(super) const ALGORITHMS: [Algorithm; 5] = [
 ];
 
 /// The time of a fixed clock, in seconds since 1970.
-pub(super) const NOW: u64 = 471_252 * 3600;
+pub(crate) const NOW: u64 = 471_252 * 3600;
 
 /// Claims that are accepted, of a user named alice.
-pub(super) fn claims(issuer: &str) -> Value {
+pub(crate) fn claims(issuer: &str) -> Value {
     json!({
         "iss": issuer,
         "sub": "alice",
@@ -49,15 +49,15 @@ pub(super) fn claims(issuer: &str) -> Value {
 
 /// A key with its id, which names its algorithm.
 #[derive(Clone)]
-pub(super) struct SigningKey {
-    pub(super) kid: String,
-    pub(super) algorithm: Algorithm,
-    pub(super) key: EncodingKey,
+pub(crate) struct SigningKey {
+    pub(crate) kid: String,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) key: EncodingKey,
 }
 
 impl SigningKey {
     /// A new key.
-    pub(super) fn new(kid: &str, algorithm: Algorithm) -> Self {
+    pub(crate) fn new(kid: &str, algorithm: Algorithm) -> Self {
         let random = SystemRandom::new();
         let key = match algorithm {
             Algorithm::ES256 => {
@@ -82,7 +82,7 @@ impl SigningKey {
     }
 
     /// The public key, as an issuer publishes it.
-    pub(super) fn public(&self) -> Value {
+    pub(crate) fn public(&self) -> Value {
         let jwk = Jwk::from_encoding_key(&self.key, self.algorithm).unwrap();
         let mut jwk = json!(jwk);
         jwk["kid"] = self.kid.clone().into();
@@ -90,13 +90,13 @@ impl SigningKey {
         jwk
     }
 
-    pub(super) fn sign(&self, claims: &Value) -> String {
+    pub(crate) fn sign(&self, claims: &Value) -> String {
         let header = json!({"alg": self.algorithm, "kid": self.kid, "typ": "at+jwt"});
         self.sign_as(&header, claims)
     }
 
     /// Signs any header, even one that contradicts the key.
-    pub(super) fn sign_as(&self, header: &Value, claims: &Value) -> String {
+    pub(crate) fn sign_as(&self, header: &Value, claims: &Value) -> String {
         let message = format!("{}.{}", encode(header), encode(claims));
         let signature =
             jsonwebtoken::crypto::sign(message.as_bytes(), &self.key, self.algorithm).unwrap();
@@ -112,12 +112,12 @@ fn rsa_key() -> EncodingKey {
 }
 
 /// A part of a token.
-pub(super) fn encode(part: &Value) -> String {
+pub(crate) fn encode(part: &Value) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(part.to_string())
 }
 
 /// Signs with HS256.
-pub(super) fn sign_with_secret(secret: &str, claims: &Value) -> String {
+pub(crate) fn sign_with_secret(secret: &str, claims: &Value) -> String {
     let key = EncodingKey::from_secret(secret.as_bytes());
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &key).unwrap()
 }
@@ -129,25 +129,25 @@ static KEYS: LazyLock<Vec<SigningKey>> = LazyLock::new(|| {
 });
 
 /// The behaviour of an issuer.
-pub(super) struct Behaviour {
-    pub(super) keys: Vec<SigningKey>,
+pub(crate) struct Behaviour {
+    pub(crate) keys: Vec<SigningKey>,
     /// Replaces the body of the key set.
-    pub(super) key_set: Option<Vec<u8>>,
+    pub(crate) key_set: Option<Vec<u8>>,
     /// Replaces the issuer's metadata.
-    pub(super) metadata: Option<Value>,
-    pub(super) cache_control: Option<&'static str>,
-    pub(super) delay: Duration,
-    pub(super) status: u16,
+    pub(crate) metadata: Option<Value>,
+    pub(crate) cache_control: Option<&'static str>,
+    pub(crate) delay: Duration,
+    pub(crate) status: u16,
     /// The path of the metadata.
-    pub(super) metadata_path: String,
+    pub(crate) metadata_path: String,
     /// The number of requests for the keys.
-    pub(super) fetches: usize,
+    pub(crate) fetches: usize,
 }
 
 /// A running issuer. It stops serving when it is dropped.
-pub(super) struct Issuer {
-    pub(super) url: String,
-    pub(super) behaviour: Arc<Mutex<Behaviour>>,
+pub(crate) struct Issuer {
+    pub(crate) url: String,
+    pub(crate) behaviour: Arc<Mutex<Behaviour>>,
     serving: tokio::task::JoinHandle<()>,
 }
 
@@ -158,12 +158,12 @@ impl Drop for Issuer {
 }
 
 impl Issuer {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_at("").await
     }
 
     /// An issuer whose URL has a path, as those of tenants have.
-    pub(super) async fn start_at(path: &str) -> Self {
+    pub(crate) async fn start_at(path: &str) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}{path}", listener.local_addr().unwrap());
         let behaviour = Arc::new(Mutex::new(Behaviour {
@@ -186,35 +186,35 @@ impl Issuer {
         }
     }
 
-    pub(super) fn change(&self, change: impl FnOnce(&mut Behaviour)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Behaviour)) {
         change(&mut self.behaviour.lock().unwrap());
     }
 
-    pub(super) fn fetches(&self) -> usize {
+    pub(crate) fn fetches(&self) -> usize {
         self.behaviour.lock().unwrap().fetches
     }
 
     /// Withdraws all other keys.
-    pub(super) fn use_only(&self, algorithm: Algorithm) {
+    pub(crate) fn use_only(&self, algorithm: Algorithm) {
         self.change(|it| it.keys.retain(|key| key.algorithm == algorithm));
     }
 
     /// One of the keys that all issuers have.
-    pub(super) fn key(&self, algorithm: Algorithm) -> &'static SigningKey {
+    pub(crate) fn key(&self, algorithm: Algorithm) -> &'static SigningKey {
         KEYS.iter().find(|it| it.algorithm == algorithm).unwrap()
     }
 
-    pub(super) fn sign(&self, algorithm: Algorithm, claims: &Value) -> String {
+    pub(crate) fn sign(&self, algorithm: Algorithm, claims: &Value) -> String {
         self.key(algorithm).sign(claims)
     }
 
     /// A token, signed with RS256.
-    pub(super) fn token(&self, claims: &Value) -> String {
+    pub(crate) fn token(&self, claims: &Value) -> String {
         self.sign(Algorithm::RS256, claims)
     }
 
     /// An accepted token.
-    pub(super) fn valid(&self) -> String {
+    pub(crate) fn valid(&self) -> String {
         self.token(&claims(&self.url))
     }
 }
