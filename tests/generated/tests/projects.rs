@@ -51,12 +51,13 @@ impl Project {
         fs::read_to_string(self.folder.join(file)).unwrap()
     }
 
-    /// A command in the project's folder. All projects share what they build.
+    /// A command in the project's folder. All projects share what they build, also with this
+    /// workspace: most dependencies have the same features.
     fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = isolated(Command::new(program.as_ref()));
         command.current_dir(&self.folder);
         command.env("CARGO_NET_OFFLINE", "true");
-        command.env("CARGO_TARGET_DIR", repository("target/template/build"));
+        command.env("CARGO_TARGET_DIR", built_below());
         command
     }
 
@@ -73,8 +74,12 @@ impl Project {
 
     /// The program, which has been built.
     fn program(&self) -> Command {
-        self.command(repository("target/template/build/debug").join(&self.name))
+        self.command(built_below().join("debug").join(&self.name))
     }
+}
+
+fn built_below() -> PathBuf {
+    repository("target").canonicalize().unwrap()
 }
 
 fn stdout_of(command: &mut Command) -> String {
