@@ -54,9 +54,11 @@ impl Greeting {
 
     /// The lines to paste.
     fn commands(&self, f: &mut fmt::Formatter<'_>, url: &str) -> fmt::Result {
-        let key = |option: &str| match self.is_open {
-            true => String::new(),
-            false => format!(" {option} 'Authorization: Bearer YOUR_KEY'"),
+        let key = |option: &str| {
+            if self.is_open {
+                return String::new();
+            }
+            format!(" {option} 'Authorization: Bearer YOUR_KEY'")
         };
         if let Some(example) = &self.example {
             let key = key("-H");
