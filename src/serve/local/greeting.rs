@@ -60,10 +60,9 @@ impl Greeting {
     fn commands(&self, f: &mut fmt::Formatter<'_>, url: &str) -> fmt::Result {
         let key = |option: &str| {
             if self.is_open {
-                String::new()
-            } else {
-                format!(" {option} 'Authorization: Bearer YOUR_KEY'")
+                return String::new();
             }
+            format!(" {option} 'Authorization: Bearer YOUR_KEY'")
         };
         if let Some(example) = &self.example {
             let key = key("-H");
