@@ -265,6 +265,15 @@ impl Server {
         self.info.version()
     }
 
+    /// The URLs of the identity providers at which users sign in.
+    pub(crate) fn issuers(&self) -> Vec<String> {
+        #[cfg(feature = "oidc")]
+        if let Some(auth) = &self.auth {
+            return auth.issuer_urls().map(str::to_owned).collect();
+        }
+        Vec::new()
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.auth.as_ref().is_none_or(Auth::is_open)
     }

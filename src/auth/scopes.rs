@@ -20,13 +20,14 @@ impl Auth {
         }
         let granted = caller.scopes()?;
         let required: BTreeSet<_> = self.scopes.iter().chain(&tool.scopes).collect();
-        if required.iter().all(|scope| granted.contains(scope)) {
+        if required.iter().all(|scope| is_granted(scope, granted)) {
             return None;
         }
-        let known: BTreeSet<_> = self.known_scopes(toolkit).collect();
-        let kept = granted.iter().filter(|scope| known.contains(&***scope));
-        let wanted: BTreeSet<_> = required.into_iter().chain(kept).cloned().collect();
-        Some(wanted.into_iter().collect())
+        let kept = self.known_scopes(toolkit);
+        let kept = kept.filter(|scope| is_granted(scope, granted));
+        let required = required.into_iter().map(String::as_str);
+        let wanted: BTreeSet<_> = required.chain(kept).collect();
+        Some(wanted.into_iter().map(str::to_owned).collect())
     }
 
     /// True if the caller's token has the scopes of a tool, and those of every call.
@@ -35,7 +36,7 @@ impl Auth {
             return true;
         };
         let mut required = self.scopes.iter().chain(&tool.scopes);
-        required.all(|scope| granted.contains(scope))
+        required.all(|scope| is_granted(scope, granted))
     }
 
     /// The scopes that every call requires.
@@ -52,4 +53,17 @@ impl Auth {
         let of_tools = tools.flat_map(|entry| &entry.tool.scopes);
         self.scopes.iter().chain(of_tools).map(String::as_str)
     }
+}
+
+/// Azure's clients ask for `https://tools.example/mcp/mail.read`, and get a token for that resource
+/// with the scope `mail.read`. Its audience has been checked, so no other resource's scope of that
+/// name can be meant.
+fn is_granted(required: &str, granted: &[String]) -> bool {
+    let short = required
+        .contains("://")
+        .then(|| required.rsplit('/').next())
+        .flatten();
+    granted
+        .iter()
+        .any(|scope| scope == required || Some(&**scope) == short)
 }

@@ -7,12 +7,11 @@ use semver::Version;
 
 use super::sign_in::sentence;
 use crate::{
-    call::rejection::{Rejection, UnmetRequirements},
+    call::rejection::{InsufficientScope, Rejection, SignIn, UnmetRequirements},
     text::clipped,
 };
 
 pub(super) const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
-const UNAUTHENTICATED: &str = "The credentials are missing or not valid";
 pub(super) const MISDEFINED: &str =
     "This tool cannot be called because of an error in its definition";
 pub(super) const CANNOT_ASK: &str = "The tool server cannot ask the user for authorization";
@@ -39,33 +38,8 @@ impl Wording {
 
     pub(crate) fn of(rejection: &Rejection) -> Self {
         match rejection {
-            Rejection::Unauthenticated(_, None) => Self::new(
-                UNAUTHENTICATED,
-                "Send an API key as OXP-API-Key or as Authorization: Bearer, or a JWT as the \
-                 latter, whichever this server accepts.",
-            ),
-            Rejection::Unauthenticated(_, sign_in) => {
-                let scope = sign_in.as_ref().map_or("", |it| &it.scope);
-                let scope = match scope {
-                    "" => String::new(),
-                    scope => format!(" with the scope '{scope}'"),
-                };
-                let source = sentence(sign_in.as_ref());
-                let detail =
-                    format!("Send an access token{scope} as Authorization: Bearer.{source}");
-                Self::new(UNAUTHENTICATED, detail)
-            }
-            Rejection::InsufficientScope(it) => {
-                let scopes = it.scopes.join(" ");
-                let source = sentence(it.sign_in.as_ref());
-                Self::new(
-                    "The access token does not permit this call",
-                    format!(
-                        "{} requires an access token with the scope '{scopes}'.{source}",
-                        it.tool
-                    ),
-                )
-            }
+            Rejection::Unauthenticated(_, sign_in) => unauthenticated(sign_in.as_ref()),
+            Rejection::InsufficientScope(insufficient) => insufficient_scope(insufficient),
             Rejection::Undecided => Self::new(
                 UNAVAILABLE,
                 "The server cannot check the credentials at the moment.",
@@ -152,6 +126,35 @@ impl Wording {
 /// The requested name of a tool, cut to a readable length.
 pub(super) fn clipped_name(name: &str) -> std::borrow::Cow<'_, str> {
     clipped(name, LONGEST_NAME)
+}
+
+fn unauthenticated(sign_in: Option<&SignIn>) -> Wording {
+    let detail = match sign_in {
+        None => "Send an API key as OXP-API-Key or as Authorization: Bearer, or a JWT as the \
+                 latter, whichever this server accepts."
+            .to_owned(),
+        Some(sign_in) => {
+            let scope = match &*sign_in.scope {
+                "" => String::new(),
+                scope => format!(" with the scope '{scope}'"),
+            };
+            let source = sentence(Some(sign_in));
+            format!("Send an access token{scope} as Authorization: Bearer.{source}")
+        }
+    };
+    Wording::new("The credentials are missing or not valid", detail)
+}
+
+fn insufficient_scope(it: &InsufficientScope) -> Wording {
+    let scopes = it.scopes.join(" ");
+    let source = sentence(it.sign_in.as_ref());
+    Wording::new(
+        "The access token does not permit this call",
+        format!(
+            "{} requires an access token with the scope '{scopes}'.{source}",
+            it.tool
+        ),
+    )
 }
 
 fn unknown_tool(qualified: &str, closest: Option<&str>) -> Wording {

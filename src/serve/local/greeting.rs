@@ -14,6 +14,8 @@ const RESTART: &str = "To restart after each change: cargo watch -x run";
 pub(super) struct Greeting {
     address: SocketAddr,
     is_open: bool,
+    /// The identity providers of callers who need no key.
+    issuers: Vec<String>,
     is_empty: bool,
     protocols: Vec<Protocol>,
     /// The body of a call in OXP, if it is served.
@@ -31,6 +33,7 @@ impl Greeting {
         Self {
             address,
             is_open: server.is_open(),
+            issuers: server.issuers(),
             is_empty: server.toolkit().entries().is_empty(),
             example: example.then(|| sample::call_of(server.toolkit())).flatten(),
             protocols,
@@ -41,7 +44,8 @@ impl Greeting {
 
     fn callers(&self) -> &'static str {
         match (self.is_open, self.address.ip().is_loopback()) {
-            (false, _) => "Callers need credentials.",
+            (false, _) if self.issuers.is_empty() => "Callers need credentials.",
+            (false, _) => "Callers need credentials, and users can sign in at ",
             (true, true) => {
                 "Anyone on this machine may call; set TOOLS_AUTH=api-key to require a key."
             }
@@ -54,16 +58,25 @@ impl Greeting {
 
     /// The lines to paste.
     fn commands(&self, f: &mut fmt::Formatter<'_>, url: &str) -> fmt::Result {
-        let key = |option: &str| match self.is_open {
-            true => String::new(),
-            false => format!(" {option} 'Authorization: Bearer YOUR_KEY'"),
+        let key = |option: &str| {
+            if self.is_open {
+                String::new()
+            } else {
+                format!(" {option} 'Authorization: Bearer YOUR_KEY'")
+            }
         };
         if let Some(example) = &self.example {
             let key = key("-H");
             write!(f, "\nTry it:\n  curl {url}/tools/call{key} -d '{example}'")?;
         }
         if self.protocols.contains(&Protocol::Mcp) {
-            let key = key("--header");
+            // A client that is given a key does not let its user sign in.
+            let signs_in = !self.issuers.is_empty();
+            let key = if signs_in {
+                String::new()
+            } else {
+                key("--header")
+            };
             write!(
                 f,
                 "\nAdd it to Claude Code:\n  claude mcp add --transport http tools {url}/mcp{key}"
@@ -81,6 +94,9 @@ impl fmt::Display for Greeting {
             writeln!(f, "  {:<4} {url}{path}", method.as_str())?;
         }
         f.write_str(self.callers())?;
+        if !self.issuers.is_empty() {
+            write!(f, "{}.", self.issuers.join(" or at "))?;
+        }
         if let Some(folder) = &self.recording {
             write!(
                 f,
@@ -163,6 +179,24 @@ mod tests {
         let line = "\nRequests are recorded in events/new: the clock and the ids are fixed, and no \
                     call is remembered.\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[cfg(feature = "oidc")]
+    #[test]
+    fn users_who_sign_in_need_no_key() {
+        use crate::Auth;
+
+        let auth = Auth::issuer("https://idp.example").or(Auth::api_key_ids(["KEY"]));
+        let text = greeting_of(&server().auth(auth)).to_string();
+        assert!(
+            text.contains("users can sign in at https://idp.example.\n"),
+            "{text}"
+        );
+        assert!(text.contains("tools http://127.0.0.1:9000/mcp\n") || text.ends_with("/mcp"));
+        assert!(
+            text.contains("-H 'Authorization: Bearer YOUR_KEY'"),
+            "{text}"
+        );
     }
 
     #[test]

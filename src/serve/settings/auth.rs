@@ -73,7 +73,9 @@ fn oidc_setting() -> Result<Auth, InvalidSetting> {
     let auth = audiences.fold(auth, Auth::audience);
     let clients = list("TOOLS_OIDC_CLIENT_IDS", "")?.into_iter();
     let auth = clients.fold(auth, Auth::client_id);
-    let scopes = list("TOOLS_OIDC_SCOPES", "")?.into_iter();
+    let scopes = list("TOOLS_OIDC_SCOPES", "")?;
+    // RFC 6749, 3.3 separates scopes with spaces.
+    let scopes = scopes.iter().flat_map(|it| it.split_whitespace());
     let auth = scopes.fold(auth, Auth::scope);
     Ok(match get("TOOLS_OIDC_USER_CLAIM")? {
         None => auth,

@@ -1,6 +1,7 @@
 //! Projects that cargo-lambda generates from `templates/function`, built with this working tree.
 
 use std::{
+    collections::BTreeMap,
     fs,
     net::TcpListener,
     path::{Path, PathBuf},
@@ -20,6 +21,11 @@ struct Project {
 impl Project {
     /// Generates a project with the default answers, except for `answers`.
     fn generate(name: &str, answers: &[(&str, &str)]) -> Self {
+        Self::generate_from(&repository("templates/function"), name, answers)
+    }
+
+    /// Generates a project from another copy of the template.
+    fn generate_from(template: &Path, name: &str, answers: &[(&str, &str)]) -> Self {
         let parent = repository("target/template");
         fs::create_dir_all(&parent).unwrap();
         let parent = parent.canonicalize().unwrap();
@@ -27,7 +33,7 @@ impl Project {
         let _ = fs::remove_dir_all(&folder);
         let mut command = Command::new(installed("cargo-lambda").canonicalize().unwrap());
         command.args(["lambda", "new", name, "--no-interactive", "--template"]);
-        command.arg(repository("templates/function"));
+        command.arg(template);
         let library = repository(".").canonicalize().unwrap();
         let library = format!("lambda_tools={}", library.display());
         command.args(["--render-var", &library]);
@@ -45,12 +51,13 @@ impl Project {
         fs::read_to_string(self.folder.join(file)).unwrap()
     }
 
-    /// A command in the project's folder. All projects share what they build.
+    /// A command in the project's folder. All projects share what they build, also with this
+    /// workspace: most dependencies have the same features.
     fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = isolated(Command::new(program.as_ref()));
         command.current_dir(&self.folder);
         command.env("CARGO_NET_OFFLINE", "true");
-        command.env("CARGO_TARGET_DIR", repository("target/template/build"));
+        command.env("CARGO_TARGET_DIR", built_below());
         command
     }
 
@@ -67,8 +74,12 @@ impl Project {
 
     /// The program, which has been built.
     fn program(&self) -> Command {
-        self.command(repository("target/template/build/debug").join(&self.name))
+        self.command(built_below().join("debug").join(&self.name))
     }
+}
+
+fn built_below() -> PathBuf {
+    repository("target").canonicalize().unwrap()
 }
 
 fn stdout_of(command: &mut Command) -> String {
@@ -197,6 +208,43 @@ fn a_project_with_other_answers_compiles_without_warnings() {
     assert!(!project.folder.join("events/find-issues.json").exists());
     project.cargo(&["fmt", "--check"]);
     project.cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
+}
+
+/// The files of a project with their texts, by their paths. Empty folders are left out.
+fn files_below(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(open) = folders.pop() {
+        for entry in fs::read_dir(open).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(&path).unwrap();
+                files.insert(path.strip_prefix(folder).unwrap().to_owned(), text);
+            }
+        }
+    }
+    files
+}
+
+/// A release can offer the template as a file, whose URL cargo-lambda takes in the same way.
+#[test]
+#[ignore = "needs cargo-lambda; run tests/all"]
+fn a_zipped_template_makes_the_same_project() {
+    let project = Project::generate("zipped", &[]);
+    let expected = files_below(&project.folder);
+    assert!(expected.contains_key(Path::new(".github/workflows/ci.yml")));
+    let parent = project.folder.parent().unwrap();
+    let zip = "import sys, shutil; shutil.make_archive(sys.argv[1], 'zip', *sys.argv[2:])";
+    let mut python = Command::new(installed("python"));
+    python
+        .args(["-c", zip])
+        .arg(parent.join("function-template"));
+    stdout_of(python.arg(repository("templates/function")));
+    let archive = parent.join("function-template.zip");
+    let project = Project::generate_from(&archive, "zipped", &[]);
+    assert_eq!(files_below(&project.folder), expected);
 }
 
 /// The resources of a project's template as transformed by SAM, as JSON.

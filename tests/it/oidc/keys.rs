@@ -8,9 +8,9 @@ use lambda_tools::{Auth, testing::LambdaFunction};
 use serde_json::{Value, json};
 
 use super::{
-    call,
+    call, event,
     issuer::{Issuer, NOW, SigningKey, claims},
-    served,
+    respond, served,
 };
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -83,6 +83,26 @@ async fn no_call_fails_while_keys_rotate() {
     function.advance(HOUR);
     assert_eq!(status(&function, &new).await, 200);
     assert_eq!(status(&function, &old).await, 401);
+}
+
+#[tokio::test]
+async fn a_call_with_a_new_key_waits_for_the_fetch_that_another_call_began() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    let claims = lasting(&issuer);
+    assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
+    let next = SigningKey::new("next", Algorithm::ES256);
+    issuer.change(|it| {
+        it.delay = Duration::from_millis(100);
+        it.keys.push(next.clone());
+    });
+    let new = next.sign(&claims);
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        status(&function, &new).await
+    };
+    assert_eq!(tokio::join!(status(&function, &new), later), (200, 200));
+    assert_eq!(issuer.fetches(), 2);
 }
 
 #[tokio::test]
@@ -206,6 +226,11 @@ async fn assert_unavailable(name: &str, issuer: &Issuer) {
         "{name}: {text}"
     );
     assert!(begun.elapsed() < Duration::from_secs(2), "{name}");
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let event = event("POST", "/mcp", Some(&issuer.valid()), &ping);
+    let response = respond(&function, &event).await;
+    assert_eq!(response.status, 503, "{name}: {response:?}");
+    assert_eq!(response.headers["retry-after"], "1", "{name}");
 }
 
 #[tokio::test]

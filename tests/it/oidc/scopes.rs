@@ -90,6 +90,38 @@ async fn a_call_without_its_scopes_is_rejected_with_all_that_it_needs() {
     );
 }
 
+/// Azure's tokens have the short names of the scopes that clients have asked for.
+#[tokio::test]
+async fn a_scope_with_the_resource_in_its_name_has_a_short_name_in_the_token() {
+    let issuer = Issuer::start().await;
+    let full = "https://tools.example/mcp/tools.call";
+    let function = served(Auth::issuer(&issuer.url).scope(full));
+    for (scopes, status) in [
+        ("tools.call", 200),
+        (full, 200),
+        ("mcp/tools.call", 403),
+        ("call", 403),
+        ("https://other.example/mcp/tools.call", 403),
+        ("", 403),
+    ] {
+        let token = token(&issuer, scopes);
+        let (got, body, challenge) = post(&function, "/mcp", &token, &mcp("Who_AmI")).await;
+        assert_eq!(got, status, "{scopes} {body}");
+        let asks = challenge.contains(&format!("scope=\"{full}\""));
+        assert_eq!(asks, status == 403, "{challenge}");
+    }
+    // A scope without a resource has only one name.
+    let function = served(Auth::issuer(&issuer.url).scope("mcp/tools.call"));
+    let (status, ..) = post(
+        &function,
+        "/mcp",
+        &token(&issuer, "tools.call"),
+        &mcp("Who_AmI"),
+    )
+    .await;
+    assert_eq!(status, 403);
+}
+
 /// A new token must not lose the scopes of the old one.
 #[tokio::test]
 async fn granted_scopes_of_other_tools_are_asked_for_again() {

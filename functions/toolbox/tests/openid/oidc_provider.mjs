@@ -7,25 +7,18 @@
 //   ROTATE            1: every refresh returns a new refresh token, and reuse of the old one revokes the grant
 //   TOKEN_DELAY_MS    delays each token request, so that concurrent refreshes overlap
 import { generateKeyPairSync } from 'node:crypto';
-import { fstatSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Provider from 'oidc-provider';
 import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js'; // the default adapter, without its warning
+import { env, json, listen, renderError, serve } from './provider_support.mjs';
 
-const env = { ...process.env, ...Object.fromEntries(process.argv.slice(2).map((a) => a.split(/=(.*)/s, 2))) };
 const clientId = env.CLIENT_ID || 'toolbox';
 const redirectUris = (env.REDIRECT_URI || 'http://127.0.0.1/callback').split(',');
 const scopes = (env.SCOPES || 'openid offline_access https://www.googleapis.com/auth/gmail.readonly '
   + 'https://www.googleapis.com/auth/gmail.send mail').split(' ');
 
-// The library prints notices with console.info; stdout is reserved for the line that tests wait for.
-console.info = console.error;
-
-// The port has to be known before the provider is created, because the issuer contains it.
-const server = createServer();
-await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
-const issuer = `http://127.0.0.1:${server.address().port}`;
+const listening = await listen();
+const { issuer } = listening;
 
 const client = (id, method) => ({
   client_id: id,
@@ -55,10 +48,7 @@ const provider = new Provider(issuer, {
     introspection: { enabled: true, allowedPolicy: () => true },
   },
   findAccount: (ctx, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
-  renderError(ctx, out) { // the default page loads a font from the Internet
-    ctx.type = 'html';
-    ctx.body = page('Error', `<p id="error">${escape(out.error)}: ${escape(out.error_description)}</p>`);
-  },
+  renderError,
 });
 provider.Client.prototype.redirectUriAllowed = (uri) => redirectUris.includes(uri);
 
@@ -87,73 +77,20 @@ async function revoke(user) {
   return { revoked };
 }
 
-function escape(text) {
-  return String(text ?? '').replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-}
-
-function page(title, body) {
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>
-<style>body { font: 16px sans-serif; max-width: 24em; margin: 3em auto } input, button { display: block; margin: .5em 0 }</style>
-<h1>${title}</h1>${body}</html>`;
-}
-
-const form = (fields) => `<form method="post">${fields}<button name="action" value="allow">Continue</button>
-<button name="action" value="deny" formnovalidate>Cancel</button></form>`;
-
-async function interaction(req, res) {
-  const { prompt, params, session, grantId } = await provider.interactionDetails(req, res);
-  if (req.method === 'GET') {
-    const missing = prompt.details.missingOIDCScope ?? [];
-    return send(res, 200, 'text/html; charset=utf-8', prompt.name === 'login'
-      ? page('Sign in', form('<input name="login" placeholder="any name" required autofocus><input name="password" type="password" autocomplete="current-password" placeholder="any password">'))
-      : page('Allow access', `<p>${escape(params.client_id)} asks ${escape(session.accountId)} for:</p>
-<ul>${missing.map((s) => `<li>${escape(s)}</li>`).join('')}</ul>${form('')}`));
-  }
-  let body = '';
-  for await (const chunk of req) body += chunk;
-  const fields = new URLSearchParams(body);
-  const finish = (result) => provider.interactionFinished(req, res, result);
-  if (fields.get('action') !== 'allow') {
-    return finish({ error: 'access_denied', error_description: 'the user said no' });
-  }
-  if (prompt.name === 'login') return finish({ login: { accountId: fields.get('login') } });
-  const grant = (grantId && await provider.Grant.find(grantId))
-    || new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
-  grant.addOIDCScope((prompt.details.missingOIDCScope ?? []).join(' '));
-  return finish({ consent: { grantId: await grant.save() } });
-}
-
 async function whoami(req, res) {
   const token = await provider.AccessToken.find(req.headers.authorization?.replace(/^Bearer /i, '') ?? '');
   if (!token) return json(res, 401, { error: 'invalid_token' });
   return json(res, 200, { user: token.accountId, scope: token.scope, client_id: token.clientId });
 }
 
-function send(res, status, type, body) {
-  res.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body);
-}
-const json = (res, status, value) => send(res, status, 'application/json', JSON.stringify(value));
-
-const oidc = provider.callback();
-server.on('request', async (req, res) => {
-  const { pathname, searchParams } = new URL(req.url, issuer);
-  try {
-    if (pathname.startsWith('/interaction/')) await interaction(req, res);
-    else if (pathname === '/whoami') await whoami(req, res);
-    else if (pathname === '/test/stats') json(res, 200, stats);
-    else if (pathname === '/test/revoke') json(res, 200, await revoke(searchParams.get('user')));
-    else if (pathname === '/test/redirect_uri') json(res, 200, redirectUris.push(searchParams.get('uri')));
-    else {
-      if (pathname === '/token') await sleep(Number(env.TOKEN_DELAY_MS || 0));
-      oidc(req, res);
-    }
-  } catch (error) {
-    send(res, 400, 'text/plain', `${error.name}: ${error.message}`);
+serve(listening, provider, async (req, res, { pathname, searchParams }) => {
+  if (pathname === '/whoami') await whoami(req, res);
+  else if (pathname === '/test/stats') json(res, 200, stats);
+  else if (pathname === '/test/revoke') json(res, 200, await revoke(searchParams.get('user')));
+  else if (pathname === '/test/redirect_uri') json(res, 200, redirectUris.push(searchParams.get('uri')));
+  else {
+    if (pathname === '/token') await sleep(Number(env.TOKEN_DELAY_MS || 0));
+    return false;
   }
+  return true;
 });
-
-const stop = () => process.exit(0);
-process.on('SIGTERM', stop);
-// The test keeps this pipe open; it closes when the test ends, for whatever reason.
-if (fstatSync(0).isFIFO() || fstatSync(0).isSocket()) process.stdin.on('close', stop).resume();
-console.log(`Serving OpenID on ${issuer}`);

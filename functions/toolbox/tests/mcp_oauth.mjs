@@ -1,0 +1,116 @@
+// Calls an MCP server with the published client for TypeScript, which lets its user sign in: URL of the server, user, and
+// the ID of a registered client, without which the client registers itself. Prints one line of JSON, as mcp_oauth.py does.
+//   --mode legacy|auto|REVISION, --tool TOOL, --arguments JSON
+//   --step-up TOOL   then calls this tool, which needs another scope
+import { parseArgs } from 'node:util';
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+
+const { positionals: [url, user, clientId], values: options } = parseArgs({
+  allowPositionals: true,
+  options: {
+    mode: { type: 'string', default: 'legacy' },
+    tool: { type: 'string', default: 'Calculator_Add' },
+    arguments: { type: 'string', default: '{"a": 10, "b": 5}' },
+    'step-up': { type: 'string' },
+  },
+});
+const redirectUri = 'http://127.0.0.1/callback'; // nothing listens there: the browser stops at this address
+
+/** Signs in as the user and allows what is asked for; returns the parameters of the redirect back to the client. */
+async function browse(start) {
+  const cookies = new Map();
+  const open = async (address, body) => {
+    const headers = { Cookie: [...cookies].map((pair) => pair.join('=')).join('; ') };
+    const response = await fetch(address, { method: body ? 'POST' : 'GET', body, headers, redirect: 'manual' });
+    for (const cookie of response.headers.getSetCookie()) {
+      const [name, value] = cookie.split(';')[0].split(/=(.*)/s);
+      if (value) cookies.set(name, value);
+      else cookies.delete(name);
+    }
+    return response;
+  };
+  let address = start;
+  let response = await open(address);
+  for (let step = 0; step < 12; step += 1) {
+    if (response.status >= 300 && response.status < 400) {
+      address = new URL(response.headers.get('location'), address);
+      if (address.href.startsWith(redirectUri)) return address.searchParams;
+      response = await open(address);
+      continue;
+    }
+    const page = await response.text();
+    if (response.status !== 200 || !page.includes('name="action"')) throw new Error(`${response.status} ${address} ${page}`);
+    response = await open(address, new URLSearchParams({ login: user, password: 'x', action: 'allow' }));
+  }
+  throw new Error(`${address} does not lead back to the client`);
+}
+
+/** What the client remembers, and its browser. */
+class OAuth {
+  asked = [];
+  client = clientId && { client_id: clientId };
+
+  get redirectUrl() { return redirectUri; }
+  get clientMetadata() {
+    return { client_name: 'test', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' };
+  }
+  clientInformation() { return this.client; }
+  saveClientInformation(client) { this.client = client; }
+  tokens() { return this.saved; }
+  saveTokens(tokens) { this.saved = tokens; }
+  codeVerifier() { return this.verifier; }
+  saveCodeVerifier(verifier) { this.verifier = verifier; }
+  discoveryState() { return this.discovered; }
+  saveDiscoveryState(state) { this.discovered = state; }
+  state() { this.expected = crypto.randomUUID(); return this.expected; }
+  async redirectToAuthorization(address) {
+    const asked = ['client_id', 'resource', 'scope'].map((name) => [name, address.searchParams.get(name)]);
+    this.asked.push(Object.fromEntries(asked));
+    this.landed = await browse(address);
+    if (this.landed.get('state') !== this.expected) throw new Error(`unexpected state: ${this.landed}`);
+  }
+}
+
+const oauth = new OAuth();
+let transport;
+
+/** Runs a step; if the user had to sign in for it, completes that and runs the step again. */
+async function signedIn(step) {
+  try {
+    return await step();
+  } catch (error) {
+    if (!(error instanceof UnauthorizedError) || !oauth.landed) throw error;
+    await transport.finishAuth(oauth.landed);
+    return step();
+  }
+}
+
+async function connect() {
+  const mode = ['legacy', 'auto'].includes(options.mode) ? options.mode : { pin: options.mode };
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+  transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: oauth });
+  await client.connect(transport);
+  return client;
+}
+
+async function outcome(client, name) {
+  const call = () => client.callTool({ name, arguments: JSON.parse(options.arguments) });
+  try {
+    const result = await signedIn(call);
+    return result.isError ? { failure: result.content[0].text } : { value: result.structuredContent };
+  } catch (error) {
+    return { error: String(error) };
+  }
+}
+
+const client = await signedIn(connect);
+const seen = { tools: (await client.listTools()).tools.map((tool) => tool.name) };
+seen.call = await outcome(client, options.tool);
+seen.scopes = oauth.saved.scope;
+if (options['step-up']) {
+  seen.step_up = await outcome(client, options['step-up']);
+  seen.step_up_scopes = oauth.saved.scope;
+}
+await client.close();
+const claims = JSON.parse(Buffer.from(oauth.saved.access_token.split('.')[1], 'base64url'));
+console.log(JSON.stringify({ ...seen, asked: oauth.asked, registered: !clientId, claims }));

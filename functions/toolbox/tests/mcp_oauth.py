@@ -1,0 +1,119 @@
+"""Calls an MCP server with the published client, which lets its user sign in: URL of the server, user,
+and the ID of a registered client, without which the client registers itself. Prints one line of JSON."""
+
+import argparse
+import asyncio
+import base64
+import json
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
+
+# Nothing listens there: the browser stops at this address.
+REDIRECT_URI = "http://127.0.0.1/callback"
+
+
+class Browser:
+    """Signs in as a user and allows what is asked for."""
+
+    def __init__(self, user):
+        self.user = user
+        self.http = httpx2.AsyncClient()
+        self.asked = []
+        self.landed = None
+
+    async def open(self, url):
+        query = parse_qs(urlsplit(url).query)
+        self.asked.append({name: query.get(name, [None])[0] for name in ("client_id", "resource", "scope")})
+        response = await self.http.get(url)
+        for _ in range(12):
+            if response.is_redirect:
+                url = urljoin(url, response.headers["location"])
+                if url.startswith(REDIRECT_URI):
+                    self.landed = parse_qs(urlsplit(url).query)
+                    return
+                response = await self.http.get(url)
+            elif response.status_code == 200 and 'name="action"' in response.text:
+                fields = {"login": self.user, "password": "x", "action": "allow"}
+                response = await self.http.post(url, data=fields)
+            else:
+                raise RuntimeError(f"{response.status_code} {url} {response.text}")
+        raise RuntimeError(f"{url} does not lead back to the client")
+
+    async def result(self):
+        if "code" not in self.landed:
+            raise RuntimeError(f"the provider refused: {self.landed}")
+        first = {name: values[0] for name, values in self.landed.items()}
+        return AuthorizationCodeResult(code=first["code"], state=first.get("state"), iss=first.get("iss"))
+
+
+class Storage:
+    """What the client remembers."""
+
+    def __init__(self, client_id):
+        self.tokens = None
+        self.client = None
+        if client_id:
+            self.client = OAuthClientInformationFull(
+                client_id=client_id, redirect_uris=[REDIRECT_URI], token_endpoint_auth_method="none"
+            )
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.client
+
+    async def set_client_info(self, client):
+        self.client = client
+
+
+def claims(token):
+    """The content of a JWT, which the client itself does not look at."""
+    payload = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+
+
+async def outcome(mcp, tool, arguments):
+    try:
+        result = await mcp.call_tool(tool, arguments)
+    except MCPError as error:
+        return {"error": str(error)}
+    return {"failure": result.content[0].text} if result.is_error else {"value": result.structured_content}
+
+
+async def main(args):
+    browser = Browser(args.user)
+    storage = Storage(args.client_id)
+    metadata = OAuthClientMetadata(
+        client_name="test", redirect_uris=[REDIRECT_URI], token_endpoint_auth_method="none"
+    )
+    auth = OAuthClientProvider(args.url, metadata, storage, browser.open, browser.result)
+    http = httpx2.AsyncClient(auth=auth)
+    async with Client(streamable_http_client(args.url, http_client=http), mode=args.mode) as mcp:
+        seen = {"tools": [tool.name for tool in (await mcp.list_tools()).tools]}
+        seen["call"] = await outcome(mcp, args.tool, json.loads(args.arguments))
+        seen["scopes"] = storage.tokens.scope
+        if args.step_up:
+            seen["step_up"] = await outcome(mcp, args.step_up, json.loads(args.arguments))
+            seen["step_up_scopes"] = storage.tokens.scope
+    seen |= {"asked": browser.asked, "registered": not args.client_id, "claims": claims(storage.tokens.access_token)}
+    print(json.dumps(seen))
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("url")
+parser.add_argument("user")
+parser.add_argument("client_id", nargs="?")
+parser.add_argument("--mode", default="auto", help="auto, legacy, or a revision of MCP")
+parser.add_argument("--tool", default="Calculator_Add")
+parser.add_argument("--arguments", default='{"a": 10, "b": 5}')
+parser.add_argument("--step-up", metavar="TOOL", help="then calls this tool, which needs another scope")
+asyncio.run(main(parser.parse_intermixed_args()))
