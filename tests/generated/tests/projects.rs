@@ -158,7 +158,11 @@ fn answers_in_the_emulator(project: &Project, github: &str) {
 
 /// A setting whose feature is not compiled in.
 fn names_the_missing_feature(project: &Project) {
-    for (variable, value) in [("TOOLS_SECRETS", "secrets-manager"), ("TOOLS_AUTH", "jwt")] {
+    for (variable, value) in [
+        ("TOOLS_SECRETS", "secrets-manager"),
+        ("TOOLS_AUTH", "jwt"),
+        ("TOOLS_AUTH", "oidc"),
+    ] {
         let output = project
             .program()
             .env(variable, value)
@@ -286,8 +290,12 @@ fn check_resources(project: &Project, secrets: &str, auth: &str) {
         assert_eq!(permissions.len(), 2);
     }
 
+    let is_set = |name| variables.get(name).is_some();
+    assert_eq!(is_set("TOOLS_OIDC_ISSUERS"), auth == "oidc");
+
     let generated = of_type(&resources, "AWS::SecretsManager::Secret");
-    assert_eq!(generated.len(), usize::from(from_manager && auth != "iam"));
+    let has_secret = ["api-key", "jwt"].contains(&auth);
+    assert_eq!(generated.len(), usize::from(from_manager && has_secret));
     let [role] = of_type(&resources, "AWS::IAM::Role")[..] else {
         panic!("{resources}");
     };
@@ -308,10 +316,15 @@ fn check_resources(project: &Project, secrets: &str, auth: &str) {
 fn every_combination_has_a_valid_sam_template() {
     let mut templates = Vec::new();
     for secrets in ["environment", "secrets-manager"] {
-        for auth in ["api-key", "jwt", "iam"] {
+        for auth in ["api-key", "jwt", "oidc", "iam"] {
             let name = format!("{secrets}-{auth}");
             let project = Project::generate(&name, &[("secrets", secrets), ("auth", auth)]);
             check_resources(&project, secrets, auth);
+            let manifest = project.text("Cargo.toml");
+            for feature in ["jwt", "oidc", "secrets-manager"] {
+                let is_enabled = manifest.contains(&format!("\"{feature}\""));
+                assert_eq!(is_enabled, [secrets, auth].contains(&feature), "{manifest}");
+            }
             templates.push(project.folder.join("template.yaml"));
         }
     }

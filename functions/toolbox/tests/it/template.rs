@@ -142,6 +142,10 @@ async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
         ("TOOLS_ALLOWED_ORIGINS", ""),
         ("TOOLS_JWT_AUDIENCES", ""),
         ("TOOLS_JWT_SUBJECT_IS_USER", "no"),
+        ("TOOLS_OIDC_AUDIENCES", ""),
+        ("TOOLS_OIDC_CLIENT_IDS", ""),
+        ("TOOLS_OIDC_ISSUERS", ""),
+        ("TOOLS_OIDC_SCOPES", ""),
         ("TOOLS_METRICS", "none"),
         ("TOOLS_METRICS_NAMESPACE", "stack"),
         ("TOOLS_SECRETS", "secrets-manager"),
@@ -414,6 +418,110 @@ fn every_function_has_alarms_and_a_log() {
         assert!(secret.get("GenerateSecretString").is_some(), "{name}");
         assert_eq!(secret.get("SecretString"), None, "{name}");
     }
+}
+
+/// The value of a condition with these parameters; the others have their defaults.
+fn evaluate(condition: &Value, parameters: &[(&str, &str)]) -> bool {
+    let text_of = |value: &Value| -> String {
+        let Some(name) = value["Ref"].as_str() else {
+            return value.as_str().map_or(value.to_string(), str::to_owned);
+        };
+        let given = parameters.iter().find(|(known, _)| *known == name);
+        let default = &template()["Parameters"][name]["Default"];
+        given.map_or_else(
+            || default.as_str().map_or(default.to_string(), str::to_owned),
+            |(_, value)| (*value).to_owned(),
+        )
+    };
+    let [(function, argument)] = condition.as_object().unwrap().iter().collect::<Vec<_>>()[..]
+    else {
+        panic!("{condition}");
+    };
+    let items = argument.as_array().map_or(&[][..], Vec::as_slice);
+    let mut values = items.iter().map(|it| evaluate(it, parameters));
+    match &**function {
+        "Condition" => {
+            let name = argument.as_str().unwrap();
+            evaluate(&template()["Conditions"][name], parameters)
+        }
+        "Fn::Equals" => text_of(&items[0]) == text_of(&items[1]),
+        "Fn::Not" => !values.next().unwrap(),
+        "Fn::And" => values.all(|value| value),
+        "Fn::Or" => values.any(|value| value),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn each_kind_of_credentials_has_what_it_needs() {
+    let kinds = &template()["Parameters"]["Auth"]["AllowedValues"];
+    let kinds = kinds.as_array().unwrap().iter();
+    let kinds: Vec<_> = kinds.map(|it| it.as_str().unwrap()).collect();
+    assert!(kinds.contains(&"oidc") && kinds.contains(&"api-key,oidc"));
+    for kind in kinds {
+        let has = |name| kind.split(',').any(|it| it == name);
+        // The secrets are generated, and readable, only if they are used.
+        for (secret, is_used) in [("ApiKey", has("api-key")), ("JwtSecret", has("jwt"))] {
+            let condition = template()["Resources"][secret]["Condition"].as_str();
+            let condition = serde_json::json!({"Condition": condition.unwrap()});
+            let is_generated = evaluate(&condition, &[("Auth", kind)]);
+            assert_eq!(is_generated, is_used, "{kind}: {secret}");
+        }
+        let [assertion] = template()["Rules"]["OidcHasIssuers"]["Assertions"]
+            .as_array()
+            .unwrap()
+            .as_slice()
+        else {
+            panic!("one assertion");
+        };
+        for (issuers, is_valid) in [("", !has("oidc")), ("https://id.example", true)] {
+            let parameters = [("Auth", kind), ("OidcIssuers", issuers)];
+            let is_accepted = evaluate(&assertion["Assert"], &parameters);
+            assert_eq!(is_accepted, is_valid, "{kind}: {issuers}");
+        }
+    }
+}
+
+/// With the template's variables, clients learn where their users sign in. No provider and no AWS
+/// service can be reached.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+async fn the_toolbox_publishes_the_issuer_of_the_template() {
+    let issuers = "http://127.0.0.1:9,http://localhost:9/realm";
+    let variables = environment(&[
+        ("TOOLS_AUTH", "oidc"),
+        ("TOOLS_OIDC_AUDIENCES", "api://tools"),
+        ("TOOLS_OIDC_CLIENT_IDS", "one,two"),
+        ("TOOLS_OIDC_ISSUERS", issuers),
+        ("TOOLS_OIDC_SCOPES", "tools.call,mail.read"),
+        ("TOOLS_ALLOWED_ORIGINS", ""),
+        ("TOOLS_GOOGLE_CLIENT_ID", ""),
+        ("TOOLS_IDEMPOTENCY", "none"),
+        ("TOOLS_IDEMPOTENCY_TABLE", ""),
+        ("TOOLS_JWT_AUDIENCES", ""),
+        ("TOOLS_JWT_SUBJECT_IS_USER", "no"),
+        ("TOOLS_METRICS", "none"),
+        ("TOOLS_METRICS_NAMESPACE", "stack"),
+        ("TOOLS_OAUTH_TABLE", ""),
+        ("TOOLS_SECRETS", "none"),
+        ("TOOLS_SECRETS_FROM_CALLS", "no"),
+        ("TOOLS_SECRETS_PREFIX", ""),
+    ]);
+    let (_running, url) = Running::serving(toolbox().envs(variables));
+    let path = "/.well-known/oauth-protected-resource/mcp";
+    let sent = reqwest::get(format!("{url}{path}")).await.unwrap();
+    let metadata: Value = sent.json().await.unwrap();
+    assert_eq!(metadata["resource"], format!("{url}/mcp"));
+    let issuers: Vec<_> = issuers.split(',').collect();
+    assert_eq!(
+        metadata["authorization_servers"],
+        serde_json::json!(issuers)
+    );
+    let scopes = serde_json::json!(["mail.read", "tools.call"]);
+    assert_eq!(metadata["scopes_supported"], scopes);
+    let call = reqwest::Client::new().post(format!("{url}/tools/call"));
+    assert_eq!(call.send().await.unwrap().status(), 401);
 }
 
 fn stdout_of(command: &mut Command) -> String {
