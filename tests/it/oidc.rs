@@ -305,6 +305,45 @@ async fn clients_learn_where_to_sign_in() {
     }
 }
 
+/// Any path can be configured, also one that would be a pattern.
+#[tokio::test]
+async fn unusual_paths_do_not_stop_the_server() {
+    let issuer = Issuer::start().await;
+    let token = issuer.valid();
+    let paths = [
+        "mcp", "/", "//", "a//b", "a/{b}", "{", "}", "{}", "{*b}", "a/{*b}/c", ":a", "*a", "a/:b",
+        "{a}{b}", "%7Ba", "a b", "ä", "?", "#", ".", "..",
+    ];
+    for path in paths {
+        let based = server(Auth::issuer(&issuer.url).audience(URL)).base_path(path);
+        assert_eq!(call(&function(based), "Who.AmI", &token).await.status, 200);
+        let url = format!("https://api.example/{path}");
+        let public = server(Auth::issuer(&issuer.url).audience(URL)).public_url(url);
+        assert_eq!(call(&function(public), "Who.AmI", &token).await.status, 200);
+    }
+    let well_known = "/.well-known/oauth-protected-resource";
+    for (path, status) in [("a/:b", 200), ("a/*c", 200), ("a/x", 404), ("a", 404)] {
+        let url = "https://api.example/a/:b";
+        let server = server(Auth::issuer(&issuer.url)).public_url(url);
+        let function = function(server.base_path("a/*c"));
+        let path = format!("{well_known}/{path}/mcp");
+        let response = respond(&function, &event("GET", &path, None, &Value::Null)).await;
+        assert_eq!(response.status, status, "{path} {response:?}");
+    }
+}
+
+/// A client that gets another answer to its first GET does not look for the metadata.
+#[tokio::test]
+async fn credentials_are_checked_before_the_method() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    for method in ["GET", "DELETE", "PUT", "POST"] {
+        let response = respond(&function, &event(method, "/mcp", None, &Value::Null)).await;
+        assert_eq!(response.status, 401, "{method}");
+        assert!(response.headers["www-authenticate"].contains("resource_metadata"));
+    }
+}
+
 /// Clients that find metadata ignore the key that their user has configured.
 #[tokio::test]
 async fn without_an_issuer_there_is_no_metadata() {
@@ -350,6 +389,13 @@ async fn the_metadata_follows_the_public_url() {
             format!("{URL}/agents/mcp"),
             "{path}"
         );
+    }
+    // The URL of the server ends like the one of its MCP endpoint.
+    let alike = function(server(auth()).public_url("https://api.example/mcp"));
+    for (path, resource) in [("", ""), ("/mcp", "/mcp"), ("/mcp/mcp", "/mcp")] {
+        let response = get(&alike, &format!("{well_known}{path}")).await;
+        let resource = format!("https://api.example/mcp{resource}");
+        assert_eq!(response.body["resource"], resource, "{path}");
     }
     // A load balancer does not say what its URL is.
     let unknown = served(auth());
