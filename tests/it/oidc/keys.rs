@@ -85,6 +85,29 @@ async fn no_call_fails_while_keys_rotate() {
     assert_eq!(status(&function, &old).await, 401);
 }
 
+/// A stranger with a made-up key id must not turn away the holders of tokens with a new key.
+#[tokio::test]
+async fn a_new_key_is_not_rejected_while_it_is_being_fetched() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    let claims = lasting(&issuer);
+    assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
+    let next = SigningKey::new("next", Algorithm::ES256);
+    issuer.change(|it| {
+        it.delay = Duration::from_millis(300);
+        it.keys.push(next.clone());
+    });
+    let header = json!({"alg": "ES256", "kid": "made-up"});
+    let stranger = next.sign_as(&header, &claims);
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        status(&function, &next.sign(&claims)).await
+    };
+    let statuses = tokio::join!(status(&function, &stranger), later);
+    assert_eq!(statuses, (401, 200));
+    assert_eq!(issuer.fetches(), 2);
+}
+
 #[tokio::test]
 async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
     let issuer = Issuer::start().await;
