@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use crate::{AccessToken, Caller, clock::Clock};
+use crate::{AccessToken, Caller, auth::jwt::install_cryptography, clock::Clock};
 use claims::ClaimRules;
 pub(super) use header::UnverifiedToken;
 use key_cache::KeyCache;
@@ -48,6 +48,7 @@ pub(super) enum TokenError {
 
 impl Issuer {
     pub(super) fn new(url: impl Into<Arc<str>>) -> Self {
+        install_cryptography();
         let url = url.into();
         Self {
             keys: Arc::new(KeyCache::new(Arc::clone(&url))),

@@ -108,6 +108,27 @@ async fn a_new_key_is_not_rejected_while_it_is_being_fetched() {
     assert_eq!(issuer.fetches(), 2);
 }
 
+/// In a program with two cryptography providers, `jsonwebtoken` panics unless one is installed.
+#[test]
+fn an_issuer_alone_installs_the_cryptography() {
+    // In a process of its own, in which no other test has installed it.
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored"])
+        .arg("oidc::keys::install_the_cryptography_of_an_issuer")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 passed"), "{text}");
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn install_the_cryptography_of_an_issuer() {
+    let _ = Auth::issuer("https://idp.example");
+    let provider = &jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER;
+    assert!(provider.install_default().is_err());
+}
+
 #[tokio::test]
 async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
     let issuer = Issuer::start().await;
