@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use crate::{AccessToken, Caller, auth::jwt::install_cryptography, clock::Clock};
+use crate::{Caller, auth::jwt::install_cryptography, clock::Clock};
 use claims::ClaimRules;
 pub(super) use header::UnverifiedToken;
 use key_cache::KeyCache;
@@ -99,10 +99,9 @@ impl Issuer {
         self.rules
             .check(&claims, now, presentation.server_url)
             .map_err(TokenError::Invalid)?;
-        let token = AccessToken {
-            issuer: Arc::clone(&keys.issuer),
-            ..self.rules.token_of(&claims)
-        };
+        let issuer = Arc::clone(&keys.issuer);
+        let token = self.rules.token_of(issuer, &claims);
+        let token = token.map_err(TokenError::Invalid)?;
         Ok(Caller::AccessToken(Arc::new(token)))
     }
 }

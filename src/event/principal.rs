@@ -91,6 +91,7 @@ fn token_of(claims: &AuthorizerClaims<'_>) -> Option<Arc<AccessToken>> {
     Some(Arc::new(AccessToken {
         issuer: text("iss")?.into(),
         user: text("sub").map(str::to_owned),
+        subject: text("sub").map(str::to_owned),
         client_id: text("client_id").or_else(|| text("azp")).map(str::to_owned),
         scopes: list(["scope", "scp"]),
         groups: list(["groups", "cognito:groups"]),

@@ -9,6 +9,7 @@ mod scopes;
 use jsonwebtoken::Algorithm;
 use lambda_tools::{
     Auth, Caller, Context, Failure, Server, Tool, Toolkit,
+    idempotency::Idempotency,
     secrets::Secrets,
     testing::{ExpectedResponse, LambdaFunction},
 };
@@ -186,6 +187,53 @@ async fn another_claim_can_be_the_user() {
     assert_eq!(who["groups"], json!(["reader"]));
 }
 
+/// Holders whose token lacks the chosen claim are still different people.
+#[tokio::test]
+async fn holders_without_the_users_claim_do_not_share_results() {
+    let issuer = Issuer::start().await;
+    let auth = Auth::issuer(&issuer.url).user_claim("email");
+    let function = function(server(auth).idempotency(Idempotency::in_memory()));
+    let body = json!({"tool_id": "Who.AmI", "call_id": "c-1", "input": {}});
+    for (subject, is_replay) in [("alice", false), ("alice", true), ("bob", false)] {
+        let mut claims = claims(&issuer.url);
+        claims["client_id"] = "app".into();
+        claims["sub"] = subject.into();
+        let token = issuer.token(&claims);
+        let event = event("POST", "/tools/call", Some(&token), &body);
+        let response = respond(&function, &event).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        let header = response.headers.contains_key("idempotent-replay");
+        assert_eq!(header, is_replay, "{subject}");
+    }
+}
+
+/// The users of one issuer, and of two issuers, do not share results.
+#[tokio::test]
+async fn users_do_not_share_results() {
+    let (one, two) = (Issuer::start().await, Issuer::start().await);
+    let auth = Auth::issuer(&one.url).or(Auth::issuer(&two.url));
+    let function = function(server(auth).idempotency(Idempotency::in_memory()));
+    let body = json!({"tool_id": "Who.AmI", "call_id": "c-1", "input": {}});
+    for (issuer, subject, is_replay) in [
+        (&one, "alice", false),
+        (&one, "bob", false),
+        (&two, "alice", false),
+        (&one, "client app", false),
+        (&one, "", false),
+        (&one, "alice", true),
+    ] {
+        let mut claims = claims(&issuer.url);
+        claims["client_id"] = "app".into();
+        claims["sub"] = subject.into();
+        let token = issuer.token(&claims);
+        let event = event("POST", "/tools/call", Some(&token), &body);
+        let response = respond(&function, &event).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        let header = response.headers.contains_key("idempotent-replay");
+        assert_eq!(header, is_replay, "{subject}");
+    }
+}
+
 #[tokio::test]
 async fn equal_subjects_of_two_issuers_are_two_users() {
     let (one, two) = (Issuer::start().await, Issuer::start().await);
@@ -221,6 +269,7 @@ async fn a_call_for_another_user_is_rejected() {
         (json!("a".repeat(257)), "alice", 400),
     ] {
         let mut claims = claims(&issuer.url);
+        claims["client_id"] = "app".into();
         claims["sub"] = subject;
         let body = json!({"tool_id": "Who.AmI", "input": {}, "context": {"user_id": user}});
         let token = issuer.token(&claims);

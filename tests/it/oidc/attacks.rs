@@ -173,6 +173,15 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
             with(issuer, json!({"aud": 5})),
         ),
         ("no audiences", with(issuer, json!({"aud": []}))),
+        // RFC 7519, 4.1.2: the user.
+        ("sub as a number", with(issuer, json!({"sub": 5}))),
+        ("sub as a list", with(issuer, json!({"sub": ["alice"]}))),
+        ("sub as an object", with(issuer, json!({"sub": {}}))),
+        ("neither sub nor client", with(issuer, json!({"sub": null}))),
+        (
+            "an empty sub and client",
+            with(issuer, json!({"sub": "", "client_id": ""})),
+        ),
         // RFC 7519, 4.1.4 and 4.1.5: times.
         ("expired", with(issuer, json!({"exp": NOW - 60}))),
         ("no exp", with(issuer, json!({"exp": null}))),
