@@ -137,15 +137,16 @@ fn groups_in(claims: &Map<String, Value>, names: &[String]) -> Vec<String> {
 
 /// Rejects tokens that say that they are ID tokens, refresh tokens or others.
 fn check_kind(claims: &Map<String, Value>) -> Result<(), &'static str> {
-    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    let is_other = |name: &str, access: &str| {
+        let kind = claims.get(name).map(|it| it.as_str().unwrap_or_default());
+        kind.is_some_and(|it| !it.eq_ignore_ascii_case(access))
+    };
     // Cognito's claim, and Keycloak's.
-    let is_other = |kind: &str, access: &str| !kind.eq_ignore_ascii_case(access);
-    let is_marked = text("token_use").is_some_and(|it| is_other(it, "access"))
-        || text("typ").is_some_and(|it| is_other(it, "Bearer"));
+    let is_marked = is_other("token_use", "access") || is_other("typ", "Bearer");
     // OpenID Connect Core 1.0, 2 and 3.3.2.11. Keycloak's access tokens may have a nonce.
     let is_id_token = claims.contains_key("at_hash")
         || claims.contains_key("c_hash")
-        || (claims.contains_key("nonce") && text("typ").is_none());
+        || (claims.contains_key("nonce") && !claims.contains_key("typ"));
     if is_marked || is_id_token {
         return Err("the JWT is not an access token");
     }

@@ -36,6 +36,7 @@ fn with_header(issuer: &Issuer, change: Value) -> String {
 
 fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
     let own = claims(&issuer.url);
+    let own_text = own.to_string();
     let rsa = issuer.key(Algorithm::RS256);
     let public = rsa.public();
     let valid = issuer.valid();
@@ -136,6 +137,8 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
             "crit",
             with_header(issuer, json!({"crit": ["exp"], "exp": 1})),
         ),
+        ("crit null", with_header(issuer, json!({"crit": null}))),
+        ("jwk null", with_header(issuer, json!({"jwk": null}))),
         // RFC 8725, 3.8: the issuer.
         (
             "another issuer",
@@ -211,6 +214,10 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
             with(issuer, json!({"typ": "Refresh"})),
         ),
         (
+            "a kind that is a number",
+            with(issuer, json!({"token_use": 5})),
+        ),
+        (
             "a logout token",
             with_header(issuer, json!({"typ": "logout+jwt"})),
         ),
@@ -239,12 +246,17 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
         ("nothing", String::new()),
         ("dots", "..".to_owned()),
     ];
-    for name in ["alg", "kid"] {
-        let twice = format!(r#"{{"alg":"RS256","kid":"RS256","{name}":"RS256"}}"#);
-        let twice = base64::Engine::encode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, twice);
-        if name == "kid" {
-            list.push(("the kid twice", format!("{twice}.{payload}.{signature}")));
-        }
+    for name in ["alg", "crit", "kid", "typ"] {
+        let own = json!({"alg": "RS256", "kid": "RS256", "typ": "JWT"});
+        let twice = own
+            .to_string()
+            .replace('}', &format!(r#","{name}":"RS256"}}"#));
+        list.push(("a header twice", rsa.sign_text(&twice, &own_text)));
+    }
+    for (name, value) in [("iss", &issuer.url), ("aud", &URL.to_owned())] {
+        let twice = own_text.replace('}', &format!(r#","{name}":"{value}"}}"#));
+        let header = json!({"alg": "RS256", "kid": "RS256"}).to_string();
+        list.push(("a claim twice", rsa.sign_text(&header, &twice)));
     }
     list
 }
