@@ -315,9 +315,9 @@ impl Auth {
             return Ok(Caller::Anyone);
         }
         if self.accepts_gateway
-            && let Some(caller) = request.invocation.verified_caller()
+            && let Some(caller) = &request.invocation.verified
         {
-            return Ok(caller);
+            return Ok(caller.clone());
         }
         let credentials = self
             .credentials_in(request.headers)
