@@ -16,7 +16,9 @@ mod validity;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
+use crate::{
+    Caller, arrival::Invocation, clock::Clock, secrets::SecretCache, text::separate_scopes,
+};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 use attempt::CredentialCheck;
@@ -184,10 +186,11 @@ impl Auth {
 
     /// Adds a scope that the token must have for every call, in addition to the scopes of the
     /// [tool](crate::Tool::scope). It applies to JWTs of all kinds; callers without a token, such as
-    /// those with API keys, have no scopes and are not restricted.
+    /// those with API keys, have no scopes and are not restricted. A text with spaces names several
+    /// scopes.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.scopes.push(scope.into());
+        self.scopes.extend(separate_scopes(&scope.into()));
         self
     }
 
