@@ -14,6 +14,8 @@ mod summary;
 #[cfg(feature = "jwt")]
 mod validity;
 
+#[cfg(feature = "oidc")]
+use std::collections::BTreeSet;
 use std::{sync::Arc, time::Duration};
 
 use crate::{
@@ -291,7 +293,8 @@ impl Auth {
     /// The issuers of access tokens, in their own spelling once it is known.
     #[cfg(feature = "oidc")]
     pub(crate) fn issuers(&self) -> Vec<Arc<str>> {
-        self.issuers.iter().map(Issuer::identifier).collect()
+        let issuers = self.issuers.iter().map(Issuer::identifier);
+        issuers.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The configured URLs of the issuers.
@@ -330,12 +333,8 @@ impl Auth {
         if credentials.is_bearer && self.has_issuers() {
             match UnverifiedToken::parse(credentials.value) {
                 Ok(token) => {
-                    let issuer = self.issuers.iter().find(|it| it.is_named_by(&token));
-                    if let Some(issuer) = issuer {
-                        return issuer
-                            .verify(&token, &request.presentation())
-                            .await
-                            .map_err(AuthError::from);
+                    if let Some(result) = self.check_token(&token, request).await {
+                        return result;
                     }
                     check.reason = Some("the token's issuer is not one of this server's");
                 }
@@ -369,6 +368,26 @@ impl Auth {
         #[cfg(not(feature = "jwt"))]
         let _ = (jwt_reads, credentials.is_bearer);
         Err(check.into_error())
+    }
+
+    /// Checks a token with the rules of the issuer that it names; one of several sets of rules for
+    /// the same issuer is enough. `None` if the token names none of the issuers.
+    #[cfg(feature = "oidc")]
+    async fn check_token(
+        &self,
+        token: &UnverifiedToken<'_>,
+        request: &CredentialRequest<'_>,
+    ) -> Option<Result<Caller, AuthError>> {
+        let mut result = None;
+        for issuer in self.issuers.iter().filter(|it| it.is_named_by(token)) {
+            let verified = issuer.verify(token, &request.presentation()).await;
+            let is_accepted = verified.is_ok();
+            result = Some(verified.map_err(AuthError::from));
+            if is_accepted {
+                break;
+            }
+        }
+        result
     }
 
     /// If API keys are accepted, `OXP-API-Key` takes precedence over `Authorization`.

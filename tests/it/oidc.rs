@@ -235,6 +235,21 @@ async fn users_do_not_share_results() {
 }
 
 #[tokio::test]
+async fn one_issuer_can_have_two_sets_of_rules() {
+    let issuer = Issuer::start().await;
+    let first = Auth::issuer(&issuer.url).audience("first");
+    let second = Auth::issuer(format!("{}/", issuer.url)).audience("second");
+    let function = served(first.or(second));
+    for (audience, status) in [("first", 200), ("second", 200), ("third", 401)] {
+        let mut claims = claims(&issuer.url);
+        claims["aud"] = audience.into();
+        claims["client_id"] = "app".into();
+        let response = call(&function, "Who.AmI", &issuer.token(&claims)).await;
+        assert_eq!(response.status, status, "{audience} {response:?}");
+    }
+}
+
+#[tokio::test]
 async fn equal_subjects_of_two_issuers_are_two_users() {
     let (one, two) = (Issuer::start().await, Issuer::start().await);
     let function = served(Auth::issuer(&one.url).or(Auth::issuer(&two.url)));
