@@ -306,8 +306,11 @@ impl Auth {
     /// Fetches the issuers' keys before the first call.
     #[cfg(feature = "oidc")]
     pub(crate) async fn warm_up(&self, clock: &Clock) {
-        for issuer in &self.issuers {
-            issuer.warm_up(clock).await;
+        let fetches = self.issuers.iter().map(|issuer| issuer.warm_up(clock));
+        // Started together: one issuer that does not answer must not use up the time of the others.
+        let fetches: Vec<_> = fetches.map(tokio::spawn).collect();
+        for fetch in fetches {
+            let _ = fetch.await;
         }
     }
 
@@ -509,5 +512,27 @@ fn single_value<'a>(
     match (values.next(), values.next()) {
         (_, Some(_)) => Err("a credential header has several values"),
         (first, None) => Ok(first.map(http::HeaderValue::as_bytes)),
+    }
+}
+
+#[cfg(all(test, feature = "oidc"))]
+mod tests {
+    use super::*;
+    use crate::clock::REAL;
+
+    #[tokio::test]
+    async fn an_issuer_that_does_not_answer_does_not_delay_the_others() {
+        let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");
+        let (silent, other) = (bind().await.unwrap(), bind().await.unwrap());
+        let issuer = |it: &tokio::net::TcpListener| {
+            Auth::issuer(format!("http://{}", it.local_addr().unwrap()))
+        };
+        let auth = issuer(&silent).or(issuer(&other));
+        let (clock, limit) = (REAL, Duration::from_secs(2));
+        let asked = tokio::time::timeout(limit, other.accept());
+        tokio::select! {
+            () = auth.warm_up(&clock) => panic!("the silent issuer has answered"),
+            asked = asked => assert!(asked.is_ok(), "the other issuer waits"),
+        }
     }
 }

@@ -75,8 +75,11 @@ impl Issuer {
     }
 
     /// Fetches the keys before the first call. An error is only logged.
-    pub(super) async fn warm_up(&self, clock: &Clock) {
-        let _ = self.keys.get(None, clock, None).await;
+    pub(super) fn warm_up(&self, clock: &Clock) -> impl Future<Output = ()> + use<> {
+        let (keys, clock) = (Arc::clone(&self.keys), clock.clone());
+        async move {
+            let _ = keys.get(None, &clock, None).await;
+        }
     }
 
     /// Checks the token's signature and its claims.
