@@ -45,7 +45,7 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
     };
     let stranger = SigningKey::new("RS256", Algorithm::RS256);
     let none = encode(&json!({"alg": "none", "typ": "at+jwt"}));
-    let pem = |secret: &str| {
+    let forged = |secret: &str| {
         let header = json!({"alg": "HS256", "kid": "RS256"});
         let token = sign_with_secret(secret, &own);
         let signature = token.rsplit('.').next().unwrap().to_owned();
@@ -55,8 +55,8 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
             format!("{}.{}.{signature}", encode(&header), encode(&own)),
         ]
     };
-    let [modulus, modulus_with_kid] = pem(public["n"].as_str().unwrap());
-    let [whole, whole_with_kid] = pem(&public.to_string());
+    let [modulus, modulus_with_kid] = forged(public["n"].as_str().unwrap());
+    let [whole, whole_with_kid] = forged(&public.to_string());
     let mut list = vec![
         // RFC 8725, 3.1 and 3.2: algorithms.
         ("alg none", format!("{none}.{payload}.")),
