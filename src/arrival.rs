@@ -7,7 +7,7 @@ use std::{
 
 use http::Extensions;
 
-use crate::{AccessToken, Caller, payload::LARGEST_PAYLOAD};
+use crate::{Caller, payload::LARGEST_PAYLOAD};
 
 /// The time at which a request arrived, and the invocation that carried it.
 #[derive(Clone, Debug)]
@@ -44,8 +44,9 @@ pub(crate) struct Invocation {
     pub(crate) is_cold: bool,
     /// The caller that the platform authenticated, if it checks credentials.
     pub(crate) caller: Option<Caller>,
-    /// The claims of the token that the platform verified, if its caller has one.
-    pub(crate) token: Option<Arc<AccessToken>>,
+    /// The same caller for a server that relies on the platform: the holder of a token, if the
+    /// platform verified one.
+    pub(crate) verified: Option<Caller>,
 }
 
 impl Default for Invocation {
@@ -58,7 +59,7 @@ impl Default for Invocation {
             xray: None,
             is_cold: false,
             caller: None,
-            token: None,
+            verified: None,
         }
     }
 }
@@ -67,14 +68,6 @@ impl Default for Invocation {
 const MARGIN: Duration = Duration::from_millis(300);
 
 impl Invocation {
-    /// The caller that the platform authenticated, with the claims of its token.
-    pub(crate) fn verified_caller(&self) -> Option<Caller> {
-        match &self.token {
-            Some(token) => Some(Caller::AccessToken(Arc::clone(token))),
-            None => self.caller.clone(),
-        }
-    }
-
     /// The time that a call has left at `now` for its response to be sent in time. `None` if there
     /// is no deadline.
     pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {

@@ -14,9 +14,13 @@ mod summary;
 #[cfg(feature = "jwt")]
 mod validity;
 
+#[cfg(feature = "oidc")]
+use std::collections::BTreeSet;
 use std::{sync::Arc, time::Duration};
 
-use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
+use crate::{
+    Caller, arrival::Invocation, clock::Clock, secrets::SecretCache, text::separate_scopes,
+};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 use attempt::CredentialCheck;
@@ -184,10 +188,11 @@ impl Auth {
 
     /// Adds a scope that the token must have for every call, in addition to the scopes of the
     /// [tool](crate::Tool::scope). It applies to JWTs of all kinds; callers without a token, such as
-    /// those with API keys, have no scopes and are not restricted.
+    /// those with API keys, have no scopes and are not restricted. A text with spaces names several
+    /// scopes.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.scopes.push(scope.into());
+        self.scopes.extend(separate_scopes(&scope.into()));
         self
     }
 
@@ -288,7 +293,8 @@ impl Auth {
     /// The issuers of access tokens, in their own spelling once it is known.
     #[cfg(feature = "oidc")]
     pub(crate) fn issuers(&self) -> Vec<Arc<str>> {
-        self.issuers.iter().map(Issuer::identifier).collect()
+        let issuers = self.issuers.iter().map(Issuer::identifier);
+        issuers.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The configured URLs of the issuers.
@@ -300,8 +306,11 @@ impl Auth {
     /// Fetches the issuers' keys before the first call.
     #[cfg(feature = "oidc")]
     pub(crate) async fn warm_up(&self, clock: &Clock) {
-        for issuer in &self.issuers {
-            issuer.warm_up(clock).await;
+        let fetches = self.issuers.iter().map(|issuer| issuer.warm_up(clock));
+        // Started together: one issuer that does not answer must not use up the time of the others.
+        let fetches: Vec<_> = fetches.map(tokio::spawn).collect();
+        for fetch in fetches {
+            let _ = fetch.await;
         }
     }
 
@@ -315,9 +324,9 @@ impl Auth {
             return Ok(Caller::Anyone);
         }
         if self.accepts_gateway
-            && let Some(caller) = request.invocation.verified_caller()
+            && let Some(caller) = &request.invocation.verified
         {
-            return Ok(caller);
+            return Ok(caller.clone());
         }
         let credentials = self
             .credentials_in(request.headers)
@@ -327,12 +336,8 @@ impl Auth {
         if credentials.is_bearer && self.has_issuers() {
             match UnverifiedToken::parse(credentials.value) {
                 Ok(token) => {
-                    let issuer = self.issuers.iter().find(|it| it.is_named_by(&token));
-                    if let Some(issuer) = issuer {
-                        return issuer
-                            .verify(&token, &request.presentation())
-                            .await
-                            .map_err(AuthError::from);
+                    if let Some(result) = self.check_token(&token, request).await {
+                        return result;
                     }
                     check.reason = Some("the token's issuer is not one of this server's");
                 }
@@ -366,6 +371,26 @@ impl Auth {
         #[cfg(not(feature = "jwt"))]
         let _ = (jwt_reads, credentials.is_bearer);
         Err(check.into_error())
+    }
+
+    /// Checks a token with the rules of the issuer that it names; one of several sets of rules for
+    /// the same issuer is enough. `None` if the token names none of the issuers.
+    #[cfg(feature = "oidc")]
+    async fn check_token(
+        &self,
+        token: &UnverifiedToken<'_>,
+        request: &CredentialRequest<'_>,
+    ) -> Option<Result<Caller, AuthError>> {
+        let mut result = None;
+        for issuer in self.issuers.iter().filter(|it| it.is_named_by(token)) {
+            let verified = issuer.verify(token, &request.presentation()).await;
+            let is_accepted = verified.is_ok();
+            result = Some(verified.map_err(AuthError::from));
+            if is_accepted {
+                break;
+            }
+        }
+        result
     }
 
     /// If API keys are accepted, `OXP-API-Key` takes precedence over `Authorization`.
@@ -487,5 +512,27 @@ fn single_value<'a>(
     match (values.next(), values.next()) {
         (_, Some(_)) => Err("a credential header has several values"),
         (first, None) => Ok(first.map(http::HeaderValue::as_bytes)),
+    }
+}
+
+#[cfg(all(test, feature = "oidc"))]
+mod tests {
+    use super::*;
+    use crate::clock::REAL;
+
+    #[tokio::test]
+    async fn an_issuer_that_does_not_answer_does_not_delay_the_others() {
+        let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");
+        let (silent, other) = (bind().await.unwrap(), bind().await.unwrap());
+        let issuer = |it: &tokio::net::TcpListener| {
+            Auth::issuer(format!("http://{}", it.local_addr().unwrap()))
+        };
+        let auth = issuer(&silent).or(issuer(&other));
+        let (clock, limit) = (REAL, Duration::from_secs(2));
+        let asked = tokio::time::timeout(limit, other.accept());
+        tokio::select! {
+            () = auth.warm_up(&clock) => panic!("the silent issuer has answered"),
+            asked = asked => assert!(asked.is_ok(), "the other issuer waits"),
+        }
     }
 }

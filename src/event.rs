@@ -142,7 +142,7 @@ pub(crate) async fn invoke(
                     .map(str::to_owned),
                 xray: context.xray_trace_id.clone(),
                 is_cold,
-                token: principal.as_ref().and_then(|it| it.token.clone()),
+                verified: principal.as_ref().and_then(|it| it.verified.clone()),
                 caller: principal.map(|it| it.caller),
             };
             respond(router, request, context, invocation).await

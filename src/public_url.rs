@@ -69,6 +69,13 @@ pub(crate) fn is_safe(url: &str) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_local)
 }
 
+/// Returns true if both URLs are safe, and the second one is not less protected than the first.
+#[cfg(feature = "oidc")]
+pub(crate) fn is_as_safe(first: &str, second: &str) -> bool {
+    let is_plain = |url: &str| Url::parse(url).is_ok_and(|url| url.scheme() == "http");
+    is_safe(first) && is_safe(second) && (is_plain(first) || !is_plain(second))
+}
+
 /// Returns true if a path can be appended to a URL.
 pub(crate) fn is_base_url(url: &str) -> bool {
     let is_bare = |url: Url| {
@@ -77,5 +84,59 @@ pub(crate) fn is_base_url(url: &str) -> bool {
             && url.username().is_empty()
             && url.password().is_none()
     };
-    is_safe(url) && Url::parse(url).is_ok_and(is_bare)
+    // The URL is compared and sent as it is written, but a parser repairs these mistakes.
+    let is_repaired = url.contains(|it: char| it.is_whitespace() || it.is_control() || it == '\\');
+    let has_scheme = ["https://", "http://"].iter().any(|it| url.starts_with(it));
+    has_scheme && !is_repaired && is_safe(url) && Url::parse(url).is_ok_and(is_bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_is_used_as_it_is_written() {
+        for url in [
+            "https://tools.example",
+            "https://tools.example:8443/a/b/",
+            "http://127.0.0.1:9000",
+        ] {
+            assert!(is_base_url(url), "{url}");
+        }
+        for url in [
+            "https://tools.example\n",
+            " https://tools.example",
+            "https://tools.example/a b",
+            "https:tools.example",
+            "https:\\\\tools.example",
+            "HTTPS://tools.example",
+            "https://tools.example?",
+            "https://tools.example#",
+            "https://user@tools.example",
+            "https://:password@tools.example",
+            "http://tools.example",
+            "http://127.0.0.1.example",
+            "tools.example",
+        ] {
+            assert!(!is_base_url(url), "{url:?}");
+        }
+    }
+
+    #[cfg(feature = "oidc")]
+    #[test]
+    fn keys_come_from_a_url_that_is_as_safe_as_the_issuer() {
+        let (tls, local) = ("https://idp.example", "http://127.0.0.1:9000");
+        assert!(is_as_safe(tls, "https://keys.example/keys"));
+        assert!(is_as_safe(local, "http://localhost/keys"));
+        for (issuer, keys) in [
+            (tls, local),
+            (tls, "HTTP://127.0.0.1:9000/keys"),
+            (tls, " http://127.0.0.1:9000/keys"),
+            (tls, "http:127.0.0.1:9000/keys"),
+            (local, "http://keys.example/keys"),
+            ("http://idp.example", "https://keys.example/keys"),
+        ] {
+            assert!(!is_as_safe(issuer, keys), "{issuer} {keys}");
+        }
+    }
 }

@@ -99,6 +99,9 @@ impl Server {
     /// begin with it. By default it is the setting `TOOLS_PUBLIC_URL`, the domain in the event (load
     /// balancers send none), or the address of a local server. A request's `Host` header is never
     /// used.
+    ///
+    /// Set it if the domain is a wildcard, such as `*.example.com`: the event names the subdomain
+    /// that the client chose, so that tokens for all subdomains would be accepted.
     #[cfg(any(feature = "oauth", feature = "oidc"))]
     #[must_use]
     pub fn public_url(mut self, url: impl Into<String>) -> Self {

@@ -21,6 +21,11 @@ pub(crate) fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     format!("{}…", &text[..end]).into()
 }
 
+/// The scopes in a text: RFC 6749, 3.3.
+pub(crate) fn separate_scopes(text: &str) -> impl Iterator<Item = String> {
+    text.split_whitespace().map(str::to_owned)
+}
+
 /// A number with its noun, in the singular for exactly one.
 pub(crate) fn counted(count: impl Display, singular: &str, plural: &str) -> String {
     let count = count.to_string();

@@ -26,7 +26,7 @@ use std::{borrow::Cow, future::Future, panic::Location, pin::Pin, time::Duration
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Context, Failure, Requirements, tool::repeats::RepeatPolicy};
+use crate::{Context, Failure, Requirements, text::separate_scopes, tool::repeats::RepeatPolicy};
 use decode::{DecodeError, decode};
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use schema::{ParameterErrors, Schema};
@@ -291,12 +291,13 @@ impl Tool {
     /// Declares a scope that the caller's own token must have, such as `mail.read`: calls with a
     /// JWT or an access token without it are rejected. Callers without a token, such as those with
     /// API keys, have no scopes and are not restricted ([`Caller::scopes`](crate::Caller::scopes)).
+    /// A text with spaces names several scopes.
     ///
     /// Not to be confused with [`Tool::authorization`], which is about the user's account at another
     /// provider.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.scopes.push(scope.into());
+        self.scopes.extend(separate_scopes(&scope.into()));
         self
     }
 

@@ -84,11 +84,15 @@ fn may_have_crit(token: &[u8]) -> bool {
         .is_none_or(|header| header.contains_key("crit"))
 }
 
+/// In a program that also enables another crypto provider, `jsonwebtoken` panics unless one is
+/// installed. A provider that the program has already installed is kept.
+pub(super) fn install_cryptography() {
+    let _ = aws_lc::DEFAULT_PROVIDER.install_default();
+}
+
 impl JwtVerifier {
     pub(super) fn new(secrets: Vec<SecretRotation>) -> Self {
-        // In a program that also enables another crypto provider, `jsonwebtoken` panics unless one
-        // is installed. A provider that the program has already installed is kept.
-        let _ = aws_lc::DEFAULT_PROVIDER.install_default();
+        install_cryptography();
         Self {
             secrets,
             audiences: Vec::new(),

@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use crate::{AccessToken, Caller, clock::Clock};
+use crate::{Caller, auth::jwt::install_cryptography, clock::Clock};
 use claims::ClaimRules;
 pub(super) use header::UnverifiedToken;
 use key_cache::KeyCache;
@@ -48,6 +48,7 @@ pub(super) enum TokenError {
 
 impl Issuer {
     pub(super) fn new(url: impl Into<Arc<str>>) -> Self {
+        install_cryptography();
         let url = url.into();
         Self {
             keys: Arc::new(KeyCache::new(Arc::clone(&url))),
@@ -74,8 +75,11 @@ impl Issuer {
     }
 
     /// Fetches the keys before the first call. An error is only logged.
-    pub(super) async fn warm_up(&self, clock: &Clock) {
-        let _ = self.keys.get(None, clock, None).await;
+    pub(super) fn warm_up(&self, clock: &Clock) -> impl Future<Output = ()> + use<> {
+        let (keys, clock) = (Arc::clone(&self.keys), clock.clone());
+        async move {
+            let _ = keys.get(None, &clock, None).await;
+        }
     }
 
     /// Checks the token's signature and its claims.
@@ -98,10 +102,9 @@ impl Issuer {
         self.rules
             .check(&claims, now, presentation.server_url)
             .map_err(TokenError::Invalid)?;
-        let token = AccessToken {
-            issuer: Arc::clone(&keys.issuer),
-            ..self.rules.token_of(&claims)
-        };
+        let issuer = Arc::clone(&keys.issuer);
+        let token = self.rules.token_of(issuer, &claims);
+        let token = token.map_err(TokenError::Invalid)?;
         Ok(Caller::AccessToken(Arc::new(token)))
     }
 }

@@ -19,14 +19,15 @@ use crate::{AccessToken, Caller};
 /// A caller that the platform has authenticated.
 pub(crate) struct Principal {
     pub(crate) caller: Caller,
-    /// The claims of the token that the platform has verified, if they name an issuer.
-    pub(crate) token: Option<Arc<AccessToken>>,
+    /// The caller for a server that relies on the platform: the holder of a token, if the platform
+    /// has verified one. `None` if the token does not name its issuer and its holder.
+    pub(crate) verified: Option<Caller>,
 }
 
 impl From<Caller> for Principal {
     fn from(caller: Caller) -> Self {
-        let token = None;
-        Self { caller, token }
+        let verified = Some(caller.clone());
+        Self { caller, verified }
     }
 }
 
@@ -35,7 +36,10 @@ pub(super) fn of_rest(context: &ApiGatewayProxyRequestContext) -> Option<Princip
     let identity = &context.identity;
     let arn = identity.user_arn.as_deref();
     let cognito = identity.cognito_identity_id.as_deref();
-    of_iam(arn, cognito).or_else(|| of_authorizer(&context.authorizer))
+    let authorizer = &context.authorizer;
+    // Lambda authorizers always name a principal, and their own fields may have any name.
+    let is_lambda = authorizer.fields.contains_key("principalId");
+    of_iam(arn, cognito).or_else(|| of_authorizer(authorizer, is_lambda))
 }
 
 /// The caller of an HTTP API or a Function URL.
@@ -44,7 +48,8 @@ pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Princi
     let iam = authorizer.iam.as_ref();
     let cognito = iam.and_then(|iam| iam.cognito_identity.as_ref()?.identity_id.as_deref());
     let arn = iam.and_then(|iam| iam.user_arn.as_deref());
-    of_iam(arn, cognito).or_else(|| of_authorizer(authorizer))
+    let is_lambda = authorizer.jwt.is_none();
+    of_iam(arn, cognito).or_else(|| of_authorizer(authorizer, is_lambda))
 }
 
 /// All users of a Cognito identity pool share a role, so the role's ARN alone does not identify a
@@ -58,14 +63,19 @@ fn of_iam(arn: Option<&str>, cognito: Option<&str>) -> Option<Principal> {
     Some(Caller::Iam { principal }.into())
 }
 
-fn of_authorizer(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Principal> {
-    let (principal, token) = match claims_in(authorizer) {
-        Some(claims) => (of_claims(&claims), token_of(&claims)),
-        None => (of_fields(&authorizer.fields)?, None),
+fn of_authorizer(authorizer: &ApiGatewayRequestAuthorizer, is_lambda: bool) -> Option<Principal> {
+    let claims = claims_in(authorizer).filter(|claims| !claims.is_empty());
+    let principal = match &claims {
+        Some(claims) => of_claims(claims),
+        None => of_fields(&authorizer.fields)?,
     };
     let principal = principal.into();
     let caller = Caller::Authorizer { principal };
-    Some(Principal { caller, token })
+    let verified = match &claims {
+        Some(claims) if !is_lambda => token_of(claims).map(Caller::AccessToken),
+        _ => Some(caller.clone()),
+    };
+    Some(Principal { caller, verified })
 }
 
 /// The claims of a JWT: those of an HTTP API's authorizer, or, for REST APIs, of a Cognito user
@@ -81,26 +91,32 @@ fn claims_in(authorizer: &ApiGatewayRequestAuthorizer) -> Option<AuthorizerClaim
     Some(claims.collect())
 }
 
-/// The facts about a token's holder. `None` if the claims name no issuer.
+/// The facts about a token's holder. `None` if the claims do not name the issuer and the holder.
 fn token_of(claims: &AuthorizerClaims<'_>) -> Option<Arc<AccessToken>> {
     let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
-    let list = |names: [&str; 2]| {
+    let list = |names: [&str; 2], separators: &[char]| {
         let texts = names.into_iter().filter_map(text);
-        texts.flat_map(items_of).map(str::to_owned).collect()
+        let items = texts.flat_map(|text| items_of(text, separators));
+        items.map(str::to_owned).collect()
     };
+    let user = text("sub");
+    let client_id = text("client_id").or_else(|| text("azp"));
+    user.or(client_id)?;
     Some(Arc::new(AccessToken {
         issuer: text("iss")?.into(),
-        user: text("sub").map(str::to_owned),
-        client_id: text("client_id").or_else(|| text("azp")).map(str::to_owned),
-        scopes: list(["scope", "scp"]),
-        groups: list(["groups", "cognito:groups"]),
+        user: user.map(str::to_owned),
+        subject: user.map(str::to_owned),
+        client_id: client_id.map(str::to_owned),
+        // RFC 6749, 3.3: a scope may contain a comma.
+        scopes: list(["scope", "scp"], &[' ']),
+        groups: list(["groups", "cognito:groups"], &[' ', ',']),
     }))
 }
 
 /// The items of a claim that API Gateway has turned into a text: `a b`, `[a b]` or `a,b`.
-fn items_of(text: &str) -> impl Iterator<Item = &str> {
+fn items_of<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a str> {
     let list = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-    let items = list.unwrap_or(text).split([' ', ',']);
+    let items = list.unwrap_or(text).split(separators);
     items.filter(|item| !item.is_empty())
 }
 
@@ -124,7 +140,8 @@ fn joined<const N: usize>(parts: [&str; N]) -> String {
     parts.join(" ")
 }
 
-/// The principal in the fields of a Lambda authorizer.
+/// The principal in the fields of a Lambda authorizer. `None` if they say nothing: without an
+/// authorizer, API Gateway sends fields whose values are null.
 fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
     let text = |name: &str| fields.get(name)?.as_str().filter(|it| !it.is_empty());
     if let Some(name) = text("principalId").or_else(|| text("sub")) {
@@ -134,22 +151,36 @@ fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
         .iter()
         .map(|(name, value)| (&**name, value.clone()))
         .collect();
-    (!fields.is_empty()).then(|| hash_of(&fields))
+    let mut lasting = fields.iter().filter(|(name, _)| !CHANGING.contains(name));
+    let says_something = lasting.any(|(_, value)| !is_blank(value));
+    says_something.then(|| hash_of(&fields))
 }
 
-/// Identifies a caller without a name by all its claims except those that change between tokens or
-/// requests. The claims are hashed because they may contain tokens.
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The claims and fields that change between tokens or requests.
+const CHANGING: [&str; 8] = [
+    "auth_time",
+    "exp",
+    "iat",
+    "integrationLatency",
+    "jti",
+    "nbf",
+    "origin_jti",
+    "requestId",
+];
+
+/// Identifies a caller without a name by all its claims except those that change. The claims are
+/// hashed because they may contain tokens.
 fn hash_of(claims: &AuthorizerClaims<'_>) -> String {
-    const CHANGING: [&str; 8] = [
-        "auth_time",
-        "exp",
-        "iat",
-        "integrationLatency",
-        "jti",
-        "nbf",
-        "origin_jti",
-        "requestId",
-    ];
     let mut hash = Sha256::new();
     for (name, value) in claims.iter().filter(|(name, _)| !CHANGING.contains(name)) {
         let text = value.to_string();

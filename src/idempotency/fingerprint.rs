@@ -56,6 +56,7 @@ fn hash_caller(hash: &mut Sha256, caller: &Caller) {
             hash_text(hash, token.user.as_deref());
             if token.user.is_none() {
                 hash_text(hash, token.client_id.as_deref());
+                hash_text(hash, token.subject.as_deref());
             }
         }
         _ => {}
@@ -245,6 +246,7 @@ mod tests {
             Caller::AccessToken(Arc::new(AccessToken {
                 issuer: issuer.into(),
                 user: user.map(Into::into),
+                subject: user.map(Into::into),
                 client_id: Some(client.into()),
                 scopes: Vec::new(),
                 groups: Vec::new(),

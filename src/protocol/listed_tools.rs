@@ -18,14 +18,14 @@ impl<'a> ListedTools<'a> {
 
     /// The tools that the caller has the scopes for.
     pub(super) fn callable(toolkit: &'a Toolkit, auth: &'a Auth, caller: &'a Caller) -> Self {
-        let all = Self {
+        let callable = Self {
             toolkit,
             reader: Some((auth, caller)),
         };
-        if toolkit.entries().iter().all(|entry| all.shows(entry)) {
+        if toolkit.entries().iter().all(|entry| callable.shows(entry)) {
             return Self::complete(toolkit);
         }
-        all
+        callable
     }
 
     /// True if the list shows all tools, so that its encoded form can be cached for all callers.

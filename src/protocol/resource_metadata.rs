@@ -3,7 +3,10 @@
 //! There is none unless an issuer is configured: clients that find metadata ignore the API key that
 //! their user has configured.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use axum::{
     Router,
@@ -47,21 +50,27 @@ pub(super) fn routes(
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
     let resources: BTreeSet<_> = declarations.iter().map(|it| it.resource_path).collect();
     let prefixes = app.public_url.prefixes();
-    let mut paths = BTreeSet::new();
+    let mut paths = BTreeMap::new();
+    // In ascending order: of two resources at one path, that of MCP is served, whose clients read
+    // it.
     for resource in resources {
         for prefix in &prefixes {
             // RFC 9728, 3.1: the path of the resource follows the well-known one.
-            paths.insert((format!("{WELL_KNOWN}{prefix}{resource}"), resource));
+            paths.insert(format!("{WELL_KNOWN}{prefix}{resource}"), resource);
         }
     }
-    let title: Arc<str> = info.title().into();
-    paths.into_iter().fold(router, |router, (path, resource)| {
-        let (declarations, title) = (Arc::clone(&declarations), Arc::clone(&title));
-        let handler = async move |State(app): State<Arc<AppState>>, request: Request| {
-            metadata(&app, &request, resource, &title, &declarations)
-        };
-        router.route(&path, get(handler))
-    })
+    let (paths, title) = (Arc::new(paths), Arc::<str>::from(info.title()));
+    let handler = async move |State(app): State<Arc<AppState>>, request: Request| match paths
+        .get(request.uri().path())
+    {
+        Some(resource) => metadata(&app, &request, resource, &title, &declarations),
+        None => problem::not_found(&declarations),
+    };
+    // Looked up, not routed: the router would take some prefixes for patterns, and panic.
+    let below = format!("{WELL_KNOWN}/{{*path}}");
+    router
+        .route(WELL_KNOWN, get(handler.clone()))
+        .route(&below, get(handler))
 }
 
 fn metadata(

@@ -51,6 +51,8 @@ pub struct AccessToken {
     /// The user who signed in: the `sub` claim, or the claim that the server's owner chose. `None`
     /// for a token without this claim.
     pub user: Option<String>,
+    /// The `sub` claim, which tells holders without a `user` apart.
+    pub(crate) subject: Option<String>,
     /// The client that the token was issued to.
     pub client_id: Option<String>,
     /// The scopes in the `scope` or `scp` claim.

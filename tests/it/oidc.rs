@@ -9,6 +9,7 @@ mod scopes;
 use jsonwebtoken::Algorithm;
 use lambda_tools::{
     Auth, Caller, Context, Failure, Server, Tool, Toolkit,
+    idempotency::Idempotency,
     secrets::Secrets,
     testing::{ExpectedResponse, LambdaFunction},
 };
@@ -186,6 +187,68 @@ async fn another_claim_can_be_the_user() {
     assert_eq!(who["groups"], json!(["reader"]));
 }
 
+/// Holders whose token lacks the chosen claim are still different people.
+#[tokio::test]
+async fn holders_without_the_users_claim_do_not_share_results() {
+    let issuer = Issuer::start().await;
+    let auth = Auth::issuer(&issuer.url).user_claim("email");
+    let function = function(server(auth).idempotency(Idempotency::in_memory()));
+    let body = json!({"tool_id": "Who.AmI", "call_id": "c-1", "input": {}});
+    for (subject, is_replay) in [("alice", false), ("alice", true), ("bob", false)] {
+        let mut claims = claims(&issuer.url);
+        claims["client_id"] = "app".into();
+        claims["sub"] = subject.into();
+        let token = issuer.token(&claims);
+        let event = event("POST", "/tools/call", Some(&token), &body);
+        let response = respond(&function, &event).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        let header = response.headers.contains_key("idempotent-replay");
+        assert_eq!(header, is_replay, "{subject}");
+    }
+}
+
+/// The users of one issuer, and of two issuers, do not share results.
+#[tokio::test]
+async fn users_do_not_share_results() {
+    let (one, two) = (Issuer::start().await, Issuer::start().await);
+    let auth = Auth::issuer(&one.url).or(Auth::issuer(&two.url));
+    let function = function(server(auth).idempotency(Idempotency::in_memory()));
+    let body = json!({"tool_id": "Who.AmI", "call_id": "c-1", "input": {}});
+    for (issuer, subject, is_replay) in [
+        (&one, "alice", false),
+        (&one, "bob", false),
+        (&two, "alice", false),
+        (&one, "client app", false),
+        (&one, "", false),
+        (&one, "alice", true),
+    ] {
+        let mut claims = claims(&issuer.url);
+        claims["client_id"] = "app".into();
+        claims["sub"] = subject.into();
+        let token = issuer.token(&claims);
+        let event = event("POST", "/tools/call", Some(&token), &body);
+        let response = respond(&function, &event).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        let header = response.headers.contains_key("idempotent-replay");
+        assert_eq!(header, is_replay, "{subject}");
+    }
+}
+
+#[tokio::test]
+async fn one_issuer_can_have_two_sets_of_rules() {
+    let issuer = Issuer::start().await;
+    let first = Auth::issuer(&issuer.url).audience("first");
+    let second = Auth::issuer(format!("{}/", issuer.url)).audience("second");
+    let function = served(first.or(second));
+    for (audience, status) in [("first", 200), ("second", 200), ("third", 401)] {
+        let mut claims = claims(&issuer.url);
+        claims["aud"] = audience.into();
+        claims["client_id"] = "app".into();
+        let response = call(&function, "Who.AmI", &issuer.token(&claims)).await;
+        assert_eq!(response.status, status, "{audience} {response:?}");
+    }
+}
+
 #[tokio::test]
 async fn equal_subjects_of_two_issuers_are_two_users() {
     let (one, two) = (Issuer::start().await, Issuer::start().await);
@@ -221,6 +284,7 @@ async fn a_call_for_another_user_is_rejected() {
         (json!("a".repeat(257)), "alice", 400),
     ] {
         let mut claims = claims(&issuer.url);
+        claims["client_id"] = "app".into();
         claims["sub"] = subject;
         let body = json!({"tool_id": "Who.AmI", "input": {}, "context": {"user_id": user}});
         let token = issuer.token(&claims);
@@ -305,6 +369,45 @@ async fn clients_learn_where_to_sign_in() {
     }
 }
 
+/// Any path can be configured, also one that would be a pattern.
+#[tokio::test]
+async fn unusual_paths_do_not_stop_the_server() {
+    let issuer = Issuer::start().await;
+    let token = issuer.valid();
+    let paths = [
+        "mcp", "/", "//", "a//b", "a/{b}", "{", "}", "{}", "{*b}", "a/{*b}/c", ":a", "*a", "a/:b",
+        "{a}{b}", "%7Ba", "a b", "ä", "?", "#", ".", "..",
+    ];
+    for path in paths {
+        let based = server(Auth::issuer(&issuer.url).audience(URL)).base_path(path);
+        assert_eq!(call(&function(based), "Who.AmI", &token).await.status, 200);
+        let url = format!("https://api.example/{path}");
+        let public = server(Auth::issuer(&issuer.url).audience(URL)).public_url(url);
+        assert_eq!(call(&function(public), "Who.AmI", &token).await.status, 200);
+    }
+    let well_known = "/.well-known/oauth-protected-resource";
+    for (path, status) in [("a/:b", 200), ("a/*c", 200), ("a/x", 404), ("a", 404)] {
+        let url = "https://api.example/a/:b";
+        let server = server(Auth::issuer(&issuer.url)).public_url(url);
+        let function = function(server.base_path("a/*c"));
+        let path = format!("{well_known}/{path}/mcp");
+        let response = respond(&function, &event("GET", &path, None, &Value::Null)).await;
+        assert_eq!(response.status, status, "{path} {response:?}");
+    }
+}
+
+/// A client that gets another answer to its first GET does not look for the metadata.
+#[tokio::test]
+async fn credentials_are_checked_before_the_method() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    for method in ["GET", "DELETE", "PUT", "POST"] {
+        let response = respond(&function, &event(method, "/mcp", None, &Value::Null)).await;
+        assert_eq!(response.status, 401, "{method}");
+        assert!(response.headers["www-authenticate"].contains("resource_metadata"));
+    }
+}
+
 /// Clients that find metadata ignore the key that their user has configured.
 #[tokio::test]
 async fn without_an_issuer_there_is_no_metadata() {
@@ -350,6 +453,13 @@ async fn the_metadata_follows_the_public_url() {
             format!("{URL}/agents/mcp"),
             "{path}"
         );
+    }
+    // The URL of the server ends like the one of its MCP endpoint.
+    let alike = function(server(auth()).public_url("https://api.example/mcp"));
+    for (path, resource) in [("", ""), ("/mcp", "/mcp"), ("/mcp/mcp", "/mcp")] {
+        let response = get(&alike, &format!("{well_known}{path}")).await;
+        let resource = format!("https://api.example/mcp{resource}");
+        assert_eq!(response.body["resource"], resource, "{path}");
     }
     // A load balancer does not say what its URL is.
     let unknown = served(auth());

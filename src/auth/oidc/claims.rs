@@ -87,16 +87,37 @@ impl ClaimRules {
         !audience.is_empty() && (is_server || configured.any(|it| it == audience))
     }
 
-    /// The facts about the holder. The issuer is left empty.
-    pub(super) fn token_of(&self, claims: &Map<String, Value>) -> AccessToken {
-        let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
-        AccessToken {
-            issuer: Arc::from(""),
-            user: text(&self.user_claim).map(str::to_owned),
-            client_id: CLIENT_CLAIMS.into_iter().find_map(text).map(str::to_owned),
+    /// The facts about the holder, whom the token must name.
+    pub(super) fn token_of(
+        &self,
+        issuer: Arc<str>,
+        claims: &Map<String, Value>,
+    ) -> Result<AccessToken, &'static str> {
+        let client = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
+        let token = AccessToken {
+            issuer,
+            user: name_in(claims, &self.user_claim)?,
+            subject: name_in(claims, "sub")?,
+            client_id: CLIENT_CLAIMS
+                .into_iter()
+                .find_map(client)
+                .map(str::to_owned),
             scopes: scopes_in(claims),
             groups: groups_in(claims, &self.group_claims),
+        };
+        if token.user.is_none() && token.subject.is_none() && token.client_id.is_none() {
+            return Err("the JWT names neither a user nor a client");
         }
+        Ok(token)
+    }
+}
+
+/// The name of a user: RFC 7519, 4.1.2. Numbers that differ may be read as the same one.
+fn name_in(claims: &Map<String, Value>, claim: &str) -> Result<Option<String>, &'static str> {
+    match claims.get(claim) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) => Ok(Some(name.clone()).filter(|it| !it.is_empty())),
+        Some(_) => Err("the JWT's user is not a text"),
     }
 }
 
@@ -116,15 +137,16 @@ fn groups_in(claims: &Map<String, Value>, names: &[String]) -> Vec<String> {
 
 /// Rejects tokens that say that they are ID tokens, refresh tokens or others.
 fn check_kind(claims: &Map<String, Value>) -> Result<(), &'static str> {
-    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    let is_other = |name: &str, access: &str| {
+        let kind = claims.get(name).map(|it| it.as_str().unwrap_or_default());
+        kind.is_some_and(|it| !it.eq_ignore_ascii_case(access))
+    };
     // Cognito's claim, and Keycloak's.
-    let is_other = |kind: &str, access: &str| !kind.eq_ignore_ascii_case(access);
-    let is_marked = text("token_use").is_some_and(|it| is_other(it, "access"))
-        || text("typ").is_some_and(|it| is_other(it, "Bearer"));
+    let is_marked = is_other("token_use", "access") || is_other("typ", "Bearer");
     // OpenID Connect Core 1.0, 2 and 3.3.2.11. Keycloak's access tokens may have a nonce.
     let is_id_token = claims.contains_key("at_hash")
         || claims.contains_key("c_hash")
-        || (claims.contains_key("nonce") && text("typ").is_none());
+        || (claims.contains_key("nonce") && !claims.contains_key("typ"));
     if is_marked || is_id_token {
         return Err("the JWT is not an access token");
     }

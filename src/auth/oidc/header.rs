@@ -1,7 +1,7 @@
 //! A token before its signature has been checked.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// The maximum length of a token, in bytes. Lambda's event sources limit all headers together to
@@ -20,11 +20,21 @@ pub(crate) struct UnverifiedToken<'a> {
 pub(super) struct Header {
     pub(super) kid: Option<String>,
     typ: Option<String>,
+    #[serde(default, deserialize_with = "present")]
     crit: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
     jwk: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
     jku: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
     x5c: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
     x5u: Option<Box<RawValue>>,
+}
+
+/// Any value, even `null`, which is not the same as no value.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Deserialize::deserialize(value).map(Some)
 }
 
 #[derive(Deserialize)]

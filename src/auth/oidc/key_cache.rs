@@ -115,13 +115,13 @@ impl KeyCache {
             CacheUse::Final(keys) => return keys,
             CacheUse::Due(old) => old,
         };
-        let is_unknown = kid.is_some_and(|kid| self.lock().lacks(&kid, now));
+        let is_unknown_key = kid.is_some_and(|kid| self.lock().lacks(&kid, now));
         let fetched = timeout(FETCH_LIMIT, KeySet::fetch(&self.issuer)).await;
         let fetched = fetched.unwrap_or_else(|_| Err("did not answer in time".to_owned()));
         let now = clock.instant();
         let mut state = self.lock();
-        // Not before the fetch: calls that name the same key in the meantime have to wait for it.
-        if is_unknown {
+        if is_unknown_key {
+            // Not before: while it runs, calls with other unknown keys wait for its result.
             state.unknown_key_at = Some(now);
         }
         match fetched {

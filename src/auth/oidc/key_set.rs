@@ -15,7 +15,7 @@ use serde_json::{Map, Value, value::RawValue};
 use super::UnverifiedToken;
 use crate::{
     http_client::{body_of, http_client},
-    public_url::is_safe,
+    public_url::is_as_safe,
 };
 
 /// The maximum number of keys. Issuers publish a handful.
@@ -60,8 +60,7 @@ impl KeySet {
     /// Fetches the keys, and the time for which they may be cached.
     pub(super) async fn fetch(issuer: &str) -> Result<(Self, Option<Duration>), String> {
         let metadata = discover(issuer).await?;
-        let is_local = issuer.starts_with("http://");
-        if !is_safe(&metadata.jwks_uri) || (!is_local && metadata.jwks_uri.starts_with("http://")) {
+        if !is_as_safe(issuer, &metadata.jwks_uri) {
             return Err("the issuer's jwks_uri is not an https:// URL".to_owned());
         }
         let fetched = get(&metadata.jwks_uri).await?;

@@ -36,6 +36,7 @@ fn with_header(issuer: &Issuer, change: Value) -> String {
 
 fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
     let own = claims(&issuer.url);
+    let own_text = own.to_string();
     let rsa = issuer.key(Algorithm::RS256);
     let public = rsa.public();
     let valid = issuer.valid();
@@ -44,7 +45,7 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
     };
     let stranger = SigningKey::new("RS256", Algorithm::RS256);
     let none = encode(&json!({"alg": "none", "typ": "at+jwt"}));
-    let pem = |secret: &str| {
+    let forged = |secret: &str| {
         let header = json!({"alg": "HS256", "kid": "RS256"});
         let token = sign_with_secret(secret, &own);
         let signature = token.rsplit('.').next().unwrap().to_owned();
@@ -54,8 +55,8 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
             format!("{}.{}.{signature}", encode(&header), encode(&own)),
         ]
     };
-    let [modulus, modulus_with_kid] = pem(public["n"].as_str().unwrap());
-    let [whole, whole_with_kid] = pem(&public.to_string());
+    let [modulus, modulus_with_kid] = forged(public["n"].as_str().unwrap());
+    let [whole, whole_with_kid] = forged(&public.to_string());
     let mut list = vec![
         // RFC 8725, 3.1 and 3.2: algorithms.
         ("alg none", format!("{none}.{payload}.")),
@@ -136,6 +137,8 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
             "crit",
             with_header(issuer, json!({"crit": ["exp"], "exp": 1})),
         ),
+        ("crit null", with_header(issuer, json!({"crit": null}))),
+        ("jwk null", with_header(issuer, json!({"jwk": null}))),
         // RFC 8725, 3.8: the issuer.
         (
             "another issuer",
@@ -173,6 +176,15 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
             with(issuer, json!({"aud": 5})),
         ),
         ("no audiences", with(issuer, json!({"aud": []}))),
+        // RFC 7519, 4.1.2: the user.
+        ("sub as a number", with(issuer, json!({"sub": 5}))),
+        ("sub as a list", with(issuer, json!({"sub": ["alice"]}))),
+        ("sub as an object", with(issuer, json!({"sub": {}}))),
+        ("neither sub nor client", with(issuer, json!({"sub": null}))),
+        (
+            "an empty sub and client",
+            with(issuer, json!({"sub": "", "client_id": ""})),
+        ),
         // RFC 7519, 4.1.4 and 4.1.5: times.
         ("expired", with(issuer, json!({"exp": NOW - 60}))),
         ("no exp", with(issuer, json!({"exp": null}))),
@@ -200,6 +212,10 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
         (
             "Keycloak's refresh token",
             with(issuer, json!({"typ": "Refresh"})),
+        ),
+        (
+            "a kind that is a number",
+            with(issuer, json!({"token_use": 5})),
         ),
         (
             "a logout token",
@@ -230,12 +246,17 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
         ("nothing", String::new()),
         ("dots", "..".to_owned()),
     ];
-    for name in ["alg", "kid"] {
-        let twice = format!(r#"{{"alg":"RS256","kid":"RS256","{name}":"RS256"}}"#);
-        let twice = base64::Engine::encode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, twice);
-        if name == "kid" {
-            list.push(("the kid twice", format!("{twice}.{payload}.{signature}")));
-        }
+    for name in ["alg", "crit", "kid", "typ"] {
+        let own = json!({"alg": "RS256", "kid": "RS256", "typ": "JWT"});
+        let twice = own
+            .to_string()
+            .replace('}', &format!(r#","{name}":"RS256"}}"#));
+        list.push(("a header twice", rsa.sign_text(&twice, &own_text)));
+    }
+    for (name, value) in [("iss", &issuer.url), ("aud", &URL.to_owned())] {
+        let twice = own_text.replace('}', &format!(r#","{name}":"{value}"}}"#));
+        let header = json!({"alg": "RS256", "kid": "RS256"}).to_string();
+        list.push(("a claim twice", rsa.sign_text(&header, &twice)));
     }
     list
 }

@@ -53,7 +53,6 @@ async fn other_principals_are_callers_without_a_user() {
             "iam arn:aws:iam::1:user/ci",
         ),
         (json!({"lambda": {"principalId": "p"}}), "authorizer "),
-        (jwt(json!({"sub": "alice"})), "authorizer jwt  alice"),
     ] {
         let (status, body) = call_as(Auth::gateway(), "Who.AmI", authorizer).await;
         assert_eq!(status, 200, "{body}");
@@ -92,4 +91,77 @@ async fn other_credentials_can_be_accepted_beside_the_gateway() {
     let event = event("POST", "/tools/call", Some("a-key"), &body);
     let response = respond(&served(auth()), &event).await;
     assert_eq!(response.body["value"]["caller"], "key KEY");
+}
+
+async fn call_over_rest(authorizer: Value) -> (u16, Value) {
+    let mut event = test_support::lambda::event("sources/http-api.payload-1.0");
+    event["body"] = json!({"tool_id": "Who.AmI", "input": {}})
+        .to_string()
+        .into();
+    event["requestContext"]["authorizer"] = authorizer;
+    let response = respond(&served(Auth::gateway()), &event).await;
+    (response.status, response.body)
+}
+
+/// API Gateway sends these fields for routes without an authorizer.
+#[tokio::test]
+async fn an_authorizer_that_says_nothing_authenticates_nobody() {
+    for authorizer in [
+        json!({"claims": null, "scopes": null}),
+        json!({"integrationLatency": 5}),
+        json!({"claims": {}}),
+        json!({"claims": {"sub": "alice"}}),
+        json!({"principalId": ""}),
+        Value::Null,
+    ] {
+        let (status, body) = call_over_rest(authorizer.clone()).await;
+        assert_eq!(status, 401, "{authorizer} {body}");
+    }
+    for authorizer in [jwt(json!({})), json!({"lambda": {"x": null}})] {
+        let (status, body) = call_as(Auth::gateway(), "Who.AmI", authorizer.clone()).await;
+        assert_eq!(status, 401, "{authorizer} {body}");
+    }
+    let claims = json!({"claims": {"iss": ISSUER, "sub": "alice"}});
+    let (status, body) = call_over_rest(claims).await;
+    assert_eq!((status, &body["value"]["user"]), (200, &json!("alice")));
+}
+
+/// Without an issuer nobody knows whose user and whose scopes the claims mean.
+#[tokio::test]
+async fn claims_without_an_issuer_do_not_evade_scopes() {
+    let claims = jwt(json!({"sub": "alice", "scope": "x"}));
+    let (status, body) = call_as(Auth::gateway(), "Mail.Read", claims).await;
+    assert_eq!(status, 401, "{body}");
+}
+
+/// API Gateway has not verified claims that a Lambda authorizer returns.
+#[tokio::test]
+async fn a_lambda_authorizer_cannot_return_the_claims_of_a_token() {
+    let claims = json!({"iss": ISSUER, "sub": "alice"});
+    let context = json!({"principalId": "p", "claims": claims});
+    let (status, body) = call_as(
+        Auth::gateway(),
+        "Who.AmI",
+        json!({"lambda": context.clone()}),
+    )
+    .await;
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(body["value"]["user"], Value::Null, "{body}");
+    let (status, body) = call_over_rest(context).await;
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(body["value"]["user"], Value::Null, "{body}");
+}
+
+/// RFC 6749, 3.3: a scope may contain a comma.
+#[tokio::test]
+async fn scopes_are_separated_by_spaces_only() {
+    for (scope, status) in [
+        ("mail.read,mail.send", 400),
+        ("mail.read mail.send", 200),
+        ("[mail.read mail.send]", 200),
+    ] {
+        let claims = jwt(json!({"iss": ISSUER, "sub": "alice", "scope": scope}));
+        let (got, body) = call_as(Auth::gateway(), "Mail.Send", claims).await;
+        assert_eq!(got, status, "{scope} {body}");
+    }
 }

@@ -97,7 +97,13 @@ impl SigningKey {
 
     /// Signs any header, even one that contradicts the key.
     pub(crate) fn sign_as(&self, header: &Value, claims: &Value) -> String {
-        let message = format!("{}.{}", encode(header), encode(claims));
+        self.sign_text(&header.to_string(), &claims.to_string())
+    }
+
+    /// Signs any text, even one that is no JSON.
+    pub(crate) fn sign_text(&self, header: &str, claims: &str) -> String {
+        let message = [header, claims].map(|it| BASE64_URL_SAFE_NO_PAD.encode(it));
+        let message = message.join(".");
         let signature =
             jsonwebtoken::crypto::sign(message.as_bytes(), &self.key, self.algorithm).unwrap();
         format!("{message}.{signature}")

@@ -85,6 +85,50 @@ async fn no_call_fails_while_keys_rotate() {
     assert_eq!(status(&function, &old).await, 401);
 }
 
+/// A stranger with a made-up key id must not turn away the holders of tokens with a new key.
+#[tokio::test]
+async fn a_new_key_is_not_rejected_while_it_is_being_fetched() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    let claims = lasting(&issuer);
+    assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
+    let next = SigningKey::new("next", Algorithm::ES256);
+    issuer.change(|it| {
+        it.delay = Duration::from_millis(300);
+        it.keys.push(next.clone());
+    });
+    let header = json!({"alg": "ES256", "kid": "made-up"});
+    let stranger = next.sign_as(&header, &claims);
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        status(&function, &next.sign(&claims)).await
+    };
+    let statuses = tokio::join!(status(&function, &stranger), later);
+    assert_eq!(statuses, (401, 200));
+    assert_eq!(issuer.fetches(), 2);
+}
+
+/// In a program with two cryptography providers, `jsonwebtoken` panics unless one is installed.
+#[test]
+fn an_issuer_alone_installs_the_cryptography() {
+    // In a process of its own, in which no other test has installed it.
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored"])
+        .arg("oidc::keys::install_the_cryptography_of_an_issuer")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 passed"), "{text}");
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn install_the_cryptography_of_an_issuer() {
+    let _ = Auth::issuer("https://idp.example");
+    let provider = &jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER;
+    assert!(provider.install_default().is_err());
+}
+
 #[tokio::test]
 async fn a_call_with_a_new_key_waits_for_the_fetch_that_another_call_began() {
     let issuer = Issuer::start().await;

@@ -1,12 +1,12 @@
 //! Scopes that a call requires, in every protocol.
 
-use lambda_tools::{Auth, testing::LambdaFunction};
+use lambda_tools::{Auth, Tool, Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
 
 use super::{
     URL, event, function,
     issuer::{Issuer, claims},
-    respond, served, server,
+    respond, served, server, who_am_i,
 };
 
 fn token(issuer: &Issuer, scopes: &str) -> String {
@@ -148,6 +148,27 @@ async fn scopes_permit_calls_in_every_protocol() {
         assert_eq!(status, 200, "{body}");
         assert!(body.to_string().contains("alice"), "{user} {body}");
     }
+}
+
+/// A scope has no space (RFC 6749, 3.3): two of them in one text are two.
+#[tokio::test]
+async fn scopes_can_be_separated_by_spaces() {
+    let issuer = Issuer::start().await;
+    let tool = Tool::new("Who.AmI@1.0.0", who_am_i).scope(" mail.read\nmail.send ");
+    let auth = Auth::issuer(&issuer.url)
+        .scope("tools.call  tools.list")
+        .scope("");
+    let server = crate::support::server(Toolkit::new([tool]).unwrap()).auth(auth);
+    let function = function(server);
+    let all = "mail.read mail.send tools.call tools.list";
+    let (_, body, challenge) = post(&function, "/mcp", &token(&issuer, "x"), &mcp("Who_AmI")).await;
+    assert_eq!(body["error"]["data"]["scope"], all);
+    assert!(
+        challenge.contains(&format!("scope=\"{all}\"")),
+        "{challenge}"
+    );
+    let (status, body, _) = post(&function, "/mcp", &token(&issuer, all), &mcp("Who_AmI")).await;
+    assert_eq!(status, 200, "{body}");
 }
 
 #[tokio::test]
