@@ -19,7 +19,7 @@ use crate::{
     clock::Clock,
     idempotency::{Idempotency, deduplication::Deduplication},
     observe::request_log::Observer,
-    protocol::{self, http::AppState, origin::AllowedOrigins},
+    protocol::{self, admission::AppState, origin::AllowedOrigins},
     secrets::{SecretCache, Secrets},
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };

@@ -3,6 +3,7 @@
 //! The HTTP surface is one [`Router`], so it can be layered, merged with your own routes and tested
 //! without a socket. Each protocol has a folder here and a line in [`protocols!`].
 
+pub(crate) mod admission;
 #[cfg(feature = "oauth")]
 mod challenges;
 mod codec;
@@ -32,7 +33,7 @@ use axum::{
 };
 
 use codec::{Codec, Declaration};
-use http::AppState;
+use admission::AppState;
 
 use crate::{Caller, ServerInfo, arrival::Invocation};
 

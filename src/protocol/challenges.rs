@@ -23,7 +23,8 @@ use serde::Serialize;
 
 use super::{
     First,
-    http::{AppState, check_credentials, json_response},
+    admission::AppState,
+    http::{check_credentials, json_response},
     problem,
 };
 use crate::{

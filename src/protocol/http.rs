@@ -5,10 +5,7 @@
 //! retry headers. A protocol declares its routes, decodes its requests and encodes its responses.
 
 use crate::tool::reason::Reason;
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -17,39 +14,30 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
-    request::Parts,
 };
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-#[cfg(feature = "oidc")]
-use super::sign_in::sign_in;
 use super::{
+    admission::{AppState, AuthenticatedRequest},
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task},
     json::max_values,
     listed_tools::ListedTools,
-    origin::AllowedOrigins,
     sign_in::www_authenticate,
     wording::Wording,
 };
 #[cfg(feature = "oauth")]
 use crate::ServerInfo;
-#[cfg(any(feature = "oauth", feature = "oidc"))]
-use crate::public_url::PublicUrl;
 use crate::{
-    Caller, DirectCalls, Failure,
+    Caller, Failure,
     arrival::Arrival,
-    auth::{CredentialRequest, Unauthenticated},
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,
         large_requests::{LARGE, LargeRequestPermit},
         rejection::Rejection,
     },
-    clock::Clock,
-    observe::request_log::{CallSummary, Observer, RequestLog},
+    observe::request_log::{CallSummary, RequestLog},
     payload::encoded_size,
 };
 
@@ -68,30 +56,6 @@ pub(super) const RESPONSE_HEADERS: &[&str] = &[
 /// The maximum length, in bytes, of a secret or token in a call: redaction searches for each in
 /// many forms.
 pub(super) const LONGEST_SECRET: usize = 16 * 1024;
-
-/// The state that every request needs.
-pub(crate) struct AppState {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) observer: Arc<Observer>,
-    /// The clock for checking credentials, which runs even while events are recorded.
-    pub(crate) credential_clock: Clock,
-    /// The maximum size of a body, in bytes.
-    pub(crate) max_request_size: usize,
-    pub(crate) allowed_origins: AllowedOrigins,
-    pub(crate) direct_calls: DirectCalls,
-    /// True if lists show only the tools that their reader has the scopes for.
-    pub(crate) lists_callable: bool,
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
-    pub(crate) public_url: PublicUrl,
-}
-
-/// A request whose credentials are valid, with its whole body.
-#[derive(Clone)]
-pub(super) struct AuthenticatedRequest {
-    pub(super) parts: Parts,
-    pub(super) body: Bytes,
-    pub(super) caller: Caller,
-}
 
 /// Adds the routes of a protocol.
 pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Router<Arc<AppState>> {
@@ -165,7 +129,7 @@ impl<P: Codec> Exchange<P> {
             task.name(),
             task.span(),
         );
-        let admitted = match check_origin::<P>(&app, headers, &arrival) {
+        let admitted = match app.check_origin::<P>(headers, &arrival) {
             Ok(()) => app.admit(request, &arrival).await,
             Err(rejection) => Err(rejection),
         };
@@ -317,19 +281,6 @@ impl<P: Codec> Exchange<P> {
     }
 }
 
-/// Before the credentials, which a browser may add to any page's request.
-fn check_origin<P: Codec>(
-    app: &AppState,
-    headers: &HeaderMap,
-    arrival: &Arrival,
-) -> Result<(), Rejection> {
-    let own = arrival.invocation.base_url.as_deref();
-    if P::DECLARATION.checks_origin && !app.allowed_origins.allow(headers, own) {
-        return Err(Rejection::ForbiddenOrigin);
-    }
-    Ok(())
-}
-
 /// Checks the credentials of a request that belongs to no protocol; `P` encodes the rejection.
 #[cfg(feature = "oauth")]
 pub(super) async fn check_credentials<P: Codec>(
@@ -411,96 +362,5 @@ pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
 fn insert(headers: &mut HeaderMap, fixed: &'static [(&'static str, &'static str)]) {
     for (name, value) in fixed {
         headers.insert(*name, HeaderValue::from_static(value));
-    }
-}
-
-impl AppState {
-    /// The server's own URL. Only issuers' tokens need it.
-    #[cfg(feature = "oidc")]
-    fn server_url(&self, event_base: Option<&str>) -> Option<String> {
-        let is_needed = self.engine.auth.has_issuers();
-        is_needed.then(|| self.public_url.resolve(event_base))?
-    }
-
-    #[cfg(not(feature = "oidc"))]
-    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    fn server_url(&self, _: Option<&str>) -> Option<String> {
-        None
-    }
-
-    /// Adds to a rejection how to obtain a token, if an issuer is configured.
-    #[cfg(feature = "oidc")]
-    fn with_sign_in<P: Codec>(&self, mut rejection: Rejection, base: Option<&str>) -> Rejection {
-        let hint = match &mut rejection {
-            Rejection::Unauthenticated(_, hint) => hint,
-            Rejection::InsufficientScope(insufficient) => &mut insufficient.sign_in,
-            _ => return rejection,
-        };
-        let path = P::DECLARATION.resource_path;
-        *hint = sign_in(&self.engine.auth, &self.public_url, base, path);
-        rejection
-    }
-
-    #[cfg(not(feature = "oidc"))]
-    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    fn with_sign_in<P: Codec>(&self, rejection: Rejection, _: Option<&str>) -> Rejection {
-        rejection
-    }
-
-    /// Authenticates a request, then reads its body.
-    pub(super) async fn admit(
-        &self,
-        request: Request,
-        arrival: &Arrival,
-    ) -> Result<AuthenticatedRequest, Rejection> {
-        let caller = self.caller_of(request.headers(), arrival).await?;
-        let (parts, body) = request.into_parts();
-        Ok(AuthenticatedRequest {
-            parts,
-            body: read_body(body, self.max_request_size).await?,
-            caller,
-        })
-    }
-
-    async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Rejection> {
-        if arrival.invocation.caller == Some(Caller::Invoker) {
-            return match self.direct_calls {
-                DirectCalls::Off => {
-                    let why = Unauthenticated {
-                        reason: "calls as events are off",
-                        is_invalid: false,
-                    };
-                    Err(Rejection::Unauthenticated(why, None))
-                }
-                DirectCalls::Answers | DirectCalls::Errors => Ok(Caller::Invoker),
-            };
-        }
-        let now: SystemTime = self.credential_clock.now();
-        let time_left: Option<Duration> = arrival.invocation.time_left(now);
-        let engine = &self.engine;
-        let server_url = self.server_url(arrival.invocation.base_url.as_deref());
-        let request = CredentialRequest {
-            headers,
-            invocation: &arrival.invocation,
-            clock: &self.credential_clock,
-            left: time_left,
-            server_url: server_url.as_deref(),
-        };
-        Ok(match engine.auth.check(&request, &engine.secrets).await? {
-            // The server requires no credentials; the platform may have authenticated the caller.
-            Caller::Anyone => arrival.invocation.caller.clone().unwrap_or(Caller::Anyone),
-            caller => caller,
-        })
-    }
-}
-
-async fn read_body(body: Body, largest: usize) -> Result<Bytes, Rejection> {
-    match Limited::new(body, largest).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Rejection::TooLarge { largest }),
-        Err(error) => Err(Rejection::malformed(
-            "The request is incomplete",
-            error.to_string(),
-        )),
     }
 }

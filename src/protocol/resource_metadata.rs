@@ -20,7 +20,8 @@ use serde::Serialize;
 use super::{
     Protocol,
     codec::Declaration,
-    http::{AppState, json_response},
+    admission::AppState,
+    http::json_response,
     problem,
     sign_in::WELL_KNOWN,
 };

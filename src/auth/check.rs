@@ -1,0 +1,200 @@
+//! Authenticates the caller of a request.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
+
+use super::{Auth, attempt::CredentialCheck, rotation::SecretRotation};
+#[cfg(feature = "oidc")]
+use super::oidc::{Presentation, TokenError, UnverifiedToken};
+use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
+
+const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
+
+/// A request whose caller is to be authenticated.
+pub(crate) struct CredentialRequest<'a> {
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) invocation: &'a Invocation,
+    pub(crate) clock: &'a Clock,
+    /// The time that the request has left.
+    pub(crate) left: Option<Duration>,
+    /// The server's own URL, for which access tokens are issued.
+    #[cfg_attr(
+        not(feature = "oidc"),
+        expect(dead_code, reason = "only access tokens name it")
+    )]
+    pub(crate) server_url: Option<&'a str>,
+}
+
+#[cfg(feature = "oidc")]
+impl CredentialRequest<'_> {
+    fn presentation(&self) -> Presentation<'_> {
+        Presentation {
+            clock: self.clock,
+            left: self.left,
+            server_url: self.server_url,
+        }
+    }
+}
+
+/// The reason why a request was not authenticated.
+#[derive(Debug)]
+pub(crate) enum AuthError {
+    /// The credentials are missing or invalid.
+    Unauthenticated(Unauthenticated),
+    /// The credentials cannot be checked, because a secret or a public key cannot be read.
+    Undecided,
+}
+
+/// The reason why credentials were not accepted.
+#[derive(Debug)]
+pub(crate) struct Unauthenticated {
+    /// For the log only.
+    pub(crate) reason: &'static str,
+    /// True if there are credentials, but they are not valid.
+    pub(crate) is_invalid: bool,
+}
+
+impl AuthError {
+    fn missing(reason: &'static str) -> Self {
+        let is_invalid = false;
+        Self::Unauthenticated(Unauthenticated { reason, is_invalid })
+    }
+
+    pub(super) fn invalid(reason: &'static str) -> Self {
+        let is_invalid = true;
+        Self::Unauthenticated(Unauthenticated { reason, is_invalid })
+    }
+}
+
+#[cfg(feature = "oidc")]
+impl From<TokenError> for AuthError {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Invalid(reason) => Self::invalid(reason),
+            TokenError::KeysUnavailable => Self::Undecided,
+        }
+    }
+}
+
+struct PresentedCredential<'a> {
+    value: &'a [u8],
+    is_bearer: bool,
+}
+
+impl Auth {
+    /// Authenticates the caller.
+    pub(crate) async fn check(
+        &self,
+        request: &CredentialRequest<'_>,
+        secrets: &Arc<SecretCache>,
+    ) -> Result<Caller, AuthError> {
+        if self.is_open() {
+            return Ok(Caller::Anyone);
+        }
+        if self.accepts_gateway
+            && let Some(caller) = &request.invocation.verified
+        {
+            return Ok(caller.clone());
+        }
+        let credentials = self
+            .credentials_in(request.headers)
+            .map_err(AuthError::missing)?;
+        let mut check = CredentialCheck::default();
+        #[cfg(feature = "oidc")]
+        if credentials.is_bearer && self.has_issuers() {
+            match UnverifiedToken::parse(credentials.value) {
+                Ok(token) => {
+                    if let Some(result) = self.check_token(&token, request).await {
+                        return result;
+                    }
+                    check.reason = Some("the token's issuer is not one of this server's");
+                }
+                Err(reason) => check.reason = Some(reason),
+            }
+        }
+        let ids: Vec<_> = self.secrets().collect();
+        if ids.is_empty() {
+            return Err(check.into_error());
+        }
+        let mut reads = secrets.read(&ids, request.left).await;
+        let key_count = self
+            .keys
+            .iter()
+            .flatten()
+            .flat_map(SecretRotation::ids)
+            .count();
+        let jwt_reads = reads.split_off(key_count);
+        if let Some(keys) = &self.keys
+            && let Some(id) = check.api_key(credentials.value, keys, reads)
+        {
+            return Ok(Caller::ApiKey { id });
+        }
+        #[cfg(feature = "jwt")]
+        if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer) {
+            let now = request.clock.now();
+            if let Some(caller) = check.token(credentials.value, jwt, jwt_reads, now) {
+                return Ok(caller);
+            }
+        }
+        #[cfg(not(feature = "jwt"))]
+        let _ = (jwt_reads, credentials.is_bearer);
+        Err(check.into_error())
+    }
+
+    /// Checks a token with the rules of the issuer that it names; one of several sets of rules for
+    /// the same issuer is enough. `None` if the token names none of the issuers.
+    #[cfg(feature = "oidc")]
+    async fn check_token(
+        &self,
+        token: &UnverifiedToken<'_>,
+        request: &CredentialRequest<'_>,
+    ) -> Option<Result<Caller, AuthError>> {
+        let mut result = None;
+        for issuer in self.issuers.iter().filter(|it| it.is_named_by(token)) {
+            let verified = issuer.verify(token, &request.presentation()).await;
+            let is_accepted = verified.is_ok();
+            result = Some(verified.map_err(AuthError::from));
+            if is_accepted {
+                break;
+            }
+        }
+        result
+    }
+
+    /// If API keys are accepted, `OXP-API-Key` takes precedence over `Authorization`.
+    fn credentials_in<'a>(
+        &self,
+        headers: &'a HeaderMap,
+    ) -> Result<PresentedCredential<'a>, &'static str> {
+        if self.keys.is_some()
+            && let Some(value) = single_value(headers, &API_KEY)?
+        {
+            let is_bearer = false;
+            return Ok(PresentedCredential { value, is_bearer });
+        }
+        let header =
+            single_value(headers, &AUTHORIZATION)?.ok_or("the request has no credentials")?;
+        // RFC 9110, 11.1: the scheme is case-insensitive.
+        match header.split_at_checked(7) {
+            Some((scheme, value)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
+                Ok(PresentedCredential {
+                    value: value.trim_ascii(),
+                    is_bearer: true,
+                })
+            }
+            _ => Err("the Authorization header has no bearer token"),
+        }
+    }
+}
+
+fn single_value<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a [u8]>, &'static str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (_, Some(_)) => Err("a credential header has several values"),
+        (first, None) => Ok(first.map(http::HeaderValue::as_bytes)),
+    }
+}

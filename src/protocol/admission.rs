@@ -1,0 +1,153 @@
+//! The state of a server, and the admission of requests: their origin, their caller and their body.
+
+use std::sync::Arc;
+
+use axum::{body::Body, extract::Request};
+use bytes::Bytes;
+use http::{HeaderMap, request::Parts};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+#[cfg(feature = "oidc")]
+use super::sign_in::sign_in;
+use super::{codec::Codec, origin::AllowedOrigins};
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+use crate::public_url::PublicUrl;
+use crate::{
+    Caller, DirectCalls,
+    arrival::Arrival,
+    auth::{CredentialRequest, Unauthenticated},
+    call::{Engine, rejection::Rejection},
+    clock::Clock,
+    observe::request_log::Observer,
+};
+
+/// The state that every request needs.
+pub(crate) struct AppState {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) observer: Arc<Observer>,
+    /// The clock for checking credentials, which runs even while events are recorded.
+    pub(crate) credential_clock: Clock,
+    /// The maximum size of a body, in bytes.
+    pub(crate) max_request_size: usize,
+    pub(crate) allowed_origins: AllowedOrigins,
+    pub(crate) direct_calls: DirectCalls,
+    /// True if lists show only the tools that their reader has the scopes for.
+    pub(crate) lists_callable: bool,
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    pub(crate) public_url: PublicUrl,
+}
+
+/// A request whose credentials are valid, with its whole body.
+#[derive(Clone)]
+pub(super) struct AuthenticatedRequest {
+    pub(super) parts: Parts,
+    pub(super) body: Bytes,
+    pub(super) caller: Caller,
+}
+
+impl AppState {
+    /// Before the credentials, which a browser may add to any page's request.
+    pub(super) fn check_origin<P: Codec>(
+        &self,
+        headers: &HeaderMap,
+        arrival: &Arrival,
+    ) -> Result<(), Rejection> {
+        let own = arrival.invocation.base_url.as_deref();
+        if P::DECLARATION.checks_origin && !self.allowed_origins.allow(headers, own) {
+            return Err(Rejection::ForbiddenOrigin);
+        }
+        Ok(())
+    }
+
+    /// The server's own URL. Only issuers' tokens need it.
+    #[cfg(feature = "oidc")]
+    fn server_url(&self, event_base: Option<&str>) -> Option<String> {
+        let is_needed = self.engine.auth.has_issuers();
+        is_needed.then(|| self.public_url.resolve(event_base))?
+    }
+
+    #[cfg(not(feature = "oidc"))]
+    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
+    fn server_url(&self, _: Option<&str>) -> Option<String> {
+        None
+    }
+
+    /// Adds to a rejection how to obtain a token, if an issuer is configured.
+    #[cfg(feature = "oidc")]
+    pub(super) fn with_sign_in<P: Codec>(
+        &self,
+        mut rejection: Rejection,
+        base: Option<&str>,
+    ) -> Rejection {
+        let hint = match &mut rejection {
+            Rejection::Unauthenticated(_, hint) => hint,
+            Rejection::InsufficientScope(insufficient) => &mut insufficient.sign_in,
+            _ => return rejection,
+        };
+        let path = P::DECLARATION.resource_path;
+        *hint = sign_in(&self.engine.auth, &self.public_url, base, path);
+        rejection
+    }
+
+    #[cfg(not(feature = "oidc"))]
+    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
+    pub(super) fn with_sign_in<P: Codec>(&self, rejection: Rejection, _: Option<&str>) -> Rejection {
+        rejection
+    }
+
+    /// Authenticates a request, then reads its body.
+    pub(super) async fn admit(
+        &self,
+        request: Request,
+        arrival: &Arrival,
+    ) -> Result<AuthenticatedRequest, Rejection> {
+        let caller = self.caller_of(request.headers(), arrival).await?;
+        let (parts, body) = request.into_parts();
+        Ok(AuthenticatedRequest {
+            parts,
+            body: read_body(body, self.max_request_size).await?,
+            caller,
+        })
+    }
+
+    async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Rejection> {
+        if arrival.invocation.caller == Some(Caller::Invoker) {
+            return match self.direct_calls {
+                DirectCalls::Off => {
+                    let why = Unauthenticated {
+                        reason: "calls as events are off",
+                        is_invalid: false,
+                    };
+                    Err(Rejection::Unauthenticated(why, None))
+                }
+                DirectCalls::Answers | DirectCalls::Errors => Ok(Caller::Invoker),
+            };
+        }
+        let now = self.credential_clock.now();
+        let engine = &self.engine;
+        let server_url = self.server_url(arrival.invocation.base_url.as_deref());
+        let request = CredentialRequest {
+            headers,
+            invocation: &arrival.invocation,
+            clock: &self.credential_clock,
+            left: arrival.invocation.time_left(now),
+            server_url: server_url.as_deref(),
+        };
+        Ok(match engine.auth.check(&request, &engine.secrets).await? {
+            // The server requires no credentials; the platform may have authenticated the caller.
+            Caller::Anyone => arrival.invocation.caller.clone().unwrap_or(Caller::Anyone),
+            caller => caller,
+        })
+    }
+}
+
+async fn read_body(body: Body, largest: usize) -> Result<Bytes, Rejection> {
+    match Limited::new(body, largest).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Rejection::TooLarge { largest }),
+        Err(error) => Err(Rejection::malformed(
+            "The request is incomplete",
+            error.to_string(),
+        )),
+    }
+}
