@@ -1,10 +1,12 @@
-//! A time limit on request bodies.
+//! A time limit on request bodies, and the end of bodies that nobody reads.
 //!
-//! Without it, a client that sends its body byte by byte could keep its connection open forever:
-//! hyper limits only the time for the head of a request.
+//! Without the limit, a client that sends its body byte by byte could keep its connection open
+//! forever: hyper limits only the time for the head of a request. If a response does not need the
+//! body, as when credentials are missing, hyper closes the connection unless all of the body has
+//! arrived; clients that have just read the response would send the next request in vain.
 
 use std::{
-    io,
+    io, mem,
     pin::Pin,
     sync::{
         Arc,
@@ -16,16 +18,23 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
+    body::{Body, to_bytes},
     extract::{Request, State},
     middleware::{self, Next},
     response::Response,
 };
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::Sleep;
+use tokio::{
+    sync::oneshot,
+    time::{Sleep, timeout},
+};
 
 use crate::protocol::problem;
+
+/// The length up to which the rest of a body is read although nobody needs it, and the time for it.
+const MOST_DRAINED: usize = 64 * 1024;
+const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
 /// Rejects requests to `router` whose body does not fully arrive within `limit`.
 pub(super) fn limit(router: Router, limit: Duration) -> Router {
@@ -37,17 +46,23 @@ async fn run_limited(State(limit): State<Duration>, request: Request, next: Next
         return next.run(request).await;
     }
     let is_late = Arc::new(AtomicBool::new(false));
+    let (unread, mut unread_body) = oneshot::channel();
     let request = request.map(|body| {
         Body::new(TimedBody {
             body,
             deadline: Box::pin(tokio::time::sleep(limit)),
             is_late: Arc::clone(&is_late),
+            unread: Some(unread),
         })
     });
     let response = next.run(request).await;
     // Replaces whatever the router responded to the partial body.
     if is_late.load(Relaxed) {
         return problem::late(limit);
+    }
+    if let Ok(body) = unread_body.try_recv() {
+        // A body that is too long or too slow ends with its connection.
+        let _ = timeout(DRAIN_LIMIT, to_bytes(body, MOST_DRAINED)).await;
     }
     response
 }
@@ -57,6 +72,18 @@ struct TimedBody {
     body: Body,
     deadline: Pin<Box<Sleep>>,
     is_late: Arc<AtomicBool>,
+    /// Receives the body when it is dropped before its end.
+    unread: Option<oneshot::Sender<Body>>,
+}
+
+impl Drop for TimedBody {
+    fn drop(&mut self) {
+        if !self.body.is_end_stream()
+            && let Some(unread) = self.unread.take()
+        {
+            let _ = unread.send(mem::take(&mut self.body));
+        }
+    }
 }
 
 impl HttpBody for TimedBody {

@@ -144,6 +144,14 @@ async fn draw(input: Draw) -> Result<Drawn, Failure> {
     })
 }
 
+/// Says whose mail it is.
+#[derive(Deserialize, JsonSchema)]
+struct Mail {}
+
+async fn whose(_: Mail, cx: Context) -> Result<String, Failure> {
+    Ok(cx.user_id().unwrap_or_default().to_owned())
+}
+
 #[tokio::main]
 async fn main() -> Result<(), lambda_tools::Error> {
     let limit = Duration::from_millis(500);
@@ -152,6 +160,10 @@ async fn main() -> Result<(), lambda_tools::Error> {
         fault("Fault.Do@1.0.0"),
         fault("Fault.Once@1.0.0").run_at_most_once(),
         Tool::new("Shapes.Draw@1.0.0", draw),
+        Tool::new("Mail.Whose@1.0.0", whose).user_id(),
+        Tool::new("Mail.Send@1.0.0", whose)
+            .user_id()
+            .scope("mail.send"),
     ];
     serve(Server::new(Toolkit::new(tools)?)).await
 }

@@ -17,6 +17,7 @@ pub mod lambda;
 pub mod marks;
 pub mod mcp;
 pub mod openid;
+pub mod sign_in;
 
 use axum::{body::Body, response::Response};
 

@@ -15,6 +15,7 @@ mod protocols;
 mod secrets;
 mod servers;
 mod settings;
+mod sign_in;
 mod stub;
 mod support;
 mod template;

@@ -20,7 +20,7 @@ use crate::{
 const DID_YOU_MEAN: &str = "did you mean Calculator_Add?";
 
 /// A program that is stopped if it does not end by itself.
-fn limited(program: impl AsRef<OsStr>) -> Command {
+pub(crate) fn limited(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", "60"]).arg(program);
     command

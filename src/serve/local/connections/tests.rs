@@ -78,6 +78,27 @@ fn is_timeout(error: &io::Error) -> bool {
     )
 }
 
+/// As when the credentials are missing: HTTP clients send a request's body after its head, and use
+/// the connection again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_response_without_reading_the_body_does_not_close_the_connection() {
+    let running = Running::start(SHORT).await;
+    let mut stream = TcpStream::connect(running.address).unwrap();
+    let body = "x".repeat(10_000);
+    let head = format!("POST /nowhere HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len());
+    for part in [head.as_str(), body.as_str()] {
+        stream.write_all(part.as_bytes()).unwrap();
+        thread::sleep(Duration::from_millis(100));
+    }
+    let close = "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n";
+    stream.write_all(close.as_bytes()).unwrap();
+    let mut responses = String::new();
+    stream.read_to_string(&mut responses).unwrap();
+    let lines = responses.lines();
+    let statuses: Vec<_> = lines.filter(|line| line.starts_with("HTTP/1.1 ")).collect();
+    assert_eq!(statuses, ["HTTP/1.1 404 Not Found", "HTTP/1.1 200 OK"]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn slow_and_idle_clients_are_disconnected_while_others_are_served() {
     let running = Running::start(SHORT).await;

@@ -1,0 +1,339 @@
+//! Users of MCP clients who sign in at an identity provider, whose access tokens the function
+//! accepts in all protocols.
+//!
+//! The providers and the clients come from npm and PyPI. `tests/all` installs them and runs these
+//! tests; a plain `cargo test` lists them as ignored.
+
+use std::{
+    collections::BTreeSet,
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use futures_util::future;
+use serde_json::{Value, json};
+use test_support::{
+    openid::{Act, Browser, OpenId},
+    sign_in::IdentityProvider,
+};
+
+use crate::{
+    clients::stdout_of,
+    mcp_clients::limited,
+    stub::Stub,
+    support::{Running, built, installed, isolated, repository, toolbox},
+};
+
+const NEEDED: &str = "mail.read";
+const NEEDED_BY_SEND: &str = "mail.send";
+
+/// A published client that lets its user sign in, in one of its modes.
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    script: &'static str,
+    mode: &'static str,
+}
+
+const CLIENTS: [Client; 4] = [
+    Client::new("mcp_oauth.py", "auto"),
+    Client::new("mcp_oauth.py", "legacy"),
+    Client::new("mcp_oauth.mjs", "auto"),
+    Client::new("mcp_oauth.mjs", "legacy"),
+];
+
+impl Client {
+    const fn new(script: &'static str, mode: &'static str) -> Self {
+        Self { script, mode }
+    }
+
+    /// Signs in as a user and calls a tool without arguments; returns what the client saw.
+    fn call(self, url: &str, user: &str, tool: &str, others: &[&str]) -> Value {
+        let mut command = if self.script.ends_with(".py") {
+            let mut command = limited(installed("python"));
+            command.arg(repository("functions/toolbox/tests").join(self.script));
+            command
+        } else {
+            let mut command = limited("node");
+            command.arg(repository("target/conformance").join(self.script));
+            command
+        };
+        command.args([&format!("{url}/mcp"), user, "--mode", self.mode]);
+        command.args(["--tool", tool, "--arguments", "{}"]);
+        let output = tokio::task::block_in_place(|| command.args(others).output());
+        let stdout = stdout_of(&output.unwrap());
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+    }
+}
+
+/// A function with the settings that accept tokens of this provider.
+fn accepting(mut command: Command, provider: &IdentityProvider) -> Command {
+    command.env("TOOLS_AUTH", "oidc");
+    command.env("TOOLS_OIDC_ISSUERS", &provider.issuer);
+    command
+}
+
+/// A function with tools that say for whom they run, one of which needs another scope.
+fn mail(provider: &IdentityProvider) -> Command {
+    let bootstrap = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
+    accepting(bootstrap, provider)
+}
+
+/// A server of this function, for which tokens need a scope.
+fn serve_mail(provider: &IdentityProvider) -> (Running, String) {
+    Running::serving(mail(provider).env("TOOLS_OIDC_SCOPES", NEEDED))
+}
+
+/// A token for this server, with the scope that all calls need.
+async fn token(provider: &IdentityProvider, url: &str, user: &str) -> String {
+    let resource = format!("{url}/mcp");
+    let parameters = [("user", user), ("resource", &*resource), ("scope", NEEDED)];
+    provider.token(&parameters).await
+}
+
+/// The response to a call in OXP.
+async fn call(url: &str, token: &str, tool: &str) -> (u16, Value) {
+    let body = json!({"tool_id": tool, "input": {}});
+    post(&format!("{url}/tools/call"), token, &body).await
+}
+
+/// The same call in MCP.
+fn mcp_call() -> Value {
+    let params = json!({"name": "Mail_Whose", "arguments": {}});
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+}
+
+async fn post(url: &str, token: &str, body: &Value) -> (u16, Value) {
+    let request = reqwest::Client::new().post(url).bearer_auth(token);
+    let request = request.header("content-type", "application/json");
+    let response = request.body(body.to_string()).send().await.unwrap();
+    let status = response.status().as_u16();
+    (status, response.json().await.unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes, and clients and providers of npm and PyPI; run tests/all"]
+async fn published_clients_sign_their_users_in() {
+    for provider in [
+        IdentityProvider::oidc_provider(&[]),
+        IdentityProvider::authlib(),
+    ] {
+        let (_running, url) = serve_mail(&provider);
+        for client in CLIENTS {
+            let seen = client.call(&url, "alice", "Mail_Whose", &["--step-up", "Mail_Send"]);
+            let context = format!("{client:?}, {}: {seen:#}", provider.name);
+            let alice = json!({"value": {"result": "alice"}});
+            assert_eq!(seen["call"], alice, "{context}");
+            assert_eq!(seen["scopes"], NEEDED, "{context}");
+            assert_eq!(seen["step_up"], alice, "{context}");
+            let both = format!("{NEEDED} {NEEDED_BY_SEND}");
+            assert_eq!(seen["step_up_scopes"], both, "{context}");
+            assert_eq!(seen["registered"], true, "{context}");
+            let asked = seen["asked"].as_array().unwrap();
+            assert_eq!(asked.len(), 2, "{context}");
+            for one in asked {
+                assert_eq!(one["resource"], format!("{url}/mcp"), "{context}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes, and clients and a provider of npm and PyPI; run tests/all"]
+async fn published_clients_can_be_registered_beforehand() {
+    let provider = IdentityProvider::oidc_provider(&[("CLIENT_ID", "registered")]);
+    let (_running, url) = serve_mail(&provider);
+    for client in CLIENTS {
+        let seen = client.call(&url, "bob", "Mail_Whose", &["registered"]);
+        let context = format!("{client:?}: {seen:#}");
+        assert_eq!(seen["call"]["value"]["result"], "bob", "{context}");
+        assert_eq!(seen["asked"][0]["client_id"], "registered", "{context}");
+        assert_eq!(seen["registered"], false, "{context}");
+    }
+}
+
+/// Two providers: one where the caller signs in, and Google, which the tool asks for the user's
+/// mail.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs clients and providers of npm and PyPI; run tests/all"]
+async fn a_grant_belongs_to_the_user_who_signed_in() {
+    let provider = IdentityProvider::oidc_provider(&[]);
+    let google = OpenId::start();
+    let stub = Stub::start().await;
+    let (_running, url) = Running::serving(
+        accepting(toolbox(), &provider)
+            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
+            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
+            .env("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef")
+            .env("TOOLS_GOOGLE_ISSUER", &google.url)
+            .env("GMAIL_URL", stub.url()),
+    );
+    google.allow_redirects_to(&url).await;
+    let [first, second, ..] = CLIENTS;
+    let seen = first.call(&url, "alice", "Gmail_GetEmails", &[]);
+    let text = seen["call"]["failure"].as_str();
+    let text = text.unwrap_or_else(|| panic!("{seen:#}"));
+    let words = text.split_whitespace();
+    let challenge = words.map(|word| word.trim_end_matches(['.', ',']));
+    let challenge = challenge.filter(|word| word.starts_with(&url)).next_back();
+    let challenge = challenge.unwrap_or_else(|| panic!("{text}"));
+    let browser = Browser::of("alice@gmail");
+    let page = browser.follow(challenge, Act::Allow).await;
+    assert!(page.body.contains("Done"), "{page:?}");
+
+    let seen = second.call(&url, "alice", "Gmail_GetEmails", &[]);
+    let subject = &seen["call"]["value"]["emails"][0]["subject"];
+    assert_eq!(subject, "Welcome to Gmail", "{seen:#}");
+    let seen = first.call(&url, "bob", "Gmail_GetEmails", &[]);
+    assert!(seen["call"]["failure"].is_string(), "{seen:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
+async fn one_token_works_in_all_protocols() {
+    let provider = IdentityProvider::oidc_provider(&[]);
+    let (_running, url) = serve_mail(&provider);
+    let token = token(&provider, &url, "alice").await;
+    let (status, answer) = call(&url, &token, "Mail.Whose").await;
+    assert_eq!(
+        (status, &answer["value"]),
+        (200, &json!("alice")),
+        "{answer}"
+    );
+    let body = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Whose", "params": {}});
+    let (status, answer) = post(&format!("{url}/opentool/call"), &token, &body).await;
+    let result = &answer["result"];
+    assert_eq!(
+        (status, result),
+        (200, &json!({"value": "alice"})),
+        "{answer}"
+    );
+    let (status, answer) = post(&format!("{url}/mcp"), &token, &mcp_call()).await;
+    let result = &answer["result"]["structuredContent"];
+    assert_eq!(
+        (status, result),
+        (200, &json!({"result": "alice"})),
+        "{answer}"
+    );
+    // Otherwise nothing would show that the token was looked at.
+    for path in ["tools/call", "opentool/call", "mcp"] {
+        let (status, answer) = post(&format!("{url}/{path}"), "another", &body).await;
+        assert_eq!(status, 401, "{path}: {answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
+async fn tokens_are_checked_with_the_providers_keys() {
+    let provider = IdentityProvider::oidc_provider(&[]);
+    let (_running, url) = serve_mail(&provider);
+    let resource = format!("{url}/mcp");
+    for alg in ["RS256", "PS256", "ES256", "ES384", "EdDSA"] {
+        let for_server = [
+            ("user", alg),
+            ("resource", &*resource),
+            ("scope", NEEDED),
+            ("alg", alg),
+        ];
+        let token = provider.token(&for_server).await;
+        let (status, answer) = call(&url, &token, "Mail.Whose").await;
+        assert_eq!((status, &answer["value"]), (200, &json!(alg)), "{answer}");
+
+        let (signed, signature) = token.rsplit_once('.').unwrap();
+        let other = if signature.starts_with('A') { 'B' } else { 'A' };
+        let changed = format!("{signed}.{other}{}", &signature[1..]);
+        let (status, answer) = call(&url, &changed, "Mail.Whose").await;
+        assert_eq!(status, 401, "{alg} {answer}");
+    }
+    let for_another = [
+        ("user", "alice"),
+        ("resource", "http://127.0.0.1:1/mcp"),
+        ("scope", NEEDED),
+    ];
+    let token = provider.token(&for_another).await;
+    let (status, answer) = call(&url, &token, "Mail.Whose").await;
+    assert_eq!(status, 401, "{answer}");
+    let without_scope = [("user", "alice"), ("resource", &*resource)];
+    let token = provider.token(&without_scope).await;
+    let (status, answer) = post(&format!("{url}/mcp"), &token, &mcp_call()).await;
+    assert_eq!(status, 403, "{answer}");
+}
+
+/// Clients get tokens that the new keys sign as soon as there are such keys, and use their old
+/// tokens as well.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
+async fn no_call_fails_while_the_provider_changes_its_keys() {
+    let provider = IdentityProvider::oidc_provider(&[]);
+    let (_running, url) = serve_mail(&provider);
+    let is_over = AtomicBool::new(false);
+    let old = token(&provider, &url, "alice").await;
+    let calls = async || {
+        let mut answers = Vec::new();
+        while !is_over.load(Ordering::Relaxed) {
+            let new = token(&provider, &url, "alice").await;
+            for token in [&new, &old] {
+                let (status, answer) = call(&url, token, "Mail.Whose").await;
+                answers.push((key_id(token).to_owned(), status, answer));
+            }
+        }
+        answers
+    };
+    let rotation = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        provider.rotate_keys().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        is_over.store(true, Ordering::Relaxed);
+    };
+    let callers = future::join_all((0..8).map(|_| calls()));
+    let (answers, ()) = tokio::join!(callers, rotation);
+    let mut key_ids = BTreeSet::new();
+    for (key_id, status, answer) in answers.into_iter().flatten() {
+        let seen = (status, &answer["value"]);
+        assert_eq!(seen, (200, &json!("alice")), "{answer}");
+        key_ids.insert(key_id);
+    }
+    assert_eq!(key_ids.len(), 2, "{key_ids:?}");
+    // At the start, and for the unknown key.
+    assert_eq!(provider.key_fetches().await, 2);
+}
+
+/// The header of a token, which names its key.
+fn key_id(token: &str) -> &str {
+    token.split('.').next().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
+async fn calls_do_not_need_the_provider_once_its_keys_are_known() {
+    let provider = IdentityProvider::oidc_provider(&[]);
+    let (_running, url) = serve_mail(&provider);
+    let first = token(&provider, &url, "alice").await;
+    let second = token(&provider, &url, "bob").await;
+    let (status, answer) = call(&url, &first, "Mail.Whose").await;
+    assert_eq!(status, 200, "{answer}");
+    drop(provider);
+    for (token, user) in [(&first, "alice"), (&second, "bob")] {
+        let (status, answer) = call(&url, token, "Mail.Whose").await;
+        let seen = (status, &answer["value"]);
+        assert_eq!(seen, (200, &json!(user)), "{answer}");
+    }
+}
+
+/// Cognito's access tokens name a client, and no audience.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes, and moto; run tests/all"]
+async fn cognitos_tokens_are_accepted_for_their_client() {
+    let (provider, token, client) = IdentityProvider::cognito("alice");
+    let mut command = mail(&provider);
+    command.env("TOOLS_OIDC_USER_CLAIM", "username");
+    let (_running, url) = Running::serving(command.env("TOOLS_OIDC_CLIENT_IDS", client));
+    let (status, answer) = call(&url, &token, "Mail.Whose").await;
+    let seen = (status, &answer["value"]);
+    assert_eq!(seen, (200, &json!("alice")), "{answer}");
+
+    let mut command = mail(&provider);
+    let (_running, url) = Running::serving(command.env("TOOLS_OIDC_CLIENT_IDS", "another"));
+    let (status, answer) = call(&url, &token, "Mail.Whose").await;
+    assert_eq!(status, 401, "{answer}");
+}
