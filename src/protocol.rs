@@ -32,8 +32,8 @@ use axum::{
     middleware::{self, Next},
 };
 
-use codec::{Codec, Declaration};
 use admission::AppState;
+use codec::{Codec, Declaration};
 
 use crate::{Caller, ServerInfo, arrival::Invocation};
 

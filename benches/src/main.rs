@@ -35,6 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     report::write(&table, &scaling, &files)
 }
 
+/// The API key of one contestant.
+const KEY: &str = "a-key-of-a-partner-0123456789abcdef";
+
 fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dyn Error>> {
     let rust = |name: &str| Start::of(programs.join(name));
     let scripts = env::current_dir()?.join("benches/python");
@@ -61,7 +64,6 @@ fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dy
         event,
         expected,
     };
-    const KEY: &str = "a-key-of-a-partner-0123456789abcdef";
     let issuer = Issuer::start()?;
     let with = |variables: &[(&str, &str)]| {
         let mut start = rust("toolbox");

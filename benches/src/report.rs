@@ -213,6 +213,7 @@ fn scale(text: &mut String, scaling: &Scaling) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn targets(rows: &[Row], scaling: &Scaling, files: &[File]) -> Vec<Target> {
     let [
         bare,

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
-use super::{Auth, attempt::CredentialCheck, rotation::SecretRotation};
 #[cfg(feature = "oidc")]
 use super::oidc::{Presentation, TokenError, UnverifiedToken};
+use super::{Auth, attempt::CredentialCheck, rotation::SecretRotation};
 use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
@@ -15,6 +15,7 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 pub(crate) struct CredentialRequest<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) invocation: &'a Invocation,
+    #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "only tokens expire"))]
     pub(crate) clock: &'a Clock,
     /// The time that the request has left.
     pub(crate) left: Option<Duration>,

@@ -40,6 +40,7 @@ impl Auth {
     }
 
     /// The scopes that every call requires.
+    #[cfg(feature = "oidc")]
     pub(crate) fn scopes(&self) -> &[String] {
         &self.scopes
     }

@@ -91,7 +91,11 @@ impl AppState {
 
     #[cfg(not(feature = "oidc"))]
     #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    pub(super) fn with_sign_in<P: Codec>(&self, rejection: Rejection, _: Option<&str>) -> Rejection {
+    pub(super) fn with_sign_in<P: Codec>(
+        &self,
+        rejection: Rejection,
+        _: Option<&str>,
+    ) -> Rejection {
         rejection
     }
 

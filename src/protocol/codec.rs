@@ -52,6 +52,10 @@ pub(super) struct Declaration {
     /// True if requests from unknown web pages are rejected.
     pub(super) checks_origin: bool,
     /// The path that access tokens are issued for, after the server's URL.
+    #[cfg_attr(
+        not(feature = "oidc"),
+        expect(dead_code, reason = "only access tokens name it")
+    )]
     pub(super) resource_path: &'static str,
     /// The protocol's term for its list of tools.
     pub(super) list: &'static str,

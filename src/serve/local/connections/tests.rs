@@ -85,7 +85,10 @@ async fn a_response_without_reading_the_body_does_not_close_the_connection() {
     let running = Running::start(SHORT).await;
     let mut stream = TcpStream::connect(running.address).unwrap();
     let body = "x".repeat(10_000);
-    let head = format!("POST /nowhere HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "POST /nowhere HTTP/1.1\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
     for part in [head.as_str(), body.as_str()] {
         stream.write_all(part.as_bytes()).unwrap();
         thread::sleep(Duration::from_millis(100));
