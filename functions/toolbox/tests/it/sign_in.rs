@@ -6,6 +6,7 @@
 
 use std::{
     collections::BTreeSet,
+    path::Path,
     process::Command,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -49,7 +50,8 @@ impl Client {
 
     /// Signs in as a user and calls a tool without arguments; returns what the client saw.
     fn call(self, url: &str, user: &str, tool: &str, others: &[&str]) -> Value {
-        let mut command = if self.script.ends_with(".py") {
+        let is_python = Path::new(self.script).extension() == Some("py".as_ref());
+        let mut command = if is_python {
             let mut command = limited(installed("python"));
             command.arg(repository("functions/toolbox/tests").join(self.script));
             command
@@ -174,8 +176,8 @@ async fn a_grant_belongs_to_the_user_who_signed_in() {
     let text = seen["call"]["failure"].as_str();
     let text = text.unwrap_or_else(|| panic!("{seen:#}"));
     let words = text.split_whitespace();
-    let challenge = words.map(|word| word.trim_end_matches(['.', ',']));
-    let challenge = challenge.filter(|word| word.starts_with(&url)).next_back();
+    let mut links = words.map(|word| word.trim_end_matches(['.', ',']));
+    let challenge = links.rfind(|word| word.starts_with(&url));
     let challenge = challenge.unwrap_or_else(|| panic!("{text}"));
     let browser = Browser::of("alice@gmail");
     let page = browser.follow(challenge, Act::Allow).await;
