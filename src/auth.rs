@@ -235,6 +235,10 @@ impl Auth {
     }
 
     /// The users on whose behalf the caller may call.
+    #[cfg_attr(
+        not(feature = "jwt"),
+        expect(clippy::unused_self, reason = "the same with and without the feature")
+    )]
     pub(crate) fn users_of<'a>(&self, caller: &'a Caller) -> PermittedUsers<'a> {
         let user = match caller {
             Caller::AccessToken(token) => &token.user,

@@ -269,6 +269,10 @@ impl Server {
     }
 
     /// The URLs of the identity providers at which users sign in.
+    #[cfg_attr(
+        not(feature = "oidc"),
+        expect(clippy::unused_self, reason = "the same with and without the feature")
+    )]
     pub(crate) fn issuers(&self) -> Vec<String> {
         #[cfg(feature = "oidc")]
         if let Some(auth) = &self.auth {
