@@ -69,7 +69,7 @@ pub(crate) fn assemble(
         direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
         lists_callable: server.lists_callable.unwrap_or_default(),
-        #[cfg(any(feature = "oauth", feature = "oidc"))]
+        #[cfg(feature = "oidc")]
         public_url,
     };
     let router = protocol::router(Arc::new(app), &server.protocols, &server.info);

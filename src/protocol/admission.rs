@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 #[cfg(feature = "oidc")]
 use super::sign_in::sign_in;
 use super::{codec::Codec, origin::AllowedOrigins};
-#[cfg(any(feature = "oauth", feature = "oidc"))]
+#[cfg(feature = "oidc")]
 use crate::public_url::PublicUrl;
 use crate::{
     Caller, DirectCalls,
@@ -33,7 +33,7 @@ pub(crate) struct AppState {
     pub(crate) direct_calls: DirectCalls,
     /// True if lists show only the tools that their reader has the scopes for.
     pub(crate) lists_callable: bool,
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    #[cfg(feature = "oidc")]
     pub(crate) public_url: PublicUrl,
 }
 
