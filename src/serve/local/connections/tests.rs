@@ -97,9 +97,9 @@ async fn a_response_without_reading_the_body_does_not_close_the_connection() {
     stream.write_all(close.as_bytes()).unwrap();
     let mut responses = String::new();
     stream.read_to_string(&mut responses).unwrap();
-    let lines = responses.lines();
-    let statuses: Vec<_> = lines.filter(|line| line.starts_with("HTTP/1.1 ")).collect();
-    assert_eq!(statuses, ["HTTP/1.1 404 Not Found", "HTTP/1.1 200 OK"]);
+    let statuses = responses.split("HTTP/1.1 ").skip(1);
+    let statuses: Vec<_> = statuses.map(|response| &response[..3]).collect();
+    assert_eq!(statuses, ["404", "200"], "{responses}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
