@@ -61,7 +61,7 @@ error = rejection(oxp.UnprocessableEntityError, lambda: tools.call(request=wrong
 check(set(error.body["parameter_errors"]) == {"a", "b"}, f"422: {error}")
 
 error = rejection(oxp.AuthenticationError, lambda: client(CLOSED, "wrong").tools.list())
-check(error.response.headers["www-authenticate"] == "Bearer", f"401: {error}")
+check(error.response.headers["www-authenticate"] == 'Bearer error="invalid_token"', f"401: {error}")
 check(len(client(CLOSED, "right").tools.list().items) == 7, "the right key is accepted")
 
 print(f"{checks} checks passed")
