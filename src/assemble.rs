@@ -11,8 +11,6 @@ use lambda_http::tower::ServiceExt;
 
 #[cfg(feature = "oauth")]
 use crate::oauth::{Broker, OAuth};
-#[cfg(any(feature = "oauth", feature = "oidc"))]
-use crate::public_url::PublicUrl;
 use crate::{
     Auth, Server, Toolkit,
     call::{Engine, large_requests::LargeRequests},
@@ -20,6 +18,7 @@ use crate::{
     idempotency::{Idempotency, deduplication::Deduplication},
     observe::request_log::Observer,
     protocol::{self, admission::AppState, origin::AllowedOrigins},
+    public_url::PublicUrl,
     secrets::{SecretCache, Secrets},
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
@@ -38,7 +37,10 @@ pub(crate) fn assemble(
     let idempotency = server.idempotency.take().unwrap_or_else(Idempotency::none);
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     #[cfg(any(feature = "oauth", feature = "oidc"))]
-    let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
+    let configured = server.public_url.as_deref();
+    #[cfg(not(any(feature = "oauth", feature = "oidc")))]
+    let configured = None;
+    let public_url = PublicUrl::new(configured, server.base_path.as_deref());
     let engine = Arc::new(Engine {
         #[cfg(feature = "oauth")]
         broker: build_broker(&mut server, &secrets, &credential_clock, &public_url),
@@ -69,7 +71,6 @@ pub(crate) fn assemble(
         direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
         lists_callable: server.lists_callable.unwrap_or_default(),
-        #[cfg(feature = "oidc")]
         public_url,
     };
     let router = protocol::router(Arc::new(app), &server.protocols, &server.info);

@@ -3,6 +3,7 @@
 //! Callers are authenticated before anything else in a request is processed, even the body, so that
 //! a stranger learns nothing about the tools. Reference: OXP 1.0, Server Authentication.
 
+mod accepted;
 mod attempt;
 mod check;
 #[cfg(feature = "jwt")]
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::{Caller, text::separate_scopes};
 
+pub(crate) use accepted::AcceptedCredentials;
 pub(crate) use check::{AuthError, CredentialRequest, Unauthenticated};
 #[cfg(feature = "jwt")]
 use jwt::JwtVerifier;

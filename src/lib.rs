@@ -94,7 +94,6 @@ pub mod oauth;
 mod observe;
 mod payload;
 mod protocol;
-#[cfg(any(feature = "oauth", feature = "oidc"))]
 mod public_url;
 mod retry_after;
 pub mod secrets;

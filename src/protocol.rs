@@ -8,6 +8,7 @@ pub(crate) mod admission;
 mod challenges;
 mod codec;
 pub(crate) mod http;
+mod idempotency_key;
 mod integers;
 mod json;
 mod jsonrpc;

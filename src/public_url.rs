@@ -1,5 +1,6 @@
 //! The URL at which clients and browsers reach the server.
 
+#[cfg(any(feature = "oauth", feature = "oidc"))]
 use reqwest::Url;
 
 /// The server's URL: the configured one, or the one that the platform provides.
@@ -60,6 +61,7 @@ impl PublicUrl {
 }
 
 /// Returns true if a URL may carry tokens and secrets: it uses TLS, or its host is this machine.
+#[cfg(any(feature = "oauth", feature = "oidc"))]
 pub(crate) fn is_safe(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else {
         return false;
@@ -77,6 +79,7 @@ pub(crate) fn is_as_safe(first: &str, second: &str) -> bool {
 }
 
 /// Returns true if a path can be appended to a URL.
+#[cfg(any(feature = "oauth", feature = "oidc"))]
 pub(crate) fn is_base_url(url: &str) -> bool {
     let is_bare = |url: Url| {
         url.query().is_none()
@@ -90,7 +93,7 @@ pub(crate) fn is_base_url(url: &str) -> bool {
     has_scheme && !is_repaired && is_safe(url) && Url::parse(url).is_ok_and(is_bare)
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "oauth", feature = "oidc")))]
 mod tests {
     use super::*;
 

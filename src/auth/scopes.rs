@@ -39,6 +39,16 @@ impl Auth {
         required.all(|scope| is_granted(scope, granted))
     }
 
+    /// The scopes that a call of the tool requires; without a tool, those of every call.
+    pub(crate) fn required_scopes<'a>(&'a self, tool: Option<&'a Tool>) -> BTreeSet<&'a str> {
+        let of_tool = tool.into_iter().flat_map(|tool| &tool.scopes);
+        self.scopes
+            .iter()
+            .chain(of_tool)
+            .map(String::as_str)
+            .collect()
+    }
+
     /// The scopes that every call requires.
     #[cfg(feature = "oidc")]
     pub(crate) fn scopes(&self) -> &[String] {

@@ -10,8 +10,6 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 #[cfg(feature = "oidc")]
 use super::sign_in::sign_in;
 use super::{codec::Codec, origin::AllowedOrigins};
-#[cfg(feature = "oidc")]
-use crate::public_url::PublicUrl;
 use crate::{
     Caller, DirectCalls,
     arrival::Arrival,
@@ -19,6 +17,7 @@ use crate::{
     call::{Engine, rejection::Rejection},
     clock::Clock,
     observe::request_log::Observer,
+    public_url::PublicUrl,
 };
 
 /// The state that every request needs.
@@ -33,7 +32,6 @@ pub(crate) struct AppState {
     pub(crate) direct_calls: DirectCalls,
     /// True if lists show only the tools that their reader has the scopes for.
     pub(crate) lists_callable: bool,
-    #[cfg(feature = "oidc")]
     pub(crate) public_url: PublicUrl,
 }
 

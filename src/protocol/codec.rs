@@ -38,8 +38,7 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     /// The response if there is no list, or if it is too large.
     fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, Vec<u8>);
 
-    /// The body of a 200 response.
-    fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> Vec<u8>;
+    fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> (StatusCode, Vec<u8>);
 
     fn rejection(&self, form: &Self::Form, rejection: &Rejection) -> (StatusCode, Vec<u8>);
 }

@@ -227,7 +227,7 @@ impl<P: Codec> Exchange<P> {
     /// An output that is too large to send becomes a failure.
     fn outcome(&mut self, form: &P::Form, mut outcome: Outcome) -> Response {
         let largest = self.arrival.invocation.max_response_size;
-        let mut body = self.protocol.outcome(form, &outcome);
+        let (mut status, mut body) = self.protocol.outcome(form, &outcome);
         let size = encoded_size(&body);
         if size > largest {
             let failure =
@@ -235,14 +235,14 @@ impl<P: Codec> Exchange<P> {
             outcome.result = Err(failure.developer_message(format!(
                 "The response would be {size} bytes; at most {largest} can be sent."
             )));
-            body = self.protocol.outcome(form, &outcome);
+            (status, body) = self.protocol.outcome(form, &outcome);
         }
         self.log.write_call(&CallSummary {
             duration: outcome.has_run.then_some(outcome.duration),
             failure: outcome.result.as_ref().err(),
             is_replay: outcome.is_replay,
         });
-        let mut response = reply::<P>(StatusCode::OK, body.into());
+        let mut response = reply::<P>(status, body.into());
         if outcome.is_replay {
             let headers = response.headers_mut();
             headers.insert(REPLAY, HeaderValue::from_static("true"));
@@ -253,11 +253,12 @@ impl<P: Codec> Exchange<P> {
     fn list(&mut self, form: &P::Form, reader: &Caller) -> Response {
         let largest = self.arrival.invocation.max_response_size;
         let engine = &self.app.engine;
-        let tools = if self.app.lists_callable {
-            ListedTools::callable(&engine.toolkit, &engine.auth, reader)
-        } else {
-            ListedTools::complete(&engine.toolkit)
-        };
+        let event_base = self.arrival.invocation.base_url.as_deref();
+        let url = self.app.public_url.resolve(event_base);
+        let mut tools = ListedTools::complete(&engine.toolkit, &engine.auth, url.as_deref());
+        if self.app.lists_callable {
+            tools = tools.callable_by(reader);
+        }
         let detail = match self.protocol.list(form, &tools) {
             Ok(body) if encoded_size(&body) <= largest => {
                 self.log.write_list(None);

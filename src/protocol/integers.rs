@@ -21,14 +21,17 @@ pub(super) fn lossy_paths(json: &[u8], roots: &[&str]) -> Vec<String> {
         paths: Vec::new(),
     };
     walk.run();
-    let relative = |path: String| {
-        let rest = roots.iter().find_map(|root| path.strip_prefix(root))?;
-        match rest.strip_prefix('.') {
-            Some(rest) => Some(rest.to_owned()),
-            None => rest.starts_with('[').then(|| rest.to_owned()),
-        }
-    };
-    walk.paths.into_iter().filter_map(relative).collect()
+    let relative = |path: &String| roots.iter().find_map(|root| below(root, path));
+    walk.paths.iter().filter_map(relative).collect()
+}
+
+/// The part of a path below a root; an empty root is the whole text.
+fn below(root: &str, path: &str) -> Option<String> {
+    let rest = path.strip_prefix(root)?;
+    if root.is_empty() || rest.starts_with('[') {
+        return Some(rest.to_owned());
+    }
+    rest.strip_prefix('.').map(str::to_owned)
 }
 
 /// True if the text has a run of [`MIN_DIGITS`] digits, in a number or elsewhere; few texts do.

@@ -3,29 +3,51 @@
 use crate::{Auth, Caller, ToolDefinition, Toolkit, tool::toolkit::ToolEntry};
 
 /// The tools of a server, or those that one caller may call.
+#[derive(Clone, Copy)]
 pub(super) struct ListedTools<'a> {
     toolkit: &'a Toolkit,
+    auth: &'a Auth,
+    /// The URL of the server, if it is known.
+    server_url: Option<&'a str>,
     /// The caller whose scopes decide; `None` if the list shows all tools.
-    reader: Option<(&'a Auth, &'a Caller)>,
+    reader: Option<&'a Caller>,
 }
 
 impl<'a> ListedTools<'a> {
     /// All tools.
-    pub(super) fn complete(toolkit: &'a Toolkit) -> Self {
-        let reader = None;
-        Self { toolkit, reader }
+    pub(super) fn complete(
+        toolkit: &'a Toolkit,
+        auth: &'a Auth,
+        server_url: Option<&'a str>,
+    ) -> Self {
+        Self {
+            toolkit,
+            auth,
+            server_url,
+            reader: None,
+        }
     }
 
     /// The tools that the caller has the scopes for.
-    pub(super) fn callable(toolkit: &'a Toolkit, auth: &'a Auth, caller: &'a Caller) -> Self {
+    pub(super) fn callable_by(self, caller: &'a Caller) -> Self {
         let callable = Self {
-            toolkit,
-            reader: Some((auth, caller)),
+            reader: Some(caller),
+            ..self
         };
-        if toolkit.entries().iter().all(|entry| callable.shows(entry)) {
-            return Self::complete(toolkit);
+        let mut entries = self.toolkit.entries().iter();
+        if entries.all(|entry| callable.shows(entry)) {
+            return self;
         }
         callable
+    }
+
+    /// The credentials that calls require.
+    pub(super) fn auth(&self) -> &'a Auth {
+        self.auth
+    }
+
+    pub(super) fn server_url(&self) -> Option<&'a str> {
+        self.server_url
     }
 
     /// True if the list shows all tools, so that its encoded form can be cached for all callers.
@@ -33,11 +55,15 @@ impl<'a> ListedTools<'a> {
         self.reader.is_none()
     }
 
+    /// All versions of each tool.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &'a ToolEntry> {
+        let entries = self.toolkit.entries().iter();
+        entries.filter(|entry| self.shows(entry))
+    }
+
     /// The definitions of all versions.
     pub(super) fn definitions(&self) -> Vec<ToolDefinition> {
-        let entries = self.toolkit.entries().iter();
-        let shown = entries.filter(|entry| self.shows(entry));
-        shown
+        self.entries()
             .map(|entry| ToolDefinition::of(&entry.id, &entry.tool))
             .collect()
     }
@@ -49,6 +75,6 @@ impl<'a> ListedTools<'a> {
 
     fn shows(&self, entry: &ToolEntry) -> bool {
         self.reader
-            .is_none_or(|(auth, caller)| auth.may_call(caller, &entry.tool))
+            .is_none_or(|caller| self.auth.may_call(caller, &entry.tool))
     }
 }

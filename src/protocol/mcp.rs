@@ -29,6 +29,7 @@ use serde_json::{
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    idempotency_key::IDEMPOTENCY_KEY,
     jsonrpc::INTERNAL_ERROR,
     listed_tools::ListedTools,
     names::ModelNames,
@@ -67,7 +68,7 @@ impl Codec for McpCodec {
         resource_path: "/mcp",
         list: "list of tools",
         request_headers: &[
-            "idempotency-key",
+            IDEMPOTENCY_KEY,
             "mcp-method",
             "mcp-name",
             "mcp-protocol-version",
@@ -127,8 +128,9 @@ impl Codec for McpCodec {
         (StatusCode::OK, response::encode_error(form, &error))
     }
 
-    fn outcome(&self, form: &McpForm, outcome: &Outcome) -> Vec<u8> {
-        response::encode_outcome(form, self.server_info(), outcome)
+    fn outcome(&self, form: &McpForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
+        let body = response::encode_outcome(form, self.server_info(), outcome);
+        (StatusCode::OK, body)
     }
 
     fn rejection(&self, form: &McpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {

@@ -95,8 +95,9 @@ impl Codec for OpenToolCodec {
         (StatusCode::INTERNAL_SERVER_ERROR, body)
     }
 
-    fn outcome(&self, form: &RpcForm, outcome: &Outcome) -> Vec<u8> {
-        response::encode_outcome(outcome, form.id.as_deref())
+    fn outcome(&self, form: &RpcForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
+        let body = response::encode_outcome(outcome, form.id.as_deref());
+        (StatusCode::OK, body)
     }
 
     fn rejection(&self, form: &RpcForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {

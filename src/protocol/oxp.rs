@@ -7,6 +7,7 @@ mod catalogue;
 mod dialect;
 mod error;
 mod form;
+mod openapi;
 mod request;
 mod response;
 
@@ -16,25 +17,32 @@ use serde::Serialize;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    idempotency_key::IDEMPOTENCY_KEY,
     listed_tools::ListedTools,
     names::ModelNames,
 };
 use crate::{
     ServerInfo, Toolkit,
     call::{Outcome, rejection::Rejection},
+    observe::request_log::RequestNames,
 };
 use catalogue::Catalogue;
 use error::{ErrorBody, status_of};
-use form::RequestForm;
+use form::{OxpPath, RequestForm};
+use openapi::OpenApiDocument;
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {
+    info: ServerInfo,
     catalogue: Catalogue,
+    openapi: OpenApiDocument,
     /// Some clients send the name of a tool as its id.
     names: ModelNames,
 }
 
 const CALL: Task = Task::Call("POST /tools/call");
+const CALL_OF_SINGLE_TOOL: Task = Task::Call("POST /tools/{tool_id}/call");
+const OPENAPI: Task = Task::List("openapi");
 
 impl Codec for OxpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
@@ -61,6 +69,20 @@ impl Codec for OxpCodec {
                 is_alias: false,
                 others: None,
             },
+            Route {
+                method: Method::POST,
+                path: "/tools/{tool_id}/call",
+                task: CALL_OF_SINGLE_TOOL,
+                is_alias: false,
+                others: None,
+            },
+            Route {
+                method: Method::GET,
+                path: "/openapi.json",
+                task: OPENAPI,
+                is_alias: false,
+                others: None,
+            },
             // The path in the specification's examples.
             Route {
                 method: Method::POST,
@@ -73,7 +95,7 @@ impl Codec for OxpCodec {
         checks_origin: false,
         resource_path: "",
         list: "list of tools",
-        request_headers: &["oxp-version"],
+        request_headers: &[IDEMPOTENCY_KEY, "oxp-version"],
         response_headers: &["oxp-version", "x-should-retry"],
         // Every response names the protocol version that it follows.
         fixed_headers: &[("oxp-version", "1.0")],
@@ -94,8 +116,10 @@ impl Codec for OxpCodec {
 
     type Form = RequestForm;
 
-    fn new(_: &ServerInfo) -> Self {
+    fn new(info: &ServerInfo) -> Self {
         Self {
+            info: info.clone(),
+            openapi: OpenApiDocument::default(),
             catalogue: Catalogue::default(),
             names: ModelNames::default(),
         }
@@ -104,6 +128,10 @@ impl Codec for OxpCodec {
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RequestForm> {
         match task {
             Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
+            OPENAPI => DecodedRequest {
+                form: OxpPath::OpenApi.into(),
+                operation: Operation::List,
+            },
             Task::List(_) => {
                 let decoded = request::list(&request.parts.headers, request.body);
                 DecodedRequest {
@@ -111,6 +139,7 @@ impl Codec for OxpCodec {
                     operation: decoded.operation,
                 }
             }
+            CALL_OF_SINGLE_TOOL => self.decode_call_of_single_tool(request),
             Task::Call(_) => self.decode_call(request),
         }
     }
@@ -120,7 +149,10 @@ impl Codec for OxpCodec {
     }
 
     fn list(&self, form: &RequestForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
-        self.catalogue.get(form.form, tools)
+        match form.path {
+            OxpPath::OpenApi => self.openapi.get(&self.info, tools),
+            OxpPath::Tools | OxpPath::SingleTool => self.catalogue.get(form.form, tools),
+        }
     }
 
     fn list_error(&self, _: &RequestForm, detail: &str) -> (StatusCode, Vec<u8>) {
@@ -128,8 +160,13 @@ impl Codec for OxpCodec {
         self.rejection(&RequestForm::default(), &rejection)
     }
 
-    fn outcome(&self, form: &RequestForm, outcome: &Outcome) -> Vec<u8> {
-        response::encode(form.dialect(), outcome)
+    fn outcome(&self, form: &RequestForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
+        match form.path {
+            OxpPath::SingleTool => response::encode_bare(outcome),
+            OxpPath::Tools | OxpPath::OpenApi => {
+                (StatusCode::OK, response::encode(form.dialect(), outcome))
+            }
+        }
     }
 
     fn rejection(&self, form: &RequestForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
@@ -145,13 +182,38 @@ impl OxpCodec {
             form,
             mut operation,
         } = request::call(headers, request.body, request.max_values);
-        if let Operation::Reject(Rejection::InvalidToolId { closest, .. }, names) = &mut operation {
-            let id = names.tool.as_deref();
-            *closest = id.and_then(|id| self.id_for(id, &request.engine.toolkit));
+        if let Operation::Reject(rejection, names) = &mut operation {
+            self.suggest(rejection, names, request);
         }
         DecodedRequest {
             form: RequestForm::of_call(form, &operation, request.body),
             operation,
+        }
+    }
+
+    fn decode_call_of_single_tool(
+        &self,
+        request: &EncodedRequest<'_>,
+    ) -> DecodedRequest<RequestForm> {
+        let call = request::single_tool(request.parts, request.body, request.max_values);
+        let operation = match call {
+            Ok(call) => Operation::Call(Box::new(call)),
+            Err((mut rejection, names)) => {
+                self.suggest(&mut rejection, &names, request);
+                Operation::Reject(rejection, names)
+            }
+        };
+        DecodedRequest {
+            form: OxpPath::SingleTool.into(),
+            operation,
+        }
+    }
+
+    /// Adds the id that may be meant by an invalid one.
+    fn suggest(&self, rejection: &mut Rejection, names: &RequestNames, request: &EncodedRequest) {
+        if let Rejection::InvalidToolId { closest, .. } = rejection {
+            let id = names.tool.as_deref();
+            *closest = id.and_then(|id| self.id_for(id, &request.engine.toolkit));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Reference: 2026-07-28 and 2025-11-25, Tools, Calling Tools.
 
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +11,6 @@ use super::{
     error::ErrorResponse,
     form::{CALL_ID, McpForm, OutputKind},
     schema,
-    transport::header_text,
 };
 use crate::{
     Tool, Toolkit,
@@ -19,15 +18,13 @@ use crate::{
     observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation},
+        idempotency_key::idempotency_key,
         integers,
         jsonrpc::INVALID_PARAMS,
     },
     text::LONGEST_ID,
     tool::id::Selector,
 };
-
-/// draft-ietf-httpapi-idempotency-key-header.
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Decodes the params of a call.
 pub(super) fn decode(
@@ -99,10 +96,7 @@ fn closest(codec: &McpCodec, name: &str, toolkit: &Toolkit) -> Option<String> {
 /// requests from 0.
 fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'static str> {
     let call_id = match &params["_meta"][CALL_ID] {
-        Value::Null => {
-            let key = header_text(headers, &IDEMPOTENCY_KEY);
-            key.map(|it| it.trim_matches('"').to_owned())
-        }
+        Value::Null => idempotency_key(headers)?,
         Value::String(text) => Some(text.clone()),
         _ => return Err("'lambda-tools/call-id' must be a string."),
     };

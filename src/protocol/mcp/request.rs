@@ -278,9 +278,11 @@ fn list(
     mut form: McpForm,
     params: &Value,
 ) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
-    let pages = codec
-        .catalogue
-        .pages(&ListedTools::complete(&request.engine.toolkit));
+    let pages = codec.catalogue.pages(&ListedTools::complete(
+        &request.engine.toolkit,
+        &request.engine.auth,
+        None,
+    ));
     let cursor = &params["cursor"];
     if !cursor.is_null() {
         let page = cursor.as_str().and_then(|it| it.parse().ok());

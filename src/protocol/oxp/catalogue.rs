@@ -35,7 +35,7 @@ pub(crate) enum OxpForm {
 impl From<Dialect> for OxpForm {
     fn from(dialect: Dialect) -> Self {
         match dialect {
-            Dialect::Header => Self::Header,
+            Dialect::Header | Dialect::Path => Self::Header,
             Dialect::Schema => Self::Items,
             Dialect::Otc => Self::Otc,
         }

@@ -19,6 +19,8 @@ pub(super) enum Dialect {
     Schema,
     /// OTC 1.0: the same envelopes, with its own `$schema`.
     Otc,
+    /// The path of a single tool: the bodies are its input and its value.
+    Path,
 }
 
 impl Dialect {
@@ -28,13 +30,14 @@ impl Dialect {
             Self::Header => "oxp-header",
             Self::Schema => "oxp-schema",
             Self::Otc => "otc",
+            Self::Path => "oxp-path",
         }
     }
 
     /// The `$schema` of a response.
     pub(super) fn schema(self) -> Option<&'static str> {
         match self {
-            Self::Header => None,
+            Self::Header | Self::Path => None,
             Self::Schema => Some("urn:oxp:1.0"),
             Self::Otc => Some("otc://1.0"),
         }

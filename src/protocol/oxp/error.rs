@@ -6,7 +6,7 @@
 use http::StatusCode;
 use serde::Serialize;
 
-use super::form::RequestForm;
+use super::form::{OxpPath, RequestForm};
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
     protocol::wording::Wording,
@@ -63,11 +63,21 @@ impl<'a> ErrorBody<'a> {
         Self {
             schema: form.dialect().schema(),
             message,
-            developer_message: detail.or_else(|| form.misplaced_input.clone()),
+            developer_message: detail
+                .map(|detail| for_path(rejection, form, detail))
+                .or_else(|| form.misplaced_input.clone()),
             parameter_errors,
             missing_requirements,
         }
     }
+}
+
+/// The path of a single tool has no place for a context.
+fn for_path(rejection: &Rejection, form: &RequestForm, detail: String) -> String {
+    if form.path == OxpPath::SingleTool && matches!(rejection, Rejection::Missing(_)) {
+        return format!("{detail} Only the body of POST /tools/call has a context.");
+    }
+    detail
 }
 
 impl<'a> MissingRequirementsBody<'a> {

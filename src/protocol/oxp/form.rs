@@ -13,8 +13,30 @@ use crate::protocol::{
 #[derive(Default)]
 pub(crate) struct RequestForm {
     pub(super) form: OxpForm,
+    pub(super) path: OxpPath,
     /// A sentence about a field that has the input in place of `input`.
     pub(super) misplaced_input: Option<String>,
+}
+
+/// The path of a request, if its response depends on the path.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum OxpPath {
+    /// `/tools` and `/tools/call`, whose responses depend on the body and the headers.
+    #[default]
+    Tools,
+    /// `/tools/{tool_id}/call`.
+    SingleTool,
+    /// `/openapi.json`.
+    OpenApi,
+}
+
+impl From<OxpPath> for RequestForm {
+    fn from(path: OxpPath) -> Self {
+        Self {
+            path,
+            ..Self::default()
+        }
+    }
 }
 
 impl RequestForm {
@@ -32,11 +54,15 @@ impl RequestForm {
         Self {
             form,
             misplaced_input,
+            ..Self::default()
         }
     }
 
     pub(super) fn dialect(&self) -> Dialect {
-        self.form.dialect()
+        match self.path {
+            OxpPath::SingleTool => Dialect::Path,
+            OxpPath::Tools | OxpPath::OpenApi => self.form.dialect(),
+        }
     }
 }
 
@@ -44,7 +70,7 @@ impl From<OxpForm> for RequestForm {
     fn from(form: OxpForm) -> Self {
         Self {
             form,
-            misplaced_input: None,
+            ..Self::default()
         }
     }
 }

@@ -5,9 +5,10 @@
 //! tool id.
 
 use crate::payload::JsonObject;
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use http::HeaderMap;
+use http::{HeaderMap, request::Parts};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
@@ -21,11 +22,14 @@ use crate::{
     protocol::{
         codec::{DecodedRequest, Operation},
         http::LONGEST_SECRET,
+        idempotency_key::idempotency_key,
         integers,
         json::{self, JsonError, JsonScope},
     },
     text::LONGEST_ID,
 };
+
+const NOT_UNDERSTOOD: &str = "The request cannot be understood";
 
 /// OXP 1.0, Call Tool Request. In one place, the OTC text has `inputs` instead of `input`.
 macro_rules! call_fields {
@@ -104,6 +108,47 @@ pub(super) fn call(
     DecodedRequest { form, operation }
 }
 
+/// Decodes a request to the path of a single tool, whose body is the input.
+pub(super) fn single_tool(
+    parts: &Parts,
+    bytes: &[u8],
+    max_values: usize,
+) -> Result<Call, (Rejection, RequestNames)> {
+    let tool_id = tool_id_in(parts.uri.path());
+    let call_id = idempotency_key(&parts.headers);
+    let names = || RequestNames {
+        tool: Some(tool_id.clone().into_owned()),
+        call_id: call_id.clone().ok().flatten(),
+        trace_id: None,
+    };
+    let call = || {
+        let input = match bytes.trim_ascii() {
+            [] => JsonObject::new(),
+            bytes => object(bytes, &JsonScope::Whole, max_values)?,
+        };
+        dialect::check_header(&parts.headers)?;
+        let call_id = call_id.clone();
+        let call_id = call_id.map_err(|it| Rejection::malformed(NOT_UNDERSTOOD, it))?;
+        Ok(Call {
+            selector: tool_id.parse().map_err(Rejection::from)?,
+            call_id,
+            permit: None,
+            lossy_integers: integers::lossy_paths(bytes, &[""]),
+            trace_id: None,
+            input: Value::Object(input),
+            client_context: ClientContext::default(),
+        })
+    };
+    call().map_err(|rejection| (rejection, names()))
+}
+
+/// The tool id in `/tools/{tool_id}/call`, decoded.
+fn tool_id_in(path: &str) -> Cow<'_, str> {
+    let id = path.strip_prefix("/tools/");
+    let id = id.and_then(|id| id.strip_suffix("/call"));
+    percent_decode_str(id.unwrap_or_default()).decode_utf8_lossy()
+}
+
 /// A dialect, and the call in it.
 type DialectCall = (Dialect, Result<Call, Rejection>);
 
@@ -116,7 +161,7 @@ fn call_in(headers: &HeaderMap, body: JsonObject) -> DialectCall {
             "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
         }
     };
-    let rejection = Rejection::malformed("The request cannot be understood", detail);
+    let rejection = Rejection::malformed(NOT_UNDERSTOOD, detail);
     (Dialect::Header, Err(rejection))
 }
 
@@ -202,7 +247,7 @@ fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObjec
     match json::read(body, scope, max_values) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Rejection::malformed(
-            "The request cannot be understood",
+            NOT_UNDERSTOOD,
             "The body must be a JSON object.",
         )),
         Err(_) if body.is_empty() => Err(Rejection::malformed(
@@ -213,10 +258,7 @@ fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObjec
             "The request is not valid JSON",
             format!("The body is not valid JSON: {error}"),
         )),
-        Err(JsonError::Rejected(sentence)) => Err(Rejection::malformed(
-            "The request cannot be understood",
-            sentence,
-        )),
+        Err(JsonError::Rejected(sentence)) => Err(Rejection::malformed(NOT_UNDERSTOOD, sentence)),
     }
 }
 
@@ -262,7 +304,7 @@ impl CallToolRequest {
 fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, Rejection> {
     match (body.object("input")?, body.object("inputs")?) {
         (Some(_), Some(_)) => Err(Rejection::malformed(
-            "The request cannot be understood",
+            NOT_UNDERSTOOD,
             format!("The body has both '{0}input' and '{0}inputs'.", body.path),
         )),
         (input, inputs) => Ok(input.or(inputs).unwrap_or_default()),
@@ -362,8 +404,5 @@ impl<'a> ObjectFields<'a> {
 }
 
 fn invalid_field(path: &str, problem: &str) -> Rejection {
-    Rejection::malformed(
-        "The request cannot be understood",
-        format!("'{path}' {problem}."),
-    )
+    Rejection::malformed(NOT_UNDERSTOOD, format!("'{path}' {problem}."))
 }

@@ -1,10 +1,12 @@
 //! Encoding of outcomes.
 //!
-//! Every outcome is a 200 response, whether the tool succeeded or failed.
+//! Every outcome is a 200 response, whether the tool succeeded or failed, except at the path of a
+//! single tool.
 
 use std::time::Duration;
 
 use crate::text::milliseconds;
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::Number;
 
@@ -69,6 +71,21 @@ pub(super) fn encode(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
         }),
     };
     body.expect("JSON values can be serialized as JSON")
+}
+
+/// The response of a single tool's path: the value, or a failure with a status of its own.
+///
+/// RFC 4918, section 11.4: the request was valid, but an action that it depended on has failed.
+pub(super) fn encode_bare(outcome: &Outcome) -> (StatusCode, Vec<u8>) {
+    let (status, body) = match &outcome.result {
+        Ok(value) => (StatusCode::OK, serde_json::to_vec(value)),
+        Err(failure) => (
+            StatusCode::FAILED_DEPENDENCY,
+            serde_json::to_vec(&error_of(failure)),
+        ),
+    };
+    let body = body.expect("JSON values can be serialized as JSON");
+    (status, body)
 }
 
 fn error_of(failure: &Failure) -> ToolErrorBody<'_> {

@@ -1,0 +1,128 @@
+//! The operation of one version of a tool: `POST /tools/{tool_id}/call`.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::example::example_of;
+use crate::{
+    ToolDefinition,
+    tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
+};
+
+/// The dialect of hand-written schemas that do not name theirs.
+const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
+
+/// An operation and the names of its schemas.
+pub(super) struct ToolOperation<'a> {
+    entry: &'a ToolEntry,
+    definition: ToolDefinition,
+    /// The operation's id, and the start of its schemas' names.
+    name: String,
+    /// The toolkit.
+    pub(super) tag: &'a str,
+}
+
+impl<'a> ToolOperation<'a> {
+    /// The newest version has the tool's name, so that generated code keeps its names when a
+    /// version is added; older ones have their version in it. `names` are those of other tools.
+    pub(super) fn of(entry: &'a ToolEntry, is_newest: bool, names: &mut HashSet<String>) -> Self {
+        let definition = ToolDefinition::of(&entry.id, &entry.tool);
+        let mut name = definition.name.clone();
+        if !is_newest {
+            name = format!("{name}_{}", definition.version.replace('.', "_"));
+        }
+        while !names.insert(name.clone()) {
+            name.push('_');
+        }
+        let qualified = entry.id.qualified();
+        let tag = qualified.split_once('.').map_or(qualified, |(tag, _)| tag);
+        Self {
+            entry,
+            definition,
+            name,
+            tag,
+        }
+    }
+
+    /// Adds the path and its schemas. `security` is the operation's own requirement, if any.
+    pub(super) fn add_to(self, document: &mut Value, security: Option<Value>) {
+        let (input, output) = (
+            format!("{}_Input", self.name),
+            format!("{}_Output", self.name),
+        );
+        let path = format!("/tools/{}/call", self.definition.id);
+        let mut operation = self.operation(&input, &output);
+        if let Some(security) = security {
+            operation["security"] = security;
+        }
+        let tool = &self.entry.tool;
+        let schemas = &mut document["components"]["schemas"];
+        schemas[&*input] = with_draft(
+            self.definition.input_schema,
+            tool.input.is_draft_7_literal(),
+        );
+        schemas[&*output] = with_draft(
+            self.definition.output_schema,
+            tool.output.is_draft_7_literal(),
+        );
+        document["paths"][&*path] = json!({ "post": operation });
+    }
+
+    fn operation(&self, input: &str, output: &str) -> Value {
+        let schema = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+        let definition = &self.definition;
+        let mut body = json!({"schema": schema(input)});
+        if let Some(example) = example_of(&definition.input_schema) {
+            body["example"] = example;
+        }
+        let is_required = definition.input_schema["required"]
+            .as_array()
+            .is_some_and(|names| !names.is_empty());
+        let mut operation = json!({
+            "operationId": self.name,
+            "summary": self.entry.tool.title.as_deref().unwrap_or(&definition.name),
+            "description": definition.description,
+            "tags": [self.tag],
+            "parameters": self.parameters(),
+            "requestBody": {"required": is_required, "content": {"application/json": body}},
+            "responses": {
+                "200": {
+                    "description": "The tool's value.",
+                    "headers": {
+                        "OXP-Version": {"$ref": "#/components/headers/OxpVersion"},
+                        "Idempotent-Replay": {"$ref": "#/components/headers/IdempotentReplay"},
+                    },
+                    "content": {"application/json": {"schema": schema(output)}},
+                },
+                "400": {"$ref": "#/components/responses/Rejected"},
+                "422": {"$ref": "#/components/responses/InvalidInput"},
+                "424": {"$ref": "#/components/responses/Failed"},
+            },
+        });
+        if !definition.requirements.is_empty() {
+            operation["x-requirements"] = json!(definition.requirements);
+        }
+        operation
+    }
+
+    fn parameters(&self) -> Value {
+        let version = json!({"$ref": "#/components/parameters/OxpVersion"});
+        match self.entry.tool.policy {
+            // A repeated call has no further effect, whatever its id is.
+            RepeatPolicy::Idempotent => json!([version]),
+            _ => json!([{"$ref": "#/components/parameters/IdempotencyKey"}, version]),
+        }
+    }
+}
+
+/// A schema of the document; one without output describes `null`.
+fn with_draft(schema: Value, is_draft_7: bool) -> Value {
+    let Value::Object(mut fields) = schema else {
+        return json!({"type": "null"});
+    };
+    if is_draft_7 {
+        fields.shift_insert(0, "$schema".into(), DRAFT_7.into());
+    }
+    fields.into()
+}

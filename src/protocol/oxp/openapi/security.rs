@@ -1,0 +1,105 @@
+//! The credentials in the document: security schemes, and the requirements of operations.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::{Auth, Tool, auth::AcceptedCredentials};
+
+/// Adds the schemes, the requirement of all operations, and the response without credentials.
+pub(super) fn add(document: &mut Value, auth: &Auth) {
+    let schemes = schemes_of(auth);
+    if schemes.is_empty() {
+        return;
+    }
+    let scopes: Vec<_> = auth.required_scopes(None).into_iter().collect();
+    document["security"] = alternatives(&schemes, &scopes);
+    for (_, path) in document["paths"].as_object_mut().into_iter().flatten() {
+        for (_, operation) in path.as_object_mut().into_iter().flatten() {
+            // A health check needs no credentials.
+            let is_open = operation["security"].as_array().is_some_and(Vec::is_empty);
+            if !is_open {
+                operation["responses"]["401"] =
+                    json!({"$ref": "#/components/responses/Unauthenticated"});
+            }
+        }
+    }
+    let schemes = schemes.into_iter();
+    document["components"]["securitySchemes"] =
+        schemes.map(|(name, scheme, _)| (name, scheme)).collect();
+}
+
+/// The requirement of a tool that needs more scopes than every call does.
+pub(super) fn requirement(auth: &Auth, tool: &Tool) -> Option<Value> {
+    let all = auth.required_scopes(Some(tool));
+    let schemes = schemes_of(auth);
+    let has_own = all != auth.required_scopes(None);
+    let scopes: Vec<_> = all.into_iter().collect();
+    (has_own && !schemes.is_empty()).then(|| alternatives(&schemes, &scopes))
+}
+
+/// One requirement for each scheme: any of them is enough.
+fn alternatives(schemes: &[Scheme], scopes: &[&str]) -> Value {
+    let alternative = |(name, _, has_scopes): &Scheme| {
+        let scopes = if *has_scopes { scopes } else { &[] };
+        Value::Object(Map::from_iter([(name.clone(), json!(scopes))]))
+    };
+    schemes.iter().map(alternative).collect()
+}
+
+/// The name of a scheme, the scheme, and true if a requirement can name its scopes.
+type Scheme = (String, Value, bool);
+
+fn schemes_of(auth: &Auth) -> Vec<Scheme> {
+    let mut schemes = Vec::new();
+    let mut bearers = BTreeSet::new();
+    #[cfg_attr(
+        not(feature = "oidc"),
+        expect(unused_mut, reason = "it counts issuers")
+    )]
+    let mut issuers = 0;
+    for accepted in auth.accepted() {
+        match accepted {
+            AcceptedCredentials::ApiKey => {
+                let key = json!({"type": "apiKey", "in": "header", "name": "OXP-API-Key"});
+                schemes.push(("apiKey".to_owned(), key, false));
+                bearers.insert("an API key");
+            }
+            AcceptedCredentials::Jwt => _ = bearers.insert("a signed JWT"),
+            #[cfg(feature = "oidc")]
+            AcceptedCredentials::AccessToken(issuer) => {
+                issuers += 1;
+                schemes.push(issuer_scheme(&issuer, issuers));
+            }
+            AcceptedCredentials::Platform => {
+                let key = json!({
+                    "type": "apiKey", "in": "header", "name": "Authorization",
+                    "description": "The credentials that API Gateway or AWS IAM checks.",
+                });
+                schemes.push(("platform".to_owned(), key, false));
+            }
+        }
+    }
+    if !bearers.is_empty() {
+        let kinds: Vec<_> = bearers.into_iter().collect();
+        let description = format!("The token is {}.", kinds.join(" or "));
+        let bearer = json!({"type": "http", "scheme": "bearer", "description": description});
+        schemes.push(("bearer".to_owned(), bearer, false));
+    }
+    schemes
+}
+
+/// The first issuer is `signIn`, the second one `signIn2`.
+#[cfg(feature = "oidc")]
+fn issuer_scheme(issuer: &str, number: usize) -> Scheme {
+    let name = match number {
+        1 => "signIn".to_owned(),
+        number => format!("signIn{number}"),
+    };
+    let url = issuer.trim_end_matches('/');
+    let scheme = json!({
+        "type": "openIdConnect",
+        "openIdConnectUrl": format!("{url}/.well-known/openid-configuration"),
+    });
+    (name, scheme, true)
+}
