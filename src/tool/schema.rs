@@ -25,7 +25,7 @@ pub(crate) use derive::{of_input, of_output};
 pub(crate) use expected::{declared_properties, declared_properties_at, expected_form};
 pub(crate) use integers::{lossy_integers, range_of};
 pub(crate) use part::joined;
-pub(crate) use walk::{forbidden_reference, undescribed_properties};
+pub(crate) use walk::{each_inner, forbidden_reference, undescribed_properties};
 
 /// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
 /// `items[2].sku`).

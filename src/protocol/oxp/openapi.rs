@@ -3,6 +3,7 @@
 //! The paths of single tools exist because generators of clients make a typed function of each, as
 //! they cannot of one path for all tools.
 
+mod draft;
 mod example;
 mod operation;
 mod security;
@@ -92,9 +93,9 @@ fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Bytes, String> {
 fn document_of(info: &ServerInfo, tools: &ListedTools<'_>) -> Value {
     let mut document: Value = serde_json::from_str(BASE).expect("a test parses it");
     document["info"] = json!(info);
-    if let (Some(url), Some(fields)) = (tools.server_url(), document.as_object_mut()) {
-        fields.shift_insert(2, "servers".into(), json!([{"url": url}]));
-    }
+    // The default of the specification is the root of the host that the document comes from.
+    let url = tools.server_url().unwrap_or("/");
+    document["servers"] = json!([{"url": url}]);
     add_tools(&mut document, tools);
     security::add(&mut document, tools.auth());
     document

@@ -10,6 +10,7 @@ mod leaks;
 mod local;
 mod mcp_clients;
 mod observed;
+mod openapi;
 mod process;
 mod protocols;
 mod secrets;

@@ -1,6 +1,6 @@
 //! The servers of the event folders, as the `server.toml` in each folder describes them.
 
-mod faults;
+pub(crate) mod faults;
 
 use std::{
     collections::BTreeMap,

@@ -4,14 +4,11 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::example::example_of;
+use super::{draft::translate_draft_7, example::example_of};
 use crate::{
     ToolDefinition,
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
-
-/// The dialect of hand-written schemas that do not name theirs.
-const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 
 /// An operation and the names of its schemas.
 pub(super) struct ToolOperation<'a> {
@@ -58,11 +55,11 @@ impl<'a> ToolOperation<'a> {
         }
         let tool = &self.entry.tool;
         let schemas = &mut document["components"]["schemas"];
-        schemas[&*input] = with_draft(
+        schemas[&*input] = published(
             self.definition.input_schema,
             tool.input.is_draft_7_literal(),
         );
-        schemas[&*output] = with_draft(
+        schemas[&*output] = published(
             self.definition.output_schema,
             tool.output.is_draft_7_literal(),
         );
@@ -116,13 +113,13 @@ impl<'a> ToolOperation<'a> {
     }
 }
 
-/// A schema of the document; one without output describes `null`.
-fn with_draft(schema: Value, is_draft_7: bool) -> Value {
-    let Value::Object(mut fields) = schema else {
+/// A schema of the document; a tool that returns nothing has `null`.
+fn published(mut schema: Value, is_draft_7: bool) -> Value {
+    if schema.is_null() {
         return json!({"type": "null"});
-    };
-    if is_draft_7 {
-        fields.shift_insert(0, "$schema".into(), DRAFT_7.into());
     }
-    fields.into()
+    if is_draft_7 {
+        translate_draft_7(&mut schema);
+    }
+    schema
 }

@@ -12,6 +12,7 @@ pub(super) fn add(document: &mut Value, auth: &Auth) {
     if schemes.is_empty() {
         return;
     }
+    document["components"]["responses"]["Unauthenticated"] = unauthenticated();
     let scopes: Vec<_> = auth.required_scopes(None).into_iter().collect();
     document["security"] = alternatives(&schemes, &scopes);
     for (_, path) in document["paths"].as_object_mut().into_iter().flatten() {
@@ -27,6 +28,20 @@ pub(super) fn add(document: &mut Value, auth: &Auth) {
     let schemes = schemes.into_iter();
     document["components"]["securitySchemes"] =
         schemes.map(|(name, scheme, _)| (name, scheme)).collect();
+}
+
+fn unauthenticated() -> Value {
+    json!({
+        "description": "The credentials are missing or not valid.",
+        "headers": {
+            "OXP-Version": {"$ref": "#/components/headers/OxpVersion"},
+            "WWW-Authenticate": {
+                "description": "The required credentials: RFC 9110, section 11.6.1.",
+                "schema": {"type": "string"},
+            },
+        },
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ServerError"}}},
+    })
 }
 
 /// The requirement of a tool that needs more scopes than every call does.

@@ -28,7 +28,7 @@ impl<'de> Deserialize<'de> for Undecodable {
 /// More bytes than a Lambda response can have.
 const TOO_LARGE: usize = 7_000_000;
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(crate) fn tools() -> Vec<Tool> {
     vec![
         Tool::new("Faults.Large@1.0.0", async |_: Nothing| {
             Ok::<_, Failure>("x".repeat(TOO_LARGE))

@@ -1,0 +1,222 @@
+//! The `OpenAPI` document, read by validators, by generators of clients, and by a program that sends
+//! whatever the document allows.
+//!
+//! They come from PyPI and npm. `tests/all` installs them and runs these tests; a plain `cargo test`
+//! lists them as ignored.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use lambda_tools::{Failure, Tool, Toolkit};
+use serde_json::{Value, json};
+use test_support::node;
+use toolbox::Endpoints;
+
+use crate::{
+    clients::stdout_of,
+    mcp_clients::limited,
+    servers::faults,
+    support::{Running, repository, toolbox},
+};
+
+const KEY: &str = "a-key-of-this-server";
+
+/// A program of the Python environment for `OpenAPI`.
+fn installed(program: &str) -> PathBuf {
+    repository("target/venv-openapi/bin").join(program)
+}
+
+/// A script of an npm package.
+fn package(script: &str) -> PathBuf {
+    repository("target/openapi/node_modules").join(script)
+}
+
+fn run(command: &mut Command) -> String {
+    stdout_of(&command.output().unwrap())
+}
+
+/// The compiled function, with an API key.
+fn serving() -> (Running, String) {
+    let mut command = toolbox();
+    command.envs([("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", KEY)]);
+    Running::serving(&mut command)
+}
+
+/// A folder of this test, without files of an earlier run.
+fn empty_folder(name: &str) -> PathBuf {
+    let folder = repository("target/openapi").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The document of a server, in a file.
+fn fetch(url: &str, folder: &Path) -> PathBuf {
+    let file = folder.join("openapi.json");
+    let mut curl = limited("curl");
+    curl.args(["--fail", "--silent", "--show-error", "--output"])
+        .arg(&file)
+        .args(["--header", &format!("OXP-API-Key: {KEY}")])
+        .arg(format!("{url}/openapi.json"));
+    run(&mut curl);
+    file
+}
+
+/// Tools with schemas that no type has, one in each draft.
+fn hand_written() -> [Tool; 2] {
+    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
+    let pair = json!({"type": "array", "description": "A pair.",
+        "items": [{"type": "string"}, {"type": "number"}], "additionalItems": false});
+    let older = json!({"type": "object", "properties": {"pair": pair},
+        "dependencies": {"pair": ["other"]}, "additionalProperties": {"type": ["null", "string"]}});
+    let newer = json!({"type": "object", "properties": {"pair": {"type": "array",
+        "description": "A pair.", "prefixItems": [{"type": "string"}, {"type": "number"}]}},
+        "anyOf": [{"required": ["pair"]}, {"maxProperties": 0}], "unevaluatedProperties": false});
+    [("Schema.Older@1.0.0", older), ("Schema.Newer@1.0.0", newer)]
+        .map(|(id, schema)| Tool::dynamic(id, "A schema.", schema.clone(), schema, nothing))
+}
+
+/// Two validators that share no code. An error of either is its exit code.
+fn validate(document: &Path) {
+    run(limited(installed("openapi-spec-validator")).arg(document));
+    let redocly = package("@redocly/cli/bin/cli.js");
+    run(limited(node())
+        .arg(redocly)
+        .args(["lint", "--extends=recommended", "--skip-rule=info-license"])
+        .arg(document)
+        .env("REDOCLY_TELEMETRY", "off"));
+}
+
+#[test]
+#[ignore = "needs the validators; run tests/all"]
+fn two_validators_accept_the_document() {
+    let folder = empty_folder("validated");
+    let (running, url) = serving();
+    validate(&fetch(&url, &folder));
+    drop(running);
+    // Every kind of schema that the tests have, and a server that anyone may call.
+    let mut tools = toolbox::tools(Endpoints::default());
+    tools.extend(faults::tools());
+    tools.extend(hand_written());
+    let document = Toolkit::new(tools).unwrap().openapi();
+    let file = folder.join("all.json");
+    fs::write(&file, document.to_string()).unwrap();
+    validate(&file);
+    // The validators are really asked.
+    let mut invalid = document;
+    invalid["paths"]["/tools/call"]["post"]["responses"] = json!(5);
+    fs::write(&file, invalid.to_string()).unwrap();
+    let mut validator = limited(installed("openapi-spec-validator"));
+    assert!(!validator.arg(&file).output().unwrap().status.success());
+}
+
+/// What each generated client prints.
+fn check_client(printed: &str) {
+    let printed: Value = serde_json::from_str(printed).unwrap_or_else(|_| panic!("{printed}"));
+    let expected = json!({
+        "value": 15,
+        "message": "Some input parameters are invalid",
+        "errors": {"a": "Must be a number"},
+        "status": 422,
+        "failed": 424,
+        "failure": {
+            "message": "The tool returned a result that cannot be sent",
+            "developer_message": "The output is not JSON: NaN and infinity are not JSON numbers",
+            "can_retry": false,
+        },
+    });
+    // Python has only one kind of number here.
+    let is_sum = printed["value"].as_f64() == Some(15.0);
+    let mut printed = printed;
+    printed["value"] = json!(15);
+    assert!(is_sum && printed == expected, "{printed:#}");
+}
+
+#[test]
+#[ignore = "needs openapi-python-client; run tests/all"]
+fn a_generated_python_client_calls_the_tools() {
+    let folder = empty_folder("python");
+    let (_running, url) = serving();
+    let document = fetch(&url, &folder);
+    let config = folder.join("config.yml");
+    // Its own formatter is not installed.
+    fs::write(&config, "post_hooks: []\n").unwrap();
+    let printed = run(limited(installed("openapi-python-client"))
+        .args(["generate", "--meta", "none", "--fail-on-warning", "--path"])
+        .arg(&document)
+        .arg("--config")
+        .arg(&config)
+        .arg("--output-path")
+        .arg(folder.join("generated")));
+    assert!(!printed.contains("Warning"), "{printed}");
+    let client = repository("functions/toolbox/tests/openapi/client.py");
+    let mut python = limited(installed("python"));
+    check_client(&run(python.arg(client).arg(&folder).args([&*url, KEY])));
+}
+
+#[test]
+#[ignore = "needs openapi-typescript; run tests/all"]
+fn a_generated_typescript_client_calls_the_tools() {
+    // Below the packages that it imports.
+    let folder = empty_folder("typescript");
+    let (_running, url) = serving();
+    let document = fetch(&url, &folder);
+    let generator = package("openapi-typescript/bin/cli.js");
+    run(limited(node())
+        .arg(generator)
+        .arg(&document)
+        .arg("-o")
+        .arg(folder.join("schema.d.ts")));
+    let client = folder.join("client.ts");
+    fs::copy(
+        repository("functions/toolbox/tests/openapi/client.ts"),
+        &client,
+    )
+    .unwrap();
+    run(limited(node())
+        .arg(package("typescript/bin/tsc"))
+        .args([
+            "--noEmit",
+            "--strict",
+            "--skipLibCheck",
+            "--target",
+            "es2022",
+        ])
+        .args(["--module", "nodenext", "--allowImportingTsExtensions"])
+        .args(["--lib", "es2022,dom"])
+        .arg(&client));
+    check_client(&run(limited(node()).arg(&client).args([&*url, KEY])));
+}
+
+/// Inputs of every kind, valid and invalid: no 5xx, and no response that the document does not
+/// allow.
+#[test]
+#[ignore = "needs schemathesis; run tests/all"]
+fn whatever_the_document_allows_gets_a_documented_response() {
+    let folder = empty_folder("schemathesis");
+    let (running, url) = serving();
+    // Tools that call an API reject what their schema allows, for example without their secret.
+    let mut program = limited(installed("schemathesis"));
+    program
+        .current_dir(&folder)
+        .args(["run", "--max-examples", "40", "--seed", "1"])
+        .args(["--exclude-checks", "positive_data_acceptance"])
+        .args(["--header", &format!("OXP-API-Key: {KEY}")])
+        .arg(format!("{url}/openapi.json"));
+    let printed = run(&mut program);
+    let mut lines = printed.lines().map(str::trim);
+    let counts = lines.find(|line| line.contains(" generated, "));
+    let counts = counts.unwrap_or_else(|| panic!("{printed}"));
+    let count = |word: &str| {
+        let mut parts = counts.split(", ").filter_map(|part| part.split_once(' '));
+        parts.find(|(_, it)| *it == word).map(|(count, _)| count)
+    };
+    assert!(
+        count("generated").is_some() && count("generated") == count("passed"),
+        "{printed}"
+    );
+    drop(running);
+}
