@@ -37,7 +37,7 @@
 //! | [`secrets`], [`callers`], [`sign_in`], [`users`] | where secrets come from; who may call; access tokens of identity providers; acting for a user |
 //! | [`idempotency`] | what happens when a call is repeated |
 //! | [`testing`] | replaying and recording events |
-//! | [`mcp`], [`clients`], [`protocols`] | connecting agents; calling tools; what each protocol can express |
+//! | [`mcp`], [`clients`], [`openapi`], [`protocols`] | connecting agents; calling tools; generating clients; what each protocol can express |
 //! | [`lambda`], [`operations`], [`environment`] | deploying; logs, metrics and traces; every variable |
 //! | [`costs`], [`security`], [`architecture`] | prices; what is promised; how the library is made |
 //!
@@ -130,6 +130,9 @@ pub mod lambda {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/mcp.md")]
 pub mod mcp {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/openapi.md")]
+pub mod openapi {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/operations.md")]
 pub mod operations {}

@@ -36,7 +36,9 @@ use axum::{
 use admission::AppState;
 use codec::{Codec, Declaration};
 
-use crate::{Caller, ServerInfo, arrival::Invocation};
+use serde_json::Value;
+
+use crate::{Auth, Caller, ServerInfo, Toolkit, arrival::Invocation};
 
 /// Lists the protocols; the first one encodes responses that belong to no protocol.
 macro_rules! protocols {
@@ -110,6 +112,11 @@ impl Protocol {
             .flat_map(|declaration| declaration.secrets)
             .copied()
     }
+}
+
+/// The server as an `OpenAPI` document.
+pub(crate) fn openapi(info: &ServerInfo, toolkit: &Toolkit, auth: &Auth) -> Value {
+    oxp::openapi::document(info, toolkit, auth)
 }
 
 /// The routes of OXP, for direct calls only: these have its form, also where clients cannot use it.

@@ -6,12 +6,17 @@
 use std::pin::Pin;
 
 use axum::Router;
+use serde_json::Value;
 
 #[cfg(feature = "oauth")]
 use crate::oauth::OAuth;
 use crate::{
-    Auth, DirectCalls, ServerInfo, Toolkit, idempotency::Idempotency, observe::metrics::Metrics,
-    payload::LARGEST_PAYLOAD, protocol::Protocol, secrets::Secrets,
+    Auth, DirectCalls, ServerInfo, Toolkit,
+    idempotency::Idempotency,
+    observe::metrics::Metrics,
+    payload::LARGEST_PAYLOAD,
+    protocol::{self, Protocol},
+    secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
@@ -258,6 +263,23 @@ impl Server {
     pub fn map_router(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
         self.router_changes.push(Box::new(change));
         self
+    }
+
+    /// The server as an `OpenAPI` 3.1 document, like `GET /openapi.json`, with the title and the
+    /// credentials that were set here. Credentials that the environment chooses are not in it.
+    ///
+    /// ```
+    /// # use lambda_tools::{Auth, Server, Toolkit};
+    /// let server = Server::new(Toolkit::new([])?).auth(Auth::api_key_ids(["KEY"]));
+    /// let schemes = &server.openapi()["components"]["securitySchemes"];
+    /// assert_eq!(schemes["apiKey"]["name"], "OXP-API-Key");
+    /// # Ok::<(), lambda_tools::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn openapi(&self) -> Value {
+        let open = Auth::none();
+        let auth = self.auth.as_ref().unwrap_or(&open);
+        protocol::openapi(&self.info, &self.toolkit, auth)
     }
 
     pub(crate) fn toolkit(&self) -> &Toolkit {

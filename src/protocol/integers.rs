@@ -182,6 +182,14 @@ mod tests {
     }
 
     #[test]
+    fn one_root_may_begin_with_another_and_an_empty_root_is_the_whole_text() {
+        let text = br#"{"inputs": {"a": 123456789012345678901}}"#;
+        assert_eq!(lossy_paths(text, &["input", "inputs"]), ["a"]);
+        assert_eq!(lossy_paths(text, &[""]), ["inputs.a"]);
+        assert_eq!(lossy_paths(b"[123456789012345678901]", &[""]), ["[0]"]);
+    }
+
+    #[test]
     fn numbers_that_keep_their_digits_are_not_listed() {
         for number in [
             "18446744073709551615",

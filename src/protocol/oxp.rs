@@ -7,7 +7,7 @@ mod catalogue;
 mod dialect;
 mod error;
 mod form;
-mod openapi;
+pub(super) mod openapi;
 mod request;
 mod response;
 
@@ -195,10 +195,10 @@ impl OxpCodec {
         &self,
         request: &EncodedRequest<'_>,
     ) -> DecodedRequest<RequestForm> {
-        let call = request::single_tool(request.parts, request.body, request.max_values);
+        let (call, names) = request::single_tool(request.parts, request.body, request.max_values);
         let operation = match call {
             Ok(call) => Operation::Call(Box::new(call)),
-            Err((mut rejection, names)) => {
+            Err(mut rejection) => {
                 self.suggest(&mut rejection, &names, request);
                 Operation::Reject(rejection, names)
             }

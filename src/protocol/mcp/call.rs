@@ -75,7 +75,7 @@ pub(super) fn decode(
         selector,
         call_id,
         permit: None,
-        lossy_integers: integers::lossy_paths(request.body, &["params", "arguments"]),
+        lossy_integers: integers::lossy_paths(request.body, &["params.arguments"]),
         trace_id: None,
         input,
         client_context: ClientContext {

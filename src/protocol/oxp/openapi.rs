@@ -8,15 +8,19 @@ mod example;
 mod operation;
 mod security;
 
-use std::{collections::HashSet, sync::Mutex};
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::{
-    Auth, Server, ServerInfo, Toolkit,
+    Auth, ServerInfo, Toolkit,
     payload::{JsonObject, LARGEST_PAYLOAD, encoded_size},
     protocol::listed_tools::ListedTools,
+    tool::definition::name_of,
 };
 use operation::ToolOperation;
 
@@ -25,22 +29,28 @@ const BASE: &str = include_str!("openapi/base.json");
 
 /// The encoded document of the URL that was used last: most servers have only one.
 #[derive(Default)]
-pub(super) struct OpenApiDocument(Mutex<Option<(Option<String>, Result<Bytes, String>)>>);
+pub(super) struct OpenApiDocument(Mutex<Option<EncodedDocument>>);
+
+struct EncodedDocument {
+    url: Option<String>,
+    body: Result<Bytes, String>,
+}
 
 impl OpenApiDocument {
     pub(super) fn get(&self, info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Bytes, String> {
         if !tools.is_complete() {
             return encode(info, tools);
         }
-        let mut last = self.0.lock().unwrap_or_else(|it| it.into_inner());
-        if let Some((url, document)) = &*last
-            && url.as_deref() == tools.server_url()
-        {
-            return document.clone();
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let url = tools.server_url();
+        if let Some(last) = last.as_ref().filter(|it| it.url.as_deref() == url) {
+            return last.body.clone();
         }
-        let document = encode(info, tools);
-        *last = Some((tools.server_url().map(str::to_owned), document.clone()));
-        document
+        let encoded = last.insert(EncodedDocument {
+            url: url.map(str::to_owned),
+            body: encode(info, tools),
+        });
+        encoded.body.clone()
     }
 }
 
@@ -56,25 +66,7 @@ impl Toolkit {
     /// ```
     #[must_use]
     pub fn openapi(&self) -> Value {
-        document_of(
-            &ServerInfo::default(),
-            &ListedTools::complete(self, &Auth::none(), None),
-        )
-    }
-}
-
-impl Server {
-    /// The tools as an `OpenAPI` 3.1 document, like `GET /openapi.json`, with the title and the
-    /// credentials that this server was given. Credentials that the environment chooses are not in
-    /// it.
-    #[must_use]
-    pub fn openapi(&self) -> Value {
-        let open = Auth::none();
-        let auth = self.auth.as_ref().unwrap_or(&open);
-        document_of(
-            &self.info,
-            &ListedTools::complete(&self.toolkit, auth, None),
-        )
+        document(&ServerInfo::default(), self, &Auth::none())
     }
 }
 
@@ -90,6 +82,11 @@ fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Bytes, String> {
     Ok(body.into())
 }
 
+/// The document of a server that requires these credentials.
+pub(crate) fn document(info: &ServerInfo, toolkit: &Toolkit, auth: &Auth) -> Value {
+    document_of(info, &ListedTools::complete(toolkit, auth, None))
+}
+
 fn document_of(info: &ServerInfo, tools: &ListedTools<'_>) -> Value {
     let mut document: Value = serde_json::from_str(BASE).expect("a test parses it");
     document["info"] = json!(info);
@@ -103,7 +100,7 @@ fn document_of(info: &ServerInfo, tools: &ListedTools<'_>) -> Value {
 
 fn add_tools(document: &mut Value, tools: &ListedTools<'_>) {
     let newest: HashSet<_> = tools.newest().map(|entry| &entry.id).collect();
-    let mut names = HashSet::new();
+    let mut names = tools.newest().map(|it| name_of(&it.id, &it.tool)).collect();
     let mut tags = JsonObject::new();
     for entry in tools.entries() {
         let operation = ToolOperation::of(entry, newest.contains(&entry.id), &mut names);
@@ -114,5 +111,50 @@ fn add_tools(document: &mut Value, tools: &ListedTools<'_>) {
     }
     if let Some(all) = document["tags"].as_array_mut() {
         all.extend(tags.into_iter().map(|(_, tag)| tag));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Failure, Tool};
+
+    fn tool(id: &'static str) -> Tool {
+        let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
+        Tool::dynamic(
+            id,
+            "A tool.",
+            json!({"type": "object"}),
+            Value::Null,
+            nothing,
+        )
+    }
+
+    #[test]
+    fn operations_have_unique_names_and_the_newest_version_has_the_tools() {
+        let ids = ["A.B@1.0.0", "A.B@2.0.0", "A.B_1_0_0@3.0.0"];
+        let document = Toolkit::new(ids.map(tool)).unwrap().openapi();
+        let name_of =
+            |id: &str| &document["paths"][format!("/tools/{id}/call")]["post"]["operationId"];
+        assert_eq!(name_of("A.B@2.0.0"), "A_B");
+        assert_eq!(name_of("A.B@1.0.0"), "A_B_1_0_0_");
+        assert_eq!(name_of("A.B_1_0_0@3.0.0"), "A_B_1_0_0");
+    }
+
+    #[test]
+    fn the_document_names_the_url_of_the_request() {
+        let toolkit = Toolkit::new([tool("A.B@1.0.0")]).unwrap();
+        let (auth, info) = (Auth::none(), ServerInfo::default());
+        let cache = OpenApiDocument::default();
+        for url in [
+            Some("https://a.example"),
+            None,
+            Some("https://b.example/x"),
+            Some("https://a.example"),
+        ] {
+            let document = cache.get(&info, &ListedTools::complete(&toolkit, &auth, url));
+            let document: Value = serde_json::from_slice(&document.unwrap()).unwrap();
+            assert_eq!(document["servers"][0]["url"], url.unwrap_or("/"));
+        }
     }
 }

@@ -113,10 +113,10 @@ pub(super) fn single_tool(
     parts: &Parts,
     bytes: &[u8],
     max_values: usize,
-) -> Result<Call, (Rejection, RequestNames)> {
+) -> (Result<Call, Rejection>, RequestNames) {
     let tool_id = tool_id_in(parts.uri.path());
     let call_id = idempotency_key(&parts.headers);
-    let names = || RequestNames {
+    let names = RequestNames {
         tool: Some(tool_id.clone().into_owned()),
         call_id: call_id.clone().ok().flatten(),
         trace_id: None,
@@ -127,7 +127,6 @@ pub(super) fn single_tool(
             bytes => object(bytes, &JsonScope::Whole, max_values)?,
         };
         dialect::check_header(&parts.headers)?;
-        let call_id = call_id.clone();
         let call_id = call_id.map_err(|it| Rejection::malformed(NOT_UNDERSTOOD, it))?;
         Ok(Call {
             selector: tool_id.parse().map_err(Rejection::from)?,
@@ -139,7 +138,7 @@ pub(super) fn single_tool(
             client_context: ClientContext::default(),
         })
     };
-    call().map_err(|rejection| (rejection, names()))
+    (call(), names)
 }
 
 /// The tool id in `/tools/{tool_id}/call`, decoded.

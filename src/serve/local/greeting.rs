@@ -137,7 +137,14 @@ mod tests {
 
     #[test]
     fn the_routes_are_those_of_the_served_protocols() {
-        const OXP: [&str; 4] = ["GET  /health", "GET  /tools", "POST /tools/call", "curl "];
+        const OXP: [&str; 6] = [
+            "GET  /health",
+            "GET  /tools",
+            "POST /tools/call",
+            "POST /tools/{tool_id}/call",
+            "GET  /openapi.json",
+            "curl ",
+        ];
         const MCP: [&str; 2] = ["POST /mcp", "claude mcp add "];
         const OPENTOOL: [&str; 3] = [
             "GET  /opentool/version",
@@ -147,7 +154,7 @@ mod tests {
         for (protocols, lines) in [
             (
                 Protocol::ALL,
-                &[&OXP[..3], &MCP[..1], &OPENTOOL, &OXP[3..], &MCP[1..]][..],
+                &[&OXP[..5], &MCP[..1], &OPENTOOL, &OXP[5..], &MCP[1..]][..],
             ),
             (&[Protocol::Oxp], &[&OXP]),
             (&[Protocol::Mcp], &[&MCP]),

@@ -22,15 +22,16 @@ pub(super) struct ToolOperation<'a> {
 
 impl<'a> ToolOperation<'a> {
     /// The newest version has the tool's name, so that generated code keeps its names when a
-    /// version is added; older ones have their version in it. `names` are those of other tools.
+    /// version is added; older ones have their version in it. `names` are the names that
+    /// are in use, at first those of the newest versions.
     pub(super) fn of(entry: &'a ToolEntry, is_newest: bool, names: &mut HashSet<String>) -> Self {
         let definition = ToolDefinition::of(&entry.id, &entry.tool);
         let mut name = definition.name.clone();
         if !is_newest {
             name = format!("{name}_{}", definition.version.replace('.', "_"));
-        }
-        while !names.insert(name.clone()) {
-            name.push('_');
+            while !names.insert(name.clone()) {
+                name.push('_');
+            }
         }
         let qualified = entry.id.qualified();
         let tag = qualified.split_once('.').map_or(qualified, |(tag, _)| tag);

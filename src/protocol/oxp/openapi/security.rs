@@ -83,8 +83,9 @@ fn schemes_of(auth: &Auth) -> Vec<Scheme> {
             AcceptedCredentials::Jwt => _ = bearers.insert("a signed JWT"),
             #[cfg(feature = "oidc")]
             AcceptedCredentials::AccessToken(issuer) => {
-                issuers += 1;
-                schemes.push(issuer_scheme(&issuer, issuers));
+                let earlier = schemes.iter().filter(|(_, _, has_scopes)| *has_scopes);
+                let number = earlier.count() + 1;
+                schemes.push(issuer_scheme(&issuer, number));
             }
             AcceptedCredentials::Platform => {
                 let key = json!({
@@ -117,4 +118,71 @@ fn issuer_scheme(issuer: &str, number: usize) -> Scheme {
         "openIdConnectUrl": format!("{url}/.well-known/openid-configuration"),
     });
     (name, scheme, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Failure, Server, Toolkit};
+
+    fn document(auth: Auth) -> Value {
+        let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
+        let input = || json!({"type": "object"});
+        let tools = [
+            Tool::dynamic("Mail.Read@1.0.0", "Reads.", input(), Value::Null, nothing),
+            Tool::dynamic("Mail.Send@1.0.0", "Sends.", input(), Value::Null, nothing)
+                .scope("mail.send"),
+        ];
+        Server::new(Toolkit::new(tools).unwrap())
+            .auth(auth)
+            .openapi()
+    }
+
+    fn has_401(document: &Value, path: &str, method: &str) -> bool {
+        document["paths"][path][method]["responses"]
+            .get("401")
+            .is_some()
+    }
+
+    #[test]
+    fn an_open_server_requires_nothing() {
+        let document = document(Auth::none());
+        assert_eq!(document["security"], json!([]));
+        assert_eq!(document["components"]["securitySchemes"], json!({}));
+        assert!(!has_401(&document, "/tools", "get"));
+    }
+
+    #[test]
+    fn a_key_may_be_sent_in_either_header() {
+        let document = document(Auth::api_key_ids(["KEY"]));
+        assert_eq!(
+            document["security"],
+            json!([{"apiKey": []}, {"bearer": []}])
+        );
+        assert!(has_401(&document, "/tools", "get"));
+        assert!(has_401(&document, "/tools/Mail.Send@1.0.0/call", "post"));
+        assert!(!has_401(&document, "/health", "get"));
+        assert_eq!(document["paths"]["/health"]["get"]["security"], json!([]));
+    }
+
+    #[cfg(feature = "oidc")]
+    #[test]
+    fn each_issuer_has_a_scheme_and_each_tool_its_scopes() {
+        let auth = Auth::issuer("https://idp.example/")
+            .or(Auth::issuer("https://other.example"))
+            .scope("tools.call");
+        let document = document(auth);
+        let schemes = &document["components"]["securitySchemes"];
+        assert_eq!(
+            schemes["signIn"]["openIdConnectUrl"],
+            "https://idp.example/.well-known/openid-configuration"
+        );
+        assert!(schemes["signIn2"].is_object());
+        let required = |scopes: Value| json!([{"signIn": scopes}, {"signIn2": scopes}]);
+        assert_eq!(document["security"], required(json!(["tools.call"])));
+        let call = |id: &str| &document["paths"][format!("/tools/{id}/call")]["post"];
+        assert!(call("Mail.Read@1.0.0").get("security").is_none());
+        let both = required(json!(["mail.send", "tools.call"]));
+        assert_eq!(call("Mail.Send@1.0.0")["security"], both);
+    }
 }
