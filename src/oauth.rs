@@ -39,6 +39,7 @@ mod provider;
 mod records;
 mod redemption;
 mod refresh;
+mod scope_descriptions;
 mod start;
 mod state;
 #[cfg(test)]
@@ -48,7 +49,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 pub(crate) use broker::Broker;
 pub(crate) use grant_request::GrantRequest;
-pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage};
+pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage, RequestedScope};
 pub use provider::Provider;
 use records::LIMITS;
 

@@ -144,7 +144,11 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
     });
     #[cfg(feature = "oauth")]
     let router = match &app.engine.broker {
-        Some(broker) => router.merge(challenges::routes(Arc::clone(&app), Arc::clone(broker))),
+        Some(broker) => router.merge(challenges::routes(
+            Arc::clone(&app),
+            Arc::clone(broker),
+            info,
+        )),
         None => router,
     };
     #[cfg(feature = "oidc")]

@@ -166,8 +166,8 @@ impl Server {
     }
 
     /// Describes the server, for MCP's `serverInfo` and `instructions`, for `info` in OpenTool's
-    /// `/opentool/load`, and for `/opentool/version`. By default, the title is `Tools` and the
-    /// version `1.0.0`.
+    /// `/opentool/load`, for `/opentool/version`, and for the pages on which users let tools use
+    /// their accounts. By default, the title is `Tools` and the version `1.0.0`.
     #[must_use]
     pub fn info(mut self, info: ServerInfo) -> Self {
         self.info = info;

@@ -1,8 +1,12 @@
 //! The description of a server.
 
+use http::Uri;
 use serde::Serialize;
 
 /// The description of a server: its title, its version and a sentence about it.
+///
+/// Users see the title, and the support link, on the pages on which they let tools use their
+/// accounts.
 ///
 /// ```
 /// use lambda_tools::{Server, ServerInfo, Toolkit};
@@ -16,6 +20,9 @@ pub struct ServerInfo {
     title: String,
     description: String,
     version: String,
+    /// Not a part of OpenTool's `info`, which is this type's JSON.
+    #[serde(skip)]
+    support_url: Option<String>,
 }
 
 impl ServerInfo {
@@ -28,6 +35,7 @@ impl ServerInfo {
             title: title.into(),
             description: "Tools for AI agents.".into(),
             version: version.into(),
+            support_url: None,
         }
     }
 
@@ -35,6 +43,15 @@ impl ServerInfo {
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
+        self
+    }
+
+    /// Sets where users can ask questions: an `https://` URL, or an address such as
+    /// `mailto:help@example.com`. Every page on which users let tools use their accounts links to
+    /// it. An invalid URL is an error at start-up.
+    #[must_use]
+    pub fn support_url(mut self, url: impl Into<String>) -> Self {
+        self.support_url = Some(url.into());
         self
     }
 
@@ -49,10 +66,90 @@ impl ServerInfo {
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
+
+    #[cfg(feature = "oauth")]
+    pub(crate) fn support(&self) -> Option<&str> {
+        self.support_url.as_deref()
+    }
+
+    /// True if there is no support URL, or a valid one.
+    pub(crate) fn is_support_url_valid(&self) -> bool {
+        self.support_url.as_deref().is_none_or(is_support_url)
+    }
+}
+
+fn is_support_url(url: &str) -> bool {
+    if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return false;
+    }
+    if let Some(address) = url.strip_prefix("mailto:") {
+        let address = address.split('?').next().unwrap_or_default();
+        let parts: Vec<_> = address.split('@').collect();
+        return parts.len() == 2 && parts.iter().all(|part| !part.is_empty());
+    }
+    let parsed = url.parse::<Uri>().ok();
+    let authority = parsed.as_ref().and_then(Uri::authority);
+    url.starts_with("https://")
+        && authority.is_some_and(|it| !it.host().is_empty() && !it.as_str().contains('@'))
 }
 
 impl Default for ServerInfo {
     fn default() -> Self {
         Self::new("Tools", "1.0.0")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_json_is_the_info_of_opentool_and_nothing_else() {
+        let info = ServerInfo::new("Weather", "1.2.0").support_url("https://weather.example/help");
+        let json = serde_json::to_string(&info).unwrap();
+        let expected =
+            r#"{"title":"Weather","description":"Tools for AI agents.","version":"1.2.0"}"#;
+        assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn a_support_url_is_a_web_page_or_an_address() {
+        for url in [
+            "https://weather.example",
+            "https://weather.example:8443/help?topic=tools#access",
+            "https://[2001:db8::1]/help",
+            "mailto:help@weather.example",
+            "mailto:help@weather.example?subject=Tools",
+        ] {
+            let info = ServerInfo::default().support_url(url);
+            assert!(info.is_support_url_valid(), "{url}");
+        }
+        assert!(ServerInfo::default().is_support_url_valid());
+        for url in [
+            "",
+            "weather.example/help",
+            "http://weather.example/help",
+            "HTTPS://weather.example/help",
+            "javascript:alert(1)",
+            "data:text/html,help",
+            "//weather.example/help",
+            "https:///help",
+            "https://",
+            "https://:443/help",
+            "https://user:password@weather.example/help",
+            "https://weather.example/a b",
+            "https://weather.example/\n",
+            " https://weather.example",
+            "mailto:",
+            "mailto:help",
+            "mailto:@weather.example",
+            "mailto:help@",
+            "mailto:a@b@c",
+            "mailto:?to=help@weather.example",
+            "mailto:help@weather.example\r\nBcc: all",
+        ] {
+            let info = ServerInfo::default().support_url(url);
+            assert!(!info.is_support_url_valid(), "{url:?}");
+        }
     }
 }

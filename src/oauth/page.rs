@@ -20,12 +20,20 @@ pub(crate) struct ConsentPage {
     /// The caller's name as shown to the user; empty if unknown.
     pub(crate) caller: String,
     pub(crate) user: String,
+    /// The provider's name as shown to users.
     pub(crate) provider: String,
-    pub(crate) scopes: Vec<String>,
+    pub(crate) scopes: Vec<RequestedScope>,
     /// The token that the form sends back.
     pub(crate) form: String,
     /// True if browsers reach this server over TLS.
     pub(crate) is_https: bool,
+}
+
+/// A scope that the provider will be asked for.
+pub(crate) struct RequestedScope {
+    pub(crate) name: String,
+    /// What it allows, in plain words.
+    pub(crate) description: Option<String>,
 }
 
 /// The outcome that a page shows.

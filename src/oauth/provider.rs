@@ -5,6 +5,7 @@ use std::fmt;
 use oauth2::AuthType;
 use tokio::sync::OnceCell;
 
+use super::scope_descriptions::{self as known, BuiltIn, ScopeDescriptions};
 use crate::public_url::is_safe;
 
 /// A provider of OAuth 2.0 tokens, and this server's registration there.
@@ -22,6 +23,9 @@ pub struct Provider {
     pub(super) scopes: Vec<String>,
     /// The additional parameters of the authorization URL, with unique names.
     pub(super) parameters: Vec<(String, String)>,
+    /// The name that users see, if it is not the id.
+    title: Option<String>,
+    descriptions: ScopeDescriptions,
 }
 
 pub(super) enum Endpoints {
@@ -72,7 +76,7 @@ impl Provider {
         issuer: impl Into<String>,
     ) -> Self {
         let endpoints = Endpoints::discovered(issuer.into());
-        Self::with_endpoints(id, client_id, client_secret_id, endpoints)
+        Self::with_endpoints(id, client_id, client_secret_id, endpoints).known(&known::OPENID)
     }
 
     fn with_endpoints(
@@ -89,6 +93,8 @@ impl Provider {
             auth: AuthType::BasicAuth,
             scopes: Vec::new(),
             parameters: Vec::new(),
+            title: None,
+            descriptions: ScopeDescriptions::new(&known::NONE),
         }
         // Without this, providers that remember consent do not ask the user again.
         .parameter("prompt", "consent")
@@ -104,6 +110,8 @@ impl Provider {
         Self::new("google", client_id, client_secret_id, authorize, token)
             // Google issues a refresh token only with this and the prompt for consent.
             .parameter("access_type", "offline")
+            .title("Google")
+            .known(&known::GOOGLE)
     }
 
     /// GitHub, with the id `github`.
@@ -117,6 +125,8 @@ impl Provider {
             // Makes sure that the user has to act before each new grant.
             .parameter("prompt", "select_account")
             .secret_in_body()
+            .title("GitHub")
+            .known(&known::GITHUB)
     }
 
     /// Microsoft, with the id `microsoft`, for work, school and personal accounts.
@@ -130,6 +140,8 @@ impl Provider {
             .scope("offline_access")
             .parameter("prompt", "select_account")
             .secret_in_body()
+            .title("Microsoft")
+            .known(&known::MICROSOFT)
     }
 
     /// Slack, with the id `slack`, for user tokens: tools act as the user.
@@ -140,6 +152,48 @@ impl Provider {
             "https://slack.com/api/oauth.v2.user.access",
         );
         Self::new("slack", client_id, client_secret_id, authorize, token)
+            .title("Slack")
+            .known(&known::SLACK)
+    }
+
+    fn known(mut self, built_in: &'static BuiltIn) -> Self {
+        self.descriptions = ScopeDescriptions::new(built_in);
+        self
+    }
+
+    /// Sets the name that users see on the pages on which they allow access, such as `Acme Mail`.
+    /// By default it is the id; the built-in providers have their names.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Describes a scope in plain words, for users: `describe_scope("mail.read", "Read your mail")`.
+    /// On the page, the description completes a sentence about your server, such as `Weather will
+    /// be able to`. Without a description, users see only the scope itself.
+    ///
+    /// The most frequent scopes of the built-in providers, and those of `OpenID` Connect with
+    /// [`Provider::openid`], have descriptions, which this replaces; an empty description removes
+    /// one.
+    #[must_use]
+    pub fn describe_scope(
+        mut self,
+        scope: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Self {
+        self.descriptions.add(scope.into(), description.into());
+        self
+    }
+
+    /// The name that users see.
+    pub(super) fn shown_title(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.id)
+    }
+
+    /// The description of a scope, if it has one.
+    pub(super) fn description_of(&self, scope: &str) -> Option<&str> {
+        self.descriptions.find(scope)
     }
 
     /// The URI that the provider redirects browsers to.
@@ -262,6 +316,18 @@ mod tests {
         assert_eq!(
             google.parameters,
             [("access_type".into(), "offline".into())]
+        );
+    }
+
+    #[test]
+    fn the_title_is_the_id_unless_it_is_set() {
+        let new = || Provider::openid("mail", "c", "S", "https://p.example");
+        assert_eq!(new().shown_title(), "mail");
+        assert_eq!(new().title("Acme Mail").shown_title(), "Acme Mail");
+        assert_eq!(Provider::github("c", "S").shown_title(), "GitHub");
+        assert_eq!(
+            Provider::google("c", "S").title("Acme").shown_title(),
+            "Acme"
         );
     }
 }

@@ -14,7 +14,7 @@ use super::{
     challenge::{ChallengeStatus, StoredChallenge, parse_id},
     grant::Grants,
     keys::EncryptionKeys,
-    page::{BrowserResponse, CallbackPage, ConsentPage},
+    page::{BrowserResponse, CallbackPage, ConsentPage, RequestedScope},
     records::Versioned,
     state::{OAuthState, StateBinding, cookie, cookie_in, cookie_name},
 };
@@ -47,6 +47,14 @@ impl OpenChallenge<'_> {
     }
 }
 
+fn described(scopes: Vec<String>, provider: &Provider) -> Vec<RequestedScope> {
+    let describe = |name: String| {
+        let description = provider.description_of(&name).map(str::to_owned);
+        RequestedScope { name, description }
+    };
+    scopes.into_iter().map(describe).collect()
+}
+
 impl Broker {
     /// `GET url`: shows the consent page, and changes nothing.
     pub(crate) async fn consent_page(
@@ -66,9 +74,9 @@ impl Broker {
         let browser = existing.unwrap_or_else(new);
         let page = ConsentPage {
             form: open.binding(id, &browser).form_token(&open.keys),
-            scopes: self.scopes_for(&open).await?,
+            scopes: described(self.scopes_for(&open).await?, open.provider),
             is_https: open.is_https(),
-            provider: open.provider.id.clone(),
+            provider: open.provider.shown_title().to_owned(),
             caller: clipped(&open.pending.caller, LONGEST_CALLER).into_owned(),
             user: open.pending.user,
         };

@@ -1,8 +1,10 @@
 //! The routes for authorization: challenges, and the provider's callback.
 //!
-//! Pages are plain, have no scripts or styles, and echo nothing from the request.
+//! Pages have no scripts, load nothing, and echo nothing from the request.
 
+mod consent;
 mod page;
+mod result;
 
 use std::sync::Arc;
 
@@ -28,17 +30,19 @@ use super::{
     problem,
 };
 use crate::{
-    StoreError,
+    ServerInfo, StoreError,
     arrival::Invocation,
     oauth::{Broker, BrowserResponse, CallbackPage, CallbackQuery},
 };
-use page::{consent_page, result_page};
+use consent::consent_page;
+use result::result_page;
 
 /// The state that the pages need.
 #[derive(Clone)]
 struct ChallengePages {
     app: Arc<AppState>,
     broker: Arc<Broker>,
+    info: Arc<ServerInfo>,
 }
 
 /// The maximum size of a form, in bytes: its only field is far shorter.
@@ -53,7 +57,8 @@ fn text_of(path: PathText) -> String {
 }
 
 /// The routes of challenges and callbacks.
-pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>) -> Router<S> {
+pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>, info: &ServerInfo) -> Router<S> {
+    let info = Arc::new(info.clone());
     Router::new()
         .route("/authorization/challenges/{id}", get(status))
         .route(
@@ -61,7 +66,7 @@ pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>) -> Router<S> {
             get(consent).post(start),
         )
         .route("/authorization/{provider}/callback", get(callback))
-        .with_state(ChallengePages { app, broker })
+        .with_state(ChallengePages { app, broker, info })
 }
 
 /// OXP 1.0, Authorization Challenges: always a 200 response.
@@ -95,12 +100,8 @@ async fn status(State(pages): State<ChallengePages>, id: PathText, request: Requ
 async fn consent(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
     let base = base_url_of(request.extensions());
     let (id, headers) = (text_of(id), request.headers());
-    browser_response(
-        pages
-            .broker
-            .consent_page(&id, base.as_deref(), headers)
-            .await,
-    )
+    let response = pages.broker.consent_page(&id, base.as_deref(), headers);
+    browser_response(response.await, &pages.info)
 }
 
 async fn start(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
@@ -112,20 +113,20 @@ async fn start(State(pages): State<ChallengePages>, id: PathText, request: Reque
     let response = pages
         .broker
         .start(&id, base.as_deref(), headers, form.as_deref());
-    browser_response(response.await)
+    browser_response(response.await, &pages.info)
 }
 
-fn browser_response(response: Result<BrowserResponse, StoreError>) -> Response {
+fn browser_response(response: Result<BrowserResponse, StoreError>, info: &ServerInfo) -> Response {
     match response {
-        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie),
-        Ok(BrowserResponse::Redirect { url, cookie }) => redirect(&url, &cookie),
+        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, info),
+        Ok(BrowserResponse::Redirect { url, cookie }) => redirect(&url, &cookie, info),
         Ok(BrowserResponse::Page(page)) => {
             if page == CallbackPage::OtherBrowser {
                 tracing::warn!("rejected a form that this server did not show to this browser");
             }
-            result_page(page)
+            result_page(page, info)
         }
-        Err(error) => result_page(unavailable(&error)),
+        Err(error) => result_page(unavailable(&error), info),
     }
 }
 
@@ -139,7 +140,8 @@ async fn callback(
         return problem::method_not_allowed();
     }
     let (parts, _) = request.into_parts();
-    result_page(callback_page(&pages.broker, &text_of(provider), &parts).await)
+    let page = callback_page(&pages.broker, &text_of(provider), &parts).await;
+    result_page(page, &pages.info)
 }
 
 async fn callback_page(broker: &Arc<Broker>, provider: &str, request: &Parts) -> CallbackPage {
@@ -186,7 +188,7 @@ fn callback_query_in(query: &str) -> Option<CallbackQuery> {
 /// The field of the page's form, if it occurs exactly once.
 fn form_in(body: &Bytes) -> Option<String> {
     let url = url_with_query(std::str::from_utf8(body).ok()?)?;
-    let mut fields = url.query_pairs().filter(|(name, _)| name == page::FIELD);
+    let mut fields = url.query_pairs().filter(|(name, _)| name == consent::FIELD);
     let (_, value) = fields.next()?;
     fields.next().is_none().then(|| value.into_owned())
 }
@@ -196,9 +198,9 @@ fn url_with_query(query: &str) -> Option<reqwest::Url> {
     reqwest::Url::parse(&format!("http://localhost/?{query}")).ok()
 }
 
-fn redirect(url: &str, cookie: &str) -> Response {
+fn redirect(url: &str, cookie: &str, info: &ServerInfo) -> Response {
     let (Ok(url), Ok(cookie)) = (HeaderValue::try_from(url), HeaderValue::try_from(cookie)) else {
-        return result_page(CallbackPage::Failed);
+        return result_page(CallbackPage::Failed, info);
     };
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;

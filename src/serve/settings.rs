@@ -19,7 +19,7 @@ pub(super) use variables::{get, list, yes_or_no};
 
 use super::Error;
 use crate::{
-    Auth, DirectCalls, Server, idempotency::Idempotency, observe::metrics::Metrics,
+    Auth, DirectCalls, Server, ServerInfo, idempotency::Idempotency, observe::metrics::Metrics,
     protocol::origin::is_allowed_origin, secrets::Secrets,
 };
 
@@ -84,6 +84,7 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         check_namespace(namespace)?;
     }
     check_version(server.version())?;
+    check_support_url(&server.info)?;
     #[cfg(any(feature = "oauth", feature = "oidc"))]
     fill_public_url(server)?;
     #[cfg(feature = "oauth")]
@@ -146,6 +147,16 @@ fn check_version(version: &str) -> Result<(), InvalidSetting> {
     Err(InvalidSetting(format!(
         "the version in ServerInfo::new is '{version}', but must be x.y.z, such as 1.0.0"
     )))
+}
+
+fn check_support_url(info: &ServerInfo) -> Result<(), InvalidSetting> {
+    if info.is_support_url_valid() {
+        return Ok(());
+    }
+    let text = "the URL in ServerInfo::support_url must be an https:// URL without credentials, \
+                such as https://example.com/help, or mailto: with one address, such as \
+                mailto:help@example.com; spaces and characters outside of ASCII must be encoded";
+    Err(InvalidSetting(text.into()))
 }
 
 /// An invalid setting; the text says how to correct it.

@@ -1,106 +1,95 @@
-//! The pages: one that asks for consent, and one for each result.
+//! The parts that all pages share: the document, its style and its headers.
 //!
-//! They have no scripts, styles or external resources. Only the consent page contains text from
-//! others, such as the user's id, and that text is escaped.
+//! Pages have no scripts, and load nothing. Their only style is in the document, and the content
+//! security policy admits it by its hash. Text from others, such as a user's id, is escaped, and
+//! isolated where its direction would reorder the text next to it.
+
+use std::sync::LazyLock;
 
 use axum::{body::Body, response::Response};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{
-    HeaderValue, StatusCode,
-    header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE,
-        X_CONTENT_TYPE_OPTIONS,
-    },
+    HeaderValue,
+    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
 };
+use sha2::{Digest, Sha256};
 
-use crate::oauth::{CallbackPage, ConsentPage};
+use crate::ServerInfo;
 
-/// The name of the form's field.
-pub(super) const FIELD: &str = "form";
+const STYLE: &str = include_str!("page.css");
 
-/// The page for a result.
-pub(super) fn result_page(result: CallbackPage) -> Response {
-    let (status, title, text) = texts_of(result);
-    let mut response = html(title, &format!("<p>{text}</p>\n"), "'none'");
-    *response.status_mut() = status;
-    let policy = HeaderValue::from_static("no-referrer");
-    response.headers_mut().insert(REFERRER_POLICY, policy);
-    response
+/// CSP Level 3, 2.3.1: the `hash-source` of the style.
+static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| {
+    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+    format!("'sha256-{hash}'")
+});
+
+/// The content of a page. Its texts are HTML.
+pub(super) struct Page<'a> {
+    pub(super) title: &'a str,
+    pub(super) main: &'a str,
+    /// The sources in `form-action`.
+    pub(super) form_action: &'static str,
 }
 
-/// The page that names the caller, the user and the scopes, with a button to continue.
-pub(super) fn consent_page(consent: &ConsentPage, cookie: &str) -> Response {
-    let Ok(cookie) = HeaderValue::try_from(cookie) else {
-        return result_page(CallbackPage::Failed);
-    };
-    let provider = escaped(&consent.provider);
-    let title = format!("Allow access to your {provider} account?");
-    // Chromium also applies this directive to the redirects that follow a form's submission, and
-    // the provider's further redirects are unknown here. On a local machine, they may not use TLS.
-    let form_action = if consent.is_https {
-        "'self' https:"
-    } else {
-        "'self' https: http:"
-    };
-    let mut response = html(&title, &content_of(consent, &provider), form_action);
-    let headers = response.headers_mut();
-    headers.insert(SET_COOKIE, cookie);
-    // With `no-referrer`, browsers would send the form with `Origin: null`, as from another site.
-    let policy = HeaderValue::from_static("same-origin");
-    headers.insert(REFERRER_POLICY, policy);
-    response
+impl Page<'_> {
+    /// The response with this page, which names the server.
+    pub(super) fn response(&self, info: &ServerInfo) -> Response {
+        let policy = format!(
+            "default-src 'none'; style-src {}; base-uri 'none'; form-action {}; \
+             frame-ancestors 'none'",
+            *STYLE_SOURCE, self.form_action
+        );
+        let policy = HeaderValue::try_from(policy).expect("our own policies are ASCII");
+        let mut response = Response::new(Body::from(self.html(info)));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+        for (name, value) in [
+            (CONTENT_TYPE, "text/html; charset=utf-8"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (CACHE_CONTROL, "no-store"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+
+    fn html(&self, info: &ServerInfo) -> String {
+        let (title, main) = (self.title, self.main);
+        let (server, support) = (isolated(info.title()), support_of(info));
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+             <header><p>{server}</p></header>\n<main>\n{main}</main>\n{support}</body>\n</html>\n"
+        )
+    }
 }
 
-fn content_of(consent: &ConsentPage, provider: &str) -> String {
-    let name = match consent.caller.as_str() {
-        "" => "An anonymous caller".to_owned(),
-        name => format!("<strong><bdi>{}</bdi></strong>", escaped(name)),
+/// The link to the owner's support; empty if there is none.
+fn support_of(info: &ServerInfo) -> String {
+    let Some(url) = info.support() else {
+        return String::new();
     };
-    // Isolated, because right-to-left text would reorder the text next to it.
-    let user = format!("<strong><bdi>{}</bdi></strong>", escaped(&consent.user));
-    let scope = |scope: &String| format!("<li><code>{}</code></li>\n", escaped(scope));
-    let scopes: String = consent.scopes.iter().map(scope).collect();
-    let permissions = match scopes.as_str() {
-        "" => "<p>No specific permissions are requested.</p>\n".to_owned(),
-        scopes => format!("<p>These permissions are requested:</p>\n<ul>\n{scopes}</ul>\n"),
-    };
-    let form = escaped(&consent.form);
+    let address = url
+        .strip_prefix("mailto:")
+        .and_then(|it| it.split('?').next());
+    let page = || url.trim_start_matches("https://").trim_end_matches('/');
+    let text = escaped(address.unwrap_or_else(page));
+    let url = escaped(url);
     format!(
-        "<p>{name} is asking to use your <strong>{provider}</strong> account in calls for the user \
-         {user}.</p>\n{permissions}\
-         <p>Continue only if you are this user and requested this yourself: tools called for this \
-         user will then be able to use your account. Otherwise, close this window; no access has \
-         been granted.</p>\n\
-         <form method=\"post\">\n\
-         <input type=\"hidden\" name=\"{FIELD}\" value=\"{form}\">\n\
-         <button type=\"submit\">Continue to {provider}</button>\n\
-         </form>\n"
+        "<footer><p>Questions? <a href=\"{url}\" rel=\"noopener noreferrer\">{text}</a></p>\
+         </footer>\n"
     )
 }
 
-fn html(title: &str, content: &str, form_action: &str) -> Response {
-    let body = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>{title}</title>\n<h1>{title}</h1>\n{content}</html>\n"
-    );
-    let policy = format!(
-        "default-src 'none'; base-uri 'none'; form-action {form_action}; frame-ancestors 'none'"
-    );
-    let policy = HeaderValue::try_from(policy).expect("our own policies are ASCII");
-    let mut response = Response::new(Body::from(body));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, policy);
-    for (name, value) in [
-        (CONTENT_TYPE, "text/html; charset=utf-8"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
+/// Escaped text whose direction does not affect the text next to it.
+pub(super) fn isolated(text: &str) -> String {
+    format!("<bdi>{}</bdi>", escaped(text))
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -113,51 +102,4 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
-}
-
-fn texts_of(result: CallbackPage) -> (StatusCode, &'static str, &'static str) {
-    match result {
-        CallbackPage::Completed => (
-            StatusCode::OK,
-            "Done",
-            "Access is allowed. You can close this window.",
-        ),
-        CallbackPage::NotAllowed => (
-            StatusCode::OK,
-            "Not allowed",
-            "You have not allowed access, and nothing was changed. You can close this window.",
-        ),
-        CallbackPage::InsufficientScopes => (
-            StatusCode::OK,
-            "Not everything was allowed",
-            "The tool needs everything that was asked for. Go back to where you found the link, \
-             ask again, and allow all of it.",
-        ),
-        CallbackPage::Expired => (
-            StatusCode::NOT_FOUND,
-            "This link has expired",
-            "Go back to where you found it and ask again.",
-        ),
-        CallbackPage::OtherBrowser => (
-            StatusCode::BAD_REQUEST,
-            "This page cannot be used in this browser",
-            "It was opened in another browser, or too late. Go back to where you found the link \
-             and follow it again.",
-        ),
-        CallbackPage::InUse => (
-            StatusCode::CONFLICT,
-            "This link is being used",
-            "It can be used only once. You can close this window.",
-        ),
-        CallbackPage::Failed => (
-            StatusCode::OK,
-            "It did not work",
-            "Access was not granted. Go back to where you found the link and ask again.",
-        ),
-        CallbackPage::Unavailable => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Not available at the moment",
-            "Go back to where you found the link and follow it again in a moment.",
-        ),
-    }
 }

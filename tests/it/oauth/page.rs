@@ -61,7 +61,7 @@ async fn a_user_can_allow_access_in_chromium() {
     let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);
     let report = chromium(&challenge, "allow").await;
     let question = report["question"].as_str().unwrap();
-    for part in ["user-1", SCOPE, "Continue to google"] {
+    for part in ["user-1", SCOPE, "Continue to Google"] {
         assert!(question.contains(part), "{question}");
     }
     assert!(

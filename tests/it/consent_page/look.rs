@@ -1,0 +1,160 @@
+//! The pages in Chromium: their look, and what would spoil it.
+//!
+//! Chromium gets each page with the headers and the body that the server has sent.
+
+use std::{collections::HashMap, process::Command, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderMap, Response, Uri},
+};
+use serde_json::Value;
+use test_support::repository;
+use tokio::net::TcpListener;
+
+use super::{acme, states};
+
+type Recorded = HashMap<String, (u16, HeaderMap, String)>;
+
+/// Serves the pages at their names, and returns the problems of each view, after checking that its
+/// screenshot is there.
+async fn problems_of(prefix: &str, pages: Recorded) -> Vec<(String, Vec<String>)> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let mut arguments: Vec<_> = pages.keys().map(|it| format!("{it}={url}/{it}")).collect();
+    arguments.sort();
+    let pages = Arc::new(pages);
+    let router = Router::new().fallback(async move |uri: Uri| {
+        let page = pages.get(uri.path().trim_start_matches('/'));
+        let (status, headers, body) =
+            page.cloned()
+                .unwrap_or((404, HeaderMap::new(), String::new()));
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status.try_into().unwrap();
+        *response.headers_mut() = headers;
+        response
+    });
+    let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let artifacts = repository("target/artifacts");
+    std::fs::create_dir_all(&artifacts).unwrap();
+    let out = artifacts.join(prefix);
+    let mut browser = Command::new("node");
+    let script = repository("target/openid/chromium_pages.mjs");
+    browser.arg(script).arg(&out).args(&arguments);
+    let run = tokio::task::spawn_blocking(move || browser.output());
+    let output = run.await.unwrap().unwrap();
+    server.abort();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "Chromium does not show the pages; without it, install Debian's chromium-headless-shell or \
+         name one in CHROMIUM: {stdout}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let views: Vec<Value> = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(views.len(), 4 * arguments.len(), "two schemes, two widths");
+    let view = |view: &Value| {
+        let name = format!(
+            "{}.{}.{}",
+            view["name"].as_str().unwrap(),
+            view["scheme"].as_str().unwrap(),
+            view["width"]
+        );
+        let screenshot = artifacts.join(format!("{prefix}.{name}.png"));
+        assert!(std::fs::metadata(screenshot).unwrap().len() > 1000);
+        let problems = serde_json::from_value(view["problems"].clone()).unwrap();
+        (name, problems)
+    };
+    views.iter().map(view).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's axe-core and Chromium; run tests/all"]
+async fn every_page_is_readable_on_telephones_and_desktops_in_light_and_dark() {
+    let mut shown = states::results(&acme()).await;
+    shown.extend(states::starts(&acme()).await);
+    let pages = shown.into_iter().map(|(name, status, _, page)| {
+        let mut headers = page.headers;
+        // Chromium accepts this cookie over TLS only.
+        headers.remove("set-cookie");
+        (name.to_owned(), (status, headers, page.body))
+    });
+    let views = problems_of("authorization", pages.collect()).await;
+    assert_eq!(views.len(), 44);
+    let spoiled: Vec<_> = views.iter().filter(|(_, it)| !it.is_empty()).collect();
+    assert!(spoiled.is_empty(), "{spoiled:#?}");
+}
+
+/// The check itself: each page has one fault.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's axe-core and Chromium; run tests/all"]
+async fn chromium_reports_what_spoils_a_page() {
+    let (.., page) = states::starts(&acme()).await.remove(0);
+    let replaced = |from: &str, to: &str| {
+        assert!(page.body.contains(from), "{from}");
+        page.body.replace(from, to)
+    };
+    let style = |added: &str| replaced("</style>", &format!("{added}</style>"));
+    let faults = [
+        // The policy admits the style without this only.
+        (
+            "blocked",
+            "blocked: style-src",
+            style("p { color: red }"),
+            true,
+        ),
+        ("wide", "width: ", style("li { width: 900px }"), false),
+        (
+            "cut-off",
+            "width: BUTTON",
+            style("button { margin-left: -3rem }"),
+            false,
+        ),
+        (
+            "low",
+            "button: ",
+            style("button { height: 20px; min-height: 0 }"),
+            false,
+        ),
+        (
+            "pale",
+            "axe: color-contrast",
+            style(":root { --soft: #777 }"),
+            false,
+        ),
+        (
+            "unfocused",
+            "focus: ",
+            style(":focus-visible { outline: none }"),
+            false,
+        ),
+        (
+            "loads",
+            "request: ",
+            replaced("</main>", "<img src=\"/image\" alt=\"\"></main>"),
+            false,
+        ),
+        (
+            "no-title",
+            "axe: page-has-heading-one",
+            replaced("h1", "p"),
+            false,
+        ),
+    ];
+    let pages = faults.iter().map(|(name, _, body, has_policy)| {
+        let mut headers = page.headers.clone();
+        headers.remove("set-cookie");
+        headers.remove("content-length");
+        if !has_policy {
+            headers.remove("content-security-policy");
+        }
+        ((*name).to_owned(), (200, headers, body.clone()))
+    });
+    let views = problems_of("spoiled", pages.collect()).await;
+    for (name, expected, ..) in faults {
+        let mut of_page = views.iter().filter(|(view, _)| view.starts_with(name));
+        let is_reported = of_page.any(|(_, it)| it.iter().any(|it| it.starts_with(expected)));
+        assert!(is_reported, "{name}: {views:#?}");
+    }
+}

@@ -1,0 +1,212 @@
+//! Every page, as a server shows it, with a provider that only issues tokens.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::IntoResponse,
+    routing::post,
+};
+use lambda_tools::{Auth, ServerInfo, oauth::Provider};
+use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
+
+use super::local::{Local, Page, Setup, mail_at};
+
+/// A provider, stopped when dropped.
+struct TokenServer {
+    url: String,
+    arrived: Arc<Notify>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for TokenServer {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl TokenServer {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/token", listener.local_addr().unwrap());
+        let arrived = Arc::new(Notify::new());
+        let routes = Router::new().route("/token", post(token));
+        let routes = routes.with_state(Arc::clone(&arrived));
+        let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        Self {
+            url,
+            arrived,
+            server,
+        }
+    }
+}
+
+/// The code says how the provider responds.
+async fn token(State(arrived): State<Arc<Notify>>, body: String) -> impl IntoResponse {
+    let token = |scopes: &str| {
+        let fields = r#""access_token":"t","token_type":"Bearer","expires_in":3600"#;
+        (
+            StatusCode::OK,
+            format!(r#"{{{fields},"scope":"{scopes}"}}"#),
+        )
+    };
+    let (status, body) = if body.contains("code=all") {
+        token("mail.read offline")
+    } else if body.contains("code=less") {
+        token("offline")
+    } else if body.contains("code=slow") {
+        arrived.notify_one();
+        std::future::pending().await
+    } else {
+        let error = r#"{"error":"invalid_grant"}"#;
+        (StatusCode::BAD_REQUEST, error.to_owned())
+    };
+    (status, [(CONTENT_TYPE, "application/json")], body)
+}
+
+/// A page's name, its expected status and title, and the page.
+pub(super) type Shown = (&'static str, u16, String, Page);
+
+/// The page of each outcome.
+pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
+    let tokens = TokenServer::start().await;
+    let setup = |has_secret| Setup {
+        info: info.clone(),
+        provider: mail_at(&tokens.url),
+        has_secret,
+        ..Setup::default()
+    };
+    let server = Local::with(setup(true));
+    let challenge = async |user: &str| server.challenge("key-of-a-partner", user).await;
+    let finish = async |user: &str, parameters: &str| {
+        server.finish(&challenge(user).await, parameters).await
+    };
+    let slow = challenge("dora").await;
+    let running = tokio::spawn({
+        let (server, slow) = (server.clone(), slow.clone());
+        async move { server.finish(&slow, "code=slow").await.status }
+    });
+    tokens.arrived.notified().await;
+    let in_use = server.open(&slow).await;
+    running.abort();
+    let other = challenge("eve").await;
+    let without_secret = Local::with(setup(false));
+    let id = without_secret.challenge("key-of-a-partner", "frank").await;
+    let other_browser = "This page cannot be used in this browser".to_owned();
+    vec![
+        (
+            "done",
+            200,
+            "Done".to_owned(),
+            finish("alice", "code=all").await,
+        ),
+        (
+            "not-allowed",
+            200,
+            "Not allowed".to_owned(),
+            finish("bob", "error=access_denied").await,
+        ),
+        (
+            "not-everything-allowed",
+            200,
+            "Not everything was allowed".to_owned(),
+            finish("carol", "code=less").await,
+        ),
+        (
+            "expired",
+            404,
+            "This link has expired".to_owned(),
+            server.open(&"0".repeat(64)).await,
+        ),
+        (
+            "another-browser",
+            400,
+            other_browser,
+            server.submit(&other, None, "form=").await,
+        ),
+        ("in-use", 409, "This link is being used".to_owned(), in_use),
+        (
+            "failed",
+            200,
+            "It did not work".to_owned(),
+            finish("grace", "code=unknown").await,
+        ),
+        (
+            "unavailable",
+            503,
+            "Not available at the moment".to_owned(),
+            without_secret.finish(&id, "code=all").await,
+        ),
+    ]
+}
+
+/// The page with the button, as most users see it, and its extremes.
+pub(super) async fn starts(info: &ServerInfo) -> Vec<Shown> {
+    let title = "Allow Acme Assistant to use your Google account?".to_owned();
+    let usual = Setup {
+        auth: Auth::api_key_ids(["PARTNER"]),
+        info: info.clone(),
+        provider: Provider::google("id", "SECRET"),
+        needs: (
+            "google",
+            vec![
+                "https://www.googleapis.com/auth/gmail.readonly".to_owned(),
+                "https://www.googleapis.com/auth/calendar.events".to_owned(),
+                "https://www.googleapis.com/auth/photoslibrary.appendonly".to_owned(),
+            ],
+        ),
+        ..Setup::default()
+    };
+    let plain = Setup {
+        auth: Auth::none(),
+        ..Setup::default()
+    };
+    let long = Setup {
+        info: ServerInfo::new("Assistant".repeat(20), "1.0.0")
+            .support_url(format!("https://acme.example/{}", "help".repeat(60))),
+        provider: mail_at("https://provider.example/token")
+            .title("Provider".repeat(20))
+            .describe_scope("offline", "Permission".repeat(20)),
+        needs: (
+            "mail",
+            (0..100)
+                .map(|n| format!("mail.{n}.{}", "x".repeat(80)))
+                .collect(),
+        ),
+        ..Setup::default()
+    };
+    let long_title = format!(
+        "Allow {} to use your {} account?",
+        "Assistant".repeat(20),
+        "Provider".repeat(20)
+    );
+    let plain_title = "Allow Tools to use your mail account?".to_owned();
+    vec![
+        (
+            "start",
+            200,
+            title,
+            opened(usual, "alice@example.com").await,
+        ),
+        (
+            "start-plain",
+            200,
+            plain_title,
+            opened(plain, "user-1").await,
+        ),
+        (
+            "start-long",
+            200,
+            long_title,
+            opened(long, &"u".repeat(250)).await,
+        ),
+    ]
+}
+
+async fn opened(setup: Setup, user: &str) -> Page {
+    let server = Local::with(setup);
+    let id = server.challenge("key-of-a-partner", user).await;
+    server.open(&id).await
+}
