@@ -68,11 +68,6 @@ type Scheme = (String, Value, bool);
 fn schemes_of(auth: &Auth) -> Vec<Scheme> {
     let mut schemes = Vec::new();
     let mut bearers = BTreeSet::new();
-    #[cfg_attr(
-        not(feature = "oidc"),
-        expect(unused_mut, reason = "it counts issuers")
-    )]
-    let mut issuers = 0;
     for accepted in auth.accepted() {
         match accepted {
             AcceptedCredentials::ApiKey => {
