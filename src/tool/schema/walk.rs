@@ -60,7 +60,7 @@ fn all(schema: &Value) -> Vec<&JsonObject> {
 }
 
 /// Calls `change` for every schema one level below `object`.
-pub(super) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &mut Value)) {
+pub(crate) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &mut Value)) {
     for (keyword, value) in object {
         let keyword = keyword.as_str();
         match value {
