@@ -89,6 +89,7 @@ mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
 pub mod idempotency;
+pub mod models;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 mod observe;

@@ -7,6 +7,7 @@ mod catalogue;
 mod dialect;
 mod error;
 mod form;
+mod query;
 mod request;
 mod response;
 
@@ -105,7 +106,8 @@ impl Codec for OxpCodec {
         match task {
             Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
             Task::List(_) => {
-                let decoded = request::list(&request.parts.headers, request.body);
+                let query = request.parts.uri.query();
+                let decoded = request::list(&request.parts.headers, query, request.body);
                 DecodedRequest {
                     form: decoded.form.into(),
                     operation: decoded.operation,
