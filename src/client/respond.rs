@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{
-    CallOutcome, CallReply, CallRequest, ClientError, MissingRequirements, mcp::McpClient,
-    oxp::OxpClient,
+    CallOutcome, CallReply, CallRequest, ClientError, InputRequest, MissingRequirements,
+    mcp::McpClient, oxp::OxpClient,
 };
 use crate::models::ModelTools;
 
@@ -89,6 +89,13 @@ impl CallOutcome {
                 format!("{message}\n{}", may_retry(failure.retry_after))
             }
             Self::MissingRequirements(missing) => with_requirements(message, missing),
+            Self::InputRequired(input) => {
+                let url = |request: &InputRequest| match request {
+                    InputRequest::Url { url, .. } => Some(url.clone()),
+                    _ => None,
+                };
+                with_urls(message, input.requests.iter().filter_map(url))
+            }
             _ => message,
         }
     }
@@ -107,15 +114,7 @@ fn may_retry(after: Option<Duration>) -> String {
 }
 
 fn with_requirements(mut message: String, missing: &MissingRequirements) -> String {
-    for challenge in &missing.challenges {
-        if !challenge.url.is_empty() && !message.contains(&challenge.url) {
-            let sentence = format!(
-                "\nThe user has to open {} to allow it; then the same call can succeed.",
-                challenge.url
-            );
-            message.push_str(&sentence);
-        }
-    }
+    message = with_urls(message, missing.challenges.iter().map(|it| it.url.clone()));
     if missing.user_id {
         message.push_str("\nThe call needs the user's id, which the program has to send.");
     }
@@ -123,6 +122,16 @@ fn with_requirements(mut message: String, missing: &MissingRequirements) -> Stri
         let secrets = missing.secrets.join(", ");
         let sentence = format!("\nThe call needs secrets that the program has to send: {secrets}.");
         message.push_str(&sentence);
+    }
+    message
+}
+
+fn with_urls(mut message: String, urls: impl Iterator<Item = String>) -> String {
+    for url in urls.filter(|url| !url.is_empty()) {
+        if !message.contains(&url) {
+            let sentence = "to allow it; then the same call can succeed.";
+            message = format!("{message}\nThe user has to open {url} {sentence}");
+        }
     }
     message
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{modern::modernize, names, references};
+use super::{ModelApi, modern::modernize, names::NameRule, references};
 use crate::{
     payload::JsonObject,
     tool::schema::{each_inner, fold::fold_unions, reduced::sentences},
@@ -74,27 +74,29 @@ impl InputSchema {
         quote(&mut self.schema, is_other, &mut self.notes);
     }
 
-    /// Renames parameters that APIs do not accept; returns their own names by the new ones.
-    pub(super) fn rename_parameters(&mut self) -> BTreeMap<String, String> {
+    /// Renames parameters that an API does not accept; returns their own names by the new ones.
+    pub(super) fn rename_parameters(&mut self, api: ModelApi) -> BTreeMap<String, String> {
+        let Some(rule) = NameRule::of_parameters(api) else {
+            return BTreeMap::new();
+        };
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let names = properties.into_iter().flatten().map(|(name, _)| name);
-        let renamed = names.map(|name| (names::of_parameter(name), name.clone()));
+        let renamed = names.map(|name| (rule.parameter(name), name.clone()));
         let renamed: BTreeMap<_, _> = renamed.filter(|(new, name)| new != name).collect();
         if renamed.is_empty() {
             return renamed;
         }
         // Other keywords may mention the names.
         self.only_properties();
-        let listed = |name: &str| names::of_parameter(name);
         if let Some(Value::Object(properties)) = self.schema.get_mut("properties") {
             let renamed = std::mem::take(properties).into_iter();
             *properties = renamed
-                .map(|(name, property)| renamed_property(&name, property))
+                .map(|(name, property)| renamed_property(rule, &name, property))
                 .collect();
         }
         if let Some(Value::Array(required)) = self.schema.get_mut("required") {
             for name in required {
-                *name = listed(name.as_str().unwrap_or_default()).into();
+                *name = rule.parameter(name.as_str().unwrap_or_default()).into();
             }
         }
         renamed
@@ -109,8 +111,8 @@ impl InputSchema {
     }
 }
 
-fn renamed_property(name: &str, property: Value) -> (String, Value) {
-    let listed = names::of_parameter(name);
+fn renamed_property(rule: NameRule, name: &str, property: Value) -> (String, Value) {
+    let listed = rule.parameter(name);
     if listed == name {
         return (listed, property);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::{ModelApi, gemini, names, portable::InputSchema, references, strict};
+use super::{ModelApi, gemini, names::NameRule, portable::InputSchema, references, strict};
 use crate::{ToolDefinition, payload::JsonObject};
 
 /// The tools of a server, listed for one API.
@@ -43,9 +43,10 @@ impl ModelTools {
         let mut list = Vec::new();
         let mut tools = HashMap::new();
         for definition in newest(definitions.collect()) {
-            let name = names::of_tool(&definition.name, qualified(&definition.id), |name| {
-                tools.contains_key(name)
-            });
+            let name =
+                NameRule::of_tools(api).tool(&definition.name, qualified(&definition.id), |name| {
+                    tools.contains_key(name)
+                });
             let (item, renamed) = item(api, &name, &definition);
             list.push(item);
             let tool = ListedTool {
@@ -110,20 +111,20 @@ fn item(
             (openai_responses(name, text, input, strict), BTreeMap::new())
         }
         ModelApi::Anthropic => {
-            let renamed = input.rename_parameters();
+            let renamed = input.rename_parameters(api);
             let mut tool = named(name, &input.described(text));
             tool.insert("input_schema".into(), input.schema.into());
             (tool.into(), renamed)
         }
         ModelApi::Bedrock => {
             let mut input = input.bare();
-            let renamed = input.rename_parameters();
+            let renamed = input.rename_parameters(api);
             let mut tool = named(name, &input.described(text));
             tool.insert("inputSchema".into(), json!({"json": input.schema}));
             (json!({"toolSpec": tool}), renamed)
         }
         ModelApi::Gemini => {
-            let renamed = input.rename_parameters();
+            let renamed = input.rename_parameters(api);
             let (parameters, notes) = gemini::parameters(input);
             let mut tool = named(name, &gemini::described(text, &notes));
             tool.extend(parameters.map(|it| ("parameters".to_owned(), it)));

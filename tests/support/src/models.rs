@@ -2,9 +2,15 @@
 //!
 //! They are written from the APIs' documentation, independently of the code that makes the lists.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    io::Write,
+    process::{Command, Stdio},
+};
 
 use serde_json::{Map, Value};
+
+use crate::repository;
 
 /// The violations of OpenAI's "Structured Outputs: Supported schemas".
 pub fn strict_violations(schema: &Value) -> Vec<String> {
@@ -273,4 +279,125 @@ fn list(value: &Value) -> &[Value] {
 
 fn objects(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
+}
+
+/// The APIs by their names in `GET /tools?for=…`, with a query for each list.
+pub const LISTS: [(&str, &str); 7] = [
+    ("openai", "for=openai"),
+    ("openai", "for=openai&strict=true"),
+    ("openai-responses", "for=openai-responses"),
+    ("openai-responses", "for=openai-responses&strict=true"),
+    ("anthropic", "for=anthropic"),
+    ("gemini", "for=gemini"),
+    ("bedrock", "for=bedrock"),
+];
+
+/// Asserts the published rules of an API for a list of tools.
+pub fn assert_list(api: &str, tools: &[Value]) {
+    let mut names = BTreeSet::new();
+    for tool in functions(tools) {
+        let (name, description, schema) = match api {
+            "openai" => (
+                &tool["function"]["name"],
+                &tool["function"]["description"],
+                &tool["function"]["parameters"],
+            ),
+            "openai-responses" => (&tool["name"], &tool["description"], &tool["parameters"]),
+            "anthropic" => (&tool["name"], &tool["description"], &tool["input_schema"]),
+            "gemini" => (&tool["name"], &tool["description"], &tool["parameters"]),
+            _ => {
+                let tool = &tool["toolSpec"];
+                (
+                    &tool["name"],
+                    &tool["description"],
+                    &tool["inputSchema"]["json"],
+                )
+            }
+        };
+        let name = name.as_str().unwrap();
+        let is_allowed = |char: char| char.is_ascii_alphanumeric() || "_-".contains(char);
+        assert!(
+            (1..=64).contains(&name.len()) && name.chars().all(is_allowed),
+            "{name}"
+        );
+        let has_start = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        assert!(has_start || api != "gemini", "{name}");
+        assert!(names.insert(name.to_owned()), "{name} is listed twice");
+        let length = description.as_str().unwrap().chars().count();
+        assert!(
+            length > 0 && (length <= 1024 || !api.starts_with("openai")),
+            "{length}"
+        );
+        let is_strict = tool["strict"] == true || tool["function"]["strict"] == true;
+        let violations = match api {
+            "gemini" if schema.is_null() => Vec::new(),
+            "gemini" => gemini_violations(schema),
+            _ if is_strict => strict_violations(schema),
+            _ => root_violations(schema),
+        };
+        assert!(
+            violations.is_empty(),
+            "{api} {name}: {violations:#?} in {schema:#}"
+        );
+        if !api.starts_with("openai") {
+            for (name, _) in objects(&schema["properties"]) {
+                let is_allowed = |char: char| {
+                    char.is_ascii_alphanumeric()
+                        || char == '_'
+                        || (api != "gemini" && "-.".contains(char))
+                };
+                assert!(name.len() <= 64 && name.chars().all(is_allowed), "{name}");
+            }
+        }
+        if api == "bedrock" {
+            let known = ["type", "properties", "required"];
+            assert!(
+                objects(schema).all(|(keyword, _)| known.contains(&keyword.as_str())),
+                "{schema}"
+            );
+            assert!(!schema.to_string().contains("\"$ref\":\"#"), "{schema}");
+        }
+    }
+}
+
+/// The functions in a list; Gemini's list has one item with all of them.
+pub fn functions(tools: &[Value]) -> &[Value] {
+    match tools {
+        [only] => only["functionDeclarations"]
+            .as_array()
+            .map_or(tools, Vec::as_slice),
+        _ => tools,
+    }
+}
+
+/// Lets the APIs' SDKs check lines of lists or results (`tests/models/check.py`).
+///
+/// # Errors
+/// What the check printed.
+pub fn check_with_sdks(lines: &[Value]) -> Result<(), String> {
+    let python = repository("target/venv-models/bin/python");
+    assert!(
+        python.exists(),
+        "the SDKs are not installed; run tests/all, which does it"
+    );
+    let mut child = Command::new("timeout")
+        .args(["--kill-after=5", "120"])
+        .arg(python)
+        .arg(repository("tests/models/check.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    // The check may end before it has read all of it.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && stdout.trim() == lines.len().to_string() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
