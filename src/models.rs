@@ -1,19 +1,10 @@
 //! Lists of tools for chat models, and models' calls of them.
 //!
-//! Each API of a model takes its tools in a format of its own, with limits of its own; one tool that
-//! exceeds them makes the API reject the whole list. The page [`models`](crate::models_page)
-//! describes the formats, the limits, and what is lost.
+//! Each API of a model takes tools in a format of its own, with limits of its own; one tool that
+//! exceeds them makes the API reject the whole list.
 //!
-//! ```
-//! use lambda_tools::{Toolkit, models::{ModelApi, ModelTools}};
-//! use serde_json::json;
-//!
-//! let toolkit = Toolkit::new([])?;
-//! let tools = ModelTools::new(ModelApi::Anthropic, toolkit.definitions());
-//! let request = json!({"model": "…", "tools": tools.list(), "messages": []});
-//! # assert_eq!(request["tools"], json!([]));
-//! # Ok::<(), lambda_tools::BuildError>(())
-//! ```
+#![doc = include_str!("pages.md")]
+#![cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/models.md"))]
 
 mod call;
 mod gemini;
