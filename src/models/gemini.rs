@@ -1,4 +1,4 @@
-//! Gemini's `Schema`: a subset of `OpenAPI` 3.0's schemas.
+//! Gemini's `Schema`: a subset of OpenAPI 3.0's schemas.
 //!
 //! `parameters` is used instead of `parametersJsonSchema`, because all versions of the Gemini API,
 //! of Vertex AI and of their SDKs have it.
@@ -67,9 +67,9 @@ fn encoded(mut schema: JsonObject) -> Value {
         *items = encoded_part(items.take());
     }
     if let Some(Value::Array(forms)) = schema.get_mut("anyOf") {
-        forms
-            .iter_mut()
-            .for_each(|form| *form = encoded_part(form.take()));
+        for form in forms {
+            *form = encoded_part(form.take());
+        }
     }
     schema.into()
 }

@@ -20,7 +20,7 @@ pub(super) struct InputSchema {
     pub(super) notes: Vec<String>,
 }
 
-/// Keywords that some API rejects at the root: `OpenAI`'s, besides unions.
+/// Keywords that some API rejects at the root: OpenAI's, besides unions.
 const NOT_AT_ROOT: [&str; 6] = ["const", "else", "enum", "if", "not", "then"];
 
 impl InputSchema {
@@ -159,7 +159,7 @@ fn quote(schema: &mut JsonObject, is_quoted: impl Fn(&str) -> bool, notes: &mut 
     notes.extend((!texts.is_empty()).then(|| format!("The input: {}", texts.join(" "))));
 }
 
-/// `OpenAI`: "array schema missing items".
+/// OpenAI: "array schema missing items".
 fn list_items(object: &mut JsonObject) {
     let is_array = match object.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),

@@ -98,14 +98,11 @@ fn rewrite(
         .into_iter()
         .find_map(|keyword| object.shift_remove(keyword));
     if let Some(Value::String(reference)) = reference {
-        match name_of(&reference, root, names, pending) {
-            Some(name) => {
-                object.insert("$ref".into(), format!("#/$defs/{name}").into());
-            }
-            None => {
-                let quoted = format!("JSON Schema: {}.", json!({"$ref": reference}));
-                append(object, quoted);
-            }
+        if let Some(name) = name_of(&reference, root, names, pending) {
+            object.insert("$ref".into(), format!("#/$defs/{name}").into());
+        } else {
+            let quoted = format!("JSON Schema: {}.", json!({"$ref": reference}));
+            append(object, quoted);
         }
     }
     each_inner(object, &mut |_, inner| rewrite(inner, root, names, pending));
@@ -170,9 +167,8 @@ fn with_anchor<'a>(value: &'a Value, anchor: &str) -> Option<&'a Value> {
 /// Replaces all references of [`hoisted`] with their targets. Where a schema contains itself, a
 /// sentence takes the place of the second occurrence.
 pub(super) fn inlined(mut root: JsonObject) -> JsonObject {
-    let defs = match root.shift_remove("$defs") {
-        Some(Value::Object(defs)) => defs,
-        _ => return root,
+    let Some(Value::Object(defs)) = root.shift_remove("$defs") else {
+        return root;
     };
     let mut budget = MAX_INLINED;
     let mut root = Value::Object(root);

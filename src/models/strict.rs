@@ -1,4 +1,4 @@
-//! `OpenAI`'s Structured Outputs: the subset of JSON Schema for functions with `strict`.
+//! OpenAI's Structured Outputs: the subset of JSON Schema for functions with `strict`.
 //!
 //! In the subset, objects are closed and all properties are required; optional ones are nullable.
 //! A tool without a schema in the subset is listed as not strict, so that no list is rejected.
@@ -31,9 +31,8 @@ pub(super) fn schema_of(input: &InputSchema) -> Option<JsonObject> {
         budget: MAX_SCHEMAS,
         depth: 0,
     };
-    let mut schema = match strict.schema(&root.into(), false)? {
-        Value::Object(schema) => schema,
-        _ => return None,
+    let Value::Object(mut schema) = strict.schema(&root.into(), false)? else {
+        return None;
     };
     if !defs.is_empty() {
         let mut listed = JsonObject::new();
@@ -93,7 +92,7 @@ impl Strict<'_> {
     fn part(&mut self, schema: &Value, is_nullable: bool) -> Option<Value> {
         let mut rest = merge::all_of(schema.as_object()?.clone(), self.defs)?;
         if let Some(reference) = rest.shift_remove("$ref") {
-            return self.reference(reference, rest, is_nullable);
+            return self.reference(&reference, rest, is_nullable);
         }
         if rest.contains_key("anyOf") || rest.contains_key("oneOf") {
             return self.union(rest, is_nullable);
@@ -119,7 +118,7 @@ impl Strict<'_> {
     /// "$ref cannot have keywords": it gets a union of its own.
     fn reference(
         &mut self,
-        reference: Value,
+        reference: &Value,
         rest: JsonObject,
         is_nullable: bool,
     ) -> Option<Value> {
@@ -129,7 +128,7 @@ impl Strict<'_> {
         if !rest.keys().all(is_annotation) {
             return None;
         }
-        let target: Value = references::target(&reference, self.defs)?.into();
+        let target: Value = references::target(reference, self.defs)?.into();
         let mut forms = vec![json!({"$ref": reference})];
         if is_nullable && !kinds_of(&target).contains(&"null") {
             forms.push(json!({"type": "null"}));

@@ -1,4 +1,4 @@
-//! The limits of `OpenAI`'s Structured Outputs on the size of a schema.
+//! The limits of OpenAI's Structured Outputs on the size of a schema.
 
 use std::collections::HashMap;
 

@@ -14,6 +14,7 @@ fn strict(schema: &Value) -> Option<Value> {
     strict
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "easier to read")]
 fn object(properties: Value, required: Value) -> Value {
     json!({"type": "object", "properties": properties, "required": required,
            "additionalProperties": false})

@@ -1,4 +1,4 @@
-//! Unions in `OpenAI`'s subset, which has `anyOf` only.
+//! Unions in OpenAI's subset, which has `anyOf` only.
 
 use serde_json::{Value, json};
 
@@ -130,7 +130,8 @@ fn are_two_disjoint(one: &JsonObject, other: &JsonObject) -> bool {
     let others = kinds_of(&other.clone().into());
     let is_number = |kinds: &[&str]| kinds.contains(&"number") || kinds.contains(&"integer");
     let share_kind = kinds.iter().any(|kind| others.contains(kind));
-    if !share_kind && !(is_number(&kinds) && is_number(&others)) {
+    let share_number = is_number(&kinds) && is_number(&others);
+    if !share_kind && !share_number {
         return true;
     }
     let is_object = kinds == ["object"] && others == ["object"];

@@ -33,7 +33,7 @@ pub fn strict_violations(schema: &Value) -> Vec<String> {
         ("properties", rules.properties, 5000),
         ("enum values", rules.values, 1000),
         ("characters", rules.text, 120_000),
-        ("levels", depth(schema, schema, 0), 10),
+        ("levels", depth(schema, 0), 10),
     ] {
         if count > most {
             rules.found.push(format!("{count} {what}"));
@@ -159,7 +159,7 @@ fn is_supported(keyword: &str, kinds: &[&str], place: &str) -> bool {
     }
 }
 
-fn depth(root: &Value, schema: &Value, above: usize) -> usize {
+fn depth(schema: &Value, above: usize) -> usize {
     if above > 30 {
         return 0;
     }
@@ -172,10 +172,8 @@ fn depth(root: &Value, schema: &Value, above: usize) -> usize {
     let here = above + usize::from(is_level);
     let properties = objects(&schema["properties"]).map(|(_, inner)| inner);
     let inner = properties.chain(schema.get("items"));
-    let inner = inner.map(|inner| depth(root, inner, here));
-    let forms = list(&schema["anyOf"])
-        .iter()
-        .map(|form| depth(root, form, above));
+    let inner = inner.map(|inner| depth(inner, here));
+    let forms = list(&schema["anyOf"]).iter().map(|form| depth(form, above));
     inner.chain(forms).max().unwrap_or(0).max(here)
 }
 
@@ -302,9 +300,10 @@ pub fn assert_list(api: &str, tools: &[Value]) {
                 &tool["function"]["description"],
                 &tool["function"]["parameters"],
             ),
-            "openai-responses" => (&tool["name"], &tool["description"], &tool["parameters"]),
+            "openai-responses" | "gemini" => {
+                (&tool["name"], &tool["description"], &tool["parameters"])
+            }
             "anthropic" => (&tool["name"], &tool["description"], &tool["input_schema"]),
-            "gemini" => (&tool["name"], &tool["description"], &tool["parameters"]),
             _ => {
                 let tool = &tool["toolSpec"];
                 (
@@ -390,7 +389,8 @@ pub fn check_with_sdks(lines: &[Value]) -> Result<(), String> {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text: Vec<_> = lines.iter().map(Value::to_string).collect();
+    let text = text.join("\n");
     // The check may end before it has read all of it.
     let writer = std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
     let output = child.wait_with_output().unwrap();
