@@ -31,6 +31,7 @@ pub mod mcp;
 pub mod opentool;
 mod outcome;
 pub mod oxp;
+mod respond;
 mod retry;
 
 pub use call::{CallRequest, InputResponse};

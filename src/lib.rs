@@ -37,7 +37,7 @@
 //! | [`secrets`], [`callers`], [`sign_in`], [`users`] | where secrets come from; who may call; access tokens of identity providers; acting for a user |
 //! | [`idempotency`] | what happens when a call is repeated |
 //! | [`testing`] | replaying and recording events |
-//! | [`mcp`], [`clients`], [`openapi`], [`protocols`] | connecting agents; calling tools; generating clients; what each protocol can express |
+//! | [`mcp`], [`models`], [`clients`], [`openapi`], [`protocols`] | connecting agents; tools for a chat model without MCP; calling tools; generating clients; what each protocol can express |
 //! | [`lambda`], [`operations`], [`environment`] | deploying; logs, metrics and traces; every variable |
 //! | [`costs`], [`security`], [`architecture`] | prices; what is promised; how the library is made |
 //!
@@ -89,6 +89,7 @@ mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
 pub mod idempotency;
+pub mod models;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 mod observe;
@@ -107,7 +108,8 @@ mod tool;
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
-// The pages of `idempotency`, `secrets` and `testing` are part of these modules' documentation.
+// The pages of `idempotency`, `models`, `secrets` and `testing` are part of these modules'
+// documentation.
 // Some pages have examples that need a cargo feature.
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/architecture.md")]

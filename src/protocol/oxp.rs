@@ -8,6 +8,7 @@ mod dialect;
 mod error;
 mod form;
 pub(super) mod openapi;
+mod query;
 mod request;
 mod response;
 
@@ -133,7 +134,8 @@ impl Codec for OxpCodec {
                 operation: Operation::List,
             },
             Task::List(_) => {
-                let decoded = request::list(&request.parts.headers, request.body);
+                let query = request.parts.uri.query();
+                let decoded = request::list(&request.parts.headers, query, request.body);
                 DecodedRequest {
                     form: decoded.form.into(),
                     operation: decoded.operation,

@@ -6,12 +6,14 @@
 mod derive;
 mod expected;
 mod explain;
+pub(crate) mod fold;
 mod forms;
 mod integers;
 mod message;
 mod nulls;
 mod part;
 mod places;
+pub(crate) mod reduced;
 mod walk;
 
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -24,6 +26,7 @@ use crate::tool::output;
 pub(crate) use derive::{of_input, of_output};
 pub(crate) use expected::{declared_properties, declared_properties_at, expected_form};
 pub(crate) use integers::{lossy_integers, range_of};
+pub(crate) use nulls::drop_optional_nulls;
 pub(crate) use part::joined;
 pub(crate) use walk::{each_inner, forbidden_reference, undescribed_properties};
 
@@ -121,9 +124,7 @@ impl Schema {
     /// Removes each optional property that is `null` although its schema does not allow it: models
     /// in strict mode always send every property.
     pub(crate) fn drop_optional_nulls(&self, value: &mut Value) {
-        if nulls::has_null(value) {
-            nulls::drop_optional(self.value(), value);
-        }
+        nulls::drop_optional_nulls(self.value(), value);
     }
 
     fn compiled(&self) -> &CompiledSchema {

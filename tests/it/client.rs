@@ -5,6 +5,7 @@ mod agent;
 mod mcp;
 mod mcp_servers;
 mod misbehaving;
+mod models;
 mod opentool;
 mod oxp;
 mod recorded;

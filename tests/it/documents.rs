@@ -94,7 +94,7 @@ fn a_block_that_no_test_covers_is_a_mistake() {
 /// Without this, the examples of a page would not be compiled.
 #[test]
 fn every_page_is_part_of_the_documentation() {
-    let sources = ["lib", "idempotency", "secrets", "testing"];
+    let sources = ["lib", "idempotency", "models", "secrets", "testing"];
     let read = |name: &str| fs::read_to_string(repository(&format!("src/{name}.rs"))).unwrap();
     let sources = sources.map(read).join("\n");
     for (path, _) in pages() {

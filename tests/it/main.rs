@@ -25,6 +25,7 @@ mod local;
 mod managed;
 mod mcp;
 mod misbehaving_function;
+mod models;
 #[cfg(all(feature = "client", feature = "jwt", feature = "oauth"))]
 mod oauth;
 #[cfg(feature = "oidc")]

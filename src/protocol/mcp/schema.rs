@@ -5,10 +5,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::payload::JsonObject;
+use crate::{payload::JsonObject, tool::schema::fold::fold_unions};
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
-const UNIONS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
 /// The input schema to publish, and a note for the tool's description if this schema is less
 /// specific than the tool's own.
@@ -18,11 +17,7 @@ pub(super) fn input(schema: Value, is_draft_7: bool) -> (Value, Option<String>) 
     if schema.contains_key("$schema") {
         return (schema.into(), None);
     }
-    let unions: Vec<_> = UNIONS
-        .into_iter()
-        .filter_map(|keyword| Some((keyword, schema.shift_remove(keyword)?)))
-        .collect();
-    let note = (!unions.is_empty()).then(|| fold(&mut schema, unions));
+    let note = fold_unions(&mut schema);
     schema.entry("type").or_insert_with(|| "object".into());
     schema.entry("properties").or_insert_with(|| json!({}));
     (with_draft(schema, is_draft_7), note)
@@ -65,46 +60,4 @@ fn with_draft(mut schema: JsonObject, is_draft_7: bool) -> Value {
         schema.shift_insert(0, "$schema".into(), DRAFT_7.into());
     }
     schema.into()
-}
-
-/// Merges the properties of the forms into the schema. The server still checks the forms; the note
-/// describes them to the model.
-fn fold(schema: &mut JsonObject, unions: Vec<(&'static str, Value)>) -> String {
-    let mut notes = Vec::new();
-    let mut properties = schema
-        .shift_remove("properties")
-        .map(object_of)
-        .unwrap_or_default();
-    for (keyword, forms) in unions {
-        let forms = forms.as_array().cloned().unwrap_or_default();
-        for form in &forms {
-            for (name, property) in form["properties"].as_object().into_iter().flatten() {
-                match properties.get(name) {
-                    None => {
-                        properties.insert(name.clone(), property.clone());
-                    }
-                    Some(known) if known == property => {}
-                    // Different in two forms.
-                    Some(_) => {
-                        let description = property["description"].as_str();
-                        let any = description.map_or(json!({}), |it| json!({"description": it}));
-                        properties.insert(name.clone(), any);
-                    }
-                }
-            }
-        }
-        let which = match keyword {
-            "allOf" => "all",
-            "oneOf" => "exactly one",
-            _ => "at least one",
-        };
-        let forms = Value::Array(forms);
-        notes.push(format!(
-            "The input must match {which} of these JSON Schemas: {forms}"
-        ));
-    }
-    schema.insert("properties".into(), properties.into());
-    // It would forbid the properties of the forms.
-    schema.shift_remove("unevaluatedProperties");
-    notes.join("\n")
 }

@@ -13,6 +13,7 @@ use crate::{
     ServerInfo, ToolDefinition,
     payload::{LARGEST_PAYLOAD, encoded_size},
     protocol::{listed_tools::ListedTools, names::ModelNames},
+    tool::schema::reduced::take_description,
 };
 
 /// The encoded document, and an index of tools by function name.
@@ -96,7 +97,7 @@ fn function_of(definition: ToolDefinition) -> DocumentFunction {
     let mut input = schema::reduced(input);
     DocumentFunction {
         name: definition.name,
-        description: schema::take_description(&mut input),
+        description: take_description(&mut input),
         parameters: schema::parameters(input),
         returns: DocumentReturn::of(definition.output_schema),
     }
@@ -115,7 +116,7 @@ impl DocumentReturn {
         let mut value = schema::result(output);
         Self {
             name: "result",
-            description: Some(schema::take_description(&mut value))
+            description: Some(take_description(&mut value))
                 .filter(|text| !text.is_empty())
                 .unwrap_or_else(|| "The result of the tool.".to_owned()),
             schema: value,

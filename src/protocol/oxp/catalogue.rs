@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::dialect::Dialect;
 use crate::{
     Requirements, ToolDefinition,
+    models::{ModelApi, ModelTools},
     payload::{LARGEST_PAYLOAD, encoded_size},
     protocol::listed_tools::ListedTools,
 };
@@ -30,6 +31,8 @@ pub(crate) enum OxpForm {
     /// OXP 1.0, `$schema` form, with `items` only, as in its OpenAPI document: the fallback if the
     /// universal form is too large to send.
     Items,
+    /// The format of a model's API: a bare list.
+    Model(ModelApi),
 }
 
 impl From<Dialect> for OxpForm {
@@ -45,9 +48,24 @@ impl From<Dialect> for OxpForm {
 impl OxpForm {
     pub(super) fn dialect(self) -> Dialect {
         match self {
-            Self::Header => Dialect::Header,
+            Self::Header | Self::Model(_) => Dialect::Header,
             Self::Otc => Dialect::Otc,
             Self::Universal | Self::Items => Dialect::Schema,
+        }
+    }
+
+    /// The place of the form in the cache.
+    fn index(self) -> usize {
+        match self {
+            Self::Header => 0,
+            Self::Otc => 1,
+            Self::Universal => 2,
+            Self::Items => 3,
+            Self::Model(ModelApi::Anthropic) => 4,
+            Self::Model(ModelApi::Gemini) => 5,
+            Self::Model(ModelApi::Bedrock) => 6,
+            Self::Model(ModelApi::OpenAi { strict }) => 7 + usize::from(strict),
+            Self::Model(ModelApi::OpenAiResponses { strict }) => 9 + usize::from(strict),
         }
     }
 }
@@ -55,7 +73,7 @@ impl OxpForm {
 /// The encoded catalogue in each of its forms.
 #[derive(Default)]
 pub(super) struct Catalogue {
-    forms: [OnceLock<Result<Bytes, String>>; 4],
+    forms: [OnceLock<Result<Bytes, String>>; 11],
 }
 
 impl Catalogue {
@@ -63,7 +81,7 @@ impl Catalogue {
         if !tools.is_complete() {
             return build(form, tools);
         }
-        let body = self.forms[form as usize].get_or_init(|| build(form, tools));
+        let body = self.forms[form.index()].get_or_init(|| build(form, tools));
         body.clone()
     }
 }
@@ -92,6 +110,11 @@ struct WrappedDefinition<'a> {
 }
 
 fn build(form: OxpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    if let OxpForm::Model(api) = form {
+        let newest = tools.newest();
+        let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
+        return sendable(&ModelTools::new(api, newest).into_list());
+    }
     let definitions = tools.definitions();
     match (encode(form, &definitions), form) {
         // A list that some clients can read is better than none.
@@ -104,7 +127,7 @@ fn encode(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, String
     let items = || Some(definitions);
     let tools = || Some(definitions.iter().map(wrapped).collect());
     let (items, tools) = match form {
-        OxpForm::Header | OxpForm::Items => (items(), None),
+        OxpForm::Header | OxpForm::Items | OxpForm::Model(_) => (items(), None),
         OxpForm::Otc => (None, tools()),
         OxpForm::Universal => (items(), tools()),
     };
@@ -114,7 +137,11 @@ fn encode(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, String
         items,
         tools,
     };
-    let body = serde_json::to_vec(&list).map_err(|error| error.to_string())?;
+    sendable(&list)
+}
+
+fn sendable(list: &impl Serialize) -> Result<Bytes, String> {
+    let body = serde_json::to_vec(list).map_err(|error| error.to_string())?;
     let size = encoded_size(&body);
     if size > LARGEST_PAYLOAD {
         return Err(format!(

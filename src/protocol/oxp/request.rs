@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::{
     catalogue::OxpForm,
     dialect::{self, Dialect},
+    query::model_api,
 };
 use crate::{
     Secret,
@@ -208,8 +209,12 @@ fn enveloped(headers: &HeaderMap, body: JsonObject) -> DialectCall {
 }
 
 /// Decodes a `GET /tools`.
-pub(super) fn list(headers: &HeaderMap, body: &[u8]) -> DecodedRequest<OxpForm> {
-    let (form, operation) = match form_of_list(headers, body) {
+pub(super) fn list(
+    headers: &HeaderMap,
+    query: Option<&str>,
+    body: &[u8],
+) -> DecodedRequest<OxpForm> {
+    let (form, operation) = match form_of_list(headers, query, body) {
         Ok(form) => (form, Operation::List),
         Err((dialect, rejection)) => {
             let operation = Operation::Reject(rejection, RequestNames::default());
@@ -219,8 +224,13 @@ pub(super) fn list(headers: &HeaderMap, body: &[u8]) -> DecodedRequest<OxpForm> 
     DecodedRequest { form, operation }
 }
 
-/// The form of the catalogue that a `GET /tools` requests by header or body, or else the default.
-fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<OxpForm, (Dialect, Rejection)> {
+/// The form of the catalogue that a `GET /tools` requests by query, header or body, or else the
+/// default.
+fn form_of_list(
+    headers: &HeaderMap,
+    query: Option<&str>,
+    body: &[u8],
+) -> Result<OxpForm, (Dialect, Rejection)> {
     let bare = |rejection| (Dialect::Header, rejection);
     let schema = if body.trim_ascii().is_empty() {
         None
@@ -238,7 +248,8 @@ fn form_of_list(headers: &HeaderMap, body: &[u8]) -> Result<OxpForm, (Dialect, R
     let dialect = schema.map_or(Dialect::Header, |_| form.dialect());
     dialect::check_schema(schema)
         .and_then(|()| dialect::check_header(headers))
-        .map(|()| form)
+        .and_then(|()| model_api(query))
+        .map(|api| api.map_or(form, OxpForm::Model))
         .map_err(|rejection| (dialect, rejection))
 }
 

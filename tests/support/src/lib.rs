@@ -16,6 +16,7 @@ pub mod function_url;
 pub mod lambda;
 pub mod marks;
 pub mod mcp;
+pub mod models;
 pub mod openid;
 pub mod sign_in;
 

@@ -9,6 +9,7 @@ mod lambda;
 mod leaks;
 mod local;
 mod mcp_clients;
+mod models;
 mod observed;
 mod openapi;
 mod process;

@@ -5,12 +5,12 @@ use std::slice;
 
 use serde_json::{Value, json};
 
-pub(super) const KINDS: [&str; 7] = [
+pub(crate) const KINDS: [&str; 7] = [
     "object", "array", "string", "number", "integer", "boolean", "null",
 ];
 
 /// The types that a schema allows, without duplicates; all types if it does not restrict them.
-pub(super) fn kinds_of(schema: &Value) -> Vec<&'static str> {
+pub(crate) fn kinds_of(schema: &Value) -> Vec<&'static str> {
     let list = |keyword| schema.get(keyword).and_then(Value::as_array);
     let kind_named = |name: &Value| KINDS.into_iter().find(|kind| name == kind);
     let all: Vec<_> = match (schema.get("type"), schema.as_object().and_then(values_of)) {
@@ -52,34 +52,34 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 /// True if a value may be in the `enum` of a type: clients support scalar choices only.
-pub(super) fn fits(value: &Value, kind: &str) -> bool {
+pub(crate) fn fits(value: &Value, kind: &str) -> bool {
     let of_value = kind_of(value);
     let is_scalar = !["array", "null", "object"].contains(&of_value);
     is_scalar && (of_value == kind || (of_value, kind) == ("integer", "number"))
 }
 
 /// The values of `const` or `enum`.
-pub(super) fn values_of(schema: &JsonObject) -> Option<&[Value]> {
+pub(crate) fn values_of(schema: &JsonObject) -> Option<&[Value]> {
     let constant = schema.get("const").map(slice::from_ref);
     constant.or_else(|| Some(schema.get("enum")?.as_array()?))
 }
 
 /// True if a schema has a type and no other keyword.
-pub(super) fn is_bare(schema: &Value) -> bool {
+pub(crate) fn is_bare(schema: &Value) -> bool {
     matches!(schema, Value::Object(it) if it.len() == 1 && it.contains_key("type"))
 }
 
-pub(super) fn listed(values: &[Value], separator: &str) -> String {
+pub(crate) fn listed(values: &[Value], separator: &str) -> String {
     let values: Vec<_> = values.iter().map(Value::to_string).collect();
     values.join(separator)
 }
 
-pub(super) fn names(list: Option<Value>) -> Vec<String> {
+pub(crate) fn names(list: Option<Value>) -> Vec<String> {
     let names = list.and_then(|list| serde_json::from_value(list).ok());
     names.unwrap_or_default()
 }
 
-pub(super) fn object_of(schema: Value) -> JsonObject {
+pub(crate) fn object_of(schema: Value) -> JsonObject {
     match schema {
         Value::Object(schema) => schema,
         Value::Bool(false) => JsonObject::from_iter([("not".to_owned(), json!({}))]),

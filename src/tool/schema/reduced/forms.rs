@@ -67,7 +67,7 @@ fn unwrap_only_form(schema: &mut JsonObject) {
 }
 
 /// The values, if all forms are constants, as in schemars's schema of an enum with doc comments.
-fn constants(forms: &[Value], kind: &str) -> Option<Vec<Value>> {
+pub(super) fn constants(forms: &[Value], kind: &str) -> Option<Vec<Value>> {
     let values = forms.iter().map(|form| values_of(form.as_object()?));
     let values = values.collect::<Option<Vec<_>>>()?.concat();
     let all_fit = values.iter().all(|value| fits(value, kind));

@@ -1,0 +1,91 @@
+//! The lists for chat models of the functions in this repository, checked with the APIs' own SDKs.
+
+use std::process::Command;
+
+use lambda_tools::{Failure, Tool, Toolkit};
+use serde_json::{Value, json};
+use test_support::models::{LISTS, assert_list, check_with_sdks, functions};
+
+use crate::support::{Running, built, isolated, repository, toolbox};
+
+/// The lists of a running server.
+async fn lists_of(url: &str) -> Vec<(&'static str, Vec<Value>)> {
+    let mut lists = Vec::new();
+    for (api, query) in LISTS {
+        let response = reqwest::get(format!("{url}/tools?{query}")).await.unwrap();
+        assert_eq!(response.status().as_u16(), 200, "{query}");
+        lists.push((api, response.json().await.unwrap()));
+    }
+    lists
+}
+
+/// Tools with the definitions in the files of the tests.
+fn defined() -> Toolkit {
+    async fn nothing(_: Value) -> Result<Value, Failure> {
+        Ok(Value::Null)
+    }
+    let files = ["tests/definitions", "tests/spec/examples"].map(|folder| {
+        let files = std::fs::read_dir(repository(folder)).unwrap();
+        files.map(|file| file.unwrap().path())
+    });
+    let mut tools = Vec::new();
+    let mut ids = std::collections::BTreeSet::new();
+    for file in files.into_iter().flatten() {
+        let definition: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let mut schema = definition["input_schema"].clone();
+        if let Some(wrapped) = schema
+            .get("parameters")
+            .filter(|it| it.get("type").is_some())
+        {
+            schema = wrapped.clone();
+        }
+        let (Some(id), Some(text)) = (
+            definition["id"].as_str(),
+            definition["description"].as_str(),
+        ) else {
+            continue;
+        };
+        if ids.insert(id.to_owned()) && schema["type"] == "object" {
+            let (id, text) = (id.to_owned(), text.to_owned());
+            tools.push(Tool::dynamic(id, text, schema, json!({}), nothing));
+        }
+    }
+    assert!(tools.len() >= 7, "{ids:?}");
+    Toolkit::new(tools).unwrap()
+}
+
+#[tokio::test]
+async fn the_lists_of_the_toolbox_obey_the_rules_of_their_apis() {
+    let (_running, url) = Running::serving(&mut toolbox());
+    for (api, tools) in lists_of(&url).await {
+        assert_list(api, &tools);
+        assert_eq!(functions(&tools).len(), 5, "{api}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the SDKs of models' APIs, and what tests/all builds"]
+async fn the_sdks_accept_the_lists_of_all_functions() {
+    let mut faults = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
+    let (_toolbox, toolbox) = Running::serving(&mut toolbox());
+    let (_faults, faults) = Running::serving(&mut faults);
+    let mut lists = lists_of(&toolbox).await;
+    lists.extend(lists_of(&faults).await);
+    let defined = defined();
+    lists.extend([
+        ("openai", defined.for_openai(false)),
+        ("openai", defined.for_openai(true)),
+        ("openai-responses", defined.for_openai_responses(true)),
+        ("anthropic", defined.for_anthropic()),
+        ("gemini", defined.for_gemini()),
+        ("bedrock", defined.for_bedrock()),
+    ]);
+    let lines: Vec<_> = lists
+        .iter()
+        .map(|(api, tools)| json!({"api": api, "tools": tools}))
+        .collect();
+    for (api, tools) in &lists {
+        assert_list(api, tools);
+    }
+    check_with_sdks(&lines).unwrap();
+}

@@ -1,0 +1,88 @@
+//! Lists of tools for chat models, and models' calls of them.
+//!
+//! Each API of a model takes tools in a format of its own, with limits of its own; one tool that
+//! exceeds them makes the API reject the whole list.
+//!
+#![doc = include_str!("pages.md")]
+#![cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/models.md"))]
+
+mod call;
+mod gemini;
+mod modern;
+mod names;
+mod portable;
+mod references;
+mod result;
+mod strict;
+mod tools;
+
+use serde_json::Value;
+
+use crate::{ToolDefinition, Toolkit};
+
+pub use call::{ModelCall, ToolRequest};
+pub use tools::ModelTools;
+
+/// An API of chat models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ModelApi {
+    /// OpenAI's Chat Completions, and the APIs that are compatible with it.
+    OpenAi {
+        /// True for Structured Outputs, which tools have as far as their inputs allow it.
+        strict: bool,
+    },
+    /// OpenAI's Responses.
+    OpenAiResponses {
+        /// True for Structured Outputs, which tools have as far as their inputs allow it.
+        strict: bool,
+    },
+    /// Anthropic's Messages.
+    Anthropic,
+    /// `generateContent` of Gemini and Vertex AI.
+    Gemini,
+    /// `Converse` of Amazon Bedrock.
+    Bedrock,
+}
+
+/// Lists of the newest version of each tool, for requests to models. [`ModelTools`] also reads the
+/// calls that a model makes.
+impl Toolkit {
+    /// The `tools` of OpenAI's Chat Completions. With `strict`, those whose input Structured Outputs
+    /// can express have `"strict": true`, all others `"strict": false`.
+    #[must_use]
+    pub fn for_openai(&self, strict: bool) -> Vec<Value> {
+        self.for_model(ModelApi::OpenAi { strict })
+    }
+
+    /// The `tools` of OpenAI's Responses. With `strict`, those whose input Structured Outputs can
+    /// express have `"strict": true`, all others `"strict": false`.
+    #[must_use]
+    pub fn for_openai_responses(&self, strict: bool) -> Vec<Value> {
+        self.for_model(ModelApi::OpenAiResponses { strict })
+    }
+
+    /// The `tools` of Anthropic's Messages.
+    #[must_use]
+    pub fn for_anthropic(&self) -> Vec<Value> {
+        self.for_model(ModelApi::Anthropic)
+    }
+
+    /// The `tools` of Gemini's `generateContent`: one item with all functions, or none.
+    #[must_use]
+    pub fn for_gemini(&self) -> Vec<Value> {
+        self.for_model(ModelApi::Gemini)
+    }
+
+    /// The `toolConfig.tools` of Bedrock's `Converse`.
+    #[must_use]
+    pub fn for_bedrock(&self) -> Vec<Value> {
+        self.for_model(ModelApi::Bedrock)
+    }
+
+    fn for_model(&self, api: ModelApi) -> Vec<Value> {
+        let newest = self.newest();
+        let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
+        ModelTools::new(api, newest).into_list()
+    }
+}

@@ -1,0 +1,116 @@
+//! The limits of OpenAI's Structured Outputs on the size of a schema.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::{models::references, payload::JsonObject};
+
+/// "Up to 5,000 object properties total, with up to 10 levels of nesting."
+const MAX_PROPERTIES: usize = 5000;
+const MAX_LEVELS: usize = 10;
+/// "Total string length of all property names, definition names, enum values, and const values
+/// cannot exceed 120,000 characters."
+const MAX_TEXT: usize = 120_000;
+/// "Up to 1,000 enum values across all enum properties."
+const MAX_VALUES: usize = 1000;
+/// "For a single enum property with string values, the total string length of all enum values
+/// cannot exceed 15,000 characters when there are more than 250 enum values."
+const MAX_LONG_ENUM: (usize, usize) = (250, 15_000);
+
+#[derive(Default)]
+struct Size {
+    properties: usize,
+    text: usize,
+    values: usize,
+    has_long_enum: bool,
+}
+
+/// True if a schema is within all limits.
+pub(super) fn fits(schema: &JsonObject) -> bool {
+    let mut size = Size::default();
+    let defs = schema.get("$defs").and_then(Value::as_object);
+    for (name, target) in defs.into_iter().flatten() {
+        size.text += name.chars().count();
+        size.add(target);
+    }
+    let root = Value::Object(schema.clone());
+    size.add(&root);
+    let no_defs = JsonObject::new();
+    size.properties <= MAX_PROPERTIES
+        && size.text <= MAX_TEXT
+        && size.values <= MAX_VALUES
+        && !size.has_long_enum
+        && (Levels {
+            defs: defs.unwrap_or(&no_defs),
+            known: HashMap::new(),
+        })
+        .of(&root)
+            <= MAX_LEVELS
+}
+
+impl Size {
+    fn add(&mut self, schema: &Value) {
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            self.properties += 1;
+            self.text += name.chars().count();
+            self.add(property);
+        }
+        for form in schema["anyOf"].as_array().into_iter().flatten() {
+            self.add(form);
+        }
+        if let Some(items) = schema.get("items") {
+            self.add(items);
+        }
+        let values = schema["enum"].as_array();
+        let values = values.map_or(&[][..], Vec::as_slice);
+        let length = |value: &Value| match value {
+            Value::String(text) => text.chars().count(),
+            other => other.to_string().len(),
+        };
+        let text: usize = values.iter().map(length).sum();
+        self.text += text;
+        self.values += values.len();
+        self.has_long_enum |= values.len() > MAX_LONG_ENUM.0 && text > MAX_LONG_ENUM.1;
+    }
+}
+
+/// The number of objects and arrays inside of each other.
+struct Levels<'a> {
+    defs: &'a JsonObject,
+    /// The levels of definitions; none while they are counted, so that a schema that contains
+    /// itself counts once.
+    known: HashMap<String, usize>,
+}
+
+impl Levels<'_> {
+    fn of(&mut self, schema: &Value) -> usize {
+        if let Some(reference) = schema.get("$ref") {
+            return self.of_reference(reference);
+        }
+        let mut below = 0;
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let inner = properties.map(|(_, inner)| inner);
+        for inner in inner.chain(schema.get("items")) {
+            below = below.max(self.of(inner));
+        }
+        let is_level = schema.get("properties").is_some() || schema.get("items").is_some();
+        let mut levels = below + usize::from(is_level);
+        for form in schema["anyOf"].as_array().into_iter().flatten() {
+            levels = levels.max(self.of(form));
+        }
+        levels
+    }
+
+    fn of_reference(&mut self, reference: &Value) -> usize {
+        let name = reference.to_string();
+        if let Some(levels) = self.known.get(&name) {
+            return *levels;
+        }
+        self.known.insert(name.clone(), 0);
+        let target = references::target(reference, self.defs);
+        let levels = target.map_or(0, |target| self.of(&target.into()));
+        self.known.insert(name, levels);
+        levels
+    }
+}

@@ -1,0 +1,139 @@
+//! Merges schemas that apply to the same value: the subset has no `allOf`.
+
+use serde_json::{Value, json};
+
+use super::is_closed;
+use crate::{
+    models::references,
+    payload::JsonObject,
+    tool::schema::reduced::keywords::{names, object_of},
+};
+
+/// The maximum number of references that are followed to merge two schemas.
+const MAX_REFERENCES: usize = 8;
+
+/// The schema without `allOf`, or `None` if its parts cannot be merged.
+pub(super) fn all_of(mut schema: JsonObject, defs: &JsonObject) -> Option<JsonObject> {
+    let mut steps = 0;
+    while let Some(parts) = schema.shift_remove("allOf") {
+        steps += 1;
+        if steps > MAX_REFERENCES {
+            return None;
+        }
+        for part in parts.as_array()? {
+            let part = part.as_object()?.clone();
+            schema = if schema.keys().all(|it| it == "description") {
+                let description = schema.shift_remove("description");
+                let mut part = part;
+                part.extend(description.map(|it| ("description".to_owned(), it)));
+                part
+            } else {
+                both(resolved(schema, defs)?, resolved(part, defs)?)?
+            };
+        }
+    }
+    Some(schema)
+}
+
+/// The schema with the target of its reference in place of the reference.
+pub(super) fn resolved(mut schema: JsonObject, defs: &JsonObject) -> Option<JsonObject> {
+    for _ in 0..MAX_REFERENCES {
+        let Some(reference) = schema.shift_remove("$ref") else {
+            return Some(schema);
+        };
+        schema = both(schema, references::target(&reference, defs)?)?;
+    }
+    None
+}
+
+/// One schema with the rules of both.
+pub(super) fn both(mut one: JsonObject, other: JsonObject) -> Option<JsonObject> {
+    if !are_combinable(&one, &other) {
+        return None;
+    }
+    for (keyword, value) in other {
+        let Some(known) = one.get_mut(&keyword) else {
+            one.insert(keyword, value);
+            continue;
+        };
+        if *known == value {
+            continue;
+        }
+        *known = match keyword.as_str() {
+            "description" | "title" | "default" | "examples" => continue,
+            "properties" => properties(object_of(known.take()), object_of(value))?.into(),
+            "required" => {
+                let mut all = names(Some(known.take()));
+                all.extend(names(Some(value)));
+                let mut unique: Vec<String> = Vec::new();
+                all.retain(|name| {
+                    !unique.contains(name) && {
+                        unique.push(name.clone());
+                        true
+                    }
+                });
+                all.into()
+            }
+            "type" => common_types(known, &value)?,
+            "minimum" | "minLength" | "minItems" => larger(known, &value, true)?,
+            "maximum" | "maxLength" | "maxItems" => larger(known, &value, false)?,
+            _ => return None,
+        };
+    }
+    Some(one)
+}
+
+/// A closed object forbids the properties that only the other schema has.
+fn are_combinable(one: &JsonObject, other: &JsonObject) -> bool {
+    let has_all = |closed: &JsonObject, open: &JsonObject| {
+        let open = open.get("properties").and_then(Value::as_object);
+        let closed_properties = closed.get("properties");
+        let mut open = open.into_iter().flatten();
+        !is_closed(closed)
+            || open.all(|(name, _)| closed_properties.is_some_and(|it| it.get(name).is_some()))
+    };
+    has_all(one, other) && has_all(other, one)
+}
+
+fn properties(mut one: JsonObject, other: JsonObject) -> Option<JsonObject> {
+    for (name, property) in other {
+        match one.get_mut(&name) {
+            None => {
+                one.insert(name, property);
+            }
+            Some(known) if *known == property => {}
+            Some(known) => match (known.take(), property) {
+                (Value::Object(a), Value::Object(b)) => *known = both(a, b)?.into(),
+                _ => return None,
+            },
+        }
+    }
+    Some(one)
+}
+
+fn common_types(one: &Value, other: &Value) -> Option<Value> {
+    let list = |kinds: &Value| match kinds {
+        Value::Array(list) => list.clone(),
+        single => vec![single.clone()],
+    };
+    let other = list(other);
+    let mut common = Vec::new();
+    for kind in list(one) {
+        let is_integer = kind == "number" && other.contains(&"integer".into());
+        if other.contains(&kind) || (kind == "integer" && other.contains(&"number".into())) {
+            common.push(kind);
+        } else if is_integer {
+            common.push("integer".into());
+        }
+    }
+    match common.as_slice() {
+        [] => None,
+        [only] => Some(only.clone()),
+        _ => Some(json!(common)),
+    }
+}
+
+fn larger(one: &Value, other: &Value, is_larger: bool) -> Option<Value> {
+    let is_first = (one.as_f64()? >= other.as_f64()?) == is_larger;
+    Some(if is_first { one.clone() } else { other.clone() })
+}

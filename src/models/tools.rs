@@ -1,0 +1,187 @@
+//! The list of tools for one API.
+
+use std::collections::{BTreeMap, HashMap};
+
+use semver::Version;
+use serde_json::{Value, json};
+
+use super::{ModelApi, gemini, names::NameRule, portable::InputSchema, references, strict};
+use crate::{ToolDefinition, payload::JsonObject};
+
+/// The tools of a server, listed for one API.
+///
+/// It has the newest version of each tool, under names that the API accepts, and knows the ids of
+/// the tools and the names of their parameters when a model [calls](Self::calls) them.
+#[derive(Clone, Debug)]
+pub struct ModelTools {
+    pub(super) api: ModelApi,
+    list: Vec<Value>,
+    pub(super) tools: HashMap<String, ListedTool>,
+}
+
+/// A tool as its server knows it.
+#[derive(Clone, Debug)]
+pub(super) struct ListedTool {
+    pub(super) id: String,
+    pub(super) input_schema: Value,
+    /// Parameters' own names by their listed ones, if they differ.
+    pub(super) renamed: BTreeMap<String, String>,
+}
+
+/// The longest description of a function: "Expected a string with maximum length 1024".
+const LONGEST_OPENAI_DESCRIPTION: usize = 1024;
+
+impl ModelTools {
+    /// Lists tools of any server: those of a [`Toolkit`](crate::Toolkit), of
+    /// [`OxpClient::tools`](crate::client::oxp::OxpClient::tools) or of
+    /// [`McpClient::tools`](crate::client::mcp::McpClient::tools).
+    pub fn new<D: Into<ToolDefinition>>(
+        api: ModelApi,
+        definitions: impl IntoIterator<Item = D>,
+    ) -> Self {
+        let definitions = definitions.into_iter().map(Into::into);
+        let mut list = Vec::new();
+        let mut tools = HashMap::new();
+        for definition in newest(definitions.collect()) {
+            let name =
+                NameRule::of_tools(api).tool(&definition.name, qualified(&definition.id), |name| {
+                    tools.contains_key(name)
+                });
+            let (item, renamed) = item(api, &name, &definition);
+            list.push(item);
+            let tool = ListedTool {
+                id: definition.id,
+                input_schema: definition.input_schema,
+                renamed,
+            };
+            tools.insert(name, tool);
+        }
+        if api == ModelApi::Gemini && !list.is_empty() {
+            list = vec![json!({"functionDeclarations": list})];
+        }
+        Self { api, list, tools }
+    }
+
+    /// The list, as a request takes it: `tools`, or `toolConfig.tools` in Bedrock's `Converse`.
+    #[must_use]
+    pub fn list(&self) -> &[Value] {
+        &self.list
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Value> {
+        self.list
+    }
+}
+
+/// `Toolkit.Tool`, or the whole id if it has no version.
+fn qualified(id: &str) -> &str {
+    id.split_once('@').map_or(id, |(name, _)| name)
+}
+
+/// The newest version of each tool, in their order.
+fn newest(definitions: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
+    let mut newest: HashMap<String, (usize, Option<Version>)> = HashMap::new();
+    for (index, definition) in definitions.iter().enumerate() {
+        let version = Version::parse(&definition.version).ok();
+        let name = qualified(&definition.id).to_owned();
+        let known = newest.get(&name);
+        if known.is_none_or(|(_, known)| version > *known) {
+            newest.insert(name, (index, version));
+        }
+    }
+    let is_newest = |(index, definition): &(usize, ToolDefinition)| {
+        let newest = newest.get(qualified(&definition.id));
+        newest.is_some_and(|(newest, _)| newest == index)
+    };
+    let definitions = definitions.into_iter().enumerate().filter(is_newest);
+    definitions.map(|(_, definition)| definition).collect()
+}
+
+/// A tool in the format of an API, and its parameters that have other names there.
+fn item(
+    api: ModelApi,
+    name: &str,
+    definition: &ToolDefinition,
+) -> (Value, BTreeMap<String, String>) {
+    let mut input = InputSchema::of(&definition.input_schema);
+    let text = &definition.description;
+    match api {
+        ModelApi::OpenAi { strict } => (openai(name, text, input, strict), BTreeMap::new()),
+        ModelApi::OpenAiResponses { strict } => {
+            (openai_responses(name, text, input, strict), BTreeMap::new())
+        }
+        ModelApi::Anthropic => {
+            let renamed = input.rename_parameters(api);
+            let mut tool = named(name, &input.described(text));
+            tool.insert("input_schema".into(), input.schema.into());
+            (tool.into(), renamed)
+        }
+        ModelApi::Bedrock => {
+            let mut input = input.bare();
+            let renamed = input.rename_parameters(api);
+            let mut tool = named(name, &input.described(text));
+            tool.insert("inputSchema".into(), json!({"json": input.schema}));
+            (json!({"toolSpec": tool}), renamed)
+        }
+        ModelApi::Gemini => {
+            let renamed = input.rename_parameters(api);
+            let (parameters, notes) = gemini::parameters(input);
+            let mut tool = named(name, &gemini::described(text, &notes));
+            tool.extend(parameters.map(|it| ("parameters".to_owned(), it)));
+            (tool.into(), renamed)
+        }
+    }
+}
+
+/// The name, and the description, which Bedrock and Gemini do not accept empty.
+fn named(name: &str, description: &str) -> JsonObject {
+    let description = if description.is_empty() {
+        name
+    } else {
+        description
+    };
+    let mut tool = JsonObject::new();
+    tool.insert("name".into(), name.into());
+    tool.insert("description".into(), description.into());
+    tool
+}
+
+fn openai(name: &str, text: &str, input: InputSchema, strict: bool) -> Value {
+    let (mut function, is_strict) = function(name, text, input, strict);
+    // Not all compatible APIs know the field.
+    if strict {
+        function.insert("strict".into(), is_strict.into());
+    }
+    json!({"type": "function", "function": function})
+}
+
+fn openai_responses(name: &str, text: &str, input: InputSchema, strict: bool) -> Value {
+    let (mut function, is_strict) = function(name, text, input, strict);
+    // Without the field, the API tries to make the schema strict by itself.
+    function.insert("strict".into(), is_strict.into());
+    function.shift_insert(0, "type".into(), "function".into());
+    function.into()
+}
+
+fn function(name: &str, text: &str, input: InputSchema, strict: bool) -> (JsonObject, bool) {
+    let description = input.described(text);
+    let strict_schema = strict.then(|| strict::schema_of(&input)).flatten();
+    let is_strict = strict_schema.is_some();
+    let mut schema = strict_schema.unwrap_or(input.schema);
+    let (start, rest) = split(&description, LONGEST_OPENAI_DESCRIPTION);
+    if !rest.is_empty() {
+        references::append(&mut schema, rest.to_owned());
+    }
+    let mut function = named(name, start);
+    function.insert("parameters".into(), schema.into());
+    (function, is_strict)
+}
+
+/// Splits a text after a word, so that the first part has at most `longest` characters.
+fn split(text: &str, longest: usize) -> (&str, &str) {
+    let Some((end, _)) = text.char_indices().nth(longest) else {
+        return (text, "");
+    };
+    let end = text[..end].rfind(char::is_whitespace).unwrap_or(end);
+    (text[..end].trim_end(), text[end..].trim_start())
+}

@@ -1,0 +1,116 @@
+//! The query of `GET /tools`: the API of a model that the list is for.
+//!
+//! Not part of OXP 1.0, whose lists have one format.
+
+use percent_encoding::percent_decode_str;
+
+use crate::{call::rejection::Rejection, models::ModelApi};
+
+/// Reads `for` and `strict`; without `for`, the list is OXP's. Other parameters have no meaning.
+pub(super) fn model_api(query: Option<&str>) -> Result<Option<ModelApi>, Rejection> {
+    let (mut name, mut strict) = (None, None);
+    for pair in query.unwrap_or_default().split('&') {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let slot = match &*decoded(key)? {
+            "for" => &mut name,
+            "strict" => &mut strict,
+            _ => continue,
+        };
+        if slot.replace(decoded(value)?).is_some() {
+            return Err(invalid("'for' and 'strict' may occur only once."));
+        }
+    }
+    let is_strict = match strict.as_deref() {
+        None => None,
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        Some(_) => return Err(invalid("'strict' must be 'true' or 'false'.")),
+    };
+    let Some(name) = name else {
+        return match is_strict {
+            None => Ok(None),
+            Some(_) => Err(invalid(
+                "'strict' needs 'for=openai' or 'for=openai-responses'.",
+            )),
+        };
+    };
+    let strict = is_strict.unwrap_or(false);
+    let api = match name.as_str() {
+        "openai" => return Ok(Some(ModelApi::OpenAi { strict })),
+        "openai-responses" => return Ok(Some(ModelApi::OpenAiResponses { strict })),
+        "anthropic" => ModelApi::Anthropic,
+        "gemini" => ModelApi::Gemini,
+        "bedrock" => ModelApi::Bedrock,
+        _ => {
+            return Err(invalid(
+                "'for' must be one of: openai, openai-responses, anthropic, gemini, bedrock.",
+            ));
+        }
+    };
+    if is_strict.is_some() {
+        return Err(invalid("'strict' is for OpenAI's APIs only."));
+    }
+    Ok(Some(api))
+}
+
+/// Decodes `%20`, and `+` as a space.
+fn decoded(text: &str) -> Result<String, Rejection> {
+    let text = text.replace('+', " ");
+    match percent_decode_str(&text).decode_utf8() {
+        Ok(text) => Ok(text.into_owned()),
+        Err(_) => Err(invalid("It is not UTF-8.")),
+    }
+}
+
+fn invalid(detail: &str) -> Rejection {
+    Rejection::malformed("The query of the request is invalid", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values_are_decoded() {
+        let strict = |strict| Some(ModelApi::OpenAi { strict });
+        for (query, expected) in [
+            ("", None),
+            ("a=b&c", None),
+            ("for=openai", strict(false)),
+            ("for=openai&strict=false", strict(false)),
+            ("strict=true&for=openai", strict(true)),
+            ("%66or=open%61i&x=1", strict(false)),
+            (
+                "for=openai-responses",
+                Some(ModelApi::OpenAiResponses { strict: false }),
+            ),
+            ("for=anthropic", Some(ModelApi::Anthropic)),
+            ("&for=gemini&", Some(ModelApi::Gemini)),
+            ("for=%62edrock", Some(ModelApi::Bedrock)),
+        ] {
+            assert_eq!(model_api(Some(query)).ok(), Some(expected), "{query}");
+        }
+        assert_eq!(model_api(None).ok(), Some(None));
+    }
+
+    #[test]
+    fn mistakes_are_rejected() {
+        for query in [
+            "for=",
+            "for",
+            "for=OpenAI",
+            "for=openai+",
+            "for=%ff",
+            "for=openai&for=openai",
+            "for=openai&%66or=gemini",
+            "for=openai&strict",
+            "for=openai&strict=1",
+            "for=openai&strict=true&strict=true",
+            "for=anthropic&strict=true",
+            "for=bedrock&strict=false",
+            "strict=true",
+        ] {
+            assert!(model_api(Some(query)).is_err(), "{query}");
+        }
+    }
+}

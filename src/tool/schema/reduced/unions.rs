@@ -1,0 +1,88 @@
+//! Splits schemas that allow values of several types or forms, for formats with `anyOf`.
+
+use serde_json::{Value, json};
+
+use super::{
+    forms::constants,
+    keywords::{KINDS, kinds_of, object_of},
+    sentences, take_description,
+};
+use crate::payload::JsonObject;
+
+/// The types that stand for any value; an array would need to know its items.
+const ANY: [&str; 4] = ["string", "number", "boolean", "object"];
+
+/// The forms of a schema, if there are several. Each has the description of the whole, because
+/// nothing may stand next to `anyOf`.
+pub(super) fn forms_of(schema: &Value) -> Option<Vec<Value>> {
+    let kinds = kinds_of(schema);
+    let is_nullable = kinds.contains(&"null") && kinds.len() < KINDS.len();
+    let mut whole = object_of(schema.clone());
+    let forms = match union_in(&mut whole) {
+        Some(forms) => forms,
+        None => types_in(&whole, &kinds)?,
+    };
+    let text = take_description(&mut whole);
+    let described = |form: Value| {
+        let mut form = object_of(form);
+        let own = take_description(&mut form);
+        let own = Vec::from_iter(Some(own).filter(|it| !it.is_empty()));
+        let text = sentences::appended(text.clone(), &own);
+        if !text.is_empty() {
+            form.insert("description".into(), text.into());
+        }
+        if is_nullable && let Some(kind) = form.get_mut("type").filter(|it| it.is_string()) {
+            *kind = json!([kind.take(), "null"]);
+        }
+        Value::from(form)
+    };
+    Some(forms.into_iter().map(described).collect())
+}
+
+/// The forms of a union without other rules next to it, except for constants and `Option`s.
+fn union_in(whole: &mut JsonObject) -> Option<Vec<Value>> {
+    let keyword = ["anyOf", "oneOf"]
+        .into_iter()
+        .find(|it| whole.contains_key(*it))?;
+    let mut others = whole.keys().filter(|it| *it != keyword);
+    let is_annotation =
+        |name: &String| ["description", "title", "$comment", "type"].contains(&name.as_str());
+    if !others.all(is_annotation) {
+        return None;
+    }
+    let mut forms = whole.get(keyword)?.as_array()?.clone();
+    forms.retain(|form| kinds_of(form) != ["null"]);
+    if forms.len() < 2
+        || ["string", "integer", "number"]
+            .iter()
+            .any(|kind| constants(&forms, kind).is_some())
+    {
+        return None;
+    }
+    whole.shift_remove(keyword);
+    Some(forms)
+}
+
+/// A form for each type.
+fn types_in(whole: &JsonObject, kinds: &[&'static str]) -> Option<Vec<Value>> {
+    let combines = ["anyOf", "oneOf", "allOf", "enum", "const"];
+    if combines.iter().any(|it| whole.contains_key(*it)) {
+        return None;
+    }
+    let is_any = kinds.len() == KINDS.len();
+    let kinds: Vec<_> = if is_any {
+        ANY.into()
+    } else {
+        kinds.iter().copied().filter(|it| *it != "null").collect()
+    };
+    if kinds.len() < 2 {
+        return None;
+    }
+    let form = |kind: &&str| {
+        let mut form = whole.clone();
+        form.shift_remove("description");
+        form.insert("type".into(), (*kind).into());
+        Value::from(form)
+    };
+    Some(kinds.iter().map(form).collect())
+}

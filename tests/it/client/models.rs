@@ -1,0 +1,394 @@
+//! Models' calls, run by the clients, and the results as each API takes them.
+
+use lambda_tools::{
+    client::{mcp::McpClient, oxp::OxpClient},
+    models::{ModelApi, ModelTools},
+};
+use serde_json::{Value, json};
+use test_support::{
+    Running, answer,
+    models::{assert_list, check_with_sdks},
+};
+
+use super::{FakeServer, JSON, now};
+use crate::tools::program;
+
+const APIS: [(&str, ModelApi); 5] = [
+    ("openai", ModelApi::OpenAi { strict: true }),
+    (
+        "openai-responses",
+        ModelApi::OpenAiResponses { strict: true },
+    ),
+    ("anthropic", ModelApi::Anthropic),
+    ("gemini", ModelApi::Gemini),
+    ("bedrock", ModelApi::Bedrock),
+];
+
+/// The reply of a model that calls these tools, with text before the calls.
+fn reply(api: ModelApi, calls: &[(&str, Value)]) -> Value {
+    let calls = calls.iter().enumerate();
+    let calls = calls.map(|(index, (name, input))| (format!("call-{index}"), name, input));
+    match api {
+        ModelApi::OpenAi { .. } => {
+            let call = |(id, name, input): (String, &&str, &Value)| {
+                json!({"id": id, "type": "function",
+                       "function": {"name": name, "arguments": input.to_string()}})
+            };
+            let calls: Vec<_> = calls.map(call).collect();
+            json!({"role": "assistant", "content": "I will.", "tool_calls": calls})
+        }
+        ModelApi::OpenAiResponses { .. } => {
+            let call = |(id, name, input): (String, &&str, &Value)| {
+                json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": id,
+                       "name": name, "arguments": input.to_string(), "status": "completed"})
+            };
+            let text = json!({"type": "message", "role": "assistant", "id": "m", "status": "completed",
+                "content": [{"type": "output_text", "text": "I will.", "annotations": []}]});
+            [text].into_iter().chain(calls.map(call)).collect()
+        }
+        ModelApi::Anthropic => {
+            let call = |(id, name, input): (String, &&str, &Value)| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+            let text = json!({"type": "text", "text": "I will."});
+            let content: Vec<_> = [text].into_iter().chain(calls.map(call)).collect();
+            json!({"id": "m", "type": "message", "role": "assistant", "model": "m",
+                   "content": content, "stop_reason": "tool_use", "stop_sequence": null,
+                   "usage": {"input_tokens": 1, "output_tokens": 1}})
+        }
+        ModelApi::Gemini => {
+            let call = |(id, name, input): (String, &&str, &Value)| json!({"functionCall": {"id": id, "name": name, "args": input}});
+            let text = json!({"text": "I will."});
+            let parts: Vec<_> = [text].into_iter().chain(calls.map(call)).collect();
+            json!({"role": "model", "parts": parts})
+        }
+        _ => {
+            let call = |(id, name, input): (String, &&str, &Value)| json!({"toolUse": {"toolUseId": id, "name": name, "input": input}});
+            let text = json!({"text": "I will."});
+            let content: Vec<_> = [text].into_iter().chain(calls.map(call)).collect();
+            json!({"role": "assistant", "content": content})
+        }
+    }
+}
+
+/// The results in messages: the id of the call, the text, and whether it is marked as an error.
+fn results(api: ModelApi, messages: &[Value]) -> Vec<(String, String, Option<bool>)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    match api {
+        ModelApi::OpenAi { .. } => {
+            let result = |it: &Value| (text(&it["tool_call_id"]), text(&it["content"]), None);
+            messages.iter().map(result).collect()
+        }
+        ModelApi::OpenAiResponses { .. } => {
+            let result = |it: &Value| (text(&it["call_id"]), text(&it["output"]), None);
+            messages.iter().map(result).collect()
+        }
+        ModelApi::Anthropic => {
+            let result = |it: &Value| {
+                let is_error = Some(it["is_error"] == true);
+                (text(&it["tool_use_id"]), text(&it["content"]), is_error)
+            };
+            blocks(messages, "content").iter().map(result).collect()
+        }
+        ModelApi::Gemini => {
+            let result = |it: &Value| {
+                let it = &it["functionResponse"];
+                let response = &it["response"];
+                let error = response["error"].as_str().map(str::to_owned);
+                let shown = error.clone().unwrap_or_else(|| match &response["output"] {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                });
+                (text(&it["id"]), shown, Some(error.is_some()))
+            };
+            blocks(messages, "parts").iter().map(result).collect()
+        }
+        _ => {
+            let result = |it: &Value| {
+                let it = &it["toolResult"];
+                let is_error = Some(it["status"] == "error");
+                (
+                    text(&it["toolUseId"]),
+                    text(&it["content"][0]["text"]),
+                    is_error,
+                )
+            };
+            blocks(messages, "content").iter().map(result).collect()
+        }
+    }
+}
+
+fn blocks<'a>(messages: &'a [Value], name: &str) -> &'a [Value] {
+    let [message] = messages else {
+        panic!("one message has all results: {messages:?}")
+    };
+    assert_eq!(message["role"], "user");
+    message[name].as_array().unwrap()
+}
+
+/// Calls with every kind of outcome, and what the model is told.
+fn calls() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("Calculator_Add", json!({"a": 10, "b": 5}), "15"),
+        (
+            "Calculator_Ad",
+            json!({}),
+            "There is no tool with this name. Did you mean Calculator_Add?",
+        ),
+        (
+            "Calculator_Add",
+            json!({"a": "ten", "b": null}),
+            "a: Must be a number",
+        ),
+        (
+            "Doorbell_Ring",
+            json!({"doorbell_id": "x"}),
+            "The same call may succeed after 0.5 seconds.",
+        ),
+        (
+            "SMS_Send",
+            json!({"to": "a", "message": "b"}),
+            "TWILIO_API_KEY",
+        ),
+    ]
+}
+
+fn check(api: ModelApi, messages: &[Value]) {
+    let results = results(api, messages);
+    assert_eq!(results.len(), calls().len());
+    for (index, ((_, _, expected), (id, text, is_error))) in
+        calls().iter().zip(&results).enumerate()
+    {
+        assert_eq!(*id, format!("call-{index}"));
+        let is_value = index == 0;
+        let is_expected = if is_value {
+            text == expected || text == "{\"result\":15}"
+        } else {
+            text.contains(expected)
+        };
+        assert!(is_expected, "{api:?}: {text} instead of {expected}");
+        assert!(is_error.is_none_or(|it| it != is_value), "{api:?}: {text}");
+    }
+}
+
+async fn replies_and_messages() -> Vec<Value> {
+    let (_running, url) = Running::serving(program().env("TOOLS_SECRETS", "none"));
+    let oxp = OxpClient::new(&url).unwrap().attempts(1);
+    let mcp = McpClient::new(&url).unwrap().attempts(1);
+    let (for_oxp, for_mcp) = (oxp.tools().await.unwrap(), mcp.tools().await.unwrap());
+    let mut lines = Vec::new();
+    for (name, api) in APIS {
+        let made: Vec<_> = calls()
+            .into_iter()
+            .map(|(tool, input, _)| (tool, input))
+            .collect();
+        let reply = reply(api, &made);
+        let tools = ModelTools::new(api, for_oxp.clone());
+        let mcp_tools = ModelTools::new(api, for_mcp.clone());
+        assert_list(name, tools.list());
+        assert_list(name, mcp_tools.list());
+        let messages = oxp.respond(&tools, &reply).await;
+        check(api, &messages);
+        lines.push(json!({"api": name, "reply": reply, "messages": messages}));
+        let messages = mcp.respond(&mcp_tools, &reply).await;
+        check(api, &messages);
+        lines.push(json!({"api": name, "reply": reply, "messages": messages}));
+        lines.push(json!({"api": name, "tools": tools.list()}));
+        lines.push(json!({"api": name, "tools": mcp_tools.list()}));
+        let silent = json!({"role": "assistant", "content": "Nothing to do."});
+        assert_eq!(oxp.respond(&tools, &silent).await, [Value::Null; 0]);
+    }
+    lines
+}
+
+#[tokio::test]
+async fn every_outcome_is_a_result_that_the_model_can_act_on() {
+    assert_eq!(replies_and_messages().await.len(), 20);
+}
+
+#[tokio::test]
+#[ignore = "needs the SDKs of models' APIs; run tests/all"]
+async fn the_sdks_accept_the_results() {
+    let lines = replies_and_messages().await;
+    check_with_sdks(&lines).unwrap();
+    // A result of another call.
+    let mut wrong = lines[0].clone();
+    wrong["messages"][0]["tool_call_id"] = "call-9".into();
+    assert!(check_with_sdks(&[wrong]).is_err());
+}
+
+#[tokio::test]
+async fn a_call_is_found_in_every_part_of_a_response() {
+    let (_running, url) = Running::serving(&mut program());
+    let client = OxpClient::new(&url).unwrap();
+    let definitions = client.tools().await.unwrap();
+    for (_, api) in APIS {
+        let tools = ModelTools::new(api, definitions.clone());
+        let whole = reply(api, &[("Calculator_Add", json!({"a": 1, "b": 2}))]);
+        let (list, response) = match api {
+            ModelApi::OpenAi { .. } => (
+                whole["tool_calls"].clone(),
+                json!({"choices": [{"message": whole}]}),
+            ),
+            ModelApi::OpenAiResponses { .. } => (whole.clone(), json!({"output": whole})),
+            ModelApi::Gemini => (
+                whole["parts"].clone(),
+                json!({"candidates": [{"content": whole}]}),
+            ),
+            ModelApi::Bedrock => (
+                whole["content"].clone(),
+                json!({"output": {"message": whole}}),
+            ),
+            _ => (whole["content"].clone(), whole.clone()),
+        };
+        let single = list.as_array().unwrap().last().unwrap().clone();
+        for part in [whole, list, response, single] {
+            let calls = tools.calls(&part);
+            assert_eq!(calls.len(), 1, "{part}");
+            let request = calls[0].request.as_ref().unwrap();
+            assert_eq!(request.tool_id, "Calculator.Add@10.0.0");
+            assert_eq!(request.input, json!({"a": 1, "b": 2}));
+        }
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_not_an_object_become_a_result() {
+    let (_running, url) = Running::serving(&mut program());
+    let client = OxpClient::new(&url).unwrap();
+    let api = ModelApi::OpenAi { strict: false };
+    let tools = ModelTools::new(api, client.tools().await.unwrap());
+    for (arguments, expected) in [
+        ("{\"a\": 1", "The arguments are not valid JSON: "),
+        ("[1]", "The arguments must be a JSON object."),
+        ("", "b: Is required"),
+        ("{\"a\": 1, \"b\": 2}", "3"),
+    ] {
+        let call = json!({"id": "1", "type": "function",
+            "function": {"name": "Calculator_Add", "arguments": arguments}});
+        let messages = client.respond(&tools, &call).await;
+        let text = messages[0]["content"].as_str().unwrap();
+        assert!(text.contains(expected), "{arguments}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_user_has_to_open_the_url_of_a_challenge() {
+    let body = r#"{"message": "Access is missing", "missing_requirements": {"user_id": true,
+        "authorization": [{"id": "google", "url": "https://a.example/1", "check_url": ""}]}}"#;
+    let list = r#"{"items": [{"id": "T.T@1.0.0", "name": "T_T", "description": "A tool.",
+        "version": "1.0.0", "input_schema": {"type": "object", "properties": {}}}]}"#;
+    let server = FakeServer::start(move |_, request| {
+        let is_list = request.method == "GET";
+        now(answer(
+            if is_list { 200 } else { 400 },
+            JSON,
+            if is_list { list } else { body },
+        ))
+    })
+    .await;
+    let client = OxpClient::new(&server.url()).unwrap().attempts(1);
+    let tools = ModelTools::new(ModelApi::Anthropic, client.tools().await.unwrap());
+    let call = reply(ModelApi::Anthropic, &[("T_T", json!({}))]);
+    let complete = |call: lambda_tools::client::CallRequest| call.user_id("user-1");
+    let messages = client.respond_with(&tools, &call, complete).await;
+    let (_, text, is_error) = &results(ModelApi::Anthropic, &messages)[0];
+    assert_eq!(*is_error, Some(true));
+    for part in ["Access is missing", "https://a.example/1", "the user's id"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let requests = server.requests();
+    let sent: Value = serde_json::from_slice(&requests.last().unwrap().body).unwrap();
+    assert_eq!(sent["context"]["user_id"], "user-1");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_respond_is_a_result() {
+    let list = r#"{"items": [{"id": "T.T@1.0.0", "name": "T_T", "description": "A tool.",
+        "version": "1.0.0", "input_schema": {"type": "object", "properties": {}}}]}"#;
+    for (status, expected) in [(503, "may or may not have run"), (401, "credentials")] {
+        let server = FakeServer::start(move |_, request| {
+            let is_list = request.method == "GET";
+            now(answer(
+                if is_list { 200 } else { status },
+                JSON,
+                if is_list { list } else { "{}" },
+            ))
+        })
+        .await;
+        let client = OxpClient::new(&server.url()).unwrap().attempts(1);
+        let tools = ModelTools::new(ModelApi::Bedrock, client.tools().await.unwrap());
+        let call = reply(ModelApi::Bedrock, &[("T_T", json!({}))]);
+        let messages = client.respond(&tools, &call).await;
+        let (_, text, is_error) = &results(ModelApi::Bedrock, &messages)[0];
+        assert!(text.contains(expected) && *is_error == Some(true), "{text}");
+    }
+}
+
+/// Definitions of other servers have references, earlier drafts, and names of any kind.
+#[tokio::test]
+async fn tools_of_any_mcp_server_are_listed_and_called() {
+    let long = "a".repeat(100);
+    let server = FakeServer::start(move |_, request| {
+        let message: Value = serde_json::from_slice(&request.body).unwrap();
+        let tool = |name: &str, schema: Value| json!({"name": name, "inputSchema": schema});
+        let pet = json!({"type": "object", "additionalProperties": false, "required": ["name"],
+            "properties": {"name": {"type": "string"}, "child": {"$ref": "#/definitions/Pet"}}});
+        let result = match message["method"].as_str() {
+            Some("tools/list") => json!({"resultType": "complete", "tools": [
+                tool("find.pets", json!({"$schema": "http://json-schema.org/draft-07/schema#",
+                    "type": "object", "additionalProperties": false, "required": ["$pet"],
+                    "properties": {"$pet": {"$ref": "#/definitions/Pet"},
+                        "pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}},
+                    "definitions": {"Pet": pet}})),
+                tool(&long, json!({"$ref": "#/$defs/In", "$defs": {"In": {"type": "object",
+                    "properties": {"a": {"$ref": "https://a.example/s"}}}}})),
+                tool(&long.replace('a', "b"), json!({"type": "object", "anyOf": [
+                    {"$ref": "#/$defs/A"}, {"$ref": "#"}],
+                    "$defs": {"A": {"type": "object", "properties": {"x": {"type": "string"}}}}})),
+            ]}),
+            Some("tools/call") => json!({"resultType": "complete",
+                "content": [{"type": "text", "text": message["params"].to_string()}]}),
+            _ => json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}),
+        };
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        now(answer(200, JSON, body.to_string()))
+    })
+    .await;
+    let client = McpClient::new(&server.url()).unwrap().attempts(1);
+    let definitions = client.tools().await.unwrap();
+    for (name, api) in APIS {
+        let tools = ModelTools::new(api, definitions.clone());
+        assert_list(name, tools.list());
+        let listed = json!(tools.list()).to_string();
+        let quoted = |start: &str| {
+            let from = listed.find(&format!("\"{start}")).unwrap() + 1;
+            listed[from..].split('"').next().unwrap().to_owned()
+        };
+        let parameter = if name.starts_with("openai") {
+            "$pet".to_owned()
+        } else if name == "gemini" {
+            quoted("__pet_")
+        } else {
+            quoted("_pet_")
+        };
+        let pet = json!({"name": "Rex", "child": null});
+        let calls = [
+            (quoted("find_pets_"), json!({parameter: pet, "pair": null})),
+            (quoted("aaaa"), json!({})),
+        ];
+        assert_eq!(calls[1].0.len(), 64);
+        let calls: Vec<_> = calls
+            .iter()
+            .map(|(tool, input)| (&**tool, input.clone()))
+            .collect();
+        let messages = client.respond(&tools, &reply(api, &calls)).await;
+        let results = results(api, &messages);
+        let sent: Vec<Value> = results
+            .iter()
+            .map(|(_, text, _)| serde_json::from_str(text).unwrap())
+            .collect();
+        assert_eq!(sent[0]["name"], "find.pets");
+        assert_eq!(sent[0]["arguments"], json!({"$pet": {"name": "Rex"}}));
+        assert_eq!(sent[1]["name"].as_str().unwrap().len(), 100);
+    }
+}
