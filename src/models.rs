@@ -8,7 +8,6 @@
 
 mod call;
 mod gemini;
-mod modern;
 mod names;
 mod portable;
 mod references;

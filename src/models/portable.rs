@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{ModelApi, modern::modernize, names::NameRule, references};
+use super::{ModelApi, names::NameRule, references};
 use crate::{
     payload::JsonObject,
-    tool::schema::{each_inner, fold::fold_unions, reduced::sentences},
+    tool::schema::{each_inner, fold::fold_unions, modernize, reduced::sentences},
 };
 
 /// An input schema, and what it does not express.

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{draft::translate_draft_7, example::example_of};
+use super::example::example_of;
 use crate::{
     ToolDefinition,
-    tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
+    tool::{repeats::RepeatPolicy, schema::modernize, toolkit::ToolEntry},
 };
 
 /// An operation and the names of its schemas.
@@ -54,16 +54,9 @@ impl<'a> ToolOperation<'a> {
         if let Some(security) = security {
             operation["security"] = security;
         }
-        let tool = &self.entry.tool;
         let schemas = &mut document["components"]["schemas"];
-        schemas[&*input] = published(
-            self.definition.input_schema,
-            tool.input.is_draft_7_literal(),
-        );
-        schemas[&*output] = published(
-            self.definition.output_schema,
-            tool.output.is_draft_7_literal(),
-        );
+        schemas[&*input] = published(self.definition.input_schema);
+        schemas[&*output] = published(self.definition.output_schema);
         document["paths"][&*path] = json!({ "post": operation });
     }
 
@@ -115,12 +108,14 @@ impl<'a> ToolOperation<'a> {
 }
 
 /// A schema of the document; a tool that returns nothing has `null`.
-fn published(mut schema: Value, is_draft_7: bool) -> Value {
+fn published(mut schema: Value) -> Value {
     if schema.is_null() {
         return json!({"type": "null"});
     }
-    if is_draft_7 {
-        translate_draft_7(&mut schema);
+    modernize(&mut schema);
+    if let Some(fields) = schema.as_object_mut() {
+        // The dialect of the document, draft 2020-12, applies.
+        fields.shift_remove("$schema");
     }
     schema
 }

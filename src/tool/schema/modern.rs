@@ -1,11 +1,13 @@
-//! Schemas of earlier drafts as draft 2020-12, which the APIs read.
+//! Schemas of earlier drafts as draft 2020-12, which models' APIs and OpenAPI read.
 
 use serde_json::{Value, json};
 
-use crate::{payload::JsonObject, tool::schema::each_inner};
+use super::walk::each_inner;
+
+use crate::payload::JsonObject;
 
 /// Replaces keywords that later drafts renamed or changed, at every depth.
-pub(super) fn modernize(schema: &mut Value) {
+pub(crate) fn modernize(schema: &mut Value) {
     let is_old = is_old(schema);
     modernize_part(schema, is_old);
 }
