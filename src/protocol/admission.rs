@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 #[cfg(feature = "oidc")]
 use super::sign_in::sign_in;
-use super::{codec::Codec, origin::AllowedOrigins};
+use super::{codec::Codec, listed_tools::ListedTools, origin::AllowedOrigins};
 #[cfg(feature = "oidc")]
 use crate::public_url::PublicUrl;
 use crate::{
@@ -33,6 +33,8 @@ pub(crate) struct AppState {
     pub(crate) direct_calls: DirectCalls,
     /// True if lists show only the tools that their reader has the scopes for.
     pub(crate) lists_callable: bool,
+    #[cfg(feature = "explorer")]
+    pub(crate) has_explorer: bool,
     #[cfg(feature = "oidc")]
     pub(crate) public_url: PublicUrl,
 }
@@ -97,6 +99,16 @@ impl AppState {
         _: Option<&str>,
     ) -> Rejection {
         rejection
+    }
+
+    /// The tools that `reader` sees in lists.
+    pub(super) fn listed_tools<'a>(&'a self, reader: &'a Caller) -> ListedTools<'a> {
+        let engine = &self.engine;
+        if self.lists_callable {
+            ListedTools::callable(&engine.toolkit, &engine.auth, reader)
+        } else {
+            ListedTools::complete(&engine.toolkit)
+        }
     }
 
     /// Authenticates a request, then reads its body.
