@@ -191,7 +191,7 @@ function formsControl(context) {
     place.replaceChildren(...(inner ? [inner.element] : []));
   };
   const options = forms.map((form, number) => h('option', { value: String(number) }, formName(form, number + 1)));
-  const input = h('select', { onchange: () => choose(input.value === '' ? -1 : Number(input.value)) },
+  const input = h('select', { oninput: () => choose(input.value === '' ? -1 : Number(input.value)) },
     h('option', { value: '' }, isRequired ? 'Choose…' : 'Not set'), ...options);
   const parts = field({ ...context, schema: { description: schema.description }, input });
   const element = h('div', { class: 'forms' }, parts.element, place);
@@ -213,7 +213,7 @@ function formsControl(context) {
 }
 
 function nullableControl(context, inner) {
-  const toggle = h('input', { type: 'checkbox', onchange: () => inner.lock(toggle.checked) });
+  const toggle = h('input', { type: 'checkbox', oninput: () => inner.lock(toggle.checked) });
   const label = h('label', { class: 'null' }, toggle, ` ${context.name} is null`);
   return {
     element: h('div', { class: 'nullable' }, inner.element, label),

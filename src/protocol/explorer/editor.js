@@ -16,7 +16,6 @@ function editorFor(schema) {
     placeOf(json, error).show(null);
   };
   control.element.addEventListener('input', () => { isJson = false; showJson(); });
-  control.element.addEventListener('change', () => { isJson = false; showJson(); });
   json.addEventListener('input', () => {
     isJson = true;
     try {

@@ -79,10 +79,12 @@ function addressedTool() {
 /** Shows the tool in the address. */
 function showAddress(byTool, listing) {
   const id = addressedTool();
-  const versions = byTool.get(id.split('@')[0]);
+  // A server's only tool needs no choice.
+  const [only] = byTool.size === 1 && !id ? byTool.values() : [];
+  const versions = only ?? byTool.get(id.split('@')[0]);
   const tool = versions?.find((it) => it.id === id) ?? (id.includes('@') ? undefined : versions?.[0]);
-  document.body.classList.toggle('chosen', tool !== undefined);
-  showList(byTool, id);
+  document.body.classList.toggle('chosen', tool !== undefined && !only);
+  showList(byTool, tool?.id ?? id);
   document.title = tool ? `${tool.id} – ${listing.server.title}` : listing.server.title;
   if (tool) byId('main').replaceChildren(toolView(tool, versions, listing));
   else {

@@ -154,7 +154,7 @@ function toolView(tool, versions, listing) {
     autocomplete: 'off', novalidate: true, 'aria-label': 'Call',
     onsubmit: (event) => { event.preventDefault(); run(); },
     onkeydown: (event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); } },
-    oninput: () => copies.update(), onchange: () => copies.update(),
+    oninput: () => copies.update(),
   }, h('h3', {}, 'Input'), editor.element, context.element,
   h('div', { class: 'options' }, protocols.element, ids.element),
   h('div', { class: 'line actions' }, submit, h('label', {}, checks, ' Check the input before sending it'), h('small', { class: 'quiet' }, 'Ctrl+Enter calls from any field')));
