@@ -35,11 +35,12 @@ function challengeElement({ provider, url, checkUrl, message }, repeat) {
   const state = h('p', { class: 'hint', role: 'status' });
   let isDone = false;
   const finish = () => {
-    if (!isDone) repeat();
+    // Not for a tool that is no longer shown.
+    if (!isDone && element.isConnected) repeat();
     isDone = true;
   };
-  const confirm = button('I have allowed it', finish, { hidden: true, class: 'plain' });
   const element = h('div', { class: 'challenge' });
+  const confirm = button('I have allowed it', finish, { hidden: true, class: 'plain' });
   const open = button(`Allow access to ${provider}`, async () => {
     window.open(target.href, '_blank', 'noopener,noreferrer');
     confirm.hidden = false;

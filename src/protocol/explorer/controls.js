@@ -64,7 +64,7 @@ function numberControl(context) {
     const text = input.value.trim();
     if (!text) return undefined;
     // What is not a number goes as text: the check, and the server, say what is wrong.
-    return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? exactNumber(text.replace(/^\+/, '')) : text;
+    return /^-?\d+(\.\d+)?(e[-+]?\d+)?$/i.test(text) ? exactNumber(text.replace(/^(-?)0+(?=\d)/, '$1')) : text;
   };
   return simple(field({ ...context, input }), read, (value) => {
     input.value = value === undefined ? '' : shown(value);

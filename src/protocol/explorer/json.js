@@ -12,7 +12,7 @@ const numberOf = (value) => (isRaw(value) ? Number(value.rawJSON) : value);
 /** The number that a text denotes, with all its digits. */
 function exactNumber(text) {
   const number = Number(text);
-  const isExact = Number.isSafeInteger(number) || !/^-?\d+$/.test(text);
+  const isExact = Number.isSafeInteger(number) || (Number.isFinite(number) && !/^-?\d+$/.test(text));
   return isExact || !JSON.rawJSON ? number : JSON.rawJSON(text);
 }
 

@@ -25,7 +25,7 @@ function adviceOf({ kind, canRetry, waitMs, waitSeconds }) {
   return kind === 'failure' && canRetry === false ? 'The same call would fail again.' : null;
 }
 
-const isBase64 = (text) => typeof text === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
+const isBase64 = (text) => typeof text === 'string' && text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
 
 /** One block of content: text, an image, or a link to the bytes. */
 function contentBlock(block, index) {

@@ -52,7 +52,7 @@ function contextFor({ requirements = {} }) {
   const fields = [];
   const add = (kind, id, label, type) => {
     const input = h('input', { type, autocomplete: type === 'password' ? 'new-password' : 'off', spellcheck: 'false' });
-    const schema = { description: kind === 'user' ? 'Any id of yours.' : 'Left out if empty: the server may have its own.' };
+    const schema = { description: kind === 'user' ? 'Any id that you choose, unless your credential names the user.' : 'Left out if it is empty: the server may have its own.' };
     fields.push({ kind, id, ...field({ name: label, schema, isRequired: false, input }) });
   };
   if (requirements.user_id || requirements.authorization?.length) add('user', 'user', 'User id', 'text');
@@ -126,28 +126,36 @@ function toolView(tool, versions, listing) {
   const ids = callIdFor(() => copies.update());
   const checks = h('input', { type: 'checkbox', checked: true });
   const output = h('div', { class: 'output' });
-  const requestWith = (callId, isReal, answers) => {
-    const call = { input: editor.read().value ?? record(), callId, answers, ...context.read(isReal) };
-    return requestOf(protocols.value(), tool, call);
+  /** The call that the form describes; `shown` has placeholders in place of secrets and tokens. */
+  const callWith = (callId) => {
+    const call = { protocol: protocols.value(), input: editor.read().value ?? record(), callId };
+    return { real: { ...call, ...context.read(true) }, shown: { ...call, ...context.read(false) } };
   };
-  const copies = copiesFor(listing, () => requestWith(ids.current(), false));
+  const copies = copiesFor(listing, () => {
+    const { shown: call } = callWith(ids.current());
+    return requestOf(call.protocol, tool, call);
+  });
   let isRunning = false;
-  const run = async (answers) => {
-    if (isRunning || !isReady(editor, tool, checks.checked)) return;
+  const perform = async (call, answers) => {
+    if (isRunning) return;
     isRunning = true;
     submit.setAttribute('aria-disabled', 'true');
     output.setAttribute('aria-busy', 'true');
     announce('Calling…');
-    const [callId, protocol] = [ids.next(), protocols.value()];
-    const { path, method, headers, body } = requestWith(callId, true, answers);
+    const { protocol } = call.real;
+    const { path, method, headers, body } = requestOf(protocol, tool, { ...call.real, answers });
     const response = await send(path, { method, headers: Object.fromEntries(headers), body: JSON.stringify(body) });
-    const request = requestWith(callId, false, answers);
+    const request = requestOf(protocol, tool, { ...call.shown, answers });
     const outcome = outcomeOf(protocol, tool, response);
     isRunning = false;
     submit.removeAttribute('aria-disabled');
     output.removeAttribute('aria-busy');
-    showOutcome({ editor, context, output, request, response, outcome, repeat: run });
+    const repeat = (more) => perform(call, more);
+    showOutcome({ editor, context, output, request, response, outcome, repeat });
     copies.update();
+  };
+  const run = () => {
+    if (!isRunning && isReady(editor, tool, checks.checked)) perform(callWith(ids.next()));
   };
   const submit = h('button', { class: 'main', type: 'submit' }, 'Call');
   const form = h('form', {

@@ -1,11 +1,14 @@
 //! The explorer's page in a real browser, with the compiled programs.
 
-use std::process::{Command, Stdio};
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use jsonwebtoken::{EncodingKey, Header, encode};
 use lambda_tools::testing::LambdaFunction;
 use serde_json::{Value, json};
-use test_support::{Running, built, isolated, openid::OpenId, repository};
+use test_support::{Running, built, isolated, lambda::event, openid::OpenId, repository};
 
 use crate::{
     stub::Stub,
@@ -212,4 +215,37 @@ async fn the_page_is_not_recorded() {
     let files = std::fs::read_dir(&folder).unwrap().count();
     assert_eq!(files, 2, "the list of tools and its expected response");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn on_lambda_the_page_has_to_be_turned_on() {
+    let limit = Some(Duration::from_secs(30));
+    let get = |path: &str| {
+        let mut event = event("sources/http-api");
+        event["rawPath"] = path.into();
+        event["requestContext"]["http"]["path"] = path.into();
+        event["requestContext"]["http"]["method"] = "GET".into();
+        event["body"] = Value::Null;
+        (event, limit)
+    };
+    let events = [get("/"), get("/explorer.json")];
+    for (setting, auth, statuses) in [
+        ("", "none", [404, 404]),
+        ("no", "none", [404, 404]),
+        ("yes", "none", [200, 200]),
+        ("yes", "api-key", [401, 401]),
+    ] {
+        let environment = [
+            ("TOOLS_EXPLORER", setting),
+            ("TOOLS_AUTH", auth),
+            ("TOOLS_API_KEY", KEY),
+        ];
+        let reports = crate::lambda::invoke(&events, &environment).await;
+        for ((_, answer, _), status) in reports.iter().zip(statuses) {
+            assert_eq!(answer["statusCode"], status, "{setting} {auth}");
+        }
+        let page = reports[0].1["body"].as_str().unwrap();
+        let is_page = page.starts_with("<!DOCTYPE html>");
+        assert_eq!(is_page, setting == "yes", "{setting} {auth}");
+    }
 }
