@@ -17,6 +17,7 @@ mod consent_page;
 mod content;
 mod direct;
 mod documents;
+#[cfg(feature = "explorer")]
 mod explorer;
 mod idempotency;
 mod inputs;
