@@ -31,6 +31,7 @@ pub(crate) fn assemble(
     clock: Clock,
     credential_clock: Clock,
 ) -> (Router, WarmUp) {
+    let has_explorer = server.has_explorer();
     let declared = declared_secrets(&server);
     let secrets = server.secrets.take().unwrap_or_else(Secrets::none);
     let secrets = SecretCache::new(secrets, declared, credential_clock.clone());
@@ -71,12 +72,15 @@ pub(crate) fn assemble(
         direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
         lists_callable: server.lists_callable.unwrap_or_default(),
+        #[cfg(feature = "explorer")]
+        has_explorer,
         public_url,
     };
     let router = protocol::router(Arc::new(app), &server.protocols, &server.info);
     let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
     let router = server.router_changes.into_iter().fold(router, apply);
-    (with_base_path(server.base_path.as_deref(), router), warm_up)
+    let router = with_base_path(server.base_path.as_deref(), router, has_explorer);
+    (router, warm_up)
 }
 
 /// The ids of all secrets that authentication, OAuth and the tools read, without duplicates.
@@ -123,13 +127,15 @@ fn build_broker(
     Some(Arc::new(broker))
 }
 
-/// Also serves the router under the base path.
-fn with_base_path(base_path: Option<&str>, router: Router) -> Router {
+/// Also serves the router under the base path, and `/` as well if the server itself has something
+/// there.
+fn with_base_path(base_path: Option<&str>, router: Router, serves_root: bool) -> Router {
     match base_path.map(|path| path.trim_matches('/')) {
         None | Some("") => router,
         Some(path) => {
             let base = format!("/{path}");
-            let service = router.map_request(move |request| strip_base_path(request, &base));
+            let service =
+                router.map_request(move |request| strip_base_path(request, &base, serves_root));
             Router::new().fallback_service(service)
         }
     }
@@ -180,15 +186,16 @@ impl WarmUp {
     }
 }
 
-/// Strips the base path if another path follows it.
-fn strip_base_path(mut request: Request<Body>, base: &str) -> Request<Body> {
+/// Strips the base path if another path follows it; with `serves_root`, even if none does.
+fn strip_base_path(mut request: Request<Body>, base: &str, serves_root: bool) -> Request<Body> {
     let whole = request
         .uri()
         .path_and_query()
         .map_or("", |whole| whole.as_str());
-    let rest = whole
-        .strip_prefix(base)
-        .filter(|rest| rest.starts_with('/') && *rest != "/");
+    let rest = match whole.strip_prefix(base) {
+        Some("" | "/") => serves_root.then_some("/"),
+        rest => rest.filter(|rest| rest.starts_with('/')),
+    };
     if let Some(Ok(rest)) = rest.map(Uri::try_from) {
         *request.uri_mut() = rest;
     }

@@ -37,7 +37,7 @@
 //! | [`secrets`], [`callers`], [`sign_in`], [`users`] | where secrets come from; who may call; access tokens of identity providers; acting for a user |
 //! | [`idempotency`] | what happens when a call is repeated |
 //! | [`testing`] | replaying and recording events |
-//! | [`mcp`], [`models`], [`clients`], [`openapi`], [`protocols`] | connecting agents; tools for a chat model without MCP; calling tools; generating clients; what each protocol can express |
+//! | [`explorer`], [`mcp`], [`models`], [`clients`], [`openapi`], [`protocols`] | trying tools in a browser; connecting agents; tools for a chat model without MCP; calling tools; generating clients; what each protocol can express |
 //! | [`lambda`], [`operations`], [`environment`] | deploying; logs, metrics and traces; every variable |
 //! | [`costs`], [`security`], [`architecture`] | prices; what is promised; how the library is made |
 //!
@@ -50,6 +50,7 @@
 //! | `chrono` | the types of chrono 0.4 in inputs and outputs |
 //! | `client` | the module `client`: clients for MCP, OXP, Open Tool Calling and OpenTool |
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
+//! | `explorer` | the page at `GET /` on which people see and call the tools ([`explorer`]) |
 //! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
@@ -126,6 +127,9 @@ pub mod costs {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/environment.md")]
 pub mod environment {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/explorer.md")]
+pub mod explorer {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/lambda.md")]
 pub mod lambda {}

@@ -7,6 +7,8 @@ pub(crate) mod admission;
 #[cfg(feature = "oauth")]
 mod challenges;
 mod codec;
+#[cfg(feature = "explorer")]
+pub(crate) mod explorer;
 pub(crate) mod http;
 mod idempotency_key;
 mod integers;
@@ -58,6 +60,15 @@ macro_rules! protocols {
         impl Protocol {
             /// All protocols: the default for a server.
             pub const ALL: &[Self] = &[Self::$first, $(Self::$name),*];
+
+            /// The name in the explorer's data.
+            #[cfg(feature = "explorer")]
+            fn name(self) -> &'static str {
+                match self {
+                    Self::$first => stringify!($first),
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
 
             fn declaration(self) -> &'static Declaration {
                 match self {
@@ -159,9 +170,14 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
     } else {
         router.merge(direct_routes(info, Arc::clone(&declarations)))
     };
+    let router = router.method_not_allowed_fallback(async || problem::method_not_allowed());
+    #[cfg(feature = "explorer")]
+    if app.has_explorer {
+        let explorer = explorer::router(Arc::clone(&app), served, info, declarations);
+        return router.with_state(app).fallback_service(explorer);
+    }
     router
         .fallback(async move || problem::not_found(&declarations))
-        .method_not_allowed_fallback(async || problem::method_not_allowed())
         .with_state(app)
 }
 

@@ -58,6 +58,8 @@ pub struct Server {
     pub(crate) allowed_origins: Option<Vec<String>>,
     pub(crate) direct_calls: Option<DirectCalls>,
     pub(crate) lists_callable: Option<bool>,
+    #[cfg(feature = "explorer")]
+    pub(crate) explorer: Option<bool>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -85,6 +87,8 @@ impl Server {
             allowed_origins: None,
             direct_calls: None,
             lists_callable: None,
+            #[cfg(feature = "explorer")]
+            explorer: None,
             is_healthy: None,
             router_changes: Vec::new(),
         }
@@ -227,6 +231,17 @@ impl Server {
         self
     }
 
+    /// Serves the [explorer](crate::explorer) at `GET /`, or does not: a page on which people see the
+    /// tools and call them, with the credentials that the server requires. By default the
+    /// environment decides (see [`serve`](crate::serve)); without a setting, only the local server
+    /// has it. The program's own routes at `/` and `/explorer.json` replace it.
+    #[cfg(feature = "explorer")]
+    #[must_use]
+    pub fn explorer(mut self, is_served: bool) -> Self {
+        self.explorer = Some(is_served);
+        self
+    }
+
     /// Sets a health check. While it returns `false`, `/health` responds with a 503 and calls are
     /// rejected (in OXP, with a 400). OXP 1.0, `GET /health`.
     #[must_use]
@@ -301,6 +316,18 @@ impl Server {
             return auth.issuer_urls().map(str::to_owned).collect();
         }
         Vec::new()
+    }
+
+    /// True if the server has the page with its tools.
+    #[cfg_attr(
+        not(feature = "explorer"),
+        expect(clippy::unused_self, reason = "the same with and without the feature")
+    )]
+    pub(crate) fn has_explorer(&self) -> bool {
+        #[cfg(feature = "explorer")]
+        return self.explorer.unwrap_or_default();
+        #[cfg(not(feature = "explorer"))]
+        false
     }
 
     pub(crate) fn is_open(&self) -> bool {

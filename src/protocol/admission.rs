@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 #[cfg(feature = "oidc")]
 use super::sign_in::sign_in;
-use super::{codec::Codec, origin::AllowedOrigins};
+use super::{codec::Codec, listed_tools::ListedTools, origin::AllowedOrigins};
 use crate::{
     Caller, DirectCalls,
     arrival::Arrival,
@@ -32,6 +32,8 @@ pub(crate) struct AppState {
     pub(crate) direct_calls: DirectCalls,
     /// True if lists show only the tools that their reader has the scopes for.
     pub(crate) lists_callable: bool,
+    #[cfg(feature = "explorer")]
+    pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,
 }
 
@@ -95,6 +97,21 @@ impl AppState {
         _: Option<&str>,
     ) -> Rejection {
         rejection
+    }
+
+    /// The tools that `reader` sees in lists.
+    pub(super) fn listed_tools<'a>(
+        &'a self,
+        reader: &'a Caller,
+        server_url: Option<&'a str>,
+    ) -> ListedTools<'a> {
+        let engine = &self.engine;
+        let tools = ListedTools::complete(&engine.toolkit, &engine.auth, server_url);
+        if self.lists_callable {
+            tools.callable_by(reader)
+        } else {
+            tools
+        }
     }
 
     /// Authenticates a request, then reads its body.

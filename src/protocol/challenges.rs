@@ -76,7 +76,7 @@ async fn status(State(pages): State<ChallengePages>, id: PathText, request: Requ
         status: &'static str,
     }
     if pages.broker.authenticate_checks()
-        && let Err(response) = check_credentials::<First>(&pages.app, request).await
+        && let Err(response) = check_credentials::<First>(&pages.app, request, "check").await
     {
         return response;
     }

@@ -23,11 +23,10 @@ use super::{
     admission::{AppState, AuthenticatedRequest},
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task},
     json::max_values,
-    listed_tools::ListedTools,
     sign_in::www_authenticate,
     wording::Wording,
 };
-#[cfg(feature = "oauth")]
+#[cfg(any(feature = "explorer", feature = "oauth"))]
 use crate::ServerInfo;
 use crate::{
     Caller, Failure,
@@ -252,13 +251,9 @@ impl<P: Codec> Exchange<P> {
 
     fn list(&mut self, form: &P::Form, reader: &Caller) -> Response {
         let largest = self.arrival.invocation.max_response_size;
-        let engine = &self.app.engine;
         let event_base = self.arrival.invocation.base_url.as_deref();
         let url = self.app.public_url.resolve(event_base);
-        let mut tools = ListedTools::complete(&engine.toolkit, &engine.auth, url.as_deref());
-        if self.app.lists_callable {
-            tools = tools.callable_by(reader);
-        }
+        let tools = self.app.listed_tools(reader, url.as_deref());
         let detail = match self.protocol.list(form, &tools) {
             Ok(body) if encoded_size(&body) <= largest => {
                 self.log.write_list(None);
@@ -283,18 +278,20 @@ impl<P: Codec> Exchange<P> {
 }
 
 /// Checks the credentials of a request that belongs to no protocol; `P` encodes the rejection.
-#[cfg(feature = "oauth")]
+/// `task` is the request's name in the log.
+#[cfg(any(feature = "explorer", feature = "oauth"))]
 pub(super) async fn check_credentials<P: Codec>(
     app: &AppState,
     request: Request,
-) -> Result<(), Response> {
+    task: &'static str,
+) -> Result<Caller, Response> {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let headers = request.headers();
-    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "check", None);
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, task, None);
     match app.admit(request, &arrival).await {
-        Ok(_) => {
+        Ok(admitted) => {
             log.discard();
-            Ok(())
+            Ok(admitted.caller)
         }
         Err(rejection) => {
             let base = arrival.invocation.base_url.as_deref();

@@ -73,7 +73,8 @@ impl<'a> ListedTools<'a> {
         self.toolkit.newest().filter(|entry| self.shows(entry))
     }
 
-    fn shows(&self, entry: &ToolEntry) -> bool {
+    /// True if the list has this tool.
+    pub(super) fn shows(&self, entry: &ToolEntry) -> bool {
         self.reader
             .is_none_or(|caller| self.auth.may_call(caller, &entry.tool))
     }

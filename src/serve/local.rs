@@ -48,6 +48,8 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     settings::log(&server);
     server.toolkit().check()?;
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
+    #[cfg(feature = "explorer")]
+    server.explorer.get_or_insert(true);
     let hook = server.on_shutdown.take();
     let listener = listen::listen().await?;
     let address = listener.local_addr()?;

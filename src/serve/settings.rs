@@ -71,6 +71,7 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.lists_callable.is_none() {
         server.lists_callable = list_setting()?;
     }
+    explorer_setting(server)?;
     if server.secrets.is_none() {
         server.secrets = Some(secrets_setting(on_lambda)?);
     }
@@ -276,6 +277,22 @@ fn list_setting() -> Result<Option<bool>, InvalidSetting> {
     }
 }
 
+#[cfg(feature = "explorer")]
+fn explorer_setting(server: &mut Server) -> Result<(), InvalidSetting> {
+    if server.explorer.is_none() {
+        server.explorer = yes_or_no("TOOLS_EXPLORER")?;
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "explorer"))]
+fn explorer_setting(_: &mut Server) -> Result<(), InvalidSetting> {
+    match yes_or_no("TOOLS_EXPLORER")? {
+        Some(true) => Err(without_feature("TOOLS_EXPLORER=yes", "explorer")),
+        None | Some(false) => Ok(()),
+    }
+}
+
 fn metrics_setting() -> Result<Option<Metrics>, InvalidSetting> {
     match get("TOOLS_METRICS")?.as_deref() {
         None | Some("none") => Ok(None),
@@ -308,6 +325,7 @@ fn in_dynamodb() -> Result<Idempotency, InvalidSetting> {
 }
 
 #[cfg(not(all(
+    feature = "explorer",
     feature = "jwt",
     feature = "secrets-manager",
     feature = "dynamodb",

@@ -30,6 +30,8 @@ use serde_json::{Map, Value, json};
 use redact::{redaction_of, replace, replace_all, stored_placeholder, without_secrets};
 
 use super::ExpectedResponse;
+#[cfg(feature = "explorer")]
+use crate::protocol::explorer::FromExplorer;
 use crate::{
     Protocol, Secret,
     payload::LARGEST_PAYLOAD,
@@ -114,7 +116,12 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
         return problem::undecodable_body("The body is too large or incomplete.");
     };
     let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
-    let (response, response_body) = next.run(request).await.into_parts();
+    let response = next.run(request).await;
+    #[cfg(feature = "explorer")]
+    if response.extensions().get::<FromExplorer>().is_some() {
+        return response;
+    }
+    let (response, response_body) = response.into_parts();
     let response_body = response_body.collect().await.map(Collected::to_bytes);
     let response_body = response_body.unwrap_or_default();
     let stored = recorder.secrets.declared_values().await;

@@ -24,6 +24,20 @@ async fn the_router_is_an_extensible_tower_service() {
     }
 }
 
+#[cfg(not(feature = "explorer"))]
+#[tokio::test]
+async fn without_the_feature_there_is_no_explorer() {
+    let router = server(Toolkit::new([]).unwrap()).into_router().unwrap();
+    for path in ["/", "/explorer.json"] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["message"], "There is nothing at this path");
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_is_too_large_is_rejected() {
     let router = server(Toolkit::new([]).unwrap()).into_router().unwrap();

@@ -17,6 +17,8 @@ mod consent_page;
 mod content;
 mod direct;
 mod documents;
+#[cfg(feature = "explorer")]
+mod explorer;
 mod idempotency;
 mod inputs;
 mod leaks;

@@ -17,6 +17,7 @@ pub(super) struct Greeting {
     /// The identity providers of callers who need no key.
     issuers: Vec<String>,
     is_empty: bool,
+    has_explorer: bool,
     protocols: Vec<Protocol>,
     /// The body of a call in OXP, if it is served.
     example: Option<String>,
@@ -35,6 +36,7 @@ impl Greeting {
             is_open: server.is_open(),
             issuers: server.issuers(),
             is_empty: server.toolkit().entries().is_empty(),
+            has_explorer: server.has_explorer(),
             example: example.then(|| sample::call_of(server.toolkit())).flatten(),
             protocols,
             recording: recording.map(str::to_owned),
@@ -89,6 +91,9 @@ impl fmt::Display for Greeting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = format!("http://{}", self.address);
         writeln!(f, "Serving tools on {url}")?;
+        if self.has_explorer {
+            writeln!(f, "Explore and try the tools: {url}/")?;
+        }
         for (method, path) in self.protocols.iter().flat_map(|it| it.routes()) {
             writeln!(f, "  {:<4} {url}{path}", method.as_str())?;
         }

@@ -35,6 +35,7 @@ fn show(server: &Server) {
         base_path = server.base_path,
         allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
         direct_calls = ?server.direct_calls.unwrap_or_default(),
+        explorer = server.has_explorer(),
         metrics = server.metrics.as_ref().map(Metrics::namespace),
         max_request_size = server.max_request_size,
         timeout = ?DEFAULT_TIMEOUT,

@@ -11,7 +11,7 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 37] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
@@ -25,6 +25,7 @@ const NAMES: [&str; 36] = [
     "TOOLS_OAUTH_TABLE",
     "TOOLS_BASE_PATH",
     "TOOLS_DIRECT_CALLS",
+    "TOOLS_EXPLORER",
     "TOOLS_IDEMPOTENCY",
     "TOOLS_IDEMPOTENCY_REQUIRED",
     "TOOLS_IDEMPOTENCY_SECONDS",

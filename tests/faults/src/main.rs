@@ -3,6 +3,8 @@
 //! Built and started like a deployed function, so that the guarantees about faults are tested with
 //! the profile, the features and the linker of production.
 
+mod samples;
+
 use std::{thread, time::Duration};
 
 use lambda_tools::{Context, Failure, Server, Tool, Toolkit, serve};
@@ -156,7 +158,8 @@ async fn whose(_: Mail, cx: Context) -> Result<String, Failure> {
 async fn main() -> Result<(), lambda_tools::Error> {
     let limit = Duration::from_millis(500);
     let fault = |id| Tool::new(id, fault).secret("KEY").timeout(limit);
-    let tools = [
+    let mut tools = samples::tools();
+    tools.extend([
         fault("Fault.Do@1.0.0"),
         fault("Fault.Once@1.0.0").run_at_most_once(),
         Tool::new("Shapes.Draw@1.0.0", draw),
@@ -164,6 +167,6 @@ async fn main() -> Result<(), lambda_tools::Error> {
         Tool::new("Mail.Send@1.0.0", whose)
             .user_id()
             .scope("mail.send"),
-    ];
+    ]);
     serve(Server::new(Toolkit::new(tools)?)).await
 }

@@ -5,6 +5,7 @@ mod conformance;
 mod deployed;
 mod documents;
 mod events;
+mod explorer;
 mod lambda;
 mod leaks;
 mod local;

@@ -1,0 +1,251 @@
+//! The explorer's page in a real browser, with the compiled programs.
+
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use jsonwebtoken::{EncodingKey, Header, encode};
+use lambda_tools::testing::LambdaFunction;
+use serde_json::{Value, json};
+use test_support::{Running, built, isolated, lambda::event, openid::OpenId, repository};
+
+use crate::{
+    stub::Stub,
+    support::{server, toolbox},
+};
+
+const KEY: &str = "marked-key-of-a-partner";
+const SIGNING_SECRET: &str = "a-secret-that-signs-tokens-0123456789";
+
+/// The function of faulty tools, as [`toolbox`] selects its binary.
+fn faults() -> Command {
+    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
+    isolated(Command::new(built(if is_deployed_built {
+        "sam-faults/Faults/bootstrap"
+    } else {
+        "debug/faults"
+    })))
+}
+
+/// A toolbox whose users can allow access to their accounts.
+fn with_accounts(openid: &OpenId, stub: &Stub) -> Command {
+    let mut command = toolbox();
+    command
+        .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
+        .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
+        .env("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef")
+        .env("TOOLS_GOOGLE_ISSUER", &openid.url)
+        .env("GMAIL_URL", stub.url())
+        .env("TWILIO_URL", stub.url());
+    command
+}
+
+fn token_of(user: &str) -> String {
+    let claims = json!({"sub": user, "exp": 4_000_000_000_u64});
+    let key = EncodingKey::from_secret(SIGNING_SECRET.as_bytes());
+    encode(&Header::default(), &claims, &key).unwrap()
+}
+
+/// Runs all scenarios; returns the copies that the page offered.
+async fn run_scenarios(settings: Value) -> Value {
+    let script = repository("target/browser/explorer.mjs");
+    assert!(
+        script.exists(),
+        "run tests/all, which installs the browser's driver"
+    );
+    let mut browser = Command::new("node");
+    browser.arg(script).arg(settings.to_string());
+    let run = tokio::task::spawn_blocking(move || browser.output());
+    let output = run.await.unwrap().unwrap();
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "the explorer does not work in Chromium; without it, install Debian's \
+         chromium-headless-shell or name one in CHROMIUM: {stderr}"
+    );
+    serde_json::from_str(&stdout).unwrap()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("{value}"))
+}
+
+/// The output of a program that gets a script on its standard input.
+fn output_of(program: &[&str], script: &str) -> String {
+    use std::io::Write;
+
+    let mut child = Command::new(program[0])
+        .args(&program[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(script.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{script}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The value in a response of any of the three protocols.
+fn value_in(body: &Value) -> &Value {
+    let places = [
+        "/value",
+        "/result/structuredContent/result",
+        "/result/value",
+    ];
+    let value = places.iter().find_map(|place| body.pointer(place));
+    value.unwrap_or_else(|| panic!("{body}"))
+}
+
+/// The same calls from curl, from Python and as events.
+async fn check_copies(copies: &Value) {
+    let function = LambdaFunction::new(server(toolbox::tools(toolbox::Endpoints::default())));
+    for protocol in ["Oxp", "Mcp", "OpenTool"] {
+        let copy = &copies[protocol];
+        let answer = output_of(&["sh"], &format!("{} -s", text(&copy["curl"])));
+        assert_eq!(
+            value_in(&serde_json::from_str(&answer).unwrap()),
+            42,
+            "{protocol}"
+        );
+        let printed = output_of(&["python3", "-"], text(&copy["python"]));
+        assert!(printed.contains(": 42"), "{protocol}: {printed}");
+        let response = function.respond(text(&copy["event"])).await.unwrap();
+        assert_eq!(
+            (response.status, value_in(&response.body)),
+            (200, &json!(42)),
+            "{protocol}"
+        );
+    }
+    let nested = &copies["nested"];
+    let value: Value = serde_json::from_str(text(&nested["value"])).unwrap();
+    let answer = output_of(&["sh"], &format!("{} -s", text(&nested["curl"])));
+    assert_eq!(*value_in(&serde_json::from_str(&answer).unwrap()), value);
+    let printed = output_of(&["python3", "-"], text(&nested["python"]));
+    assert!(printed.contains("12345678901234567890"), "{printed}");
+}
+
+fn check_settings(copies: &Value, url: &str) {
+    let settings: Value = serde_json::from_str(text(&copies["settings"])).unwrap();
+    let expected =
+        json!({"mcpServers": {"toolbox": {"type": "http", "url": format!("{url}/mcp")}}});
+    assert_eq!(settings, expected);
+    assert_eq!(
+        text(&copies["claude"]),
+        format!("claude mcp add --transport http toolbox '{url}/mcp'")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium, npm's packages, curl and Python; run tests/all"]
+async fn the_explorer_works_in_chromium() {
+    let (openid, stub) = (OpenId::start(), Stub::start().await);
+    let (_open, url) = Running::serving(&mut with_accounts(&openid, &stub));
+    let (_faults, faults_url) = Running::serving(faults().env("KEY", "x"));
+    let mut keyed = with_accounts(&openid, &stub);
+    let keyed = keyed.env("TOOLS_AUTH", "api-key").env("TOOLS_API_KEY", KEY);
+    let (_keyed, keyed_url) = Running::serving(keyed);
+    let (_based, based_url) = Running::serving(toolbox().env("TOOLS_BASE_PATH", "agents"));
+    let mut signed = with_accounts(&openid, &stub);
+    let signed = signed
+        .env("TOOLS_AUTH", "jwt")
+        .env("TOOLS_JWT_SECRET", SIGNING_SECRET)
+        .env("TOOLS_JWT_SUBJECT_IS_USER", "yes");
+    let (_signed, signed_url) = Running::serving(signed);
+    for server in [&url, &signed_url] {
+        openid.allow_redirects_to(server).await;
+    }
+    let artifacts = repository("target/artifacts");
+    std::fs::create_dir_all(&artifacts).unwrap();
+    let copies = run_scenarios(json!({
+        "toolbox": url, "faults": faults_url, "keyed": keyed_url, "signed": signed_url,
+        "base": format!("{based_url}/agents"), "key": KEY, "token": token_of("user-mcp"),
+        "artifacts": artifacts.canonicalize().unwrap(),
+    }))
+    .await;
+    check_copies(&copies).await;
+    check_settings(&copies, &url);
+}
+
+#[tokio::test]
+async fn the_page_is_announced_and_served_unless_it_is_turned_off() {
+    for (setting, status) in [("", 200), ("yes", 200), ("no", 404)] {
+        let running = Running::start(toolbox().env("PORT", "0").env("TOOLS_EXPLORER", setting));
+        let line = running.line_with("Serving tools on", 20);
+        let url = line.split_once("on ").unwrap().1.to_owned();
+        let next = running.line_with("", 5);
+        let announced = format!("Explore and try the tools: {url}/");
+        assert_eq!(next == announced, status == 200, "{next}");
+        let response = reqwest::get(format!("{url}/")).await.unwrap();
+        assert_eq!(response.status().as_u16(), status, "{setting}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_cannot_read_the_data() {
+    let (_running, url) = Running::serving(&mut toolbox());
+    let client = reqwest::Client::new();
+    for (origin, status) in [(&*url, 200), ("https://evil.example", 403)] {
+        let request = client.get(format!("{url}/explorer.json"));
+        let response = request.header("origin", origin).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), status, "{origin}");
+        assert!(
+            !response
+                .headers()
+                .contains_key("access-control-allow-origin")
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_page_is_not_recorded() {
+    let folder = std::env::temp_dir().join(format!("explored-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let (running, url) = Running::serving(toolbox().env("RECORD_EVENTS", &folder));
+    for path in ["/", "/explorer.json", "/tools"] {
+        reqwest::get(format!("{url}{path}")).await.unwrap();
+    }
+    running.line_with("tools.json", 5);
+    let files = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(files, 2, "the list of tools and its expected response");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn on_lambda_the_page_has_to_be_turned_on() {
+    let limit = Some(Duration::from_secs(30));
+    let get = |path: &str| {
+        let mut event = event("sources/http-api");
+        event["rawPath"] = path.into();
+        event["requestContext"]["http"]["path"] = path.into();
+        event["requestContext"]["http"]["method"] = "GET".into();
+        event["body"] = Value::Null;
+        (event, limit)
+    };
+    let events = [get("/"), get("/explorer.json")];
+    for (setting, auth, statuses) in [
+        ("", "none", [404, 404]),
+        ("no", "none", [404, 404]),
+        ("yes", "none", [200, 200]),
+        ("yes", "api-key", [401, 401]),
+    ] {
+        let environment = [
+            ("TOOLS_EXPLORER", setting),
+            ("TOOLS_AUTH", auth),
+            ("TOOLS_API_KEY", KEY),
+        ];
+        let reports = crate::lambda::invoke(&events, &environment).await;
+        for ((_, answer, _), status) in reports.iter().zip(statuses) {
+            assert_eq!(answer["statusCode"], status, "{setting} {auth}");
+        }
+        let page = reports[0].1["body"].as_str().unwrap();
+        let is_page = page.starts_with("<!DOCTYPE html>");
+        assert_eq!(is_page, setting == "yes", "{setting} {auth}");
+    }
+}

@@ -1,0 +1,110 @@
+//! The explorer: a page on which people see the tools as a model sees them, and call them.
+//!
+//! Before an agent uses a tool, its author should read what the agent will read and try a call. The
+//! page needs no installation, and no other server than this one.
+
+mod listing;
+mod page;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Router,
+    extract::{Request, State},
+    response::Response,
+    routing::get,
+};
+use http::{
+    HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+
+use super::{
+    First, Protocol,
+    admission::AppState,
+    codec::Declaration,
+    http::{check_credentials, json_response},
+    problem,
+};
+use crate::{ServerInfo, arrival::Arrival, payload::encoded_size};
+use listing::Listing;
+
+/// The name of these requests in the log.
+const TASK: &str = "explorer";
+
+/// Marks a response of the explorer. Its requests are not recorded as events: a page is not a call,
+/// and a replay does not serve it.
+#[derive(Clone, Copy)]
+pub(crate) struct FromExplorer;
+
+/// What the page tells about the server besides its tools.
+struct Served {
+    info: ServerInfo,
+    protocols: Vec<Protocol>,
+}
+
+/// The explorer's routes, and the response for all other paths. They come after the program's own
+/// routes, which may have the same paths.
+pub(super) fn router(
+    app: Arc<AppState>,
+    served: &[Protocol],
+    info: &ServerInfo,
+    declarations: Arc<[&'static Declaration]>,
+) -> Router {
+    let served = Arc::new(Served {
+        info: info.clone(),
+        protocols: served.to_vec(),
+    });
+    Router::new()
+        .route("/", get(page))
+        .route("/explorer.json", get(listing))
+        .layer(Extension(served))
+        .fallback(async move || problem::not_found(&declarations))
+        .method_not_allowed_fallback(async || problem::method_not_allowed())
+        .with_state(app)
+}
+
+/// The page. It contains nothing about the server, so a caller without credentials gets it as well:
+/// a browser sends none when it opens a page.
+async fn page(State(app): State<Arc<AppState>>, request: Request) -> Response {
+    let Err(rejected) = check_credentials::<First>(&app, request, TASK).await else {
+        return marked(page::response(StatusCode::OK));
+    };
+    let mut response = page::response(rejected.status());
+    for name in [WWW_AUTHENTICATE, RETRY_AFTER] {
+        if let Some(value) = rejected.headers().get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    marked(response)
+}
+
+/// The page's data, for callers who may list the tools.
+async fn listing(
+    State(app): State<Arc<AppState>>,
+    Extension(served): Extension<Arc<Served>>,
+    request: Request,
+) -> Response {
+    let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
+    let largest = arrival.invocation.max_response_size;
+    let caller = match check_credentials::<First>(&app, request, TASK).await {
+        Ok(caller) => caller,
+        Err(rejected) => return marked(rejected),
+    };
+    let listing = Listing::of(&app, &served.info, &served.protocols, largest, &caller);
+    let body = serde_json::to_vec(&listing).expect("our own bodies have string keys only");
+    if encoded_size(&body) > largest {
+        return marked(problem::internal_error(
+            "The list of tools is larger than the event source of this function can send.",
+        ));
+    }
+    let mut response = json_response(StatusCode::OK, body.into());
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(CACHE_CONTROL, no_store);
+    marked(response)
+}
+
+fn marked(mut response: Response) -> Response {
+    response.extensions_mut().insert(FromExplorer);
+    response
+}

@@ -1,0 +1,232 @@
+// Controls that contain others: objects, lists, a choice of forms, and values that may be null.
+
+/** The control for a schema. `isRoot` is for the input itself, which has no frame. */
+function controlFor(given, root, name, isRequired, isRoot = false) {
+  const { schema, nullable } = plainSchema(given, root);
+  const context = { schema, root, name, isRequired, isRoot };
+  const kind = kindOf(schema, root);
+  const make = {
+    object: isRequired || isRoot ? objectControl : optionalControl,
+    forms: formsControl,
+    list: listControl,
+    constants: constantsControl,
+    fixed: fixedControl,
+    string: textControl,
+    number: numberControl,
+    integer: numberControl,
+    json: jsonControl,
+  }[kind];
+  const control = make(context);
+  return nullable && !isRoot ? nullableControl(context, control) : control;
+}
+
+/** A frame with a name and a place for errors of the value as a whole. */
+function frame({ name, schema, isRequired, isRoot }, ...content) {
+  const [hint, error] = [newId(), newId()];
+  const message = h('p', { class: 'error', id: error });
+  const limits = limitsOf(schema);
+  const element = isRoot ? h('div', { class: 'root' }) : h('fieldset', { 'aria-describedby': `${hint} ${error}` },
+    h('legend', {}, name, ' ', h('span', { class: 'flag' }, isRequired ? 'required' : 'optional')),
+    h('p', { class: 'hint', id: hint }, schema.description ?? '', limits && h('span', { class: 'limits' }, limits)));
+  element.append(...content.filter(Boolean), message);
+  return { element, place: placeOf(element, message) };
+}
+
+function objectControl(context) {
+  const { schema, root } = context;
+  const required = schema.required ?? [];
+  const properties = Object.entries(schema.properties ?? {}).map(([name, property]) =>
+    [name, controlFor(property, root, name, required.includes(name))]);
+  const additional = schema.additionalProperties;
+  const others = jsonControl({
+    schema: { description: 'An object with more properties.' }, root, name: 'other properties', isRequired: false,
+  });
+  const isOpen = additional === true || isObject(additional);
+  others.element.hidden = !isOpen;
+  const empty = properties.length === 0 && !isOpen && h('p', { class: 'hint' }, 'There is nothing to fill in.');
+  const parts = frame(context, ...properties.map(([, control]) => control.element), empty, others.element);
+  return {
+    element: parts.element,
+    read(path, problems) {
+      const object = record();
+      for (const [name, control] of properties) {
+        const value = control.read(joinedPath(path, name), problems);
+        if (value !== undefined) object[name] = value;
+      }
+      const more = others.read(path, problems);
+      for (const [name, value] of Object.entries(isObject(more) ? more : {})) object[name] = value;
+      return object;
+    },
+    write(value) {
+      const given = isObject(value) ? value : record();
+      for (const [name, control] of properties) control.write(own(given, name));
+      const known = new Set(properties.map(([name]) => name));
+      const rest = Object.entries(given).filter(([name]) => !known.has(name));
+      others.element.hidden = !isOpen && rest.length === 0;
+      others.write(rest.length ? record(rest) : undefined);
+    },
+    places: (path) => [
+      [path, parts.place],
+      ...properties.flatMap(([name, control]) => control.places(joinedPath(path, name))),
+    ],
+    lock(isLocked) {
+      for (const [, control] of properties) control.lock(isLocked);
+      others.lock(isLocked);
+    },
+  };
+}
+
+/** An object that is left out until it is added, so that schemas may refer to themselves. */
+function optionalControl(context) {
+  let inner = null;
+  const message = h('p', { class: 'error' });
+  const add = button(`Add ${context.name}`, () => {
+    open();
+    changed(element);
+    firstControl(inner.element)?.focus();
+  }, { class: 'plain add' });
+  const element = h('div', { class: 'optional' }, add, message);
+  const open = () => {
+    inner = objectControl(context);
+    const remove = button('Remove', () => {
+      close();
+      changed(element);
+      add.focus();
+    }, { class: 'plain remove', 'aria-label': `Remove ${context.name}` });
+    inner.element.append(remove);
+    element.replaceChildren(inner.element, message);
+  };
+  const close = () => {
+    inner = null;
+    element.replaceChildren(add, message);
+  };
+  return {
+    element,
+    read: (path, problems) => inner?.read(path, problems),
+    write(value) {
+      if (value === undefined) close();
+      else {
+        if (!inner) open();
+        inner.write(value);
+      }
+    },
+    places: (path) => inner?.places(path) ?? [[path, placeOf(element, message)]],
+    lock(isLocked) {
+      add.disabled = isLocked;
+      inner?.lock(isLocked);
+    },
+  };
+}
+
+function listControl(context) {
+  const { schema, root, name, isRequired } = context;
+  let items = [];
+  let isEmptyList = isRequired;
+  const list = h('div', { class: 'items' });
+  const add = button('Add item', () => {
+    append();
+    changed(list);
+    firstControl(items.at(-1).element)?.focus();
+  }, { class: 'plain add', 'aria-label': `Add item to ${name}` });
+  const parts = frame(context, list, add);
+  const renumber = () => items.forEach((item, index) => {
+    item.row.setAttribute('aria-label', `${name}, item ${index + 1}`);
+    item.number.textContent = String(index + 1);
+    item.remove.setAttribute('aria-label', `Remove item ${index + 1} of ${name}`);
+  });
+  const append = () => {
+    const control = controlFor(schema.items, root, 'item', true);
+    const number = h('span', { class: 'number', 'aria-hidden': 'true' });
+    const remove = button('Remove', () => {
+      const index = items.findIndex((item) => item.row === row);
+      items.splice(index, 1);
+      row.remove();
+      renumber();
+      changed(list);
+      (items[index]?.remove ?? add).focus();
+    }, { class: 'plain remove' });
+    const row = h('div', { class: 'item', role: 'group' }, number, control.element, remove);
+    list.append(row);
+    items.push({ row, number, remove, control, element: control.element });
+    renumber();
+  };
+  return {
+    element: parts.element,
+    read(path, problems) {
+      const values = items.map(({ control }, index) => control.read(`${path}[${index}]`, problems) ?? null);
+      return values.length || isEmptyList ? values : undefined;
+    },
+    write(value) {
+      isEmptyList = isRequired || Array.isArray(value);
+      items = [];
+      list.replaceChildren();
+      for (const item of Array.isArray(value) ? value : []) {
+        append();
+        items.at(-1).control.write(item);
+      }
+    },
+    places: (path) => [
+      [path, parts.place],
+      ...items.flatMap(({ control }, index) => control.places(`${path}[${index}]`)),
+    ],
+    lock(isLocked) {
+      add.disabled = isLocked;
+      for (const item of items) {
+        item.control.lock(isLocked);
+        item.remove.disabled = isLocked;
+      }
+    },
+  };
+}
+
+function formsControl(context) {
+  const { schema, root, isRequired } = context;
+  const forms = formsOf(schema, root);
+  const place = h('div');
+  let inner = null;
+  let index = -1;
+  const choose = (next) => {
+    index = next;
+    inner = index < 0 ? null : controlFor(forms[index], root, formName(forms[index], index + 1), true);
+    place.replaceChildren(...(inner ? [inner.element] : []));
+  };
+  const options = forms.map((form, number) => h('option', { value: String(number) }, formName(form, number + 1)));
+  const input = h('select', { oninput: () => choose(input.value === '' ? -1 : Number(input.value)) },
+    h('option', { value: '' }, isRequired ? 'Choose…' : 'Not set'), ...options);
+  const parts = field({ ...context, schema: { description: schema.description }, input });
+  const element = h('div', { class: 'forms' }, parts.element, place);
+  return {
+    element,
+    read: (path, problems) => inner?.read(path, problems),
+    write(value) {
+      const next = value === undefined ? -1 : closestForm(schema, root, value).index;
+      if (next !== index) choose(next);
+      input.value = next < 0 ? '' : String(next);
+      inner?.write(value);
+    },
+    places: (path) => [...(inner?.places(path) ?? []), [path, parts.place]],
+    lock(isLocked) {
+      input.disabled = isLocked;
+      inner?.lock(isLocked);
+    },
+  };
+}
+
+function nullableControl(context, inner) {
+  const toggle = h('input', { type: 'checkbox', oninput: () => inner.lock(toggle.checked) });
+  const label = h('label', { class: 'null' }, toggle, ` ${context.name} is null`);
+  return {
+    element: h('div', { class: 'nullable' }, inner.element, label),
+    read: (path, problems) => (toggle.checked ? null : inner.read(path, problems)),
+    write(value) {
+      toggle.checked = value === null;
+      inner.write(value === null ? undefined : value);
+      inner.lock(toggle.checked);
+    },
+    places: (path) => inner.places(path),
+    lock(isLocked) {
+      toggle.disabled = isLocked;
+      inner.lock(isLocked || toggle.checked);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+// The input of a call: a form and its JSON, which follow each other.
+
+/** An editor for the input of one version of a tool. */
+function editorFor(schema) {
+  const control = rootControl(schema);
+  const error = h('p', { class: 'error', id: newId() });
+  const json = h('textarea', {
+    class: 'code', rows: '6', spellcheck: 'false', autocomplete: 'off', id: newId(), 'aria-describedby': error.id,
+  });
+  // The value is taken from where it was edited last: the form cannot show every value exactly.
+  let isJson = false;
+  const places = () => [...control.places('')];
+  const showJson = () => {
+    const value = control.read('', new Map());
+    json.value = pretty(value);
+    placeOf(json, error).show(null);
+  };
+  control.element.addEventListener('input', () => { isJson = false; showJson(); });
+  json.addEventListener('input', () => {
+    isJson = true;
+    try {
+      control.write(parseJson(json.value));
+      placeOf(json, error).show(null);
+    } catch (problem) {
+      placeOf(json, error).show(`Is not valid JSON: ${problem.message}`);
+    }
+  });
+  showJson();
+  const read = () => {
+    const problems = new Map();
+    if (!isJson) return { value: control.read('', problems), problems };
+    try {
+      return { value: parseJson(json.value), problems };
+    } catch {
+      return { value: undefined, problems, isInvalidJson: true };
+    }
+  };
+  return {
+    element: h('div', { class: 'views' },
+      h('div', { class: 'form' }, control.element),
+      h('div', { class: 'field json' }, h('label', { for: json.id }, 'Input as JSON'), json, error)),
+    read,
+    focusJson: () => json.focus(),
+    clear: () => places().forEach(([, place]) => place.show(null)),
+    /** Shows errors at their fields; focuses the first one. Returns those that have no field. */
+    show(errors) {
+      this.clear();
+      const shownAt = new Map();
+      const others = [];
+      for (const [path, message] of errors) {
+        const found = placeFor(places(), path);
+        if (!found) others.push([path, message]);
+        else {
+          const text = found.path === path ? message : `${path}: ${message}`;
+          shownAt.set(found.place, [...(shownAt.get(found.place) ?? []), text]);
+        }
+      }
+      for (const [place, texts] of shownAt) place.show(texts.join('; '));
+      const inOrder = places().map(([, place]) => place.target).find((target) => isInvalid(target));
+      if (inOrder) firstControl(inOrder)?.focus();
+      return others;
+    },
+  };
+}
+
+/** A form for the input, or JSON alone if the schema is not one of an object. */
+function rootControl(schema) {
+  try {
+    return controlFor(schema, schema, 'input', true, true);
+  } catch (error) {
+    console.warn(`The form cannot be made: ${error.message}`);
+    return jsonControl({ schema: {}, root: schema, name: 'input', isRequired: true });
+  }
+}
+
+const isInvalid = (target) =>
+  target.getAttribute('aria-invalid') === 'true' || target.matches('fieldset.invalid, .optional.invalid, .fixed.invalid');
+
+/** The place for a path, or for the closest value around it. */
+function placeFor(places, path) {
+  for (let part = path; part; part = part.replace(/(\.[^.[\]]*|\[\d+\]|^[^.[\]]*)$/, '')) {
+    const place = places.find(([candidate]) => candidate === part);
+    if (place) return { path: part, place: place[1] };
+  }
+  return null;
+}

@@ -1,0 +1,155 @@
+// JSON Schema: what kind of control a schema needs, and its limits in words.
+
+/** The longest chain of references that is followed. */
+const MAX_REFERENCES = 20;
+
+const asSchema = (schema) => (schema === false ? { not: {} } : isObject(schema) ? schema : {});
+
+/** Follows references to places in the same document. */
+function resolved(schema, root) {
+  let current = asSchema(schema);
+  for (let count = 0; typeof current.$ref === 'string' && count < MAX_REFERENCES; count += 1) {
+    const { $ref, ...others } = current;
+    if (!$ref.startsWith('#')) return others;
+    const names = decodeURIComponent($ref.slice(1)).split('/').slice(1);
+    const name = (text) => text.replaceAll('~1', '/').replaceAll('~0', '~');
+    const target = names.reduce((place, text) =>
+      (Array.isArray(place) ? place[Number(text)] : own(place, name(text))), root);
+    current = { ...asSchema(target), ...others };
+  }
+  return current;
+}
+
+/** Both schemas' rules for one value; the second one's where they differ. */
+function merged(one, other) {
+  const both = { ...one, ...other };
+  if (one.properties && other.properties) {
+    both.properties = record([...Object.entries(one.properties), ...Object.entries(other.properties)]);
+  }
+  if (one.required && other.required) both.required = [...new Set([...one.required, ...other.required])];
+  return both;
+}
+
+const isNullSchema = (schema) => schema.type === 'null' || ('const' in schema && schema.const === null);
+
+/** A schema without references, `allOf` and null, and whether null is allowed. */
+function plainSchema(given, root) {
+  let schema = resolved(given, root);
+  if (Array.isArray(schema.allOf)) {
+    const { allOf, ...others } = schema;
+    schema = allOf.map((part) => plainSchema(part, root).schema).reduceRight((all, part) => merged(part, all), others);
+  }
+  let nullable = schema.nullable === true;
+  if (Array.isArray(schema.type)) {
+    const types = schema.type.filter((type) => type !== 'null');
+    nullable ||= types.length < schema.type.length;
+    schema = { ...schema, type: types.length === 1 ? types[0] : types };
+  }
+  if (Array.isArray(schema.enum) && schema.enum.includes(null) && schema.enum.length > 1) {
+    nullable = true;
+    schema = { ...schema, enum: schema.enum.filter((value) => value !== null) };
+  }
+  for (const keyword of ['oneOf', 'anyOf']) {
+    if (!Array.isArray(schema[keyword])) continue;
+    const { [keyword]: forms, ...others } = schema;
+    const rest = forms.filter((form) => !isNullSchema(resolved(form, root)));
+    nullable ||= rest.length < forms.length;
+    if (rest.length !== 1) schema = { ...others, [keyword]: rest };
+    else {
+      const only = plainSchema(rest[0], root);
+      nullable ||= only.nullable;
+      schema = merged(only.schema, others);
+    }
+  }
+  return { schema, nullable };
+}
+
+/** The forms that a value may have, each with the rules that they share. */
+function formsOf(schema, root) {
+  const { oneOf, anyOf, ...shared } = schema;
+  return (oneOf ?? anyOf).map((form) => {
+    const { description, ...rules } = shared;
+    return merged(rules, plainSchema(form, root).schema);
+  });
+}
+
+const isScalar = (value) => value === null || typeof value !== 'object' || isRaw(value);
+
+/** The values of a choice among constants, each with its description; null if it is anything else. */
+function constantsOf(schema, root) {
+  if (Array.isArray(schema.enum) && schema.enum.every(isScalar)) return schema.enum.map((value) => ({ value }));
+  if (schema.type === 'boolean') return [{ value: true }, { value: false }];
+  const forms = schema.oneOf ?? schema.anyOf;
+  if (!Array.isArray(forms)) return null;
+  const plain = forms.map((form) => plainSchema(form, root).schema);
+  const isConstant = (form) =>
+    ('const' in form && isScalar(form.const)) || (Array.isArray(form.enum) && form.enum.every(isScalar));
+  if (!plain.every(isConstant)) return null;
+  return plain.flatMap((form) =>
+    ('const' in form ? [form.const] : form.enum).map((value) => ({ value, description: form.description })));
+}
+
+/** The kind of control for a plain schema. */
+function kindOf(schema, root) {
+  if ('const' in schema) return 'fixed';
+  if (constantsOf(schema, root)) return 'constants';
+  if (Array.isArray(schema.oneOf ?? schema.anyOf)) return 'forms';
+  const hasProperties = isObject(schema.properties) && Object.keys(schema.properties).length > 0;
+  if (hasProperties && (schema.type ?? 'object') === 'object') return 'object';
+  if (schema.type === 'object') return schema.additionalProperties === false ? 'object' : 'json';
+  if (schema.type === 'array') {
+    return isObject(schema.items) && !schema.prefixItems ? 'list' : 'json';
+  }
+  return ['string', 'number', 'integer'].includes(schema.type) ? schema.type : 'json';
+}
+
+const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** "1 to 40 characters" */
+function range(least, most, one, many) {
+  if (least !== undefined && most !== undefined) {
+    return least === most ? counted(least, one, many) : `${least} to ${counted(most, one, many)}`;
+  }
+  if (least !== undefined) return `at least ${counted(least, one, many)}`;
+  return most === undefined ? null : `at most ${counted(most, one, many)}`;
+}
+
+function numberRange({ minimum: least, maximum: most, exclusiveMinimum: above, exclusiveMaximum: below }) {
+  if (least !== undefined && most !== undefined) return `${shown(least)} to ${shown(most)}`;
+  const parts = [
+    least !== undefined && `at least ${shown(least)}`, above !== undefined && `greater than ${shown(above)}`,
+    most !== undefined && `at most ${shown(most)}`, below !== undefined && `less than ${shown(below)}`,
+  ];
+  return parts.filter(Boolean).join(', ') || null;
+}
+
+/** A schema's limits in words. */
+function limitsOf(schema) {
+  const types = Array.isArray(schema.type) ? schema.type.join(' or ') : schema.type;
+  const parts = [
+    ['integer', 'number'].includes(types) && types,
+    numberRange(schema),
+    schema.multipleOf !== undefined && `a multiple of ${shown(schema.multipleOf)}`,
+    range(schema.minLength, schema.maxLength, 'character', 'characters'),
+    schema.pattern !== undefined && `pattern ${schema.pattern}`,
+    schema.format !== undefined && `format ${schema.format}`,
+    schema.contentEncoding !== undefined && `encoded in ${schema.contentEncoding}`,
+    range(schema.minItems, schema.maxItems, 'item', 'items'),
+    schema.uniqueItems === true && 'no item twice',
+    range(schema.minProperties, schema.maxProperties, 'property', 'properties'),
+    schema.default !== undefined && `default ${shown(schema.default)}`,
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
+/** The name of one of several forms. */
+function formName(form, number) {
+  const properties = Object.entries(form.properties ?? {});
+  const constant = properties.map(([, value]) => own(value, 'const')).find((value) => typeof value === 'string');
+  const required = form.required ?? [];
+  if (typeof form.title === 'string') return form.title;
+  if (constant !== undefined) return constant;
+  if (form.type === 'object' && required.length === 1) return required[0];
+  if (Array.isArray(form.enum)) return form.enum.map(shown).join(', ');
+  return typeof form.type === 'string' ? form.type : `form ${number}`;
+}

@@ -1,0 +1,404 @@
+// Drives the explorer's page in headless Chromium: node explorer.mjs '{"toolbox": URL, "faults": URL, "keyed": URL,
+// "base": URL, "signed": URL, "key": …, "token": …, "artifacts": FOLDER}' [SCENARIO]. Prints the copies that it made as
+// one line of JSON: the caller runs them. CHROMIUM names the browser; chromium-headless-shell (Debian) is enough.
+import assert from 'node:assert/strict';
+import { Explorer, launch } from './browser_support.mjs';
+
+const settings = JSON.parse(process.argv[2]);
+const browser = await launch();
+setTimeout(() => { console.error('explorer: not finished within 150 s'); process.exit(1); }, 150_000).unref();
+const open = (url, size) => Explorer.open(browser, url, settings.artifacts, size);
+const copies = {};
+
+const SCENARIOS = {
+  async list() {
+    const explorer = await open(settings.toolbox);
+    await explorer.check('the list');
+    await explorer.screenshot('list');
+    assert.equal(await explorer.page.title(), 'Toolbox');
+    assert.deepEqual(await explorer.page.$$eval('#list h2', (all) => all.map((it) => it.textContent)),
+      ['Calculator', 'Doorbell', 'System', 'Gmail', 'SMS']);
+    await explorer.page.type('#search', 'numbers ADD');
+    assert.deepEqual(await explorer.page.$$eval('#list a', (all) => all.map((it) => it.hash)), ['#Calculator.Add@10.0.0']);
+    assert.equal(await explorer.page.$eval('#found', (it) => it.textContent), '1 tool found');
+    await explorer.close();
+  },
+
+  async keyboard() {
+    const explorer = await open(settings.toolbox);
+    const { keyboard } = explorer.page;
+    const focused = () => explorer.page.evaluate(() => {
+      const it = document.activeElement;
+      return it.labels?.[0]?.firstChild.textContent.trim() || it.id || it.textContent;
+    });
+    const tabTo = async (name) => {
+      for (let count = 0; count < 30; count += 1) {
+        await keyboard.press('Tab');
+        if ((await focused()).startsWith(name)) return;
+      }
+      assert.fail(`Tab does not lead to ${name}`);
+    };
+    await tabTo('skip');
+    await tabTo('Search tools');
+    await tabTo('Add');
+    await keyboard.press('Enter');
+    await explorer.page.waitForFunction(() => document.activeElement.id === 'tool');
+    await tabTo('a');
+    await keyboard.type('2.5');
+    await tabTo('b');
+    await keyboard.type('40');
+    await explorer.check('the form');
+    await explorer.screenshot('form');
+    await keyboard.down('Control');
+    await keyboard.press('Enter');
+    await keyboard.up('Control');
+    const { title, value, focused: at } = await explorer.result();
+    assert.deepEqual([title, value, at], ['Succeeded', '42.5', 'result']);
+    assert.match(await explorer.page.$eval('#status', (it) => it.textContent), /^Succeeded/);
+    await explorer.check('a result');
+    await explorer.screenshot('result');
+    await explorer.close();
+  },
+
+  async protocolsAndCopies() {
+    const explorer = await open(`${settings.toolbox}/#Calculator.Add@10.0.0`);
+    await explorer.fill('a', '20');
+    await explorer.fill('b', '22');
+    for (const protocol of ['Oxp', 'Mcp', 'OpenTool']) {
+      await explorer.protocol(protocol);
+      assert.equal(await explorer.value(), 42, protocol);
+      const sent = explorer.requests.findLast((request) => request.method() === 'POST');
+      assert.equal(new URL(sent.url()).pathname, { Oxp: '/tools/call', Mcp: '/mcp', OpenTool: '/opentool/call' }[protocol]);
+      copies[protocol] = {};
+      for (const kind of ['curl', 'python', 'event']) copies[protocol][kind] = await explorer.copy(kind);
+    }
+    copies.settings = await explorer.copy('settings');
+    copies.claude = await explorer.copy('claude');
+    await (await explorer.labelled('Version')).select('Calculator.Add@1.0.0');
+    await explorer.page.waitForFunction(() => document.title.startsWith('Calculator.Add@1.0.0'));
+    assert.equal(await explorer.page.$eval('input[value=Mcp]', (it) => it.disabled), true, 'MCP calls the newest version');
+    assert.equal(await explorer.page.$eval('.result', (it) => it.textContent).catch(() => null), null);
+    await explorer.close();
+  },
+
+  async nestedInput() {
+    const explorer = await open(`${settings.faults}/#Orders.Place@2.0.0`);
+    const posts = () => explorer.requests.filter((request) => request.method() === 'POST').length;
+    await explorer.click('Add item to lines');
+    await explorer.fill('delivery', 'parcel');
+    await explorer.fill('name', 'Ada');
+    await explorer.fill('number', 'ab1');
+    await explorer.fill('account', '12345678901234567890');
+    await explorer.fill('article', "O'Hara's \"tea\"", '.item');
+    await explorer.fill('quantity', '100', '.item');
+    await explorer.fill('street', 'High Street 1', '.forms');
+    await explorer.fill('city', 'Zürich', '.forms');
+    await explorer.fill('prepaid', 'true');
+    await explorer.fill('labels', '{"colour": "red"}');
+    // Wrong, and not sent.
+    await explorer.page.click('button[type=submit]');
+    let error = await explorer.errorAt('number');
+    assert.deepEqual(error, { isInvalid: true, isFocused: true, text: 'Must match the pattern ^[A-Z]{2}\\d{4}$' });
+    assert.equal((await explorer.errorAt('quantity', '.item')).text, 'Must be at most 99');
+    assert.equal(posts(), 0);
+    // Wrong, and sent: the server's words are at the same fields.
+    await explorer.page.click('.actions input');
+    const rejected = await explorer.call();
+    assert.match(rejected.text, /Status 422[^]*2 messages above, at the fields/);
+    error = await explorer.errorAt('number');
+    assert.ok(error.isInvalid && error.isFocused && error.text.startsWith('Must match the pattern'), JSON.stringify(error));
+    assert.equal((await explorer.errorAt('quantity', '.item')).text, 'Must be at most 99');
+    await explorer.check('errors');
+    await explorer.screenshot('errors');
+    await explorer.protocol('Mcp');
+    await explorer.call();
+    assert.equal((await explorer.errorAt('quantity', '.item')).text, 'Must be at most 99');
+    await explorer.protocol('Oxp');
+    await explorer.fill('number', 'AB1234');
+    await explorer.fill('quantity', '3', '.item');
+    const { value } = await explorer.call();
+    assert.match(value, /"account": 12345678901234567890\n/, 'no digit is lost');
+    const order = JSON.parse(value);
+    assert.deepEqual([order.customer.number, order.lines, order.delivery, order.prepaid, order.labels, 'urgency' in order], [
+      'AB1234', [{ article: "O'Hara's \"tea\"", quantity: 3 }], { kind: 'parcel', street: 'High Street 1', city: 'Zürich' },
+      true, { colour: 'red' }, false,
+    ]);
+    copies.nested = { curl: await explorer.copy('curl'), python: await explorer.copy('python'), value };
+    await explorer.close();
+  },
+
+  async formAndJson() {
+    const explorer = await open(`${settings.faults}/#Orders.Place@2.0.0`);
+    const order = {
+      customer: { name: 'Bob', number: 'CD5678' },
+      lines: [{ article: 'cup', quantity: 1 }, { article: 'tea', quantity: 2 }],
+      delivery: { kind: 'pickup', shop: 'Basel' }, prepaid: false, urgency: 'high', discount: 7.5,
+      recipient: { name: 'Eve', number: 'EF9012' },
+    };
+    const json = await explorer.page.$('.json textarea');
+    await json.evaluate((it, text) => { it.value = text; it.dispatchEvent(new Event('input', { bubbles: true })); }, JSON.stringify(order));
+    const shown = async (label, scope) => (await explorer.labelled(label, scope)).evaluate((it) => it.selectedOptions?.[0].text ?? it.value);
+    assert.deepEqual([await shown('name'), await shown('shop'), await shown('urgency'), await shown('discount'), await shown('name', '.optional')],
+      ['Bob', 'Basel', 'high', '7.5', 'Eve']);
+    await explorer.click('Remove item 1 of lines');
+    await explorer.click('Remove recipient');
+    await explorer.fill('discount', '');
+    await explorer.fill('urgency', 'Not set');
+    const { recipient, discount, urgency, ...rest } = order;
+    assert.deepEqual(await explorer.json(), { ...rest, lines: [order.lines[1]] });
+    await json.evaluate((it) => { it.value = '{"a": '; it.dispatchEvent(new Event('input', { bubbles: true })); });
+    await explorer.page.click('button[type=submit]');
+    const state = await json.evaluate((it) => [it.getAttribute('aria-invalid'), document.activeElement === it]);
+    assert.deepEqual(state, ['true', true]);
+    assert.equal(explorer.requests.filter((request) => request.method() === 'POST').length, 0);
+    await explorer.close();
+  },
+
+  async replaysAndFailures() {
+    const explorer = await open(`${settings.faults}/#Orders.Place@2.0.0`);
+    const order = { customer: { name: 'Ada', number: 'AB1234' }, lines: [{ article: 'cup', quantity: 1 }], delivery: { kind: 'pickup', shop: 'B' }, prepaid: true };
+    const write = (value) => explorer.page.$eval('.json textarea', (it, text) => { it.value = text; it.dispatchEvent(new Event('input', { bubbles: true })); }, JSON.stringify(value));
+    await write(order);
+    for (const protocol of ['Oxp', 'Mcp', 'OpenTool']) {
+      await explorer.protocol(protocol);
+      await explorer.page.click('input[value=new]');
+      assert.doesNotMatch((await explorer.call()).text, /replay/);
+      assert.doesNotMatch((await explorer.call()).text, /replay/);
+      await explorer.page.click('input[value=kept]');
+      await explorer.fill('Call id', `kept-${protocol}`);
+      assert.doesNotMatch((await explorer.call()).text, /replay/);
+      assert.match((await explorer.call()).text, /a replay of the first call with this id/);
+    }
+    await explorer.page.click('input[value=new]');
+    await explorer.protocol('Oxp');
+    await write({ ...order, customer: { name: 'Nobody', number: 'AB1234' } });
+    const { title, text } = await explorer.call();
+    assert.equal(title, 'The tool failed');
+    assert.match(text, /The customer is unknown[^]*For the model: Ask for the customer's name\.[^]*after 1\.5 seconds/);
+    await explorer.screenshot('failure');
+    await explorer.check('a failure');
+    await explorer.close();
+  },
+
+  async hostileTexts() {
+    const explorer = await open(`${settings.faults}/#Hostile.Echo@1.0.0`);
+    assert.match(await explorer.page.$eval('.description', (it) => it.textContent), /^<img src=x onerror=/);
+    for (const protocol of ['Oxp', 'Mcp', 'OpenTool']) {
+      await explorer.protocol(protocol);
+      await explorer.fill('__proto__', '<b>x</b>');
+      const { value } = await explorer.call();
+      assert.match(value, /"__proto__": "<b>x<\/b>"/);
+      await explorer.fill('__proto__', 'fail');
+      assert.match((await explorer.call()).text, /<img src=x onerror=/);
+      for (const kind of ['curl', 'python', 'event']) await explorer.copy(kind);
+    }
+    const state = await explorer.page.evaluate(() => [String(window.hostile), document.images.length, document.scripts.length, document.querySelectorAll('svg, b').length]);
+    assert.deepEqual(state, ['undefined', 0, 1, 0]);
+    await explorer.close();
+  },
+
+  async contentAndQuestions() {
+    const explorer = await open(`${settings.faults}/#Pictures.Show@1.0.0`);
+    for (const protocol of ['Mcp', 'Oxp']) {
+      await explorer.protocol(protocol);
+      const { text } = await explorer.call();
+      assert.match(text, /A picture of one point[^]*audio\/wav, 4 bytes[^]*application\/pdf, 8 bytes/);
+      assert.equal(await explorer.page.$eval('.result img', (it) => it.naturalWidth), 1, protocol);
+    }
+    await explorer.protocol('Mcp');
+    await explorer.call();
+    await explorer.check('content');
+    await explorer.screenshot('content');
+    await explorer.choose('Files.Delete@1.0.0');
+    await explorer.protocol('Mcp');
+    await explorer.fill('file', 'a.txt');
+    assert.equal((await explorer.call()).title, 'The tool has a question');
+    await explorer.check('a question');
+    await explorer.screenshot('question');
+    await explorer.fill('confirm', 'true', '.question');
+    await explorer.click('Answer');
+    assert.equal((await explorer.result('Succeeded')).value, '"a.txt is deleted"');
+    await explorer.call();
+    await explorer.click('Decline');
+    assert.equal((await explorer.result('Succeeded')).value, '"Nothing was deleted"');
+    await explorer.close();
+  },
+
+  async challenges() {
+    for (const protocol of ['Oxp', 'Mcp']) {
+      const explorer = await open(`${protocol === 'Mcp' ? settings.signed : settings.toolbox}/#Gmail.GetEmails@1.2.0`);
+      if (protocol === 'Mcp') {
+        await explorer.fill('API key or access token', settings.token);
+        await explorer.click('Continue');
+        await explorer.page.waitForSelector('article');
+        await explorer.protocol('Mcp');
+      } else {
+        const { title } = await explorer.call();
+        assert.equal(title, 'The call was rejected');
+        assert.equal((await explorer.errorAt('User id')).text, 'The tool needs it.');
+        await explorer.fill('User id', 'user-oxp');
+      }
+      await explorer.call();
+      await explorer.check('a challenge');
+      await explorer.screenshot(`challenge.${protocol}`);
+      const opened = browser.waitForTarget((target) => target.url().includes('/authorization/challenges/'));
+      await explorer.click('Allow access to google');
+      await allowAt(await (await opened).page());
+      const { value } = await explorer.result('Succeeded');
+      assert.match(value, /Welcome to Gmail/);
+      await explorer.close();
+    }
+  },
+
+  async credentials() {
+    const secret = 'marked-secret-of-twilio';
+    const explorer = await open(settings.keyed);
+    const contents = async () => explorer.page.evaluate(() => JSON.stringify([
+      document.documentElement.outerHTML, [...document.querySelectorAll('input:not([type=password]), textarea')].map((it) => it.value),
+      location.href, { ...localStorage }, { ...sessionStorage }, document.cookie, history.state, window.name,
+      performance.getEntries().map((it) => it.name),
+    ]));
+    assert.match(await explorer.page.$eval('h2', (it) => it.textContent), /requires credentials/);
+    assert.equal(await explorer.page.title(), 'Tool explorer');
+    await explorer.check('the form for a credential');
+    await explorer.screenshot('credential');
+    const field = await explorer.labelled('API key or access token');
+    assert.deepEqual(await field.evaluate((it) => [it.type, it.autocomplete, it.name]), ['password', 'new-password', '']);
+    await explorer.fill('API key or access token', 'a-wrong-key');
+    await explorer.click('Continue');
+    await explorer.page.waitForFunction(() => document.querySelector('#credential-error')?.textContent.includes('does not accept'));
+    await explorer.fill('API key or access token', settings.key);
+    await (await explorer.labelled('API key or access token')).press('Enter');
+    await explorer.page.waitForSelector('#list a');
+    await explorer.choose('SMS.Send@0.1.2');
+    await explorer.fill('to', '+15005550006');
+    await explorer.fill('message', 'Hi');
+    await explorer.fill('Secret TWILIO_API_KEY', secret);
+    await explorer.call();
+    const sent = explorer.requests.findLast((request) => request.method() === 'POST');
+    assert.equal(sent.headers().authorization, `Bearer ${settings.key}`);
+    assert.match(sent.postData(), new RegExp(secret));
+    await explorer.page.$$eval('details', (all) => all.forEach((it) => { it.open = true; }));
+    const { text } = await explorer.result();
+    assert.match(text, /authorization: Bearer \(hidden\)[^]*VALUE_OF_TWILIO_API_KEY/);
+    for (const kind of ['curl', 'python', 'settings', 'claude', 'event']) {
+      const copy = await explorer.copy(kind);
+      assert.match(copy, /YOUR_KEY/, kind);
+      const all = await contents();
+      for (const marked of [settings.key, secret]) assert.ok(!all.includes(marked) && !copy.includes(marked), `${kind} ${marked}`);
+    }
+    await explorer.click('Use other credentials', 'header');
+    assert.equal(await explorer.page.$('#list a').then((it) => it?.isVisible() ?? false), false);
+    await explorer.go(settings.keyed);
+    assert.match(await explorer.page.$eval('h2', (it) => it.textContent), /requires credentials/, 'a reload forgets it');
+    await explorer.close();
+  },
+
+  async basePaths() {
+    for (const end of ['', '/']) {
+      const explorer = await open(`${settings.base}${end}#Calculator.Add@10.0.0`);
+      await explorer.fill('a', '1');
+      await explorer.fill('b', '2');
+      for (const protocol of ['Oxp', 'Mcp', 'OpenTool']) {
+        await explorer.protocol(protocol);
+        assert.equal(await explorer.value(), 3, `${protocol} ${end}`);
+        assert.ok(explorer.requests.at(-1).url().startsWith(`${settings.base}/`));
+      }
+      await explorer.close();
+    }
+  },
+
+  async narrowAndDark() {
+    const explorer = await open(settings.toolbox, { width: 375, height: 740 });
+    for (const scheme of ['light', 'dark']) {
+      await explorer.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+      await explorer.go(settings.toolbox);
+      await explorer.check(`the list, narrow and ${scheme}`);
+      await explorer.screenshot(`narrow.list.${scheme}`);
+      await explorer.choose('Calculator.Add@10.0.0');
+      await explorer.fill('a', '1');
+      await explorer.fill('b', '2');
+      await explorer.call();
+      await explorer.check(`a result, narrow and ${scheme}`);
+      await explorer.screenshot(`narrow.result.${scheme}`);
+    }
+    await explorer.page.setViewport({ width: 1280, height: 900 });
+    await explorer.check('a result in the dark');
+    await explorer.screenshot('result.dark');
+    await explorer.go(`${settings.faults}/#Orders.Place@2.0.0`);
+    await explorer.page.click('button[type=submit]');
+    await explorer.check('errors in the dark');
+    await explorer.screenshot('errors.dark');
+    explorer.requests.length = 0;
+    await explorer.close();
+  },
+
+  async policy() {
+    const explorer = await open(settings.toolbox);
+    const other = settings.faults;
+    const tried = await explorer.page.evaluate(async (url) => {
+      const results = {};
+      const script = document.createElement('script');
+      try { script.textContent = 'window.injected = 1'; } catch { results.script = 'blocked'; }
+      document.body.append(script);
+      try { document.body.innerHTML = '<img src=x onerror="window.injected = 2">'; } catch { results.markup = 'blocked'; }
+      try { document.documentElement.setAttribute('onclick', 'window.injected = 3'); } catch { results.attribute = 'blocked'; }
+      document.documentElement.click();
+      const style = document.createElement('style');
+      style.textContent = 'body { display: none }';
+      document.head.append(style);
+      document.documentElement.setAttribute('style', 'display: none');
+      // In a task of its own: the debugger's may evaluate texts.
+      setTimeout(() => { try { (0, window.eval)('window.injected = 4'); } catch { results.eval = 'blocked'; } }, 0);
+      const frame = document.createElement('iframe');
+      frame.src = url;
+      document.body.append(frame);
+      const image = new Image();
+      image.src = `${url}/image.png`;
+      await fetch(`${url}/tools`, { mode: 'no-cors' }).catch(() => { results.fetch = 'blocked'; });
+      await new Promise((done) => { setTimeout(done, 300); });
+      return { ...results, injected: window.injected, violations: [...new Set(window.violations)].sort() };
+    }, other);
+    assert.equal(tried.injected, undefined);
+    assert.deepEqual([tried.script, tried.markup, tried.attribute, tried.eval, tried.fetch], Array(5).fill('blocked'));
+    for (const directive of ['connect-src', 'frame-src', 'img-src', 'require-trusted-types-for', 'style-src-attr', 'style-src-elem']) {
+      assert.ok(tried.violations.includes(directive), `${directive}: ${tried.violations}`);
+    }
+    const reached = explorer.requests.filter((request) => request.url().startsWith(other) && request.response());
+    assert.deepEqual(reached.map((request) => request.url()), []);
+    await explorer.page.close();
+  },
+};
+
+/** The user's part on the pages of this server and of the provider. */
+async function allowAt(page) {
+  for (let count = 0; count < 8; count += 1) {
+    await page.waitForSelector('form button, body');
+    if ((await page.title()) === 'Done') {
+      await page.close();
+      return;
+    }
+    const action = await page.$('button[name=action][value=allow]');
+    if (await page.$('input[name=login]')) {
+      await page.type('input[name=login]', 'alice');
+      await page.type('input[name=password]', 'x');
+    }
+    await Promise.all([page.waitForNavigation(), (action ?? await page.$('form button')).click()]);
+  }
+  assert.fail('the provider does not lead back');
+}
+
+const only = process.argv[3];
+let failed = 0;
+for (const [name, scenario] of Object.entries(SCENARIOS)) {
+  if (only && name !== only) continue;
+  try {
+    await scenario();
+  } catch (error) {
+    failed += 1;
+    console.error(`${name}: ${error.stack}`);
+  }
+}
+await browser.close();
+console.log(JSON.stringify(copies));
+process.exit(failed ? 1 : 0);
