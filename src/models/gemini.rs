@@ -13,7 +13,7 @@ use crate::{
 
 const FORMAT: SchemaFormat = SchemaFormat {
     has_keyword: |kind, keyword, value| match kind {
-        // "only 'enum' and 'date-time' are supported for STRING type"
+        // The Gemini API rejects other formats of texts.
         "string" => match keyword {
             "format" => value == "date-time",
             "pattern" => value.is_string(),
@@ -24,7 +24,7 @@ const FORMAT: SchemaFormat = SchemaFormat {
         "object" => ["minProperties", "maxProperties"].contains(&keyword) && is_count(value),
         _ => false,
     },
-    // "enum[0]: cannot be empty"
+    // The choices are texts, and the Gemini API rejects empty ones.
     has_choice: |kind, value| kind == "string" && value.as_str().is_some_and(|it| !it.is_empty()),
     is_openapi: true,
 };
@@ -44,7 +44,7 @@ pub(super) fn parameters(input: InputSchema) -> (Option<Value>, Vec<String>) {
     let has_properties = schema["properties"]
         .as_object()
         .is_some_and(|it| !it.is_empty());
-    // "properties: should be non-empty for OBJECT type"
+    // The Gemini API rejects an object without properties here.
     let parameters = has_properties.then(|| encoded(schema));
     (parameters, notes)
 }

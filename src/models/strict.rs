@@ -115,7 +115,7 @@ impl Strict<'_> {
         }
     }
 
-    /// "$ref cannot have keywords": it gets a union of its own.
+    /// Nothing may stand next to a reference: it gets a union of its own.
     fn reference(
         &mut self,
         reference: &Value,
@@ -291,7 +291,7 @@ fn take_scalar(kind: &str, rest: &mut JsonObject, schema: &mut Value) -> Option<
     Some(())
 }
 
-/// "Regex lookaround is not supported", and neither are references to groups.
+/// Patterns with lookaround or references to groups are stated in descriptions.
 fn is_plain_pattern(pattern: &str) -> bool {
     let is_reference =
         |pair: &[u8]| pair[0] == b'\\' && pair[1].is_ascii_digit() && pair[1] != b'0';

@@ -134,7 +134,13 @@ impl<'a> Nulls<'a> {
             let has_required = |form: &&&'a Value| {
                 let form = self.target(form).unwrap_or(form);
                 let mut names = list(form, "required").iter().filter_map(Value::as_str);
-                names.all(|name| value.get(name).is_some_and(|it| !it.is_null()))
+                names.all(|name| {
+                    let property = &form["properties"][name];
+                    let allows_null = !self.forbids_null(property, MAX_DEPTH);
+                    value
+                        .get(name)
+                        .is_some_and(|it| !it.is_null() || allows_null)
+                })
             };
             let complete: Vec<_> = possible.iter().filter(has_required).copied().collect();
             if !complete.is_empty() {
@@ -150,6 +156,10 @@ impl<'a> Nulls<'a> {
 
     fn may_describe(&self, form: &Value, value: &Value) -> bool {
         let form = self.target(form).unwrap_or(form);
+        let kind = form.get("type").and_then(Value::as_str);
+        if value.is_object() && kind.is_some_and(|kind| kind != "object") {
+            return false;
+        }
         let properties = form.get("properties").and_then(Value::as_object);
         properties.into_iter().flatten().all(|(name, property)| {
             let Some(value) = value.get(name).filter(|it| !it.is_null()) else {
