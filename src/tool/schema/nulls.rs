@@ -1,5 +1,7 @@
 //! `null` for an optional property, which means the same as leaving it out.
 
+use std::cell::Cell;
+
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
@@ -22,23 +24,33 @@ pub(crate) fn drop_optional_nulls(schema: &Value, value: &mut Value) {
     }
 }
 
-/// The maximum number of references and combinations that are followed for one value.
+/// The maximum depth of references and combinations that are followed.
 const MAX_DEPTH: usize = 32;
+/// The maximum number of schemas that are looked at for one value: combinations that contain
+/// themselves would double it at every depth. A `null` beyond it stays.
+const MAX_SCHEMAS: usize = 10_000;
 
 /// Removes the optional properties of `value` that are `null` where `schema` does not allow it, at
 /// every depth that `properties`, `items` and references reach.
 fn drop_optional(schema: &Value, value: &mut Value) {
-    Nulls { root: schema }.drop_in(&[schema], value);
+    let nulls = Nulls {
+        root: schema,
+        budget: Cell::new(0),
+    };
+    nulls.drop_in(&[schema], value);
 }
 
 /// A schema, in which references are resolved.
 struct Nulls<'a> {
     root: &'a Value,
+    /// The number of schemas that may still be looked at for the current value.
+    budget: Cell<usize>,
 }
 
 impl<'a> Nulls<'a> {
     /// All of `schemas` describe the value.
     fn drop_in(&self, schemas: &[&'a Value], value: &mut Value) {
+        self.budget.set(MAX_SCHEMAS);
         match value {
             Value::Object(object) => self.drop_in_object(schemas, object),
             Value::Array(items) => {
@@ -106,7 +118,7 @@ impl<'a> Nulls<'a> {
         parts: &mut Vec<&'a Value>,
         depth: usize,
     ) {
-        if depth == 0 || parts.len() > 1000 {
+        if depth == 0 || !self.spend() {
             return;
         }
         parts.push(schema);
@@ -171,6 +183,13 @@ impl<'a> Nulls<'a> {
         })
     }
 
+    /// False once the budget is spent.
+    fn spend(&self) -> bool {
+        let left = self.budget.get().checked_sub(1);
+        self.budget.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
     fn target(&self, schema: &Value) -> Option<&'a Value> {
         let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
         let pointer = percent_decode_str(pointer).decode_utf8().ok()?;
@@ -179,7 +198,7 @@ impl<'a> Nulls<'a> {
 
     /// True if the schema's keywords forbid `null`.
     fn forbids_null(&self, schema: &Value, depth: usize) -> bool {
-        if depth == 0 {
+        if depth == 0 || !self.spend() {
             return false;
         }
         let by_type = match schema.get("type") {
@@ -300,6 +319,28 @@ mod tests {
         let mut value = json!({"a": "x", "b": null});
         drop_optional(&schema, &mut value);
         assert_eq!(value, json!({"a": "x"}));
+    }
+
+    #[test]
+    fn a_required_property_that_is_null_does_not_hide_the_form_of_a_value() {
+        let schema = json!({"anyOf": [
+            {"type": "null"},
+            {"type": "object", "required": ["a"], "properties": {
+                "a": {"type": ["string", "null"]}, "b": {"type": "string"}}},
+        ]});
+        let mut value = json!({"a": null, "b": null});
+        drop_optional(&schema, &mut value);
+        assert_eq!(value, json!({"a": null}));
+    }
+
+    #[test]
+    fn combinations_that_double_at_every_depth_end() {
+        let twice = json!({"allOf": [{"$ref": "#/$defs/x"}, {"$ref": "#/$defs/x"}]});
+        let schema = json!({"$defs": {"x": twice}, "properties": {"a": twice}});
+        let mut value = json!({"a": null, "b": {"a": null}});
+        let unchanged = value.clone();
+        drop_optional(&schema, &mut value);
+        assert_eq!(value, unchanged);
     }
 
     #[test]
