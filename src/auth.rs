@@ -3,6 +3,7 @@
 //! Callers are authenticated before anything else in a request is processed, even the body, so that
 //! a stranger learns nothing about the tools. Reference: OXP 1.0, Server Authentication.
 
+#[cfg(feature = "openapi")]
 mod accepted;
 mod attempt;
 mod check;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::{Caller, text::separate_scopes};
 
+#[cfg(feature = "openapi")]
 pub(crate) use accepted::AcceptedCredentials;
 pub(crate) use check::{AuthError, CredentialRequest, Unauthenticated};
 #[cfg(feature = "jwt")]

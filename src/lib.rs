@@ -55,8 +55,10 @@
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
 //! | `managed-instances` | several calls at once in one process, on Lambda Managed Instances |
+//! | `models` | the module `models`, and `GET /tools?for=…`: lists of tools for the APIs of chat models |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |
 //! | `oidc` | access tokens of identity providers as credentials (`TOOLS_AUTH=oidc`); includes `jwt` |
+//! | `openapi` | `GET /openapi.json`, `Server::openapi` and `Toolkit::openapi`: the server as an OpenAPI document |
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
 //! | `url` | `url::Url` 2 in inputs and outputs |
@@ -90,6 +92,7 @@ mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
 pub mod idempotency;
+#[cfg(feature = "models")]
 pub mod models;
 #[cfg(feature = "oauth")]
 pub mod oauth;
@@ -137,7 +140,7 @@ pub mod lambda {}
 #[doc = include_str!("../docs/mcp.md")]
 pub mod mcp {}
 #[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/openapi.md")]
+#[cfg_attr(any(not(doctest), feature = "openapi"), doc = include_str!("../docs/openapi.md"))]
 pub mod openapi {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/operations.md")]

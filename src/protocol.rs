@@ -38,9 +38,12 @@ use axum::{
 use admission::AppState;
 use codec::{Codec, Declaration};
 
+#[cfg(feature = "openapi")]
 use serde_json::Value;
 
-use crate::{Auth, Caller, ServerInfo, Toolkit, arrival::Invocation};
+#[cfg(feature = "openapi")]
+use crate::{Auth, Toolkit};
+use crate::{Caller, ServerInfo, arrival::Invocation};
 
 /// Lists the protocols; the first one encodes responses that belong to no protocol.
 macro_rules! protocols {
@@ -126,6 +129,7 @@ impl Protocol {
 }
 
 /// The server as an `OpenAPI` document.
+#[cfg(feature = "openapi")]
 pub(crate) fn openapi(info: &ServerInfo, toolkit: &Toolkit, auth: &Auth) -> Value {
     oxp::openapi::document(info, toolkit, auth)
 }

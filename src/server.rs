@@ -6,6 +6,7 @@
 use std::pin::Pin;
 
 use axum::Router;
+#[cfg(feature = "openapi")]
 use serde_json::Value;
 
 #[cfg(feature = "oauth")]
@@ -15,7 +16,7 @@ use crate::{
     idempotency::Idempotency,
     observe::metrics::Metrics,
     payload::LARGEST_PAYLOAD,
-    protocol::{self, Protocol},
+    protocol::Protocol,
     secrets::Secrets,
 };
 
@@ -290,11 +291,12 @@ impl Server {
     /// assert_eq!(schemes["apiKey"]["name"], "OXP-API-Key");
     /// # Ok::<(), lambda_tools::BuildError>(())
     /// ```
+    #[cfg(feature = "openapi")]
     #[must_use]
     pub fn openapi(&self) -> Value {
         let open = Auth::none();
         let auth = self.auth.as_ref().unwrap_or(&open);
-        protocol::openapi(&self.info, &self.toolkit, auth)
+        crate::protocol::openapi(&self.info, &self.toolkit, auth)
     }
 
     pub(crate) fn toolkit(&self) -> &Toolkit {

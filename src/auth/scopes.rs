@@ -40,6 +40,7 @@ impl Auth {
     }
 
     /// The scopes that a call of the tool requires; without a tool, those of every call.
+    #[cfg(feature = "openapi")]
     pub(crate) fn required_scopes<'a>(&'a self, tool: Option<&'a Tool>) -> BTreeSet<&'a str> {
         let of_tool = tool.into_iter().flat_map(|tool| &tool.scopes);
         self.scopes

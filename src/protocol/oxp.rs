@@ -7,6 +7,7 @@ mod catalogue;
 mod dialect;
 mod error;
 mod form;
+#[cfg(feature = "openapi")]
 pub(super) mod openapi;
 mod query;
 mod request;
@@ -30,12 +31,15 @@ use crate::{
 use catalogue::Catalogue;
 use error::{ErrorBody, status_of};
 use form::{OxpPath, RequestForm};
+#[cfg(feature = "openapi")]
 use openapi::OpenApiDocument;
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {
-    info: ServerInfo,
     catalogue: Catalogue,
+    #[cfg(feature = "openapi")]
+    info: ServerInfo,
+    #[cfg(feature = "openapi")]
     openapi: OpenApiDocument,
     /// Some clients send the name of a tool as its id.
     names: ModelNames,
@@ -43,6 +47,7 @@ pub(super) struct OxpCodec {
 
 const CALL: Task = Task::Call("POST /tools/call");
 const CALL_OF_SINGLE_TOOL: Task = Task::Call("POST /tools/{tool_id}/call");
+#[cfg(feature = "openapi")]
 const OPENAPI: Task = Task::List("openapi");
 
 impl Codec for OxpCodec {
@@ -77,6 +82,7 @@ impl Codec for OxpCodec {
                 is_alias: false,
                 others: None,
             },
+            #[cfg(feature = "openapi")]
             Route {
                 method: Method::GET,
                 path: "/openapi.json",
@@ -117,11 +123,17 @@ impl Codec for OxpCodec {
 
     type Form = RequestForm;
 
+    #[cfg_attr(
+        not(feature = "openapi"),
+        expect(unused_variables, reason = "only the document describes the server")
+    )]
     fn new(info: &ServerInfo) -> Self {
         Self {
-            info: info.clone(),
-            openapi: OpenApiDocument::default(),
             catalogue: Catalogue::default(),
+            #[cfg(feature = "openapi")]
+            info: info.clone(),
+            #[cfg(feature = "openapi")]
+            openapi: OpenApiDocument::default(),
             names: ModelNames::default(),
         }
     }
@@ -129,6 +141,7 @@ impl Codec for OxpCodec {
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RequestForm> {
         match task {
             Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
+            #[cfg(feature = "openapi")]
             OPENAPI => DecodedRequest {
                 form: OxpPath::OpenApi.into(),
                 operation: Operation::List,
@@ -151,10 +164,11 @@ impl Codec for OxpCodec {
     }
 
     fn list(&self, form: &RequestForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
-        match form.path {
-            OxpPath::OpenApi => self.openapi.get(&self.info, tools),
-            OxpPath::Tools | OxpPath::SingleTool => self.catalogue.get(form.form, tools),
+        #[cfg(feature = "openapi")]
+        if form.path == OxpPath::OpenApi {
+            return self.openapi.get(&self.info, tools);
         }
+        self.catalogue.get(form.form, tools)
     }
 
     fn list_error(&self, _: &RequestForm, detail: &str) -> (StatusCode, Vec<u8>) {
@@ -163,12 +177,10 @@ impl Codec for OxpCodec {
     }
 
     fn outcome(&self, form: &RequestForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
-        match form.path {
-            OxpPath::SingleTool => response::encode_bare(outcome),
-            OxpPath::Tools | OxpPath::OpenApi => {
-                (StatusCode::OK, response::encode(form.dialect(), outcome))
-            }
+        if form.path == OxpPath::SingleTool {
+            return response::encode_bare(outcome);
         }
+        (StatusCode::OK, response::encode(form.dialect(), outcome))
     }
 
     fn rejection(&self, form: &RequestForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {

@@ -10,6 +10,7 @@ pub(crate) mod fold;
 mod forms;
 mod integers;
 mod message;
+#[cfg(any(feature = "models", feature = "openapi"))]
 mod modern;
 mod nulls;
 mod part;
@@ -27,10 +28,14 @@ use crate::tool::output;
 pub(crate) use derive::{of_input, of_output};
 pub(crate) use expected::{declared_properties, declared_properties_at, expected_form};
 pub(crate) use integers::{lossy_integers, range_of};
+#[cfg(any(feature = "models", feature = "openapi"))]
 pub(crate) use modern::modernize;
+#[cfg(feature = "models")]
 pub(crate) use nulls::drop_optional_nulls;
 pub(crate) use part::joined;
-pub(crate) use walk::{each_inner, forbidden_reference, undescribed_properties};
+#[cfg(feature = "models")]
+pub(crate) use walk::each_inner;
+pub(crate) use walk::{forbidden_reference, undescribed_properties};
 
 /// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
 /// `items[2].sku`).

@@ -27,6 +27,7 @@ mod local;
 mod managed;
 mod mcp;
 mod misbehaving_function;
+#[cfg(feature = "models")]
 mod models;
 #[cfg(all(feature = "client", feature = "jwt", feature = "oauth"))]
 mod oauth;

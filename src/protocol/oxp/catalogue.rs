@@ -10,9 +10,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::dialect::Dialect;
+#[cfg(feature = "models")]
+use crate::models::{ModelApi, ModelTools};
 use crate::{
     Requirements, ToolDefinition,
-    models::{ModelApi, ModelTools},
     payload::{LARGEST_PAYLOAD, encoded_size},
     protocol::listed_tools::ListedTools,
 };
@@ -32,6 +33,7 @@ pub(crate) enum OxpForm {
     /// universal form is too large to send.
     Items,
     /// The format of a model's API: a bare list.
+    #[cfg(feature = "models")]
     Model(ModelApi),
 }
 
@@ -48,7 +50,9 @@ impl From<Dialect> for OxpForm {
 impl OxpForm {
     pub(super) fn dialect(self) -> Dialect {
         match self {
-            Self::Header | Self::Model(_) => Dialect::Header,
+            Self::Header => Dialect::Header,
+            #[cfg(feature = "models")]
+            Self::Model(_) => Dialect::Header,
             Self::Otc => Dialect::Otc,
             Self::Universal | Self::Items => Dialect::Schema,
         }
@@ -61,11 +65,14 @@ impl OxpForm {
             Self::Otc => 1,
             Self::Universal => 2,
             Self::Items => 3,
-            Self::Model(ModelApi::Anthropic) => 4,
-            Self::Model(ModelApi::Gemini) => 5,
-            Self::Model(ModelApi::Bedrock) => 6,
-            Self::Model(ModelApi::OpenAi { strict }) => 7 + usize::from(strict),
-            Self::Model(ModelApi::OpenAiResponses { strict }) => 9 + usize::from(strict),
+            #[cfg(feature = "models")]
+            Self::Model(api) => match api {
+                ModelApi::Anthropic => 4,
+                ModelApi::Gemini => 5,
+                ModelApi::Bedrock => 6,
+                ModelApi::OpenAi { strict } => 7 + usize::from(strict),
+                ModelApi::OpenAiResponses { strict } => 9 + usize::from(strict),
+            },
         }
     }
 }
@@ -110,6 +117,7 @@ struct WrappedDefinition<'a> {
 }
 
 fn build(form: OxpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    #[cfg(feature = "models")]
     if let OxpForm::Model(api) = form {
         let newest = tools.newest();
         let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
@@ -127,7 +135,9 @@ fn encode(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, String
     let items = || Some(definitions);
     let tools = || Some(definitions.iter().map(wrapped).collect());
     let (items, tools) = match form {
-        OxpForm::Header | OxpForm::Items | OxpForm::Model(_) => (items(), None),
+        OxpForm::Header | OxpForm::Items => (items(), None),
+        #[cfg(feature = "models")]
+        OxpForm::Model(_) => (items(), None),
         OxpForm::Otc => (None, tools()),
         OxpForm::Universal => (items(), tools()),
     };

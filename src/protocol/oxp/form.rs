@@ -27,6 +27,7 @@ pub(super) enum OxpPath {
     /// `/tools/{tool_id}/call`.
     SingleTool,
     /// `/openapi.json`.
+    #[cfg(feature = "openapi")]
     OpenApi,
 }
 
@@ -59,9 +60,10 @@ impl RequestForm {
     }
 
     pub(super) fn dialect(&self) -> Dialect {
-        match self.path {
-            OxpPath::SingleTool => Dialect::Path,
-            OxpPath::Tools | OxpPath::OpenApi => self.form.dialect(),
+        if self.path == OxpPath::SingleTool {
+            Dialect::Path
+        } else {
+            self.form.dialect()
         }
     }
 }

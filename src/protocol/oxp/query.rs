@@ -4,10 +4,35 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::{call::rejection::Rejection, models::ModelApi};
+use super::catalogue::OxpForm;
+use crate::call::rejection::Rejection;
+#[cfg(feature = "models")]
+use crate::models::ModelApi;
+
+/// The form of the list that the query asks for; `None` for OXP's.
+#[cfg(feature = "models")]
+pub(super) fn form_in(query: Option<&str>) -> Result<Option<OxpForm>, Rejection> {
+    Ok(model_api(query)?.map(OxpForm::Model))
+}
+
+/// The form of the list that the query asks for: OXP's only.
+#[cfg(not(feature = "models"))]
+pub(super) fn form_in(query: Option<&str>) -> Result<Option<OxpForm>, Rejection> {
+    for pair in query.unwrap_or_default().split('&') {
+        let name = pair.split('=').next().unwrap_or_default();
+        if decoded(name)? == "for" {
+            return Err(invalid(
+                "This server was built without the Cargo feature 'models', which adds lists for \
+                 the APIs of models.",
+            ));
+        }
+    }
+    Ok(None)
+}
 
 /// Reads `for` and `strict`; without `for`, the list is OXP's. Other parameters have no meaning.
-pub(super) fn model_api(query: Option<&str>) -> Result<Option<ModelApi>, Rejection> {
+#[cfg(feature = "models")]
+fn model_api(query: Option<&str>) -> Result<Option<ModelApi>, Rejection> {
     let (mut name, mut strict) = (None, None);
     for pair in query.unwrap_or_default().split('&') {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -66,7 +91,7 @@ fn invalid(detail: &str) -> Rejection {
     Rejection::malformed("The query of the request is invalid", detail)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "models"))]
 mod tests {
     use super::*;
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{
     catalogue::OxpForm,
     dialect::{self, Dialect},
-    query::model_api,
+    query::form_in,
 };
 use crate::{
     Secret,
@@ -248,8 +248,8 @@ fn form_of_list(
     let dialect = schema.map_or(Dialect::Header, |_| form.dialect());
     dialect::check_schema(schema)
         .and_then(|()| dialect::check_header(headers))
-        .and_then(|()| model_api(query))
-        .map(|api| api.map_or(form, OxpForm::Model))
+        .and_then(|()| form_in(query))
+        .map(|requested| requested.unwrap_or(form))
         .map_err(|rejection| (dialect, rejection))
 }
 
