@@ -144,7 +144,7 @@ async fn the_first_page_says_who_asks_for_what_for_whom_and_what_happens_next() 
         "<h2><bdi>Acme Assistant</bdi> will be able to</h2>",
         "<li><bdi>Read your email and your Gmail settings</bdi> \
          <code>https:/<wbr>/<wbr>www.googleapis.com/<wbr>auth/<wbr>gmail.readonly</code></li>",
-        "<li><bdi>See, change and delete the events in your calendars</bdi> \
+        "<li><bdi>See, create, change and delete the events in all calendars that you can open</bdi> \
          <code>https:/<wbr>/<wbr>www.googleapis.com/<wbr>auth/<wbr>calendar.events</code></li>",
         // Without a description.
         "<li><code>https:/<wbr>/<wbr>www.googleapis.com/<wbr>auth/<wbr>photoslibrary.appendonly\
