@@ -32,7 +32,7 @@ pub(crate) struct ConsentPage {
 /// A scope that the provider will be asked for.
 pub(crate) struct RequestedScope {
     pub(crate) name: String,
-    /// What it allows, in plain words.
+    /// The permission, in plain words.
     pub(crate) description: Option<String>,
 }
 

@@ -101,7 +101,8 @@ impl Codec for OxpCodec {
         ],
         checks_origin: false,
         resource_path: "",
-        list: "list of tools",
+        // The list of tools or the OpenAPI document.
+        list: "response",
         request_headers: &[IDEMPOTENCY_KEY, "oxp-version"],
         response_headers: &["oxp-version", "x-should-retry"],
         // Every response names the protocol version that it follows.
@@ -171,8 +172,12 @@ impl Codec for OxpCodec {
         self.catalogue.get(form.form, tools)
     }
 
-    fn list_error(&self, _: &RequestForm, detail: &str) -> (StatusCode, Vec<u8>) {
-        let rejection = Rejection::malformed("The list of tools cannot be sent", detail);
+    fn list_error(&self, form: &RequestForm, detail: &str) -> (StatusCode, Vec<u8>) {
+        let message = match form.path {
+            OxpPath::OpenApi => "The OpenAPI document cannot be sent",
+            OxpPath::Tools | OxpPath::SingleTool => "The list of tools cannot be sent",
+        };
+        let rejection = Rejection::malformed(message, detail);
         self.rejection(&RequestForm::default(), &rejection)
     }
 

@@ -52,7 +52,7 @@ fn main_of(consent: &ConsentPage, info: &ServerInfo) -> String {
         name => format!("<strong>{}</strong>", isolated(name)),
     };
     let user = isolated(&consent.user);
-    let scopes = scopes_of(&consent.scopes, &server);
+    let scopes = scopes_of(&consent.scopes, &server, &provider);
     let form = escaped(&consent.form);
     format!(
         "<h1>Allow {server} to use your {provider} account?</h1>\n\
@@ -69,15 +69,18 @@ fn main_of(consent: &ConsentPage, info: &ServerInfo) -> String {
          <input type=\"hidden\" name=\"{FIELD}\" value=\"{form}\">\n\
          <button type=\"submit\">Continue to {provider}</button>\n\
          </form>\n\
-         <p class=\"note\">If you are not sure, close this window. Nothing has been allowed \
-         yet.</p>\n"
+         <p class=\"note\">If you are not sure, close this window. This page has not allowed \
+         anything yet.</p>\n"
     )
 }
 
-/// The list of what the tools will be able to do.
-fn scopes_of(scopes: &[RequestedScope], server: &str) -> String {
+/// The list of the permissions.
+fn scopes_of(scopes: &[RequestedScope], server: &str, provider: &str) -> String {
     if scopes.is_empty() {
-        return "<p>No specific permissions are requested.</p>\n".to_owned();
+        return format!(
+            "<p>{server} asks for no particular permissions. {provider} decides what that \
+             allows.</p>\n"
+        );
     }
     let items: String = scopes.iter().map(item_of).collect();
     format!("<h2>{server} will be able to</h2>\n<ul>\n{items}</ul>\n")

@@ -1,4 +1,4 @@
-//! What the pages contain, and their headers.
+//! The content of the pages, and their headers.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use lambda_tools::{ServerInfo, oauth::Provider};
@@ -144,7 +144,7 @@ async fn the_first_page_says_who_asks_for_what_for_whom_and_what_happens_next() 
         "<h2><bdi>Acme Assistant</bdi> will be able to</h2>",
         "<li><bdi>Read your email and your Gmail settings</bdi> \
          <code>https:/<wbr>/<wbr>www.googleapis.com/<wbr>auth/<wbr>gmail.readonly</code></li>",
-        "<li><bdi>See, change and delete the events in your calendars</bdi> \
+        "<li><bdi>See, create, change and delete the events in all calendars that you can open</bdi> \
          <code>https:/<wbr>/<wbr>www.googleapis.com/<wbr>auth/<wbr>calendar.events</code></li>",
         // Without a description.
         "<li><code>https:/<wbr>/<wbr>www.googleapis.com/<wbr>auth/<wbr>photoslibrary.appendonly\
@@ -157,9 +157,26 @@ async fn the_first_page_says_who_asks_for_what_for_whom_and_what_happens_next() 
         "close this window",
         "withdraw access at any time in the settings of your <bdi>Google</bdi> account",
         "Continue to <bdi>Google</bdi></button>",
+        "This page has not allowed anything yet.",
         "Questions?",
     ];
     assert!(is_in_order(&page.body, &parts), "{}", page.body);
+}
+
+#[tokio::test]
+async fn without_scopes_the_page_says_that_the_provider_decides() {
+    let provider = Provider::new("mail", "id", "SECRET", AUTHORIZE, AUTHORIZE).title("Mail & Co");
+    let server = Local::with(Setup {
+        info: ServerInfo::new("Acme & Co", "1.0.0"),
+        provider,
+        needs: ("mail", Vec::new()),
+        ..Setup::default()
+    });
+    let challenge = server.challenge("key-of-a-partner", "alice").await;
+    let page = server.open(&challenge).await;
+    let sentences = "<p><bdi>Acme &amp; Co</bdi> asks for no particular permissions. \
+                     <bdi>Mail &amp; Co</bdi> decides what that allows.</p>";
+    assert!(page.body.contains(sentences), "{}", page.body);
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ impl Page {
     }
 }
 
-/// What differs between servers.
+/// The differences between servers.
 pub(super) struct Setup {
     pub(super) auth: Auth,
     pub(super) info: ServerInfo,

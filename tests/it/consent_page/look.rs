@@ -1,4 +1,4 @@
-//! The pages in Chromium: their look, and what would spoil it.
+//! The pages in Chromium: their look, and the faults that the check must report.
 //!
 //! Chromium gets each page with the headers and the body that the server has sent.
 
@@ -82,14 +82,14 @@ async fn every_page_is_readable_on_telephones_and_desktops_in_light_and_dark() {
     });
     let views = problems_of("authorization", pages.collect()).await;
     assert_eq!(views.len(), 44);
-    let spoiled: Vec<_> = views.iter().filter(|(_, it)| !it.is_empty()).collect();
-    assert!(spoiled.is_empty(), "{spoiled:#?}");
+    let faulty: Vec<_> = views.iter().filter(|(_, it)| !it.is_empty()).collect();
+    assert!(faulty.is_empty(), "{faulty:#?}");
 }
 
 /// The check itself: each page has one fault.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's axe-core and Chromium; run tests/all"]
-async fn chromium_reports_what_spoils_a_page() {
+async fn chromium_reports_each_fault_of_a_page() {
     let (.., page) = states::starts(&acme()).await.remove(0);
     let replaced = |from: &str, to: &str| {
         assert!(page.body.contains(from), "{from}");
@@ -151,7 +151,7 @@ async fn chromium_reports_what_spoils_a_page() {
         }
         ((*name).to_owned(), (200, headers, body.clone()))
     });
-    let views = problems_of("spoiled", pages.collect()).await;
+    let views = problems_of("faulty", pages.collect()).await;
     for (name, expected, ..) in faults {
         let mut of_page = views.iter().filter(|(view, _)| view.starts_with(name));
         let is_reported = of_page.any(|(_, it)| it.iter().any(|it| it.starts_with(expected)));

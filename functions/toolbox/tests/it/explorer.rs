@@ -8,25 +8,15 @@ use std::{
 use jsonwebtoken::{EncodingKey, Header, encode};
 use lambda_tools::testing::LambdaFunction;
 use serde_json::{Value, json};
-use test_support::{Running, built, isolated, lambda::event, openid::OpenId, repository};
+use test_support::{Running, lambda::event, openid::OpenId, repository};
 
 use crate::{
     stub::Stub,
-    support::{server, toolbox},
+    support::{faults, server, toolbox},
 };
 
 const KEY: &str = "marked-key-of-a-partner";
 const SIGNING_SECRET: &str = "a-secret-that-signs-tokens-0123456789";
-
-/// The function of faulty tools, as [`toolbox`] selects its binary.
-fn faults() -> Command {
-    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
-    isolated(Command::new(built(if is_deployed_built {
-        "sam-faults/Faults/bootstrap"
-    } else {
-        "debug/faults"
-    })))
-}
 
 /// A toolbox whose users can allow access to their accounts.
 fn with_accounts(openid: &OpenId, stub: &Stub) -> Command {

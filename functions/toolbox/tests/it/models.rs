@@ -1,12 +1,10 @@
 //! The lists for chat models of the functions in this repository, checked with the APIs' own SDKs.
 
-use std::process::Command;
-
 use lambda_tools::{Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 use test_support::models::{LISTS, assert_list, check_with_sdks, functions};
 
-use crate::support::{Running, built, isolated, repository, toolbox};
+use crate::support::{Running, faults, repository, toolbox};
 
 /// The lists of a running server.
 async fn lists_of(url: &str) -> Vec<(&'static str, Vec<Value>)> {
@@ -66,9 +64,8 @@ async fn the_lists_of_the_toolbox_obey_the_rules_of_their_apis() {
 #[tokio::test]
 #[ignore = "needs the SDKs of models' APIs, and what tests/all builds"]
 async fn the_sdks_accept_the_lists_of_all_functions() {
-    let mut faults = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
     let (_toolbox, toolbox) = Running::serving(&mut toolbox());
-    let (_faults, faults) = Running::serving(&mut faults);
+    let (_faults, faults) = Running::serving(&mut faults());
     let mut lists = lists_of(&toolbox).await;
     lists.extend(lists_of(&faults).await);
     let defined = defined();

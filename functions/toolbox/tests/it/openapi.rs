@@ -113,7 +113,7 @@ fn two_validators_accept_the_document() {
     assert!(!validator.arg(&file).output().unwrap().status.success());
 }
 
-/// What each generated client prints.
+/// Checks the output of a generated client.
 fn check_client(printed: &str) {
     let printed: Value = serde_json::from_str(printed).unwrap_or_else(|_| panic!("{printed}"));
     let expected = json!({

@@ -23,7 +23,7 @@ use crate::{
     clients::stdout_of,
     mcp_clients::limited,
     stub::Stub,
-    support::{Running, built, installed, isolated, repository, toolbox},
+    support::{Running, faults, installed, repository, toolbox},
 };
 
 const NEEDED: &str = "mail.read";
@@ -77,8 +77,7 @@ fn accepting(mut command: Command, provider: &IdentityProvider) -> Command {
 
 /// A function with tools that say for whom they run, one of which needs another scope.
 fn mail(provider: &IdentityProvider) -> Command {
-    let bootstrap = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
-    accepting(bootstrap, provider)
+    accepting(faults(), provider)
 }
 
 /// A server of this function, for which tokens need a scope.

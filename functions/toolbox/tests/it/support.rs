@@ -17,6 +17,16 @@ pub(crate) fn toolbox() -> Command {
     })
 }
 
+/// The function of faulty tools, selected like [`toolbox`].
+pub(crate) fn faults() -> Command {
+    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
+    isolated(Command::new(built(if is_deployed_built {
+        "sam-faults/Faults/bootstrap"
+    } else {
+        "debug/faults"
+    })))
+}
+
 /// A server of these tools that takes no setting from the environment of the tests, except for
 /// metrics and providers.
 pub(crate) fn server(tools: Vec<Tool>) -> Server {
