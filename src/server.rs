@@ -12,12 +12,8 @@ use serde_json::Value;
 #[cfg(feature = "oauth")]
 use crate::oauth::OAuth;
 use crate::{
-    Auth, DirectCalls, ServerInfo, Toolkit,
-    idempotency::Idempotency,
-    observe::metrics::Metrics,
-    payload::LARGEST_PAYLOAD,
-    protocol::Protocol,
-    secrets::Secrets,
+    Auth, DirectCalls, ServerInfo, Toolkit, idempotency::Idempotency, observe::metrics::Metrics,
+    payload::LARGEST_PAYLOAD, protocol::Protocol, secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than

@@ -28,7 +28,8 @@ function editorFor(schema) {
   showJson();
   const read = () => {
     const problems = new Map();
-    if (!isJson) return { value: control.read('', problems), problems };
+    // A form without fields is an empty input.
+    if (!isJson) return { value: control.read('', problems) ?? record(), problems };
     try {
       return { value: parseJson(json.value), problems };
     } catch {
@@ -47,8 +48,9 @@ function editorFor(schema) {
       this.clear();
       const shownAt = new Map();
       const others = [];
+      const byPath = new Map(places().reverse());
       for (const [path, message] of errors) {
-        const found = placeFor(places(), path);
+        const found = placeFor(byPath, path);
         if (!found) others.push([path, message]);
         else {
           const text = found.path === path ? message : `${path}: ${message}`;
@@ -78,9 +80,9 @@ const isInvalid = (target) =>
 
 /** The place for a path, or for the closest value around it. */
 function placeFor(places, path) {
-  for (let part = path; part; part = part.replace(/(\.[^.[\]]*|\[\d+\]|^[^.[\]]*)$/, '')) {
-    const place = places.find(([candidate]) => candidate === part);
-    if (place) return { path: part, place: place[1] };
+  for (let part = path; part; part = part.slice(0, Math.max(part.lastIndexOf('.'), part.lastIndexOf('['), 0))) {
+    const place = places.get(part);
+    if (place) return { path: part, place };
   }
   return null;
 }

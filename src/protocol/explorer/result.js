@@ -32,7 +32,8 @@ function contentBlock(block, index) {
   if (block.type === 'text') return codeBlock(block.text, `Text ${index + 1}`);
   const type = typeof block.mimeType === 'string' ? block.mimeType : 'application/octet-stream';
   if (!isBase64(block.data)) return h('p', { class: 'hint' }, `Content ${index + 1} (${type}) cannot be shown.`);
-  if (/^image\/[\w.+-]+$/.test(type)) {
+  // Not SVG, which can draw for minutes.
+  if (/^image\/(png|jpeg|gif|webp|avif)$/.test(type)) {
     return h('img', { src: `data:${type};base64,${block.data}`, alt: `Image ${index + 1} from the tool` });
   }
   const bytes = Uint8Array.from(atob(block.data), (character) => character.charCodeAt(0));

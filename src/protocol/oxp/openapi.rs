@@ -104,7 +104,10 @@ fn add_tools(document: &mut Value, tools: &ListedTools<'_>) {
     for entry in tools.entries() {
         let operation = ToolOperation::of(entry, newest.contains(&entry.id), &mut names);
         let tag = operation.tag;
-        tags.entry(tag).or_insert_with(|| json!({"name": tag}));
+        // A toolkit of this name shares the tag of OXP's own paths.
+        if tag != "OXP" {
+            tags.entry(tag).or_insert_with(|| json!({"name": tag}));
+        }
         let requirement = security::requirement(tools.auth(), &entry.tool);
         operation.add_to(document, requirement);
     }
@@ -132,10 +135,14 @@ mod tests {
     #[test]
     fn operations_have_unique_names_and_the_newest_version_has_the_tools() {
         let ids = ["A.B@1.0.0", "A.B@2.0.0", "A.B_1_0_0@3.0.0"];
-        let document = Toolkit::new(ids.map(tool)).unwrap().openapi();
+        let like_oxp = tool("OXP.Call@1.0.0").name("call_tool");
+        let tools = ids.map(tool).into_iter().chain([like_oxp]);
+        let document = Toolkit::new(tools).unwrap().openapi();
         let name_of =
             |id: &str| &document["paths"][format!("/tools/{id}/call")]["post"]["operationId"];
         assert_eq!(name_of("A.B@2.0.0"), "A_B");
+        assert_eq!(name_of("OXP.Call@1.0.0"), "call_tool_");
+        assert_eq!(document["tags"].as_array().unwrap().len(), 2);
         assert_eq!(name_of("A.B@1.0.0"), "A_B_1_0_0_");
         assert_eq!(name_of("A.B_1_0_0@3.0.0"), "A_B_1_0_0");
     }

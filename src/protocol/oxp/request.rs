@@ -98,6 +98,7 @@ pub(super) fn call(
         Ok(body) => call_in(headers, body),
         Err(rejection) => (Dialect::Header, Err(rejection)),
     };
+    let call = call.and_then(|call| identified(call, headers));
     let operation = match call {
         Ok(call) => Operation::Call(Box::new(Call {
             lossy_integers: integers::lossy_paths(bytes, &INPUTS),
@@ -147,6 +148,15 @@ fn tool_id_in(path: &str) -> Cow<'_, str> {
     let id = path.strip_prefix("/tools/");
     let id = id.and_then(|id| id.strip_suffix("/call"));
     percent_decode_str(id.unwrap_or_default()).decode_utf8_lossy()
+}
+
+/// A call without a `call_id` in its body has that of the header, which other paths have too.
+fn identified(mut call: Call, headers: &HeaderMap) -> Result<Call, Rejection> {
+    if call.call_id.is_none() {
+        let call_id = idempotency_key(headers);
+        call.call_id = call_id.map_err(|it| Rejection::malformed(NOT_UNDERSTOOD, it))?;
+    }
+    Ok(call)
 }
 
 /// A dialect, and the call in it.

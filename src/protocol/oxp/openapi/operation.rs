@@ -10,6 +10,9 @@ use crate::{
     tool::{repeats::RepeatPolicy, schema::modernize, toolkit::ToolEntry},
 };
 
+/// The operations of OXP's own paths.
+const OXP_OPERATIONS: [&str; 4] = ["call_tool", "get_health", "get_openapi", "list_tools"];
+
 /// An operation and the names of its schemas.
 pub(super) struct ToolOperation<'a> {
     entry: &'a ToolEntry,
@@ -27,12 +30,16 @@ impl<'a> ToolOperation<'a> {
     pub(super) fn of(entry: &'a ToolEntry, is_newest: bool, names: &mut HashSet<String>) -> Self {
         let definition = ToolDefinition::of(&entry.id, &entry.tool);
         let mut name = definition.name.clone();
+        let mut is_taken = OXP_OPERATIONS.contains(&&*name);
         if !is_newest {
             name = format!("{name}_{}", definition.version.replace('.', "_"));
-            while !names.insert(name.clone()) {
-                name.push('_');
-            }
+            is_taken = names.contains(&name);
         }
+        while is_taken {
+            name.push('_');
+            is_taken = names.contains(&name);
+        }
+        names.insert(name.clone());
         let qualified = entry.id.qualified();
         let tag = qualified.split_once('.').map_or(qualified, |(tag, _)| tag);
         Self {
