@@ -3,6 +3,7 @@
 // one line of JSON: the caller runs them. CHROMIUM names the browser; chromium-headless-shell (Debian) is enough.
 import assert from 'node:assert/strict';
 import { Explorer, launch } from './browser_support.mjs';
+import { schemaScenarios } from './schemas.mjs';
 
 const settings = JSON.parse(process.argv[2]);
 const browser = await launch();
@@ -11,6 +12,8 @@ const open = (url, size) => Explorer.open(browser, url, settings.artifacts, size
 const copies = {};
 
 const SCENARIOS = {
+  ...schemaScenarios((address) => open(`${settings.toolbox}/${address}`)),
+
   async list() {
     const explorer = await open(settings.toolbox);
     await explorer.check('the list');

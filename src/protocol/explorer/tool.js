@@ -178,7 +178,7 @@ function isReady(editor, tool, checks) {
     announce('The JSON is not valid.');
     return false;
   }
-  const errors = [...problems, ...(checks ? check(tool.input_schema, tool.input_schema, value) : [])];
+  const errors = [...problems, ...(checks ? check(tool.input_schema, value) : [])];
   if (errors.length === 0) return true;
   const unplaced = editor.show(errors);
   const rest = unplaced.map(([path, message]) => `${path || 'The input'}: ${message}.`).join(' ');
