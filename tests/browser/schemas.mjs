@@ -77,4 +77,23 @@ export const schemaScenarios = (open) => ({
     assert.deepEqual(failed, []);
     await explorer.page.close();
   },
+
+  async unexpectedResponses() {
+    const explorer = await open('#Calculator.Add@10.0.0');
+    let isBroken = true;
+    await explorer.page.setRequestInterception(true);
+    explorer.page.on('request', (request) => {
+      if (request.method() === 'POST' && isBroken) reply(request, '{"result": {"content": [null]}}');
+      else request.continue();
+    });
+    await explorer.protocol('Mcp');
+    await explorer.fill('a', '20');
+    await explorer.fill('b', '22');
+    const { title, text } = await explorer.call();
+    assert.equal(title, 'The call failed');
+    assert.match(text, /The page cannot send the call or show its response/);
+    isBroken = false;
+    assert.equal(await explorer.value(), 42, 'the next call is possible');
+    await explorer.close();
+  },
 });
