@@ -3,6 +3,7 @@
 // one line of JSON: the caller runs them. CHROMIUM names the browser; chromium-headless-shell (Debian) is enough.
 import assert from 'node:assert/strict';
 import { Explorer, launch } from './browser_support.mjs';
+import { schemaScenarios } from './schemas.mjs';
 
 const settings = JSON.parse(process.argv[2]);
 const browser = await launch();
@@ -11,6 +12,8 @@ const open = (url, size) => Explorer.open(browser, url, settings.artifacts, size
 const copies = {};
 
 const SCENARIOS = {
+  ...schemaScenarios((address) => open(`${settings.toolbox}/${address}`)),
+
   async list() {
     const explorer = await open(settings.toolbox);
     await explorer.check('the list');
@@ -270,6 +273,7 @@ const SCENARIOS = {
     await explorer.fill('API key or access token', settings.key);
     await (await explorer.labelled('API key or access token')).press('Enter');
     await explorer.page.waitForSelector('#list a');
+    await explorer.choose('Calculator.Add@10.0.0');
     await explorer.choose('SMS.Send@0.1.2');
     await explorer.fill('to', '+15005550006');
     await explorer.fill('message', 'Hi');
@@ -289,6 +293,13 @@ const SCENARIOS = {
     }
     await explorer.click('Use other credentials', 'header');
     assert.equal(await explorer.page.$('#list a').then((it) => it?.isVisible() ?? false), false);
+    await explorer.page.evaluate(() => new Promise((done) => {
+      addEventListener('hashchange', done, { once: true });
+      history.back();
+    }));
+    assert.equal(await explorer.page.evaluate(() => location.hash), '#Calculator.Add@10.0.0');
+    assert.equal(await explorer.page.$('article'), null, 'the tools do not reappear');
+    assert.match(await explorer.page.$eval('h2', (it) => it.textContent), /requires credentials/);
     await explorer.go(settings.keyed);
     assert.match(await explorer.page.$eval('h2', (it) => it.textContent), /requires credentials/, 'a reload forgets it');
     await explorer.close();

@@ -63,7 +63,7 @@ function questionElement({ message, requestedSchema }, answer) {
   const accept = () => {
     const problems = new Map();
     const content = editor.read('', problems);
-    const errors = [...problems, ...check(requestedSchema, requestedSchema, content)];
+    const errors = [...problems, ...check(isObject(requestedSchema) ? requestedSchema : {}, content)];
     const places = editor.places('');
     for (const [, place] of places) place.show(null);
     for (const [path, text] of errors) (placeFor(places, path)?.place ?? placeOf(problem, problem)).show(text);

@@ -199,7 +199,7 @@ function formsControl(context) {
     element,
     read: (path, problems) => inner?.read(path, problems),
     write(value) {
-      const next = value === undefined ? -1 : closestForm(schema, root, value).index;
+      const next = value === undefined ? -1 : closestForm(schema, root, value);
       if (next !== index) choose(next);
       input.value = next < 0 ? '' : String(next);
       inner?.write(value);

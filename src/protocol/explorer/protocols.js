@@ -1,5 +1,5 @@
 // The protocols: requests of a call, and what the responses say. A response is read into an outcome:
-// {kind: 'value' | 'failure' | 'rejection' | 'question', …}.
+// {kind: 'value' | 'failure' | 'rejection' | 'question', …}, or 'unreadable' if the page cannot do so.
 
 const MCP_REVISION = '2026-07-28';
 const MCP_META = 'io.modelcontextprotocol';

@@ -4,7 +4,7 @@ const inMs = (ms) => `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`
 
 const inSeconds = (ms) => counted(Math.ceil(ms / 100) / 10, 'second');
 
-const TITLES = { value: 'Succeeded', failure: 'The tool failed', rejection: 'The call was rejected', question: 'The tool has a question' };
+const TITLES = { value: 'Succeeded', failure: 'The tool failed', rejection: 'The call was rejected', unreadable: 'The call failed', question: 'The tool has a question' };
 
 /** The facts of a call in one line. */
 function factsOf(response, outcome) {

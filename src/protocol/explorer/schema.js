@@ -10,14 +10,22 @@ function resolved(schema, root) {
   let current = asSchema(schema);
   for (let count = 0; typeof current.$ref === 'string' && count < MAX_REFERENCES; count += 1) {
     const { $ref, ...others } = current;
-    if (!$ref.startsWith('#')) return others;
-    const names = decodeURIComponent($ref.slice(1)).split('/').slice(1);
-    const name = (text) => text.replaceAll('~1', '/').replaceAll('~0', '~');
-    const target = names.reduce((place, text) =>
-      (Array.isArray(place) ? place[Number(text)] : own(place, name(text))), root);
-    current = { ...asSchema(target), ...others };
+    current = merged(asSchema(targetOf($ref, root)), others);
   }
   return current;
+}
+
+/** The place that a JSON Pointer in a reference names; undefined for other references. */
+function targetOf(reference, root) {
+  if (!/^#(\/|$)/.test(reference)) return undefined;
+  try {
+    const names = decodeURIComponent(reference.slice(1)).split('/').slice(1);
+    const name = (text) => text.replaceAll('~1', '/').replaceAll('~0', '~');
+    return names.reduce((place, text) =>
+      (Array.isArray(place) ? place[Number(text)] : own(place, name(text))), root);
+  } catch {
+    return undefined; // an invalid percent encoding
+  }
 }
 
 /** Both schemas' rules for one value; the second one's where they differ. */
@@ -35,11 +43,13 @@ const isNullSchema = (schema) => schema.type === 'null' || ('const' in schema &&
 /** A schema without references, `allOf` and null, and whether null is allowed. */
 function plainSchema(given, root) {
   let schema = resolved(given, root);
+  let nullable = schema.nullable === true;
   if (Array.isArray(schema.allOf)) {
     const { allOf, ...others } = schema;
-    schema = allOf.map((part) => plainSchema(part, root).schema).reduceRight((all, part) => merged(part, all), others);
+    const parts = allOf.map((part) => plainSchema(part, root));
+    nullable ||= parts.some((part) => part.nullable);
+    schema = parts.reduceRight((all, part) => merged(part.schema, all), others);
   }
-  let nullable = schema.nullable === true;
   if (Array.isArray(schema.type)) {
     const types = schema.type.filter((type) => type !== 'null');
     nullable ||= types.length < schema.type.length;

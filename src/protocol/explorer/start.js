@@ -30,6 +30,10 @@ function askForCredential(message) {
 }
 
 function showAlone(element) {
+  // The tools of the last credential must not reappear when the address changes.
+  onhashchange = null;
+  byId('list').replaceChildren();
+  document.body.classList.remove('chosen');
   byId('tools').hidden = true;
   byId('forget').hidden = true;
   document.title = 'Tool explorer';

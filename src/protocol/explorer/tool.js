@@ -143,16 +143,23 @@ function toolView(tool, versions, listing) {
     output.setAttribute('aria-busy', 'true');
     announce('Calling…');
     const { protocol } = call.real;
-    const { path, method, headers, body } = requestOf(protocol, tool, { ...call.real, answers });
-    const response = await send(path, { method, headers: Object.fromEntries(headers), body: JSON.stringify(body) });
     const request = requestOf(protocol, tool, { ...call.shown, answers });
-    const outcome = outcomeOf(protocol, tool, response);
-    isRunning = false;
-    submit.removeAttribute('aria-disabled');
-    output.removeAttribute('aria-busy');
-    const repeat = (more) => perform(call, more);
-    showOutcome({ editor, context, output, request, response, outcome, repeat });
-    copies.update();
+    let response = { status: 0, headers: [], text: '', ms: 0 };
+    const show = (outcome) => showOutcome({
+      editor, context, output, request, response, outcome, repeat: (more) => perform(call, more),
+    });
+    try {
+      const { path, method, headers, body } = requestOf(protocol, tool, { ...call.real, answers });
+      response = await send(path, { method, headers: Object.fromEntries(headers), body: JSON.stringify(body) });
+      show(outcomeOf(protocol, tool, response));
+      copies.update();
+    } catch (error) {
+      show({ kind: 'unreadable', message: `The page cannot send the call or show its response: ${error.message}.` });
+    } finally {
+      isRunning = false;
+      submit.removeAttribute('aria-disabled');
+      output.removeAttribute('aria-busy');
+    }
   };
   const run = () => {
     if (!isRunning && isReady(editor, tool, checks.checked)) perform(callWith(ids.next()));
@@ -178,7 +185,7 @@ function isReady(editor, tool, checks) {
     announce('The JSON is not valid.');
     return false;
   }
-  const errors = [...problems, ...(checks ? check(tool.input_schema, tool.input_schema, value) : [])];
+  const errors = [...problems, ...(checks ? check(tool.input_schema, value) : [])];
   if (errors.length === 0) return true;
   const unplaced = editor.show(errors);
   const rest = unplaced.map(([path, message]) => `${path || 'The input'}: ${message}.`).join(' ');
