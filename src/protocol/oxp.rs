@@ -174,6 +174,7 @@ impl Codec for OxpCodec {
 
     fn list_error(&self, form: &RequestForm, detail: &str) -> (StatusCode, Vec<u8>) {
         let message = match form.path {
+            #[cfg(feature = "openapi")]
             OxpPath::OpenApi => "The OpenAPI document cannot be sent",
             OxpPath::Tools | OxpPath::SingleTool => "The list of tools cannot be sent",
         };
