@@ -23,7 +23,7 @@ use super::{
     First, Protocol,
     admission::AppState,
     codec::Declaration,
-    http::{check_credentials, json_response},
+    http::{check_credentials, check_credentials_of_page, json_response},
     problem,
 };
 use crate::{ServerInfo, arrival::Arrival, payload::encoded_size};
@@ -37,7 +37,7 @@ const TASK: &str = "explorer";
 #[derive(Clone, Copy)]
 pub(crate) struct FromExplorer;
 
-/// What the page tells about the server besides its tools.
+/// The page's data about the server, besides its tools.
 struct Served {
     info: ServerInfo,
     protocols: Vec<Protocol>,
@@ -67,7 +67,7 @@ pub(super) fn router(
 /// The page. It contains nothing about the server, so a caller without credentials gets it as well:
 /// a browser sends none when it opens a page.
 async fn page(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let Err(rejected) = check_credentials::<First>(&app, request, TASK).await else {
+    let Err(rejected) = check_credentials_of_page::<First>(&app, request, TASK).await else {
         return marked(page::response(StatusCode::OK));
     };
     let mut response = page::response(rejected.status());

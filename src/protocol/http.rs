@@ -285,6 +285,26 @@ pub(super) async fn check_credentials<P: Codec>(
     request: Request,
     task: &'static str,
 ) -> Result<Caller, Response> {
+    check_and_log::<P>(app, request, task, true).await
+}
+
+/// Like [`check_credentials`], for a page: a browser sends no credentials when it opens one, so
+/// their absence is not logged.
+#[cfg(feature = "explorer")]
+pub(super) async fn check_credentials_of_page<P: Codec>(
+    app: &AppState,
+    request: Request,
+    task: &'static str,
+) -> Result<Caller, Response> {
+    check_and_log::<P>(app, request, task, false).await
+}
+
+async fn check_and_log<P: Codec>(
+    app: &AppState,
+    request: Request,
+    task: &'static str,
+    logs_absence: bool,
+) -> Result<Caller, Response> {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let headers = request.headers();
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, task, None);
@@ -297,11 +317,22 @@ pub(super) async fn check_credentials<P: Codec>(
             let base = arrival.invocation.base_url.as_deref();
             let rejection = app.with_sign_in::<P>(rejection, base);
             let protocol = P::new(&ServerInfo::default());
+            let is_absent =
+                matches!(&rejection, Rejection::Unauthenticated(why, _) if !why.is_invalid);
+            if is_absent && !logs_absence {
+                log.discard();
+                return Err(rejection_response(
+                    &protocol,
+                    &P::Form::default(),
+                    &rejection,
+                ));
+            }
             Err(reject(&protocol, &P::Form::default(), &rejection, &mut log))
         }
     }
 }
 
+/// Logs a rejection, and returns its response.
 fn reject<P: Codec>(
     protocol: &P,
     form: &P::Form,
@@ -317,6 +348,10 @@ fn reject<P: Codec>(
         _ => None,
     };
     log.write_rejection(rejection.reason(), &detail, errors);
+    rejection_response(protocol, form, rejection)
+}
+
+fn rejection_response<P: Codec>(protocol: &P, form: &P::Form, rejection: &Rejection) -> Response {
     let (status, body) = protocol.rejection(form, rejection);
     let mut response = reply::<P>(status, body.into());
     let headers = response.headers_mut();

@@ -1,4 +1,4 @@
-// What a call needs from its user: access to an account at a provider, or the answer to a question.
+// The requests of a call to its user: access to an account at a provider, or the answer to a question.
 
 /** The time between two checks, and the longest time for all of them. */
 const CHECK_EVERY = 1500;
@@ -31,7 +31,7 @@ async function isAllowed(checkUrl, element) {
 /** A button that opens the provider's page, and repeats the call once the user has allowed access. */
 function challengeElement({ provider, url, checkUrl, message }, repeat) {
   const target = safeUrl(url);
-  if (!target) return h('p', { class: 'error' }, 'The address for allowing access is not one of a web page.');
+  if (!target) return h('p', { class: 'error' }, 'The challenge’s URL is not a web address.');
   const state = h('p', { class: 'hint', role: 'status' });
   let isDone = false;
   const finish = () => {

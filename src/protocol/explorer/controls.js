@@ -63,7 +63,7 @@ function numberControl(context) {
   const read = () => {
     const text = input.value.trim();
     if (!text) return undefined;
-    // What is not a number goes as text: the check, and the server, say what is wrong.
+    // Any other text is sent as it is: the check, and the server, say that it is not a number.
     return /^-?\d+(\.\d+)?(e[-+]?\d+)?$/i.test(text) ? exactNumber(text.replace(/^(-?)0+(?=\d)/, '$1')) : text;
   };
   return simple(field({ ...context, input }), read, (value) => {

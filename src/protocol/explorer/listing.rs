@@ -1,7 +1,7 @@
 //! The data of the explorer's page: `GET /explorer.json`.
 //!
 //! It has more than any protocol's list: all versions, and the properties of tools that only this
-//! library knows. It is no protocol, and may change with any version of the page.
+//! library knows. It is not a protocol, and may change with any version of the page.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ function factsAbout(tool, listing) {
       ...providers.map((provider) => `a token of ${provider}`),
     ].filter(Boolean).join('; ')],
     ['Scopes of the caller', tool.scopes.join(', ')],
-    ['Behaviour', [
+    ['Behavior', [
       hint(hints.read_only, 'only reads', 'may change something'), hint(hints.destructive, 'may delete or overwrite', 'deletes nothing'),
       hint(hints.open_world, 'reaches external systems', 'stays within its own system'),
     ].filter(Boolean).join('; ')],

@@ -8,7 +8,12 @@ use std::{
 use jsonwebtoken::{EncodingKey, Header, encode};
 use lambda_tools::testing::LambdaFunction;
 use serde_json::{Value, json};
-use test_support::{Running, lambda::event, openid::OpenId, repository};
+use test_support::{
+    Running,
+    lambda::{LONG, calling, event, invoke_on, request_id},
+    openid::OpenId,
+    repository,
+};
 
 use crate::{
     stub::Stub,
@@ -238,4 +243,48 @@ async fn on_lambda_the_page_has_to_be_turned_on() {
         let is_page = page.starts_with("<!DOCTYPE html>");
         assert_eq!(is_page, setting == "yes", "{setting} {auth}");
     }
+}
+
+#[tokio::test]
+async fn a_browser_that_opens_a_protected_page_writes_no_rejection_for_it() {
+    let get = |path: &str, header: &str| {
+        let mut event = calling(&Value::Null, &[("authorization", header)]);
+        event["rawPath"] = path.into();
+        event["requestContext"]["http"] = json!({"method": "GET", "path": path});
+        let fields = event.as_object_mut().unwrap();
+        fields.remove("body");
+        if header.is_empty() {
+            let headers = fields["headers"].as_object_mut().unwrap();
+            headers.remove("authorization");
+        }
+        (event, LONG)
+    };
+    let events = [
+        get("/", ""),
+        get("/explorer.json", ""),
+        get("/", "Bearer wrong"),
+        get("/", &format!("Bearer {KEY}")),
+    ];
+    let environment = [
+        ("TOOLS_EXPLORER", "yes"),
+        ("TOOLS_AUTH", "api-key"),
+        ("TOOLS_API_KEY", KEY),
+    ];
+    let (reports, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
+    let statuses: Vec<_> = reports.iter().map(|it| &it.1["statusCode"]).collect();
+    assert_eq!(statuses, [401, 401, 401, 200]);
+    let lines = printed
+        .iter()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let rejected: Vec<_> = lines
+        .filter(|line| line["outcome"] == "rejection")
+        .map(|line| {
+            assert_eq!(
+                (&line["message"], &line["reason"]),
+                (&json!("explorer"), &json!("unauthenticated"))
+            );
+            line["requestId"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(rejected, [request_id(1), request_id(2)]);
 }
