@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::dialect::Dialect;
 use crate::{
     Requirements, ToolDefinition,
-    models::{ModelApi, ModelTools},
+    models::{self, ModelApi},
     payload::{LARGEST_PAYLOAD, encoded_size},
     protocol::listed_tools::ListedTools,
 };
@@ -111,9 +111,7 @@ struct WrappedDefinition<'a> {
 
 fn build(form: OxpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
     if let OxpForm::Model(api) = form {
-        let newest = tools.newest();
-        let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
-        return sendable(&ModelTools::new(api, newest).into_list());
+        return sendable(&models::list_for(api, tools.newest()));
     }
     let definitions = tools.definitions();
     match (encode(form, &definitions), form) {
