@@ -12,9 +12,11 @@ mod integers;
 mod message;
 mod modern;
 mod nulls;
+mod object_texts;
 mod part;
 mod places;
 pub(crate) mod reduced;
+mod resolved;
 mod walk;
 
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -29,6 +31,7 @@ pub(crate) use expected::{declared_properties, declared_properties_at, expected_
 pub(crate) use integers::{lossy_integers, range_of};
 pub(crate) use modern::modernize;
 pub(crate) use nulls::drop_optional_nulls;
+pub(crate) use object_texts::parse_object_texts;
 pub(crate) use part::joined;
 pub(crate) use walk::{each_inner, forbidden_reference, undescribed_properties};
 
