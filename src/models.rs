@@ -17,7 +17,7 @@ mod tools;
 
 use serde_json::Value;
 
-use crate::{ToolDefinition, Toolkit};
+use crate::{ToolDefinition, Toolkit, tool::toolkit::ToolEntry};
 
 pub use call::{ModelCall, ToolRequest};
 pub use tools::ModelTools;
@@ -80,8 +80,15 @@ impl Toolkit {
     }
 
     fn for_model(&self, api: ModelApi) -> Vec<Value> {
-        let newest = self.newest();
-        let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
-        ModelTools::new(api, newest).into_list()
+        list_for(api, self.newest())
     }
+}
+
+/// The list for an API, of the newest version of each tool.
+pub(crate) fn list_for<'a>(
+    api: ModelApi,
+    newest: impl Iterator<Item = &'a ToolEntry>,
+) -> Vec<Value> {
+    let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
+    ModelTools::new(api, newest).into_list()
 }

@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{ModelApi, ModelTools, tools::ListedTool};
-use crate::{payload::JsonObject, text::closest, tool::schema::drop_optional_nulls};
+use crate::{
+    payload::JsonObject,
+    text::closest,
+    tool::schema::{drop_optional_nulls, parse_object_texts},
+};
 
 /// A call that a model makes.
 #[derive(Clone, Debug)]
@@ -34,7 +38,8 @@ impl ModelTools {
     /// or parts, or a single one of them. A reply without calls has none.
     ///
     /// The inputs have the tool's own names of parameters. A `null` for an optional parameter that
-    /// must not be `null` is left out, because models in strict mode send every parameter.
+    /// must not be `null` is left out, because models in strict mode send every parameter. An object
+    /// that Gemini's list describes as text becomes an object.
     #[must_use]
     pub fn calls(&self, reply: &Value) -> Vec<ModelCall> {
         let items = items_in(self.api, reply).iter();
@@ -81,6 +86,9 @@ impl ModelTools {
             });
         };
         let mut input = Value::Object(tool.input(object_of(arguments)?));
+        if self.api == ModelApi::Gemini {
+            parse_object_texts(&tool.input_schema, &mut input);
+        }
         drop_optional_nulls(&tool.input_schema, &mut input);
         Ok(ToolRequest {
             tool_id: tool.id.clone(),

@@ -1,7 +1,6 @@
 //! Gemini's `Schema`: a subset of OpenAPI 3.0's schemas.
 //!
-//! `parameters` is used instead of `parametersJsonSchema`, because all versions of the Gemini API,
-//! of Vertex AI and of their SDKs have it.
+//! `parameters` is used instead of the newer `parametersJsonSchema`, which older SDKs do not have.
 
 use serde_json::{Value, json};
 
@@ -51,6 +50,9 @@ pub(super) fn parameters(input: InputSchema) -> (Option<Value>, Vec<String>) {
 
 /// The schema with the API's names of types.
 fn encoded(mut schema: JsonObject) -> Value {
+    if is_without_properties(&schema) {
+        schema = as_text(schema);
+    }
     if let Some(Value::String(kind)) = schema.get_mut("type") {
         *kind = kind.to_uppercase();
     }
@@ -66,12 +68,42 @@ fn encoded(mut schema: JsonObject) -> Value {
     if let Some(items) = schema.get_mut("items") {
         *items = encoded_part(items.take());
     }
-    if let Some(Value::Array(forms)) = schema.get_mut("anyOf") {
-        for form in forms {
-            *form = encoded_part(form.take());
-        }
+    if let Some(Value::Array(forms)) = schema.shift_remove("anyOf") {
+        return union(forms);
     }
     schema.into()
+}
+
+/// A tool that takes a text gets it as it is, so that no text can stand for an object then.
+fn union(mut forms: Vec<Value>) -> Value {
+    let is_any_text = |form: &Value| form["type"] == "string" && form.get("enum").is_none();
+    if forms.iter().any(is_any_text) {
+        forms.retain(|form| !form.as_object().is_some_and(is_without_properties));
+    }
+    let mut forms: Vec<_> = forms.into_iter().map(encoded_part).collect();
+    match forms.as_mut_slice() {
+        [only] => only.take(),
+        _ => json!({"anyOf": forms}),
+    }
+}
+
+fn is_without_properties(schema: &JsonObject) -> bool {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    schema.get("type").is_some_and(|it| it == "object")
+        && properties.is_none_or(JsonObject::is_empty)
+}
+
+/// A text for the JSON of an object: "properties: should be non-empty for OBJECT type".
+fn as_text(mut object: JsonObject) -> JsonObject {
+    let text = reduced::take_description(&mut object);
+    let nullable = object.shift_remove_entry("nullable");
+    object.retain(|keyword, _| keyword != "type" && keyword != "properties");
+    let mut sentences = Vec::new();
+    sentences::add(object, &mut sentences);
+    sentences.push("A JSON object, as text.".to_owned());
+    let mut schema = reduced::described("string", text, &sentences);
+    schema.extend(nullable);
+    schema
 }
 
 fn encoded_part(schema: Value) -> Value {

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::ModelApi;
 
-/// The longest name of a tool and of a parameter. Anthropic and Gemini accept tools with 128
-/// characters today, but have accepted only 64.
+/// The longest name of a tool and of a parameter. Anthropic's API accepts tools with 128 characters,
+/// but not in every place: "`tool_reference.tool_name`: String should have at most 64 characters".
 const LONGEST: usize = 64;
 /// The number of hexadecimal digits that make a changed name unique.
 const DIGITS: usize = 8;

@@ -49,8 +49,8 @@ impl InputSchema {
         Self { schema, notes }
     }
 
-    /// Without references, and with nothing but properties at the root: Amazon Nova, Tool choice
-    /// best practices, "Limit top-level keys to 3 or fewer when possible".
+    /// Without references, and with nothing but properties at the root: Amazon Nova Sonic, Tool
+    /// choice best practices, "Limit top-level keys to 3 or fewer when possible".
     pub(super) fn bare(mut self) -> Self {
         self.schema = references::inlined(self.schema);
         self.only_properties();

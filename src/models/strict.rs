@@ -130,7 +130,7 @@ impl Strict<'_> {
         }
         let target: Value = references::target(reference, self.defs)?.into();
         let mut forms = vec![json!({"$ref": reference})];
-        if is_nullable && !kinds_of(&target).contains(&"null") {
+        if is_nullable && !allows_null(&target) {
             forms.push(json!({"type": "null"}));
         }
         if forms.len() == 1 && rest.is_empty() {
@@ -248,6 +248,14 @@ impl Strict<'_> {
             }
         }
         Some(())
+    }
+}
+
+/// True if a schema's type or one of its forms is known to allow `null`; a reference is not followed.
+fn allows_null(schema: &Value) -> bool {
+    match schema.get("anyOf").and_then(Value::as_array) {
+        Some(forms) => forms.iter().any(allows_null),
+        None => schema.get("type").is_some() && kinds_of(schema).contains(&"null"),
     }
 }
 

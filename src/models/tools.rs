@@ -68,7 +68,7 @@ impl ModelTools {
         &self.list
     }
 
-    pub(crate) fn into_list(self) -> Vec<Value> {
+    pub(super) fn into_list(self) -> Vec<Value> {
         self.list
     }
 }
@@ -148,7 +148,7 @@ fn named(name: &str, description: &str) -> JsonObject {
 
 fn openai(name: &str, text: &str, input: InputSchema, strict: bool) -> Value {
     let (mut function, is_strict) = function(name, text, input, strict);
-    // Not all compatible APIs know the field.
+    // A compatible API may not know the field.
     if strict {
         function.insert("strict".into(), is_strict.into());
     }

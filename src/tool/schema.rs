@@ -13,9 +13,12 @@ mod message;
 #[cfg(any(feature = "models", feature = "openapi"))]
 mod modern;
 mod nulls;
+#[cfg(feature = "models")]
+mod object_texts;
 mod part;
 mod places;
 pub(crate) mod reduced;
+mod resolved;
 mod walk;
 
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -32,6 +35,8 @@ pub(crate) use integers::{lossy_integers, range_of};
 pub(crate) use modern::modernize;
 #[cfg(feature = "models")]
 pub(crate) use nulls::drop_optional_nulls;
+#[cfg(feature = "models")]
+pub(crate) use object_texts::parse_object_texts;
 pub(crate) use part::joined;
 #[cfg(feature = "models")]
 pub(crate) use walk::each_inner;

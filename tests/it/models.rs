@@ -327,7 +327,47 @@ fn parameters_that_apis_do_not_accept_get_other_names() {
     }
 }
 
-/// What models in strict mode send.
+#[test]
+fn objects_without_properties_are_texts_for_gemini() {
+    let map = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    let described = |mut schema: Value, text: &str| {
+        schema["description"] = text.into();
+        schema
+    };
+    let schema = json!({"type": "object", "properties": {
+        "map": described(map.clone(), "Counts by name"),
+        "maybe": described(json!({"type": ["object", "null"], "minProperties": 1}), "Anything."),
+        "any": described(json!({}), "Any value."),
+        "either": described(json!({"anyOf": [{"type": "string"}, map]}), "A text or counts."),
+        "auto": described(json!({"anyOf": [{"const": "auto"}, map]}), "Counts.")}});
+    let toolkit = Toolkit::new([dynamic("T.T@1.0.0", schema)]).unwrap();
+    let tools = ModelTools::new(ModelApi::Gemini, toolkit.definitions());
+    let text = |description: &str| json!({"type": "STRING", "description": description});
+    let properties = &functions(tools.list())[0]["parameters"]["properties"];
+    let counts = "Counts by name. Any other property: integer. A JSON object, as text.";
+    assert_eq!(properties["map"], text(counts));
+    let mut maybe = text("Anything. JSON Schema: {\"minProperties\":1}. A JSON object, as text.");
+    maybe["nullable"] = true.into();
+    assert_eq!(properties["maybe"], maybe);
+    let any = ["STRING", "NUMBER", "BOOLEAN"];
+    let any = any.map(|kind| json!({"type": kind, "description": "Any value."}));
+    assert_eq!(properties["any"], json!({"anyOf": any}));
+    assert_eq!(properties["either"], text("A text or counts."));
+    let auto = json!({"type": "STRING", "description": "Counts.", "enum": ["auto"]});
+    let counts = "Counts. Any other property: integer. A JSON object, as text.";
+    assert_eq!(properties["auto"], json!({"anyOf": [auto, text(counts)]}));
+
+    let json = r#"{"a":1}"#;
+    let arguments = json!({"map": json, "maybe": "{", "any": json, "either": json, "auto": json});
+    let call = json!({"functionCall": {"name": "T_T", "args": arguments}});
+    let request = tools.calls(&call).swap_remove(0).request.unwrap();
+    let object = json!({"a": 1});
+    let expected =
+        json!({"map": object, "maybe": "{", "any": json, "either": json, "auto": object});
+    assert_eq!(request.input, expected);
+}
+
+/// Models in strict mode send such a `null`.
 #[tokio::test]
 async fn null_for_an_optional_parameter_is_the_same_as_leaving_it_out() {
     let text = || json!({"type": "string", "description": "A text."});

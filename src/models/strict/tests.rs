@@ -201,6 +201,25 @@ fn a_recursive_schema_keeps_its_reference() {
     assert_eq!(pet, &json!({"anyOf": [reference, {"type": "null"}]}));
 }
 
+/// With definitions that [`expressible`] schemas refer to.
+fn with_pets(mut schema: Value) -> Value {
+    let text = json!({"type": "string"});
+    let cat = json!({"name": text, "lives": {"type": "integer"}});
+    let dog = json!({"name": text, "bark": {"type": "boolean"}});
+    schema["$defs"] = json!({"Cat": object(cat, json!(["name"])), "Dog": object(dog, json!(["name", "bark"])),
+        "Name": {"type": ["string", "null"]}});
+    schema
+}
+
+#[test]
+fn an_optional_union_of_references_is_nullable() {
+    let pet = |name: &str| json!({"$ref": format!("#/$defs/{name}")});
+    let union = json!({"anyOf": [pet("Cat"), pet("Dog")]});
+    let strict = strict(&with_pets(object(json!({"p": union}), json!([])))).unwrap();
+    let expected = json!({"anyOf": [pet("Cat"), pet("Dog"), {"type": "null"}]});
+    assert_eq!(strict["properties"]["p"], expected);
+}
+
 /// Schemas of which the subset expresses everything.
 fn expressible() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -216,6 +235,9 @@ fn expressible() -> impl Strategy<Value = Value> {
         Just(json!({"const": "a"})),
         Just(json!({"oneOf": [{"const": "a"}, {"const": "b"}]})),
         Just(json!({"allOf": [{"type": "integer"}, {"maximum": 2}]})),
+        Just(json!({"$ref": "#/$defs/Cat"})),
+        Just(json!({"$ref": "#/$defs/Name"})),
+        Just(json!({"anyOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]})),
     ];
     leaf.prop_recursive(4, 24, 3, |inner| {
         let properties = collection::btree_map("[a-c]", inner.clone(), 0..4);
@@ -317,7 +339,7 @@ fn any_value() -> impl Strategy<Value = Value> {
         json!(true),
     ]);
     leaf.prop_recursive(4, 24, 4, |inner| {
-        let name = select(vec!["a", "b", "c", "p", "q", "tag"]);
+        let name = select(vec!["a", "b", "c", "p", "q", "tag", "name", "bark"]);
         let fields = collection::btree_map(name, inner.clone(), 0..5);
         prop_oneof![
             3 => fields.prop_map(|fields| json!(fields)),
@@ -326,10 +348,13 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A value of a strict schema, chosen by `choices`.
-fn value_of(schema: &Value, choices: &mut impl FnMut(usize) -> usize) -> Value {
+/// A value of a schema in a strict schema, chosen by `choices`.
+fn value_of(root: &Value, schema: &Value, choices: &mut impl FnMut(usize) -> usize) -> Value {
+    if let Some(target) = target(root, schema) {
+        return value_of(root, target, choices);
+    }
     if let Some(forms) = schema["anyOf"].as_array() {
-        return value_of(&forms[choices(forms.len())], choices);
+        return value_of(root, &forms[choices(forms.len())], choices);
     }
     if let Some(values) = schema["enum"].as_array() {
         return values[choices(values.len())].clone();
@@ -341,13 +366,14 @@ fn value_of(schema: &Value, choices: &mut impl FnMut(usize) -> usize) -> Value {
     match kind.as_str().unwrap() {
         "object" => {
             let properties = schema["properties"].as_object().unwrap().iter();
-            let properties = properties.map(|(name, it)| (name.clone(), value_of(it, choices)));
+            let properties =
+                properties.map(|(name, it)| (name.clone(), value_of(root, it, choices)));
             Value::Object(properties.collect())
         }
         "array" => {
             let count = schema["minItems"].as_u64().unwrap_or(0) + 1;
             (0..count)
-                .map(|_| value_of(&schema["items"], choices))
+                .map(|_| value_of(root, &schema["items"], choices))
                 .collect()
         }
         "string" => ["a", "ab", "abc"][choices(3)].into(),
@@ -356,6 +382,49 @@ fn value_of(schema: &Value, choices: &mut impl FnMut(usize) -> usize) -> Value {
         "boolean" => (choices(2) == 0).into(),
         _ => Value::Null,
     }
+}
+
+fn target<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
+    root.pointer(schema["$ref"].as_str()?.strip_prefix('#')?)
+}
+
+/// Leaves out properties of objects that `null` stands for or, by `choices`, others.
+fn leave_out(value: &mut Value, choices: &mut impl FnMut(usize) -> usize) {
+    match value {
+        Value::Object(object) => {
+            object.retain(|_, value| choices(if value.is_null() { 2 } else { 4 }) > 0);
+            object.values_mut().for_each(|it| leave_out(it, choices));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|it| leave_out(it, choices)),
+        _ => {}
+    }
+}
+
+/// True if the value is valid in a strict schema with `null` for each property that it lacks.
+fn is_valid_with_nulls(root: &Value, schema: &Value, value: &Value) -> bool {
+    let is_valid_in = |schema: &Value, value: &Value| is_valid_with_nulls(root, schema, value);
+    if let Some(target) = target(root, schema) {
+        return is_valid_in(target, value);
+    }
+    if let Some(forms) = schema["anyOf"].as_array() {
+        return forms.iter().any(|form| is_valid_in(form, value));
+    }
+    let inner_is_valid = match (value, &schema["properties"], &schema["items"]) {
+        (Value::Object(object), Value::Object(properties), _) => {
+            let mut each = properties.iter();
+            object.keys().all(|name| properties.contains_key(name))
+                && each.all(|(name, it)| is_valid_in(it, object.get(name).unwrap_or(&Value::Null)))
+        }
+        (Value::Array(list), _, items) => list.iter().all(|item| is_valid_in(items, item)),
+        _ => true,
+    };
+    let mut rest = schema.clone();
+    let keywords = ["properties", "required", "items"];
+    rest.as_object_mut()
+        .unwrap()
+        .retain(|it, _| !keywords.contains(&it.as_str()));
+    rest["additionalProperties"] = true.into();
+    inner_is_valid && is_valid(&rest, value)
 }
 
 fn is_valid(schema: &Value, value: &Value) -> bool {
@@ -381,7 +450,7 @@ proptest! {
         any_value in any_value(),
     ) {
         let required = if is_required { json!(["p"]) } else { json!([]) };
-        let original = object(json!({"p": inner}), required);
+        let original = with_pets(object(json!({"p": inner}), required));
         let strict = strict(&original);
         prop_assert!(strict.is_some(), "{original}");
         let strict = strict.unwrap();
@@ -390,7 +459,16 @@ proptest! {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             usize::try_from(state >> 33).unwrap() % count
         };
-        for mut value in [value_of(&strict, &mut choices), json!({"p": any_value})] {
+        let chosen = value_of(&strict, &strict, &mut choices);
+        let mut shortened = chosen.clone();
+        leave_out(&mut shortened, &mut choices);
+        for value in [&shortened, &json!({"p": any_value})] {
+            if is_valid(&original, value) {
+                let is_valid = is_valid_with_nulls(&strict, &strict, value);
+                prop_assert!(is_valid, "{original}\n{strict}\n{value}");
+            }
+        }
+        for mut value in [chosen, json!({"p": any_value})] {
             if is_valid(&strict, &value) {
                 let sent = value.clone();
                 drop_optional_nulls(&original, &mut value);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Strict, described, is_closed, merge};
+use super::{Strict, allows_null, described, is_closed, merge};
 use crate::{
     payload::JsonObject,
     tool::schema::reduced::keywords::{kinds_of, listed, names, values_of},
@@ -44,10 +44,6 @@ impl Strict<'_> {
         if keyword == "oneOf" && !are_disjoint(&complete) {
             sentences.push("Must match exactly one of the forms.".to_owned());
         }
-        let allows_null = complete.iter().any(|form| {
-            let kinds = kinds_of(&form.clone().into());
-            kinds.contains(&"null")
-        });
         let mut listed = Vec::new();
         for form in complete {
             let form = self.schema(&form.into(), false)?;
@@ -55,7 +51,7 @@ impl Strict<'_> {
                 listed.push(form);
             }
         }
-        if is_nullable && !allows_null {
+        if is_nullable && !listed.iter().any(allows_null) {
             listed.push(json!({"type": "null"}));
         }
         Some(described(json!({"anyOf": listed}), annotations, sentences))

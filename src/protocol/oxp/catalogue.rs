@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::dialect::Dialect;
 #[cfg(feature = "models")]
-use crate::models::{ModelApi, ModelTools};
+use crate::models::{self, ModelApi};
 use crate::{
     Requirements, ToolDefinition,
     payload::{LARGEST_PAYLOAD, encoded_size},
@@ -119,9 +119,7 @@ struct WrappedDefinition<'a> {
 fn build(form: OxpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
     #[cfg(feature = "models")]
     if let OxpForm::Model(api) = form {
-        let newest = tools.newest();
-        let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
-        return sendable(&ModelTools::new(api, newest).into_list());
+        return sendable(&models::list_for(api, tools.newest()));
     }
     let definitions = tools.definitions();
     match (encode(form, &definitions), form) {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use keywords::{fits, kinds_of, names, object_of, values_of};
 
-/// What a format has besides `type` with one value, `description`, `properties`, `items`, `enum`
+/// The parts of a format besides `type` with one value, `description`, `properties`, `items`, `enum`
 /// and `required`.
 pub(crate) struct SchemaFormat {
     /// True if the format has a keyword, with this value, for values of a type.

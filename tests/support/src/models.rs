@@ -238,6 +238,10 @@ fn check_gemini(schema: &Value, place: &str, found: &mut Vec<String>) {
     if !["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"].contains(&kind) {
         found.push(format!("{place}: the type {kind}"));
     }
+    // "properties: should be non-empty for OBJECT type"
+    if kind == "OBJECT" && objects(&schema["properties"]).next().is_none() {
+        found.push(format!("{place}: no properties"));
+    }
     if kind == "ARRAY" && schema.get("items").is_none() {
         found.push(format!("{place}: missing items"));
     }
@@ -372,7 +376,7 @@ pub fn functions(tools: &[Value]) -> &[Value] {
 /// Lets the APIs' SDKs check lines of lists or results (`tests/models/check.py`).
 ///
 /// # Errors
-/// What the check printed.
+/// The output of a check that failed.
 pub fn check_with_sdks(lines: &[Value]) -> Result<(), String> {
     let python = repository("target/venv-models/bin/python");
     assert!(

@@ -39,7 +39,7 @@ pub(crate) fn kinds_of(schema: &Value) -> Vec<&'static str> {
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
+pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
