@@ -299,6 +299,7 @@ pub(super) async fn check_credentials_of_page<P: Codec>(
     check_and_log::<P>(app, request, task, false).await
 }
 
+#[cfg(any(feature = "explorer", feature = "oauth"))]
 async fn check_and_log<P: Codec>(
     app: &AppState,
     request: Request,
