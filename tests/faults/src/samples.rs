@@ -1,5 +1,8 @@
 //! Tools with every kind of input and output, and with hostile texts: what the explorer has to show.
 
+// The markup in descriptions is deliberate.
+#![allow(rustdoc::invalid_html_tags)]
+
 use std::{collections::BTreeMap, time::Duration};
 
 use lambda_tools::{Content, Context, Failure, Tool};
