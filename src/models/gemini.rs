@@ -74,7 +74,7 @@ fn encoded(mut schema: JsonObject) -> Value {
     schema.into()
 }
 
-/// A tool that takes a text gets it as it is, so that no text can stand for an object then.
+/// A tool that accepts any text gets the text unchanged, so a text cannot represent an object there.
 fn union(mut forms: Vec<Value>) -> Value {
     let is_any_text = |form: &Value| form["type"] == "string" && form.get("enum").is_none();
     if forms.iter().any(is_any_text) {

@@ -388,7 +388,7 @@ fn target<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
     root.pointer(schema["$ref"].as_str()?.strip_prefix('#')?)
 }
 
-/// Leaves out properties of objects that `null` stands for or, by `choices`, others.
+/// Removes properties that are `null`, and those that `choices` selects.
 fn leave_out(value: &mut Value, choices: &mut impl FnMut(usize) -> usize) {
     match value {
         Value::Object(object) => {

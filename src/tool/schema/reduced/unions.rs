@@ -9,7 +9,7 @@ use super::{
 };
 use crate::payload::JsonObject;
 
-/// The types that stand for any value; an array would need to know its items.
+/// The types that together describe any value. Arrays are missing because they need `items`.
 const ANY: [&str; 4] = ["string", "number", "boolean", "object"];
 
 /// The forms of a schema, if there are several. Each has the description of the whole, because
