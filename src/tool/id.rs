@@ -50,12 +50,14 @@ impl FromStr for ToolId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let has_full_version = text.matches('.').count() == 3;
-        match text.parse() {
-            Ok(Selector {
-                qualified,
-                version: Some(version),
-            }) if has_full_version => Ok(Self { qualified, version }),
+        match Selector::parse(text) {
+            Ok((
+                Selector {
+                    qualified,
+                    version: Some(version),
+                },
+                3,
+            )) => Ok(Self { qualified, version }),
             Err(error) if error.0 == IdMistake::TooLarge => Err(error),
             _ => Err(IdError(IdMistake::NotInFull)),
         }
@@ -78,24 +80,29 @@ pub(crate) struct Selector {
     pub(crate) version: Option<Version>,
 }
 
+impl Selector {
+    /// The selector, and how many numbers its version has.
+    fn parse(text: &str) -> Result<(Self, usize), IdError> {
+        let at = text.bytes().position(|byte| byte == b'@');
+        let (version, numbers) = match at {
+            Some(at) => parse_version(&text.as_bytes()[at + 1..])
+                .map(|(version, numbers)| (Some(version), numbers))?,
+            None => (None, 0),
+        };
+        let qualified = &text[..at.unwrap_or(text.len())];
+        if !is_qualified(qualified.as_bytes()) {
+            return Err(IdError(IdMistake::Grammar));
+        }
+        let qualified = qualified.into();
+        Ok((Self { qualified, version }, numbers))
+    }
+}
+
 impl FromStr for Selector {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let (qualified, version) = match text.split_once('@') {
-            Some((qualified, version)) => (qualified, Some(parse_version(version)?)),
-            None => (text, None),
-        };
-        let (toolkit, tool) = qualified
-            .split_once('.')
-            .ok_or(IdError(IdMistake::Grammar))?;
-        if !is_word(toolkit) || !is_word(tool) {
-            return Err(IdError(IdMistake::Grammar));
-        }
-        Ok(Self {
-            qualified: qualified.into(),
-            version,
-        })
+        Self::parse(text).map(|(selector, _)| selector)
     }
 }
 
@@ -108,34 +115,53 @@ impl fmt::Display for Selector {
     }
 }
 
-fn is_word(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+/// True for two words with a dot between them. Byte by byte: every start parses the ids of all tools.
+fn is_qualified(text: &[u8]) -> bool {
+    let mut dot = None;
+    for (index, byte) in text.iter().enumerate() {
+        match byte {
+            b'.' if dot.is_none() && index > 0 => dot = Some(index),
+            b'_' => {}
+            byte if byte.is_ascii_alphanumeric() => {}
+            _ => return false,
+        }
+    }
+    dot.is_some_and(|dot| dot + 1 < text.len())
 }
 
-fn parse_version(text: &str) -> Result<Version, IdError> {
-    let mut numbers = text.split('.').map(parse_number);
-    let mut next = || numbers.next().transpose();
-    let version = match (next()?, next()?, next()?) {
-        (Some(major), None, None) => Version::new(major, 0, 0),
-        (Some(major), Some(minor), Some(patch)) => Version::new(major, minor, patch),
-        _ => return Err(IdError(IdMistake::Grammar)),
-    };
-    match next()? {
-        None => Ok(version),
-        Some(_) => Err(IdError(IdMistake::Grammar)),
+/// A version of one number or three, and how many it has.
+fn parse_version(text: &[u8]) -> Result<(Version, usize), IdError> {
+    let mut numbers = [0; 3];
+    let (mut count, mut rest) = (0, Some(text));
+    while let Some(text) = rest {
+        let number = numbers.get_mut(count).ok_or(IdError(IdMistake::Grammar))?;
+        (*number, rest) = parse_number(text)?;
+        count += 1;
+    }
+    let [major, minor, patch] = numbers;
+    match count {
+        1 | 3 => Ok((Version::new(major, minor, patch), count)),
+        _ => Err(IdError(IdMistake::Grammar)),
     }
 }
 
-fn parse_number(text: &str) -> Result<u64, IdError> {
-    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+/// The number before the first dot, and the text after the dot if there is one.
+fn parse_number(text: &[u8]) -> Result<(u64, Option<&[u8]>), IdError> {
+    let mut number: u64 = 0;
+    let mut length = 0;
+    while let Some(digit @ b'0'..=b'9') = text.get(length) {
+        let next = number.checked_mul(10);
+        let next = next.and_then(|it| it.checked_add(u64::from(digit - b'0')));
+        number = next.ok_or(IdError(IdMistake::TooLarge))?;
+        length += 1;
+    }
     // Semantic Versioning 2.0.0, section 2: no leading zeros.
-    if !is_digits || (text.len() > 1 && text.starts_with('0')) {
-        return Err(IdError(IdMistake::Grammar));
+    let is_number = length > 0 && (length == 1 || text[0] != b'0');
+    match (is_number, text.get(length)) {
+        (true, None) => Ok((number, None)),
+        (true, Some(b'.')) => Ok((number, Some(&text[length + 1..]))),
+        _ => Err(IdError(IdMistake::Grammar)),
     }
-    text.parse().map_err(|_| IdError(IdMistake::TooLarge))
 }
 
 /// The reason why a text is not a tool id. The message describes a valid id and never repeats the

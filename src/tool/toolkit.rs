@@ -5,7 +5,13 @@
 
 mod check;
 
-use std::{cmp::Ordering, collections::HashMap, fmt, ops::Deref, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, hash_map::Entry},
+    fmt,
+    ops::Deref,
+    sync::Arc,
+};
 
 use semver::Version;
 
@@ -193,7 +199,14 @@ impl Toolkit {
 
     fn add(&mut self, id: ToolId, tool: Tool, problems: &mut Vec<String>) {
         let index = self.entries.len();
-        let newest = self.newest.get(id.qualified()).copied();
+        // One lookup for the common case of a single version.
+        let newest = match self.newest.entry(id.shared()) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(index);
+                None
+            }
+            Entry::Occupied(newest) => Some(*newest.get()),
+        };
         // The next newer and the next older version.
         let (mut newer, mut older) = (None, newest);
         while let Some(candidate) = older {
@@ -210,9 +223,10 @@ impl Toolkit {
         }
         match newer {
             Some(newer) => self.older[newer] = Some(index),
-            None => {
+            None if newest.is_some() => {
                 self.newest.insert(id.shared(), index);
             }
+            None => {}
         }
         self.entries.push(ToolEntry { id, tool });
         self.older.push(older);
