@@ -21,15 +21,18 @@ use crate::{
     public_url::PublicUrl,
     secrets::{SecretCache, Secrets},
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
+    watchdog::Tasks,
 };
 
 /// The router, and the preparations for the first call.
 ///
-/// `credential_clock` is the clock for checking credentials and caching secrets.
+/// `credential_clock` is the clock for checking credentials and caching secrets; `tasks` runs the
+/// tasks that wait for tools.
 pub(crate) fn assemble(
     mut server: Server,
     clock: Clock,
     credential_clock: Clock,
+    tasks: Tasks,
 ) -> (Router, WarmUp) {
     let has_explorer = server.has_explorer();
     let declared = declared_secrets(&server);
@@ -53,6 +56,7 @@ pub(crate) fn assemble(
         large_requests: LargeRequests::default(),
         is_healthy: server.is_healthy,
         shows_calls: server.shows_calls,
+        tasks,
     });
     let warm_up = WarmUp {
         engine: Arc::clone(&engine),

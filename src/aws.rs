@@ -5,7 +5,7 @@
 //! `aws configure export-credentials --format env` prints. Any other credential provider would mean
 //! more code to load on each cold start.
 
-use std::{env, sync::LazyLock, time::Duration};
+use std::{env, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_http_client::{
@@ -13,21 +13,38 @@ use aws_smithy_http_client::{
     tls::{Provider, rustls_provider::CryptoMode},
 };
 use aws_smithy_runtime_api::client::{
-    behavior_version::BehaviorVersion, http::SharedHttpClient, result::SdkError,
+    behavior_version::BehaviorVersion,
+    http::{HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector},
+    result::SdkError,
+    runtime_components::RuntimeComponents,
 };
 use aws_smithy_types::{
     error::metadata::ProvideErrorMetadata, retry::RetryConfig, timeout::TimeoutConfig,
 };
 use aws_types::{SdkConfig, region::Region};
 
-use crate::StoreError;
+use crate::{StoreError, watchdog::PerThread};
 
-/// Shared by all services: most of the time spent creating a client goes to reading the machine's
-/// certificates.
-static HTTP: LazyLock<SharedHttpClient> = LazyLock::new(|| {
-    let tls = Provider::Rustls(CryptoMode::AwsLc);
-    Builder::new().tls_provider(tls).build_https()
-});
+/// The connections of all services: most of the time spent creating a client goes to reading the
+/// machine's certificates.
+#[derive(Debug)]
+struct Connections;
+
+static CONNECTIONS: PerThread<SharedHttpClient> = PerThread::new();
+
+impl HttpClient for Connections {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let client = CONNECTIONS.get(|| {
+            let tls = Provider::Rustls(CryptoMode::AwsLc);
+            Builder::new().tls_provider(tls).build_https()
+        });
+        client.http_connector(settings, components)
+    }
+}
 
 /// The configuration of a service's client. `service` is the suffix of its endpoint variable.
 pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
@@ -62,7 +79,7 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .retry_config(retries)
         .timeout_config(timeouts)
-        .http_client(HTTP.clone());
+        .http_client(Connections);
     config.set_endpoint_url(endpoint);
     Ok(config.build())
 }

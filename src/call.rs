@@ -31,6 +31,7 @@ use crate::{
     secrets::SecretCache,
     text::LONGEST_ID,
     tool::{id::Selector, question::Answers, toolkit::ToolNotFound},
+    watchdog::Tasks,
 };
 
 use execution::{CallId, Execution};
@@ -61,6 +62,7 @@ pub(crate) struct Engine {
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
+    pub(crate) tasks: Tasks,
 }
 
 /// A call as requested.

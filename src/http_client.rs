@@ -3,9 +3,11 @@
 //! Providers are outside of the owner's control: the time and the size of their responses are
 //! limited, and redirects are not followed.
 
-use std::{sync::LazyLock, time::Duration};
+use std::time::Duration;
 
 use reqwest::Response;
+
+use crate::watchdog::PerThread;
 
 /// The time limit of one request to a provider.
 const TIMEOUT: Duration = Duration::from_secs(8);
@@ -37,8 +39,9 @@ impl From<reqwest::Error> for TransportError {
 }
 
 /// One client for all providers, created by the first request.
-pub(crate) fn http_client() -> Result<&'static reqwest::Client, TransportError> {
-    static CLIENT: LazyLock<Option<reqwest::Client>> = LazyLock::new(|| {
+pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
+    static CLIENT: PerThread<Option<reqwest::Client>> = PerThread::new();
+    let client = CLIENT.get(|| {
         let client = reqwest::Client::builder()
             // A redirected token request could send the client secret to another server.
             .redirect(reqwest::redirect::Policy::none())
@@ -46,7 +49,7 @@ pub(crate) fn http_client() -> Result<&'static reqwest::Client, TransportError> 
             .build();
         client.ok()
     });
-    CLIENT.as_ref().ok_or(TransportError(
+    client.ok_or(TransportError(
         "cannot be reached: TLS is not available on this machine",
     ))
 }

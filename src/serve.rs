@@ -10,7 +10,7 @@ pub(crate) mod shutdown;
 
 use std::env;
 
-use crate::{Error, Server, assemble::assemble, clock::REAL, observe::panics};
+use crate::{Error, Server, assemble::assemble, clock::REAL, observe::panics, watchdog::Tasks};
 use axum::Router;
 
 /// Serves tools: as a Lambda function if `AWS_LAMBDA_RUNTIME_API` is set, else over HTTP on
@@ -37,14 +37,22 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
     settings::apply(&mut server)?;
     panics::log();
-    if env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
+    if is_on_lambda() {
         lambda::run(server).await
     } else {
         local::run(server).await
     }
 }
 
-/// [Serves](serve) tools, on a runtime that it creates: for a `main` that is not async.
+/// [Serves](serve) tools, on a tokio runtime that it creates: for a `main` that is not async.
+///
+/// On Lambda, events, responses and tools share one thread, because a second one would be woken and
+/// put to sleep for each event. A tool that blocks the thread past its time limit fails as with
+/// `serve`, and a new thread handles the next events; until the tool returns, connections that were
+/// opened on its thread do not respond. Locally, on Lambda Managed Instances and with `SnapStart`,
+/// there are several threads.
+///
+/// The variable `_X_AMZN_TRACE_ID` is not set for each event, as `serve` does.
 ///
 /// ```no_run
 /// use lambda_tools::{Error, Toolkit, run};
@@ -57,10 +65,26 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// # Errors
 /// Those of [`serve`], and the runtime's, if it cannot start.
 pub fn run(server: impl Into<Server>) -> Result<(), Error> {
+    let mut server = server.into();
+    settings::apply(&mut server)?;
+    panics::log();
+    if is_on_lambda() && lambda::is_possible() {
+        return lambda::run_on_one_thread(server);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(serve(server))
+    runtime.block_on(async {
+        if is_on_lambda() {
+            lambda::run(server).await
+        } else {
+            local::run(server).await
+        }
+    })
+}
+
+fn is_on_lambda() -> bool {
+    env::var_os("AWS_LAMBDA_RUNTIME_API").is_some()
 }
 
 impl Server {
@@ -73,6 +97,6 @@ impl Server {
     /// [version](crate::ServerInfo::new) is invalid.
     pub fn into_router(mut self) -> Result<Router, Error> {
         settings::apply(&mut self)?;
-        Ok(assemble(self, REAL, REAL).0)
+        Ok(assemble(self, REAL, REAL, Tasks::default()).0)
     }
 }

@@ -29,7 +29,7 @@ use serde_json::Value;
 
 use crate::{
     DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event,
-    secrets::Secrets,
+    secrets::Secrets, watchdog::Tasks,
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
@@ -92,7 +92,7 @@ impl LambdaFunction {
         let has_secrets = server.secrets.as_ref().is_some_and(Secrets::has_store);
         let elapsed = Arc::default();
         let clock = FIXED.movable(&elapsed);
-        let (router, warm_up) = assemble(server, clock.clone(), clock);
+        let (router, warm_up) = assemble(server, clock.clone(), clock, Tasks::default());
         Self {
             router,
             engine: warm_up.into_engine(),

@@ -14,6 +14,7 @@ use crate::{
     idempotency::deduplication::RunEnd,
     observe::{confidential, spans},
     tool::{output::Output, repeats::RepeatPolicy, toolkit::ToolEntry},
+    watchdog::TimeLimit,
 };
 
 /// The outcome of a call that was not rejected.
@@ -85,7 +86,8 @@ impl PreparedCall {
         let span = spans::tool(&entry.id, execution.id.as_str());
         let run = execution.spans.enclose(run.instrument(span.clone()));
         let task = AbortOnDrop(tokio::spawn(run));
-        let (result, end) = await_or_abort(task, limit, entry.tool.policy).await;
+        let time_limit = execution.engine.tasks.limit(limit);
+        let (result, end) = await_or_abort(task, limit, time_limit, entry.tool.policy).await;
         let result = result.map_err(|failure| failure.redacted(|text| context.redacted(text)));
         let result = result.and_then(|value| check_output(entry, value));
         if let Err(failure) = &result {
@@ -107,24 +109,26 @@ impl Drop for AbortOnDrop {
 
 /// Waits for the tool's task, and aborts it at the limit. It is a separate task so that a panic
 /// ends only that task, and a tool that blocks its thread does not prevent another thread from
-/// sending the response.
+/// sending the response: one of the runtime's, or the one that takes over.
 async fn await_or_abort(
     mut task: AbortOnDrop,
     limit: Duration,
+    time_limit: TimeLimit,
     policy: RepeatPolicy,
 ) -> (Result<Value, Failure>, RunEnd) {
-    match tokio::time::timeout(limit, &mut task.0).await {
-        Ok(Ok(result)) => (result, RunEnd::Returned),
-        Ok(Err(_)) => {
+    match time_limit.wait_for(&mut task.0).await {
+        Some(Ok(result)) => (result, RunEnd::Returned),
+        Some(Err(_)) => {
             let message = "The tool stopped because of an internal error";
             let failure = Failure::internal(Reason::Panicked, message)
                 .developer_message("The tool panicked; the log says where.");
             (Err(with_warning(failure, policy)), RunEnd::Stopped)
         }
-        Err(_) => {
+        None => {
             task.0.abort();
             // A tool that blocks its thread cannot be aborted.
-            let has_ended = tokio::time::timeout(STOP_LIMIT, &mut task.0).await.is_ok();
+            let aborted = time_limit.wait_for_aborted(&mut task.0, STOP_LIMIT);
+            let has_ended = aborted.await.is_some();
             let failure = timed_out(limit);
             let failure = match policy {
                 RepeatPolicy::AtMostOnce => failure,

@@ -32,6 +32,7 @@ use crate::{
     idempotency::Idempotency,
     observe::{log, otlp::Telemetry},
     testing::record,
+    watchdog::Tasks,
 };
 
 use allowed_hosts::AllowedHosts;
@@ -97,12 +98,12 @@ fn print(lines: impl Display) {
 /// The router, which records requests in the folder `recording`, if there is one.
 fn router_of(server: Server, recording: Option<String>) -> Result<(Router, WarmUp), Error> {
     let Some(folder) = recording else {
-        return Ok(assemble(server, REAL, REAL));
+        return Ok(assemble(server, REAL, REAL, Tasks::default()));
     };
     // A replay has no deduplication either.
     let server = server.idempotency(Idempotency::none());
     // The clock and ids are those of a replay; otherwise its responses would differ.
-    let (router, warm_up) = assemble(server, FIXED, REAL);
+    let (router, warm_up) = assemble(server, FIXED, REAL, Tasks::default());
     let secrets = Arc::clone(warm_up.secrets());
     let router = record::into_folder(folder.into(), router, secrets)?;
     Ok((router, warm_up))

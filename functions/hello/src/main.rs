@@ -1,6 +1,6 @@
 //! The smallest function: one tool. Copy this folder to start your own.
 
-use lambda_tools::{Failure, Tool, Toolkit, serve};
+use lambda_tools::{Failure, Tool, Toolkit, run};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,7 +15,6 @@ async fn greet(input: Greet) -> Result<String, Failure> {
     Ok(format!("Hello, {}!", input.name))
 }
 
-#[tokio::main]
-async fn main() -> Result<(), lambda_tools::Error> {
-    serve(Toolkit::new([Tool::new("Hello.Greet@1.0.0", greet)])?).await
+fn main() -> Result<(), lambda_tools::Error> {
+    run(Toolkit::new([Tool::new("Hello.Greet@1.0.0", greet)])?)
 }

@@ -1,9 +1,8 @@
 //! The toolbox as a program: a Lambda function on Lambda, a local server elsewhere.
 
-use lambda_tools::serve;
+use lambda_tools::run;
 use toolbox::Endpoints;
 
-#[tokio::main]
-async fn main() -> Result<(), lambda_tools::Error> {
-    serve(toolbox::server(toolbox::tools(Endpoints::from_env()))?).await
+fn main() -> Result<(), lambda_tools::Error> {
+    run(toolbox::server(toolbox::tools(Endpoints::from_env()))?)
 }

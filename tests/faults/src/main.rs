@@ -5,9 +5,9 @@
 
 mod samples;
 
-use std::{thread, time::Duration};
+use std::{env, thread, time::Duration};
 
-use lambda_tools::{Context, Failure, Server, Tool, Toolkit, serve};
+use lambda_tools::{Context, Failure, Server, Tool, Toolkit, run, serve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -154,8 +154,7 @@ async fn whose(_: Mail, cx: Context) -> Result<String, Failure> {
     Ok(cx.user_id().unwrap_or_default().to_owned())
 }
 
-#[tokio::main]
-async fn main() -> Result<(), lambda_tools::Error> {
+fn main() -> Result<(), lambda_tools::Error> {
     let limit = Duration::from_millis(500);
     let fault = |id| Tool::new(id, fault).secret("KEY").timeout(limit);
     let mut tools = samples::tools();
@@ -168,5 +167,10 @@ async fn main() -> Result<(), lambda_tools::Error> {
             .user_id()
             .scope("mail.send"),
     ]);
-    serve(Server::new(Toolkit::new(tools)?)).await
+    let server = Server::new(Toolkit::new(tools)?);
+    // The program's own runtime, instead of one thread.
+    if env::var_os("OWN_RUNTIME").is_some() {
+        return tokio::runtime::Runtime::new()?.block_on(serve(server));
+    }
+    run(server)
 }

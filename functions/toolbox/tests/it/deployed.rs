@@ -26,11 +26,21 @@ const SOON: Duration = Duration::from_secs(2);
 /// More than enough time for any call that completes in time.
 const LIMIT: Option<Duration> = Some(Duration::from_secs(10));
 
+const STOPPED: &str = "The tool stopped because of an internal error";
+const OUT_OF_TIME: &str = "The tool did not finish in time";
+
 /// The function of faults, built as for deployment.
 fn faults() -> Command {
     let mut command = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
     command.env("KEY", SECRET);
     command
+}
+
+/// The function on one thread, as `run` starts it, and on a runtime of its own, with `serve`.
+fn both_ways() -> [Command; 2] {
+    let mut own_runtime = faults();
+    own_runtime.env("OWN_RUNTIME", "1");
+    [faults(), own_runtime]
 }
 
 /// The same, with a limit on its data memory.
@@ -69,51 +79,107 @@ async fn assert_healthy(platform: &mut Platform) {
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
 async fn a_panic_is_a_failure_and_the_process_continues() {
-    let mut platform = Platform::start(&mut faults(), &[], &[]).await;
-    for number in 0..3 {
-        let panic = fault("Fault.Do", "panic", &format!("panic-{number}"));
-        let answer = call(&mut platform, panic, LIMIT).await;
-        assert_eq!(answer["success"], false);
-        let message = "The tool stopped because of an internal error";
-        assert_eq!(answer["error"]["message"], message);
-        assert_healthy(&mut platform).await;
+    for mut function in both_ways() {
+        let mut platform = Platform::start(&mut function, &[], &[]).await;
+        for number in 0..3 {
+            let panic = fault("Fault.Do", "panic", &format!("panic-{number}"));
+            let answer = call(&mut platform, panic, LIMIT).await;
+            assert_eq!(answer["success"], false);
+            assert_eq!(answer["error"]["message"], STOPPED);
+            assert_healthy(&mut platform).await;
+        }
+        // The same call may be repeated.
+        let again = call(&mut platform, fault("Fault.Do", "panic", "panic-0"), LIMIT).await;
+        assert_eq!(again["error"]["message"], STOPPED);
+        let printed = platform.end();
+        let panics = printed.iter().filter(|it| it.contains("a tool panicked"));
+        assert_eq!(panics.count(), 4, "{printed:#?}");
     }
-    // The same call may be repeated.
-    let again = call(&mut platform, fault("Fault.Do", "panic", "panic-0"), LIMIT).await;
-    assert_eq!(
-        again["error"]["message"],
-        "The tool stopped because of an internal error"
-    );
-    let printed = platform.end();
-    let panics = printed.iter().filter(|it| it.contains("a tool panicked"));
-    assert_eq!(panics.count(), 4, "{printed:#?}");
 }
 
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
 async fn a_tool_that_blocks_its_thread_or_never_ends_fails_in_time() {
-    let mut platform = Platform::start(&mut faults(), &[], &[]).await;
-    for kind in ["block", "hang"] {
-        let begun = Instant::now();
-        let answer = call(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
-        assert!(begun.elapsed() < SOON, "{kind}");
-        assert_eq!(
-            answer["error"]["message"],
-            "The tool did not finish in time"
-        );
-        assert_eq!(answer["error"]["can_retry"], true);
-        // Even while the thread is still blocked.
-        let begun = Instant::now();
-        assert_healthy(&mut platform).await;
-        assert!(begun.elapsed() < SOON, "{kind}");
+    for mut function in both_ways() {
+        let mut platform = Platform::start(&mut function, &[], &[]).await;
+        for kind in ["block", "hang"] {
+            let begun = Instant::now();
+            let answer = call(&mut platform, fault("Fault.Do", kind, kind), LIMIT).await;
+            assert!(begun.elapsed() < SOON, "{kind}");
+            assert_eq!(answer["error"]["message"], OUT_OF_TIME);
+            assert_eq!(answer["error"]["can_retry"], true);
+            // Even while the thread is still blocked.
+            let begun = Instant::now();
+            assert_healthy(&mut platform).await;
+            assert!(begun.elapsed() < SOON, "{kind}");
+        }
+        // The platform's deadline applies as well.
+        let short = Some(Duration::from_millis(600));
+        let answer = call(&mut platform, fault("Fault.Do", "hang", "short"), short).await;
+        assert_eq!(answer["error"]["message"], OUT_OF_TIME);
     }
-    // The platform's deadline applies as well.
-    let short = Some(Duration::from_millis(600));
-    let answer = call(&mut platform, fault("Fault.Do", "hang", "short"), short).await;
-    assert_eq!(
-        answer["error"]["message"],
-        "The tool did not finish in time"
-    );
+}
+
+/// With `run`, each of these calls blocks the thread that the one before has left.
+#[tokio::test]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn many_tools_may_block_their_threads_at_once() {
+    let mut platform = Platform::start(&mut faults(), &[], &[]).await;
+    for number in 0..5 {
+        let begun = Instant::now();
+        let id = format!("block-{number}");
+        let answer = call(&mut platform, fault("Fault.Do", "block", &id), LIMIT).await;
+        assert_eq!(answer["error"]["message"], OUT_OF_TIME);
+        assert!(begun.elapsed() < SOON, "{number}");
+    }
+    assert_healthy(&mut platform).await;
+    // The tools return, and nothing else is affected.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_healthy(&mut platform).await;
+    let printed = platform.end();
+    let replaced = printed.iter().filter(|it| it.contains("a new thread"));
+    assert_eq!(replaced.count(), 5, "{printed:#?}");
+}
+
+/// The outcome of a blocked call is recorded, and the store responds to the calls after it.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs moto and what sam build makes; run tests/all"]
+async fn calls_are_remembered_while_a_tool_blocks_its_thread() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    proxy.create_table("calls").await;
+    let url = proxy.url();
+    let environment = [
+        ("TOOLS_IDEMPOTENCY", "dynamodb"),
+        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
+        ("AWS_ENDPOINT_URL", &*url),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+    ];
+    for mut function in both_ways() {
+        let way = if function.get_envs().any(|(name, _)| name == "OWN_RUNTIME") {
+            "own"
+        } else {
+            "one"
+        };
+        let mut platform = Platform::start(&mut function, &[], &environment).await;
+        let blocked = fault("Fault.Once", "block", &format!("blocked-{way}"));
+        let begun = Instant::now();
+        let answer = call(&mut platform, blocked.clone(), LIMIT).await;
+        assert_eq!(answer["error"]["message"], OUT_OF_TIME, "{way}");
+        let again = call(&mut platform, blocked, LIMIT).await;
+        assert_eq!(
+            again["error"], answer["error"],
+            "{way}: the recorded outcome"
+        );
+        let next = fault("Fault.Once", "nothing", &format!("next-{way}"));
+        let first = call(&mut platform, next.clone(), LIMIT).await;
+        assert_eq!(first["value"], "done", "{way}: {first}");
+        let replay = call(&mut platform, next, LIMIT).await;
+        assert_eq!(replay, first, "{way}");
+        assert!(begun.elapsed() < 2 * SOON, "{way}: {:?}", begun.elapsed());
+    }
 }
 
 /// A call that ends the process gets no response, but its claim works as `docs/idempotency.md` says.

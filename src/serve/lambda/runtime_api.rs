@@ -1,0 +1,224 @@
+//! A client of Lambda's runtime API: the next event, and the response to it.
+//!
+//! `lambda_runtime` has one too, but sends a response only from the loop that received the event.
+//! A watched function may have to answer from another thread. This client also reports an event
+//! with an invalid client context, which ends the process in `lambda_runtime`, and does not copy
+//! events.
+//!
+//! AWS Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes".
+
+use std::{env, sync::Arc};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header::{CONTENT_TYPE, HOST, USER_AGENT},
+};
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    body::Incoming,
+    client::conn::http1::{SendRequest, handshake},
+};
+use hyper_util::rt::TokioIo;
+use lambda_http::lambda_runtime::{Config, Context, Diagnostic};
+use tokio::net::TcpStream;
+
+use crate::Error;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
+const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-deadline-ms");
+/// Sent back with the response, so that the platform can reject a response to another invocation.
+const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-runtime-invocation-id");
+const ERROR_TYPE: HeaderName = HeaderName::from_static("lambda-runtime-function-error-type");
+const AGENT: &str = concat!("lambda_tools/", env!("CARGO_PKG_VERSION"));
+
+/// The address of the runtime API.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    host: String,
+    port: u16,
+    authority: HeaderValue,
+    /// The beginning of every path: not empty for cargo-lambda's emulator.
+    base: String,
+    config: Arc<Config>,
+}
+
+impl Endpoint {
+    pub(super) fn from_environment() -> Result<Self, Error> {
+        let address = variable("AWS_LAMBDA_RUNTIME_API")?;
+        let invalid = || format!("AWS_LAMBDA_RUNTIME_API is not an address: {address}");
+        let uri: Uri = address.parse().map_err(|_| invalid())?;
+        let authority = uri.authority().ok_or_else(invalid)?;
+        Ok(Self {
+            host: authority.host().trim_matches(['[', ']']).to_owned(),
+            port: authority.port_u16().unwrap_or(80),
+            authority: HeaderValue::from_str(authority.as_str())?,
+            base: format!(
+                "{}/2018-06-01/runtime/invocation",
+                uri.path().trim_end_matches('/')
+            ),
+            config: Arc::new(config()?),
+        })
+    }
+}
+
+/// The function's configuration, which `Config::from_env` reads too, but panics if it is missing.
+fn config() -> Result<Config, Error> {
+    Ok(Config {
+        function_name: variable("AWS_LAMBDA_FUNCTION_NAME")?,
+        memory: variable("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")?
+            .parse()
+            .map_err(|_| "AWS_LAMBDA_FUNCTION_MEMORY_SIZE is not a number")?,
+        version: variable("AWS_LAMBDA_FUNCTION_VERSION")?,
+        log_stream: env::var("AWS_LAMBDA_LOG_STREAM_NAME").unwrap_or_default(),
+        log_group: env::var("AWS_LAMBDA_LOG_GROUP_NAME").unwrap_or_default(),
+    })
+}
+
+fn variable(name: &str) -> Result<String, Error> {
+    env::var(name).map_err(|_| format!("{name} is not set").into())
+}
+
+/// An event, its context and its id.
+pub(super) struct Event {
+    pub(super) body: Bytes,
+    /// The error is for the platform.
+    pub(super) context: Result<Context, Diagnostic>,
+    pub(super) id: InvocationId,
+}
+
+/// The headers by which the platform recognizes the response to an event.
+#[derive(Clone)]
+pub(super) struct InvocationId {
+    request: String,
+    invocation: Option<HeaderValue>,
+}
+
+/// One connection to the runtime API, which is opened again if it was closed.
+pub(super) struct RuntimeApi {
+    endpoint: Endpoint,
+    connection: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl RuntimeApi {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        let connection = None;
+        Self {
+            endpoint,
+            connection,
+        }
+    }
+
+    /// Waits for the next event.
+    pub(super) async fn next(&mut self) -> Result<Event, Error> {
+        let request = self.request(Method::GET, "next", Bytes::new())?;
+        let (parts, body) = self.send(request).await?.into_parts();
+        if parts.status != StatusCode::OK {
+            return Err(format!("the runtime API answered {} to /next", parts.status).into());
+        }
+        let body = body.collect().await?.to_bytes();
+        let header = |name: &HeaderName| {
+            let value = parts
+                .headers
+                .get(name)
+                .and_then(|value| value.to_str().ok());
+            value.ok_or_else(|| format!("the runtime API sent no {name}"))
+        };
+        let request = header(&REQUEST_ID)?.to_owned();
+        // `Context::new` would panic without it.
+        header(&DEADLINE)?;
+        Ok(Event {
+            body,
+            context: self.context(&request, &parts.headers),
+            id: InvocationId {
+                request,
+                invocation: parts.headers.get(INVOCATION_ID).cloned(),
+            },
+        })
+    }
+
+    fn context(&self, request_id: &str, headers: &HeaderMap) -> Result<Context, Diagnostic> {
+        let config = Arc::clone(&self.endpoint.config);
+        Context::new(request_id, config, headers).map_err(|error| Diagnostic {
+            error_type: "UnsupportedContext".into(),
+            error_message: format!("The invocation's context cannot be read: {error}"),
+        })
+    }
+
+    /// Sends the response to an event, or the error that it failed with.
+    pub(super) async fn respond(
+        &mut self,
+        id: &InvocationId,
+        result: Result<Vec<u8>, Diagnostic>,
+    ) -> Result<(), Error> {
+        let (kind, body) = match &result {
+            Ok(_) => ("response", None),
+            Err(diagnostic) => ("error", Some(serde_json::to_vec(diagnostic)?)),
+        };
+        let is_error = body.is_some();
+        let body = body.or(result.ok()).unwrap_or_default();
+        let path = format!("{}/{kind}", id.request);
+        let mut request = self.request(Method::POST, &path, body.into())?;
+        let headers = request.headers_mut();
+        if let Some(invocation) = &id.invocation {
+            headers.insert(INVOCATION_ID, invocation.clone());
+        }
+        if is_error {
+            headers.insert(ERROR_TYPE, HeaderValue::from_static("unhandled"));
+        }
+        let response = self.send(request).await?;
+        let status = response.status();
+        // Read to its end, so that the connection can be used again.
+        response.into_body().collect().await?;
+        if !status.is_success() {
+            tracing::error!(%status, "Lambda rejected the response to an event");
+        }
+        Ok(())
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, Error> {
+        let uri = format!("{}/{path}", self.endpoint.base);
+        let request = Request::builder()
+            .method(method)
+            .uri(Uri::try_from(uri)?)
+            .header(HOST, &self.endpoint.authority)
+            .header(USER_AGENT, HeaderValue::from_static(AGENT))
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(request.body(Full::new(body))?)
+    }
+
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+        let mut request = request;
+        // The platform keeps the connection open, but nothing obliges it to.
+        if let Some(connection) = &mut self.connection
+            && connection.ready().await.is_ok()
+        {
+            match connection.try_send_request(request).await {
+                Ok(response) => return Ok(response),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(error.into_error().into()),
+                },
+            }
+        }
+        let connection = self.connection.insert(connect(&self.endpoint).await?);
+        Ok(connection.send_request(request).await?)
+    }
+}
+
+async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Full<Bytes>>, Error> {
+    let stream = TcpStream::connect((&*endpoint.host, endpoint.port)).await?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "the connection to the runtime API ended");
+        }
+    });
+    Ok(sender)
+}
