@@ -115,6 +115,11 @@ pub(crate) fn list() -> Event {
     event("GET", "/tools", OXP, None)
 }
 
+/// The same request of a client that has the list with this tag.
+pub(crate) fn list_unless(tag: &str) -> Event {
+    event("GET", "/tools", &[OXP[0], ("if-none-match", tag)], None)
+}
+
 /// A call with a body of about this many bytes.
 pub(crate) fn records(bytes: usize) -> Event {
     let text = "The quick brown fox jumps over the lazy dog, \"quotes\" included.";

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::runtime_api::{Event, Reply, RuntimeApi};
+use crate::{
+    cpu_group::{CpuGroup, Hierarchy, Share},
+    runtime_api::{Event, Reply, RuntimeApi},
+};
 
 /// The command that starts a function.
 #[derive(Clone, Debug)]
@@ -23,10 +26,27 @@ pub(crate) struct Function {
     api: RuntimeApi,
     /// The time from the start of the process to its first request for an event.
     pub(crate) cold_start: Duration,
+    /// Dropped, and thus removed, after the process has ended.
+    group: Option<CpuGroup>,
 }
 
 impl Function {
+    /// Starts a function that has all of the processor.
     pub(crate) fn start(start: &Start) -> io::Result<Self> {
+        Self::start_in(None, 256, start)
+    }
+
+    /// Starts a function that has this share of a processor from its first request for an event.
+    pub(crate) fn start_limited(
+        start: &Start,
+        hierarchy: &Hierarchy,
+        share: Share,
+    ) -> io::Result<Self> {
+        let group = CpuGroup::enter(hierarchy, share)?;
+        Self::start_in(Some(group), share.megabytes, start)
+    }
+
+    fn start_in(group: Option<CpuGroup>, megabytes: u32, start: &Start) -> io::Result<Self> {
         let api = RuntimeApi::start()?;
         let mut command = Command::new(&start.program);
         command
@@ -36,7 +56,7 @@ impl Function {
             .env("AWS_LAMBDA_RUNTIME_API", api.address.to_string())
             .env("AWS_LAMBDA_FUNCTION_NAME", "function")
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
-            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
+            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", megabytes.to_string())
             .env("AWS_REGION", "us-east-1")
             .env("TOOLS_AUTH", "none")
             .env("RUST_BACKTRACE", "0")
@@ -46,12 +66,23 @@ impl Function {
             .stderr(Stdio::null());
         let begun = Instant::now();
         let child = command.spawn()?;
-        let cold_start = api.first_request() - begun;
-        Ok(Self {
+        let mut function = Self {
             child,
             api,
-            cold_start,
-        })
+            cold_start: Duration::ZERO,
+            group,
+        };
+        function.cold_start = function.api.first_request() - begun;
+        // No event is sent before `run`.
+        if let Some(group) = &mut function.group {
+            group.limit()?;
+        }
+        Ok(function)
+    }
+
+    /// The share of the periods in which the process used up its quota; none without a quota.
+    pub(crate) fn throttled(&self) -> io::Result<f64> {
+        self.group.as_ref().map_or(Ok(0.0), CpuGroup::throttled)
     }
 
     /// Sends events to the function; see [`RuntimeApi::run`].

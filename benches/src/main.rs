@@ -3,6 +3,8 @@
 //! Contestants are measured in turns (A B C A B C …), so that a machine whose speed drifts affects
 //! them all alike. Only the medians and ratios of one run are meaningful. Usage: `benches/run`.
 
+mod contestants;
+mod cpu_group;
 mod events;
 mod function;
 mod issuer;
@@ -10,6 +12,8 @@ mod measure;
 mod report;
 mod runtime_api;
 mod scaling;
+mod share;
+mod spread;
 
 use std::{
     env,
@@ -18,129 +22,95 @@ use std::{
 };
 
 use function::{Start, sizes};
-use issuer::{AUDIENCE, Issuer};
-use measure::{Contestant, measure};
+use report::{Comparison, Report, Results};
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Comparison,
+    Share,
+    Scaling,
+}
+
+impl Part {
+    const ALL: [Self; 3] = [Self::Comparison, Self::Share, Self::Scaling];
+
+    /// The parts that the arguments name: all without arguments.
+    fn named(arguments: &[String]) -> Result<Vec<Self>, Box<dyn Error>> {
+        const USAGE: &str = "usage: benches/run [--only comparison|share|scaling]...";
+        let part = |pair: &[String]| match pair {
+            [only, part] if only == "--only" => match part.as_str() {
+                "comparison" => Ok(Self::Comparison),
+                "share" => Ok(Self::Share),
+                "scaling" => Ok(Self::Scaling),
+                _ => Err(USAGE.into()),
+            },
+            _ => Err(USAGE.into()),
+        };
+        if arguments.is_empty() {
+            return Ok(Self::ALL.to_vec());
+        }
+        arguments.chunks(2).map(part).collect()
+    }
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let parts = Part::named(&arguments)?;
+    let results = measure_parts(&parts)?;
+    let report = Report::of(&results)?;
+    if arguments.is_empty() {
+        report.write()?;
+    }
+    report.print()
+}
+
+fn measure_parts(parts: &[Part]) -> Result<Results, Box<dyn Error>> {
     let programs = env::current_exe()?.parent().ok_or("no folder")?.to_owned();
+    let mut results = Results::default();
+    // In the order of the report.
+    if parts.contains(&Part::Comparison) {
+        results.comparison = Some(compare(&programs)?);
+    }
+    if parts.contains(&Part::Share) {
+        results.shares = Some(share::measure(&programs)?);
+    }
+    if parts.contains(&Part::Scaling) {
+        results.scaling = Some(scaling::measure(&Start::of(programs.join("scale")))?);
+    }
+    Ok(results)
+}
+
+fn compare(programs: &Path) -> Result<Comparison, Box<dyn Error>> {
     let python = env::var_os("BENCH_PYTHON").ok_or("run benches/run, which sets BENCH_PYTHON")?;
-    let contestants = contestants(&programs, &PathBuf::from(python))?;
-    let table = measure(&contestants)?;
-    let scaling = scaling::measure(&Start::of(programs.join("scale")))?;
+    let mut all = contestants::compiled(programs);
+    all.extend(contestants::in_python(&PathBuf::from(python))?);
+    all.extend(contestants::with_credentials(programs)?);
+    // First, so that a missing program is reported at once.
     let mut files = Vec::new();
-    for name in ["bare", "handwritten", "hello", "toolbox"] {
+    for name in ["bare", "handwritten", "rmcp_service", "hello", "toolbox"] {
         let (binary, zip) = sizes(&programs.join(name))?;
         files.push((name, binary, zip));
     }
-    report::write(&table, &scaling, &files)
+    let rows = measure::measure(&all)?;
+    Ok(Comparison { rows, files })
 }
 
-/// The API key of one contestant.
-const KEY: &str = "a-key-of-a-partner-0123456789abcdef";
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn contestants(programs: &Path, python: &Path) -> Result<Vec<Contestant>, Box<dyn Error>> {
-    let rust = |name: &str| Start::of(programs.join(name));
-    let scripts = env::current_dir()?.join("benches/python");
-    let ric = |module: &str| Start {
-        program: python.to_owned(),
-        arguments: vec![
-            "-m".into(),
-            "awslambdaric".into(),
-            format!("{module}.lambda_handler"),
-        ],
-        environment: vec![
-            ("PYTHONPATH".into(), scripts.to_string_lossy().into_owned()),
-            (
-                "LAMBDA_TASK_ROOT".into(),
-                scripts.to_string_lossy().into_owned(),
-            ),
-            ("_HANDLER".into(), format!("{module}.lambda_handler")),
-            ("AWS_DEFAULT_REGION".into(), "us-east-1".into()),
-        ],
-    };
-    let contestant = |name, start, event, expected| Contestant {
-        name,
-        start,
-        event,
-        expected,
-    };
-    let issuer = Issuer::start()?;
-    let with = |variables: &[(&str, &str)]| {
-        let mut start = rust("toolbox");
-        let pairs = variables.iter();
-        start.environment = pairs
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        start
-    };
-    Ok(vec![
-        contestant(
-            "bare lambda_http, a constant",
-            rust("bare"),
-            events::add(),
-            "\"value\\\":15",
-        ),
-        contestant(
-            "toolbox (lambda_tools) over OXP, Calculator.Add",
-            rust("toolbox"),
-            events::add_newest(),
-            "\"value\\\":15",
-        ),
-        contestant(
-            "toolbox over MCP, 2026-07-28",
-            rust("toolbox"),
-            events::mcp_add(),
-            "\"result\\\":15",
-        ),
-        contestant(
-            "toolbox over MCP, 2025-11-25",
-            rust("toolbox"),
-            events::mcp_add_legacy(),
-            "\"result\\\":15",
-        ),
-        contestant(
-            "hand-written lambda_http + jsonschema",
-            rust("handwritten"),
-            events::add(),
-            "\"value\\\":15",
-        ),
-        contestant(
-            "awslabs.mcp-lambda-handler over MCP, awslambdaric",
-            ric("mcp_handler"),
-            events::mcp_add_legacy(),
-            "\"text\\\": \\\"15\\\"",
-        ),
-        contestant(
-            "FastAPI + Mangum, awslambdaric",
-            ric("worker"),
-            events::add(),
-            "15",
-        ),
-        contestant(
-            "toolbox with an API key",
-            with(&[("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", KEY)]),
-            events::add_newest_with(KEY),
-            "\"value\\\":15",
-        ),
-        contestant(
-            "toolbox with an access token, RS256",
-            with(&[
-                ("TOOLS_AUTH", "oidc"),
-                ("TOOLS_OIDC_ISSUERS", &issuer.url),
-                ("TOOLS_OIDC_AUDIENCES", AUDIENCE),
-            ]),
-            events::add_newest_with(&issuer.token),
-            "\"value\\\":15",
-        ),
-    ])
-}
-
-impl Start {
-    fn of(program: PathBuf) -> Self {
-        Self {
-            program,
-            arguments: Vec::new(),
-            environment: Vec::new(),
+    #[test]
+    fn parts_are_named_by_options() {
+        let named = |text: &str| {
+            let arguments: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+            Part::named(&arguments)
+        };
+        assert_eq!(named("").unwrap(), Part::ALL);
+        let two = named("--only share --only scaling").unwrap();
+        assert_eq!(two, [Part::Share, Part::Scaling]);
+        for wrong in ["share", "--only", "--only all", "--only share scaling"] {
+            assert!(named(wrong).is_err(), "{wrong}");
         }
     }
 }

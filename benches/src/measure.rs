@@ -3,54 +3,25 @@
 use std::{error::Error, time::Duration};
 
 use crate::{
-    function::{Function, Start},
-    runtime_api::{Event, Reply},
+    contestants::{Contestant, Id},
+    function::Function,
+    runtime_api::Reply,
+    spread::{Spread, StartSpreads, Starts},
 };
 
 const COLD_ROUNDS: usize = 50;
 const WARM_ROUNDS: usize = 10;
 const CALLS_PER_ROUND: usize = 500;
 
-/// A program that the benchmark compares.
-pub(crate) struct Contestant {
-    pub(crate) name: &'static str,
-    pub(crate) start: Start,
-    pub(crate) event: Event,
-    /// Text that a correct response contains.
-    pub(crate) expected: &'static str,
-}
-
 /// The results of one contestant.
 pub(crate) struct Row {
+    pub(crate) id: Id,
     pub(crate) name: &'static str,
-    pub(crate) cold: Spread,
-    pub(crate) first: Spread,
+    pub(crate) starts: StartSpreads,
     pub(crate) warm: Spread,
     pub(crate) cpu_per_call: Spread,
     pub(crate) calls_per_second: f64,
     pub(crate) peak_memory: u64,
-}
-
-/// The distribution of many measured times.
-#[derive(Clone, Copy)]
-pub(crate) struct Spread {
-    pub(crate) p10: Duration,
-    pub(crate) median: Duration,
-    pub(crate) p90: Duration,
-    pub(crate) p99: Duration,
-}
-
-impl Spread {
-    pub(crate) fn of(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        let at = |percent: usize| times[(times.len() - 1) * percent / 100];
-        Self {
-            p10: at(10),
-            median: at(50),
-            p90: at(90),
-            p99: at(99),
-        }
-    }
 }
 
 /// Fails if a response is wrong: the time of a contestant that does not work means nothing.
@@ -66,26 +37,22 @@ pub(crate) fn check(replies: &[Reply], expected: &str) -> Result<(), Box<dyn Err
 }
 
 pub(crate) fn measure(contestants: &[Contestant]) -> Result<Vec<Row>, Box<dyn Error>> {
-    let mut cold: Vec<_> = contestants
-        .iter()
-        .map(|_| (Vec::new(), Vec::new()))
-        .collect();
+    let mut cold: Vec<_> = contestants.iter().map(|_| Starts::default()).collect();
     for round in 0..COLD_ROUNDS {
-        for (contestant, (colds, firsts)) in contestants.iter().zip(&mut cold) {
+        for (contestant, starts) in contestants.iter().zip(&mut cold) {
             let function = Function::start(&contestant.start)?;
             let (replies, _) = function.run(std::slice::from_ref(&contestant.event));
             check(&replies, contestant.expected)?;
-            colds.push(function.cold_start);
-            firsts.push(replies[0].latency);
+            starts.push(function.cold_start, replies[0].latency);
         }
         eprint!("\rcold starts: {} of {COLD_ROUNDS}", round + 1);
     }
     eprintln!();
     let warm = warm(contestants)?;
-    let row = |((contestant, (colds, firsts)), warm): ((&Contestant, _), Warm)| Row {
+    let row = |((contestant, starts), warm): ((&Contestant, Starts), Warm)| Row {
+        id: contestant.id,
         name: contestant.name,
-        cold: Spread::of(colds),
-        first: Spread::of(firsts),
+        starts: starts.spreads(),
         warm: Spread::of(warm.latencies),
         cpu_per_call: Spread::of(warm.cpu),
         calls_per_second: median(warm.rates),

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use crate::{
     events,
     function::{Function, Start},
-    measure::{Spread, check},
-    runtime_api::Event,
+    measure::check,
+    runtime_api::{Event, Reply},
+    spread::Spread,
 };
 
 const ROUNDS: usize = 15;
@@ -24,6 +25,8 @@ pub(crate) struct Tools {
     pub(crate) cold: Spread,
     pub(crate) first_list: Spread,
     pub(crate) warm_list: Spread,
+    /// A list that the client already has; none if lists have no tag.
+    pub(crate) unchanged_list: Option<Spread>,
     pub(crate) call: Spread,
     pub(crate) list_bytes: usize,
 }
@@ -51,6 +54,22 @@ pub(crate) struct Scaling {
     pub(crate) schemas: Vec<Schema>,
 }
 
+impl Scaling {
+    pub(crate) fn most_tools(&self) -> &Tools {
+        self.tools.last().expect("numbers of tools are measured")
+    }
+
+    pub(crate) fn large_input(&self) -> &Input {
+        self.inputs.last().expect("sizes of inputs are measured")
+    }
+
+    /// The cold start with the most tools over that with one, in milliseconds.
+    pub(crate) fn cold_start_of_many(&self) -> f64 {
+        let ms = |tools: &Tools| tools.cold.median.as_secs_f64() * 1000.0;
+        ms(self.most_tools()) - ms(&self.tools[0])
+    }
+}
+
 pub(crate) fn measure(scale: &Start) -> Result<Scaling, Box<dyn Error>> {
     Ok(Scaling {
         tools: tools(scale)?,
@@ -65,31 +84,73 @@ fn tools(scale: &Start) -> Result<Vec<Tools>, Box<dyn Error>> {
         environment: vec![("TOOLS".into(), count.to_string())],
         ..scale.clone()
     };
-    let mut times: Vec<_> = counts.map(|_| (vec![], vec![], vec![], vec![], 0)).into();
+    let mut times = counts.map(|_| ToolsTimes::default());
     for _ in 0..ROUNDS {
-        for (count, (cold, first, warm, call, bytes)) in counts.into_iter().zip(&mut times) {
-            let function = Function::start(&start(count))?;
-            cold.push(function.cold_start);
-            let (replies, _) = function.run(&vec![events::list(); 6]);
-            check(&replies, "Calculator.Add@1.0.0")?;
-            *bytes = replies[0].body.len();
-            first.push(replies[0].latency);
-            warm.extend(replies[1..].iter().map(|reply| reply.latency));
-            let (replies, _) = function.run(&vec![events::add(); 101]);
-            check(&replies, "\"value\\\":15")?;
-            call.extend(replies[1..].iter().map(|reply| reply.latency));
+        for (count, times) in counts.into_iter().zip(&mut times) {
+            times.add(&Function::start(&start(count))?)?;
         }
     }
     eprintln!("numbers of tools: done");
-    let figures = |(count, (cold, first, warm, call, list_bytes))| Tools {
-        count,
-        cold: Spread::of(cold),
-        first_list: Spread::of(first),
-        warm_list: Spread::of(warm),
-        call: Spread::of(call),
-        list_bytes,
-    };
-    Ok(counts.into_iter().zip(times).map(figures).collect())
+    let times = counts.into_iter().zip(times);
+    Ok(times.map(|(count, times)| times.spreads(count)).collect())
+}
+
+#[derive(Default)]
+struct ToolsTimes {
+    cold: Vec<Duration>,
+    first: Vec<Duration>,
+    warm: Vec<Duration>,
+    unchanged: Vec<Duration>,
+    call: Vec<Duration>,
+    bytes: usize,
+}
+
+impl ToolsTimes {
+    /// Adds the times of one process.
+    fn add(&mut self, function: &Function) -> Result<(), Box<dyn Error>> {
+        let latencies = |replies: &[Reply]| -> Vec<_> {
+            let later = replies[1..].iter();
+            later.map(|reply| reply.latency).collect()
+        };
+        self.cold.push(function.cold_start);
+        let (lists, _) = function.run(&vec![events::list(); 6]);
+        check(&lists, "Calculator.Add@1.0.0")?;
+        self.bytes = lists[0].body.len();
+        self.first.push(lists[0].latency);
+        self.warm.extend(latencies(&lists));
+        if let Some(tag) = tag(&lists[0])? {
+            let (replies, _) = function.run(&vec![events::list_unless(&tag); 21]);
+            check(&replies, "\"statusCode\":304")?;
+            self.unchanged.extend(latencies(&replies));
+        }
+        let (calls, _) = function.run(&vec![events::add(); 101]);
+        check(&calls, "\"value\\\":15")?;
+        self.call.extend(latencies(&calls));
+        Ok(())
+    }
+
+    fn spreads(self, count: usize) -> Tools {
+        Tools {
+            count,
+            cold: Spread::of(self.cold),
+            first_list: Spread::of(self.first),
+            warm_list: Spread::of(self.warm),
+            unchanged_list: (!self.unchanged.is_empty()).then(|| Spread::of(self.unchanged)),
+            call: Spread::of(self.call),
+            list_bytes: self.bytes,
+        }
+    }
+}
+
+/// The entity tag of a response.
+fn tag(reply: &Reply) -> Result<Option<String>, serde_json::Error> {
+    let response: Value = serde_json::from_slice(&reply.body)?;
+    let headers = response["headers"].as_object();
+    let tag = headers.and_then(|headers| {
+        let mut headers = headers.iter();
+        headers.find(|(name, _)| name.eq_ignore_ascii_case("etag"))
+    });
+    Ok(tag.and_then(|(_, tag)| Some(tag.as_str()?.to_owned())))
 }
 
 fn inputs(scale: &Start) -> Result<Vec<Input>, Box<dyn Error>> {
