@@ -166,8 +166,8 @@ impl WarmUp {
         self.engine
     }
 
-    /// Reads the secrets and the issuers' keys, and prepares the store of calls, concurrently. Errors
-    /// are only logged: their causes may be gone by the first call.
+    /// Reads the secrets and the issuers' keys, and prepares the stores of calls and of grants,
+    /// concurrently. Errors are only logged: their causes may be gone by the first call.
     pub(crate) async fn run(self) {
         let engine = &self.engine;
         let secrets = async {
@@ -186,7 +186,15 @@ impl WarmUp {
         let keys = engine.auth.warm_up(&self.credential_clock);
         #[cfg(not(feature = "oidc"))]
         let keys = std::future::ready(());
-        tokio::join!(secrets, deduplication, keys);
+        #[cfg(feature = "oauth")]
+        let grants = async {
+            if let Some(broker) = &engine.broker {
+                broker.warm_up().await;
+            }
+        };
+        #[cfg(not(feature = "oauth"))]
+        let grants = std::future::ready(());
+        tokio::join!(secrets, deduplication, keys, grants);
     }
 }
 

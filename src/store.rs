@@ -25,9 +25,7 @@ pub use crate::error::StoreError;
 #[cfg(feature = "dynamodb")]
 pub use dynamodb::DynamoDb;
 #[cfg(feature = "oauth")]
-pub(crate) use update::Change;
-#[cfg(feature = "oauth")]
-pub(crate) use update::update;
+pub(crate) use update::{Change, Start, update};
 pub(crate) use within::within;
 
 /// A store of records.

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use super::{Outcome, Rejection, prepare::PreparedCall};
-use crate::idempotency::{
-    CallIdentity,
-    deduplication::{ClaimError, ClaimLimits, ClaimResult},
+use crate::{
+    idempotency::{
+        CallIdentity,
+        deduplication::{ClaimError, ClaimLimits, ClaimResult},
+    },
+    tool::output::Output,
 };
 
 impl PreparedCall {
@@ -51,7 +54,9 @@ impl PreparedCall {
         match deduplication.claim(identity, policy, limits).await? {
             ClaimResult::Unclaimed => Ok(self.run().await.0),
             ClaimResult::Claimed(claim) => {
-                let (outcome, end) = self.run().await;
+                let (mut outcome, end) = self.run().await;
+                // The record and the response are the same text.
+                outcome.result = outcome.result.map(Output::into_json);
                 let (duration, result) = (outcome.duration, &outcome.result);
                 deduplication.settle(claim, duration, result, end).await;
                 Ok(outcome)

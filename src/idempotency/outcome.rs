@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use crate::{Failure, tool::output::Output};
 
@@ -14,17 +14,18 @@ use crate::{Failure, tool::output::Output};
 /// outcomes.
 const PLAIN: u8 = 0;
 
+/// The form of an outcome. `V` is the value as it is written or read: `&Output` or `Box<RawValue>`.
 #[derive(Deserialize, Serialize)]
-struct StoredOutcome {
+struct StoredOutcome<V> {
     /// The tool's duration in microseconds, the precision of durations in responses.
     us: u64,
-    result: StoredResult,
+    result: StoredResult<V>,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum StoredResult {
-    Value(Box<RawValue>),
+enum StoredResult<V> {
+    Value(V),
     Failure(StoredFailure),
 }
 
@@ -43,10 +44,7 @@ pub(super) type TimedResult = (Duration, Result<Output, Failure>);
 
 pub(super) fn encode(duration: Duration, result: &Result<Output, Failure>) -> Vec<u8> {
     let result = match result {
-        Ok(Output::Value(value)) => {
-            StoredResult::Value(to_raw_value(value).expect("JSON can be written as JSON"))
-        }
-        Ok(Output::Json(text)) => StoredResult::Value(text.clone()),
+        Ok(output) => StoredResult::Value(output),
         Err(failure) => StoredResult::Failure(to_stored(failure)),
     };
     let us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
@@ -59,7 +57,7 @@ pub(super) fn encode(duration: Duration, result: &Result<Output, Failure>) -> Ve
 /// `None` if the bytes are damaged, or were written by a version with another format.
 pub(super) fn decode(bytes: &[u8]) -> Option<TimedResult> {
     let text = bytes.strip_prefix(&[PLAIN])?;
-    let stored: StoredOutcome = serde_json::from_slice(text).ok()?;
+    let stored: StoredOutcome<Box<RawValue>> = serde_json::from_slice(text).ok()?;
     let result = match stored.result {
         StoredResult::Value(text) => Ok(Output::Json(text)),
         StoredResult::Failure(failure) => Err(from_stored(failure)),

@@ -62,6 +62,16 @@ impl Broker {
         }
     }
 
+    /// Warms up the store if a tool needs a grant, so that the first call does not wait for it. An
+    /// error is only logged.
+    pub(crate) async fn warm_up(&self) {
+        if !self.declared.is_empty()
+            && let Err(error) = self.records.warm_up().await
+        {
+            tracing::warn!(%error, "the store of grants could not be warmed up");
+        }
+    }
+
     /// Returns true if this provider is configured.
     pub(crate) fn has_provider(&self, provider: &str) -> bool {
         self.provider(provider).is_some()
@@ -134,7 +144,7 @@ impl Broker {
         let record_id = format!("challenge#{hash}");
         let keys = self.keys(Some(request.left)).await?;
         let life = self.settings.challenge_life;
-        let nonce = self.records.update(
+        let nonce = self.records.insert_or_update(
             &keys,
             &record_id,
             life,

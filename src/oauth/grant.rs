@@ -44,6 +44,12 @@ impl Grants {
         self.0.len() < count
     }
 
+    /// Replaces the grant with this access token.
+    pub(super) fn replace(&mut self, access: &str, new: &Grant) {
+        self.remove(access);
+        self.0.push(new.clone());
+    }
+
     pub(super) fn scopes(&self) -> impl Iterator<Item = &String> {
         self.0.iter().flat_map(|grant| &grant.scopes)
     }

@@ -13,7 +13,8 @@ use crate::{
     StoreError,
     clock::Clock,
     store::{
-        self, Change, Eviction, Field, PutOutcome, Record, Store, memory::MemoryLimits, within,
+        self, Change, Eviction, Field, PutOutcome, Record, Start, Store, memory::MemoryLimits,
+        within,
     },
 };
 
@@ -56,6 +57,10 @@ pub(super) struct Versioned<T> {
 }
 
 impl EncryptedRecords {
+    pub(super) async fn warm_up(&self) -> Result<(), StoreError> {
+        within(TIMEOUT, self.store.warm_up()).await.flatten()
+    }
+
     pub(super) async fn load<T: StoredValue>(
         &self,
         keys: &EncryptionKeys,
@@ -93,6 +98,31 @@ impl EncryptedRecords {
         keys: &EncryptionKeys,
         record_id: &str,
         life: Duration,
+        decide: impl FnMut(Versioned<T>) -> Change<T, R>,
+    ) -> Result<R, StoreError> {
+        self.update_from(Start::Current, keys, record_id, life, decide)
+            .await
+    }
+
+    /// Like [`Self::update`], for a record that is probably absent: it is not read before it is
+    /// written.
+    pub(super) async fn insert_or_update<T: StoredValue, R>(
+        &self,
+        keys: &EncryptionKeys,
+        record_id: &str,
+        life: Duration,
+        decide: impl FnMut(Versioned<T>) -> Change<T, R>,
+    ) -> Result<R, StoreError> {
+        self.update_from(Start::Absent, keys, record_id, life, decide)
+            .await
+    }
+
+    async fn update_from<T: StoredValue, R>(
+        &self,
+        start: Start,
+        keys: &EncryptionKeys,
+        record_id: &str,
+        life: Duration,
         mut decide: impl FnMut(Versioned<T>) -> Change<T, R>,
     ) -> Result<R, StoreError> {
         let decide = |record| {
@@ -104,7 +134,8 @@ impl EncryptedRecords {
                 }
             }
         };
-        store::update(&*self.store, TIMEOUT, record_id, &self.clock, decide).await
+        let start = (start, &self.clock);
+        store::update(&*self.store, TIMEOUT, record_id, start, decide).await
     }
 
     /// Takes a lease and returns its version. `None` if the lease is already taken.

@@ -203,7 +203,7 @@ impl Redemption {
             Change::Write(grants, ())
         };
         let records = &self.broker.records;
-        let saved = records.update(&self.keys, &record_id, GRANT_LIFE, change);
+        let saved = records.insert_or_update(&self.keys, &record_id, GRANT_LIFE, change);
         // The code has been used: after an error, the user must start again.
         saved
             .await

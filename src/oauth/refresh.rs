@@ -91,6 +91,7 @@ impl Broker {
         let Some(grant) = grants.best(scopes, now) else {
             return Ok(None);
         };
+        let loaded = (&grants, versioned.version);
         // Another call has already refreshed the grant.
         if grant.left(now) > REFRESH_MARGIN {
             return Ok(Some(Secret::from(grant.access.clone())));
@@ -112,7 +113,7 @@ impl Broker {
         match provider.refresh(&secret, token).await {
             Ok(tokens) => {
                 let new = grant.refreshed(tokens, self.clock.now());
-                self.save_refreshed(&keys, record_id, &grant.access, &new)
+                self.save_refreshed(&keys, record_id, loaded, (grant, &new))
                     .await;
                 Ok(Some(Secret::from(new.access)))
             }
@@ -132,10 +133,26 @@ impl Broker {
         }
     }
 
-    /// Retries, because the old refresh token may no longer work, and the new one must not be lost.
-    async fn save_refreshed(&self, keys: &EncryptionKeys, record_id: &str, old: &str, new: &Grant) {
+    /// Replaces a grant in the grants as they were loaded, or, if these have changed, in the current
+    /// ones. Retries, because the old refresh token may no longer work, and the new one must not be
+    /// lost.
+    async fn save_refreshed(
+        &self,
+        keys: &EncryptionKeys,
+        record_id: &str,
+        (grants, version): (&Grants, Option<u64>),
+        (old, new): (&Grant, &Grant),
+    ) {
+        let mut grants = grants.clone();
+        grants.replace(&old.access, new);
+        let saved = self
+            .records
+            .save(keys, record_id, &grants, GRANT_LIFE, version);
+        if saved.await == Ok(true) {
+            return;
+        }
         for _ in 0..3 {
-            match self.replace_grant(keys, record_id, old, new).await {
+            match self.replace_grant(keys, record_id, &old.access, new).await {
                 Ok(()) => return,
                 Err(error) => tracing::error!(%error, "a refreshed grant could not be written"),
             }
@@ -157,8 +174,7 @@ impl Broker {
                 // Already written, by an earlier attempt whose response was lost.
                 return Change::Leave(());
             }
-            grants.remove(old);
-            grants.0.push(new.clone());
+            grants.replace(old, new);
             Change::Write(grants, ())
         };
         self.records

@@ -11,25 +11,39 @@ pub(crate) enum Change<R, T> {
     Write(R, T),
 }
 
-/// Loads a record, lets `decide` make a decision, and saves the new record if the old one is
-/// unchanged; otherwise it tries again, at most three times in all. A free record counts as absent.
+/// The record that an update assumes at first.
+#[derive(Clone, Copy)]
+pub(crate) enum Start {
+    /// The current one, which is read.
+    Current,
+    /// None. If there is a record after all, the store returns it instead of writing.
+    Absent,
+}
+
+/// Lets `decide` make a decision on a record, and saves the new record if the old one is unchanged;
+/// otherwise it tries again with the record that the store returned, at most three times in all. A
+/// free record counts as absent.
 pub(crate) async fn update<T>(
     store: &dyn Store,
     limit: Duration,
     id: &str,
-    clock: &Clock,
+    (start, clock): (Start, &Clock),
     mut decide: impl FnMut(Option<Record>) -> Change<Record, T>,
 ) -> Result<T, StoreError> {
+    let mut current = match start {
+        Start::Current => within(limit, store.get(id)).await.flatten()?,
+        Start::Absent => None,
+    };
     for _ in 0..3 {
-        let current = within(limit, store.get(id)).await.flatten()?;
         let now = clock.now();
-        let current = current.filter(|current| !current.is_free(now));
-        let over = current.as_ref().map(|current| current.version);
-        match decide(current) {
+        let valid = current.filter(|current| !current.is_free(now));
+        let over = valid.as_ref().map(|current| current.version);
+        match decide(valid) {
             Change::Leave(value) => return Ok(value),
             Change::Write(record, value) => {
-                if put(store, limit, (id, &record), over, now).await? == PutOutcome::Written {
-                    return Ok(value);
+                match put(store, limit, (id, &record), over, now).await? {
+                    PutOutcome::Written => return Ok(value),
+                    PutOutcome::Conflict(newer) => current = newer,
                 }
             }
         }
@@ -58,10 +72,11 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(3);
 
-    /// A store in which another caller writes after each of the first reads.
+    /// A store in which another caller writes before each of the first writes.
     struct Contended {
         memory: Memory,
         remaining_writes: AtomicU64,
+        reads: AtomicU64,
     }
 
     impl Contended {
@@ -76,6 +91,7 @@ mod tests {
                     dropped: "",
                 }),
                 remaining_writes: AtomicU64::new(writes),
+                reads: AtomicU64::new(0),
             }
         }
 
@@ -86,20 +102,8 @@ mod tests {
 
     impl Store for Contended {
         fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
-            Box::pin(async move {
-                let current = self.memory.get(id).await?;
-                let decrement = |left: u64| left.checked_sub(1);
-                let writes = &self.remaining_writes;
-                if writes
-                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, decrement)
-                    .is_ok()
-                {
-                    let over = current.as_ref().map(|current| current.version);
-                    let other = counter(count_of(current.clone()) + 10);
-                    self.memory.put(id, &other, over, FIXED.now()).await?;
-                }
-                Ok(current)
-            })
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            self.memory.get(id)
         }
 
         fn put<'a>(
@@ -109,7 +113,20 @@ mod tests {
             over: Option<u64>,
             now: SystemTime,
         ) -> StoreFuture<'a, PutOutcome> {
-            self.memory.put(id, record, over, now)
+            Box::pin(async move {
+                let decrement = |left: u64| left.checked_sub(1);
+                let writes = &self.remaining_writes;
+                if writes
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, decrement)
+                    .is_ok()
+                {
+                    let current = self.memory.get(id).await?;
+                    let over = current.as_ref().map(|current| current.version);
+                    let other = counter(count_of(current) + 10);
+                    self.memory.put(id, &other, over, FIXED.now()).await?;
+                }
+                self.memory.put(id, record, over, now).await
+            })
         }
 
         fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
@@ -139,7 +156,7 @@ mod tests {
             let count = count_of(current) + 1;
             Change::Write(counter(count), count)
         };
-        update(store, LIMIT, "id", clock, one_more).await
+        update(store, LIMIT, "id", (Start::Current, clock), one_more).await
     }
 
     #[tokio::test]
@@ -147,8 +164,28 @@ mod tests {
         let store = Contended::new(2);
         assert_eq!(increment(&store, &FIXED).await, Ok(21));
         assert_eq!(store.count().await, 21);
+        assert_eq!(
+            store.reads.load(Ordering::SeqCst),
+            1,
+            "conflicts bring the record"
+        );
         let leave = |current| Change::Leave(count_of(current));
-        assert_eq!(update(&store, LIMIT, "id", &FIXED, leave).await, Ok(21));
+        let left = update(&store, LIMIT, "id", (Start::Current, &FIXED), leave).await;
+        assert_eq!(left, Ok(21));
+    }
+
+    #[tokio::test]
+    async fn an_update_that_assumes_no_record_finds_the_one_that_exists() {
+        for (writes, count) in [(0, 1), (1, 11)] {
+            let store = Contended::new(writes);
+            let one_more = |current| {
+                let count = count_of(current) + 1;
+                Change::Write(counter(count), count)
+            };
+            let updated = update(&store, LIMIT, "id", (Start::Absent, &FIXED), one_more).await;
+            assert_eq!(updated, Ok(count));
+            assert_eq!(store.reads.load(Ordering::SeqCst), 0);
+        }
     }
 
     #[tokio::test]

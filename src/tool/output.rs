@@ -3,7 +3,10 @@
 mod finite;
 
 use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 pub(crate) use finite::{exact_integer, to_value};
 
@@ -13,11 +16,21 @@ pub(crate) use finite::{exact_integer, to_value};
 pub(crate) enum Output {
     /// The value that the tool returned.
     Value(Value),
-    /// The recorded JSON of an earlier call's value, replayed verbatim.
+    /// The JSON of a value that is recorded, or was recorded by an earlier call.
     Json(Box<RawValue>),
 }
 
 impl Output {
+    /// The output as text, for several readers: the value is written only once.
+    pub(crate) fn into_json(self) -> Self {
+        match self {
+            Self::Value(value) => {
+                Self::Json(to_raw_value(&value).expect("JSON can be written as JSON"))
+            }
+            json @ Self::Json(_) => json,
+        }
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         match self {
             Self::Value(value) => value.is_null(),

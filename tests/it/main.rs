@@ -29,6 +29,13 @@ mod mcp;
 mod misbehaving_function;
 #[cfg(feature = "models")]
 mod models;
+#[cfg(all(
+    feature = "dynamodb",
+    feature = "oauth",
+    feature = "oidc",
+    feature = "secrets-manager"
+))]
+mod network;
 #[cfg(all(feature = "client", feature = "jwt", feature = "oauth"))]
 mod oauth;
 #[cfg(feature = "oidc")]

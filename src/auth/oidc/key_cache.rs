@@ -79,6 +79,12 @@ impl KeyCache {
         keys.map(|keys| Arc::clone(&keys.set.issuer))
     }
 
+    fn last_url(&self) -> Option<Arc<str>> {
+        let state = self.lock();
+        let keys = state.keys.as_ref();
+        keys.map(|keys| Arc::clone(&keys.set.url))
+    }
+
     /// The keys to check a token with, which names the key `kid`. `None` if they are unavailable.
     pub(super) async fn get(
         self: &Arc<Self>,
@@ -116,7 +122,9 @@ impl KeyCache {
             CacheUse::Due(old) => old,
         };
         let is_unknown_key = kid.is_some_and(|kid| self.lock().lacks(&kid, now));
-        let fetched = timeout(FETCH_LIMIT, KeySet::fetch(&self.issuer)).await;
+        let last_url = self.last_url();
+        let fetch = KeySet::fetch(&self.issuer, last_url.as_deref());
+        let fetched = timeout(FETCH_LIMIT, fetch).await;
         let fetched = fetched.unwrap_or_else(|_| Err("did not answer in time".to_owned()));
         let now = clock.instant();
         let mut state = self.lock();

@@ -27,6 +27,8 @@ const MOST_TRIED: usize = 8;
 pub(super) struct KeySet {
     /// The issuer's own spelling of its URL.
     pub(super) issuer: Arc<str>,
+    /// The URL of the keys.
+    pub(super) url: Arc<str>,
     keys: Vec<IssuerKey>,
 }
 
@@ -57,13 +59,28 @@ struct Fetched {
 }
 
 impl KeySet {
-    /// Fetches the keys, and the time for which they may be cached.
-    pub(super) async fn fetch(issuer: &str) -> Result<(Self, Option<Duration>), String> {
-        let metadata = discover(issuer).await?;
+    /// Fetches the keys, and the time for which they may be cached. The keys at `last_url`, where
+    /// they were the last time, are requested together with the metadata, and used only if the
+    /// metadata still names that URL.
+    pub(super) async fn fetch(
+        issuer: &str,
+        last_url: Option<&str>,
+    ) -> Result<(Self, Option<Duration>), String> {
+        let at_last_url = async {
+            match last_url {
+                Some(url) => Some(get(url).await),
+                None => None,
+            }
+        };
+        let (metadata, at_last_url) = tokio::join!(discover(issuer), at_last_url);
+        let metadata = metadata?;
         if !is_as_safe(issuer, &metadata.jwks_uri) {
             return Err("the issuer's jwks_uri is not an https:// URL".to_owned());
         }
-        let fetched = get(&metadata.jwks_uri).await?;
+        let fetched = match at_last_url {
+            Some(fetched) if last_url == Some(&metadata.jwks_uri) => fetched?,
+            _ => get(&metadata.jwks_uri).await?,
+        };
         if !fetched.status.is_success() {
             return Err(format!(
                 "the jwks_uri returned the status {}",
@@ -77,8 +94,9 @@ impl KeySet {
         if keys.is_empty() {
             return Err("the issuer has no key of a supported algorithm".to_owned());
         }
-        let issuer = metadata.issuer.into();
-        Ok((Self { issuer, keys }, max_age(&fetched.headers)))
+        let (issuer, url) = (metadata.issuer.into(), metadata.jwks_uri.into());
+        let set = Self { issuer, url, keys };
+        Ok((set, max_age(&fetched.headers)))
     }
 
     pub(super) fn has_key(&self, id: &str) -> bool {

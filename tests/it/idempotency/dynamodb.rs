@@ -10,12 +10,13 @@ use std::{
 };
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use lambda_tools::{
     StoreError,
     idempotency::{DynamoDb, Idempotency},
     store::{PutOutcome, Record, Store, StoreFuture},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Fixture, Stores};
 use crate::aws;
@@ -55,6 +56,50 @@ async fn a_new_call_costs_two_writes_and_a_replay_one() {
         !id.contains("cost"),
         "ids chosen by callers are hashed: {id}"
     );
+}
+
+/// The size of an item in bytes, as DynamoDB documents it: the UTF-8 of names and texts, bytes as
+/// they are, and for a number at most one byte for two digits and one more.
+fn size_of(item: &Value) -> usize {
+    let attributes = item.as_object().unwrap().iter();
+    let sizes = attributes.map(|(name, value)| {
+        let (kind, value) = value.as_object().unwrap().iter().next().unwrap();
+        let size = match (&**kind, value) {
+            ("S", Value::String(text)) => text.len(),
+            ("N", Value::String(digits)) => digits.len().div_ceil(2) + 1,
+            ("B", Value::String(base64)) => STANDARD.decode(base64).unwrap().len(),
+            ("BOOL", Value::Bool(_)) => 1,
+            other => panic!("{other:?}"),
+        };
+        name.len() + size
+    });
+    sizes.sum()
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn the_records_of_small_outcomes_take_one_write_unit() {
+    let stores = Stores::start().await;
+    let fixture = Fixture::new(&stores.dynamodb());
+    for (call_id, value, largest) in [
+        ("sum", json!(8.5), 270),
+        ("text", json!("x".repeat(300)), 570),
+        // The size that the documentation states.
+        ("longer", json!("x".repeat(700)), 1024),
+    ] {
+        fixture
+            .call("Act.Do", call_id, json!({"value": value}))
+            .await;
+        let requests = stores.proxy.take_requests();
+        let sizes: Vec<_> = requests
+            .iter()
+            .map(|(_, it)| size_of(&it["Item"]))
+            .collect();
+        println!("{call_id}: {sizes:?}");
+        assert_eq!(sizes.len(), 2);
+        let is_small = sizes.iter().all(|size| *size <= largest);
+        assert!(is_small, "{call_id}: {sizes:?}");
+    }
 }
 
 #[tokio::test]

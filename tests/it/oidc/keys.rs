@@ -174,6 +174,22 @@ async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
 }
 
 #[tokio::test]
+async fn keys_at_a_url_that_the_metadata_no_longer_names_are_not_used() {
+    let (issuer, elsewhere) = (Issuer::start().await, Issuer::start().await);
+    let function = served(Auth::issuer(&issuer.url));
+    let claims = lasting(&issuer);
+    let old = issuer.token(&claims);
+    assert_eq!(status(&function, &old).await, 200);
+    let next = SigningKey::new("next", Algorithm::ES256);
+    elsewhere.change(|it| it.keys = vec![next.clone()]);
+    let metadata = json!({"issuer": issuer.url, "jwks_uri": format!("{}/keys", elsewhere.url)});
+    issuer.change(|it| it.metadata = Some(metadata));
+    function.advance(HOUR);
+    assert_eq!(status(&function, &next.sign(&claims)).await, 200);
+    assert_eq!(status(&function, &old).await, 401);
+}
+
+#[tokio::test]
 async fn cached_keys_serve_through_an_outage_of_a_day() {
     let issuer = Issuer::start().await;
     let function = served(Auth::issuer(&issuer.url));
@@ -186,7 +202,7 @@ async fn cached_keys_serve_through_an_outage_of_a_day() {
         assert_eq!(status(&function, &token).await, 200);
     }
     // One attempt, and then a pause.
-    assert_eq!(issuer.fetches(), 1, "the metadata already failed");
+    assert_eq!(issuer.fetches(), 2, "together with the metadata");
     // A key that may have been added in the meantime is not known to be wrong.
     let header = json!({"alg": "ES256", "kid": "new"});
     let unknown = issuer.key(Algorithm::ES256).sign_as(&header, &claims);

@@ -18,7 +18,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use crate::{Running, installed};
+use crate::{Running, installed, requests::Recorder};
 
 /// The moto server, stopped when dropped.
 pub struct Emulator {
@@ -69,15 +69,25 @@ impl Emulator {
 
     /// Starts a proxy for it.
     pub async fn proxy(&self) -> AwsProxy {
+        self.proxy_with(None).await
+    }
+
+    /// Starts a proxy for it that also records the times of requests.
+    pub async fn recorded_proxy(&self, recorder: &Recorder) -> AwsProxy {
+        self.proxy_with(Some(recorder)).await
+    }
+
+    async fn proxy_with(&self, recorder: Option<&Recorder>) -> AwsProxy {
         let state = Arc::new(GateState {
             emulator: self.url.clone(),
             requests: Mutex::default(),
             fixed_response: Mutex::default(),
             loses_next_response: AtomicBool::default(),
             writing: tokio::sync::Mutex::default(),
+            recorder: recorder.cloned(),
         });
         let router = Router::new()
-            .fallback(forward)
+            .fallback(receive)
             .with_state(Arc::clone(&state));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -107,6 +117,7 @@ struct GateState {
     /// Held during a write: the emulator checks a condition and writes in two steps, but DynamoDB
     /// in one.
     writing: tokio::sync::Mutex<()>,
+    recorder: Option<Recorder>,
 }
 
 impl AwsProxy {
@@ -210,16 +221,21 @@ impl Drop for AwsProxy {
     }
 }
 
-async fn forward(State(proxy): State<Arc<GateState>>, request: Request) -> Response {
+async fn receive(State(proxy): State<Arc<GateState>>, request: Request) -> Response {
+    let action = request.headers().get("x-amz-target");
+    let action = action.map(|it| it.to_str().unwrap());
+    let action = action.and_then(|it| it.split('.').next_back());
+    let action = action.unwrap_or_default().to_owned();
+    let response = forward(&proxy, &action, request);
+    match &proxy.recorder {
+        Some(recorder) => recorder.record(&action, response).await,
+        None => response.await,
+    }
+}
+
+async fn forward(proxy: &GateState, action: &str, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 10_000_000).await.unwrap();
-    let action = parts
-        .headers
-        .get("x-amz-target")
-        .map(|it| it.to_str().unwrap());
-    let action = action
-        .and_then(|it| it.split('.').next_back())
-        .unwrap_or_default();
     let is_write = ["PutItem", "DeleteItem"].contains(&action);
     let json = serde_json::from_slice(&body).unwrap_or_default();
     proxy

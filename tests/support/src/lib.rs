@@ -18,6 +18,7 @@ pub mod marks;
 pub mod mcp;
 pub mod models;
 pub mod openid;
+pub mod requests;
 pub mod sign_in;
 
 use axum::{body::Body, response::Response};

@@ -1,0 +1,75 @@
+//! The requests that calls cost, compared with the table in `docs/operations.md`.
+
+mod calls;
+mod cold_starts;
+mod grants;
+mod provider;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use test_support::{
+    aws::{AwsProxy, Emulator},
+    documents::table,
+    requests::{Recorded, Recorder},
+};
+
+const TABLE: &str = "records";
+
+/// The time that a request takes at least.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// The number of requests, and of those that wait for each other.
+type Cost = (usize, usize);
+
+/// The measured costs, by the cases of the table.
+#[derive(Default)]
+struct Measured(BTreeMap<String, Cost>);
+
+impl Measured {
+    fn add(&mut self, case: &str, recorded: &Recorded) {
+        let names = recorded.names();
+        println!("{case}: {} waits, {names:?}", recorded.waits());
+        let cost = (names.len(), recorded.waits());
+        let previous = self.0.insert(case.to_owned(), cost);
+        // Some cases are measured in several ways.
+        assert!(previous.is_none_or(|it| it == cost), "{case}: {previous:?}");
+    }
+}
+
+/// The emulator behind a proxy that records requests, with a table.
+struct Network {
+    emulator: Emulator,
+    proxy: AwsProxy,
+    recorder: Recorder,
+}
+
+impl Network {
+    async fn start(delay: Duration) -> Self {
+        let (emulator, recorder) = (Emulator::start().await, Recorder::with_delay(delay));
+        let proxy = emulator.recorded_proxy(&recorder).await;
+        proxy.create_table(TABLE).await;
+        Self {
+            emulator,
+            proxy,
+            recorder,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs moto; run tests/all"]
+async fn calls_cost_the_documented_requests() {
+    let rows = table("case").into_iter().map(|row| {
+        let number = |index: usize| row[index].parse::<usize>().unwrap();
+        (row[0].clone(), (number(1), number(2)))
+    });
+    let documented: BTreeMap<_, _> = rows.collect();
+    let mut measured = Measured::default();
+    // A process that is not optimized takes long to create its clients, one after the other.
+    let network = Network::start(Duration::from_millis(800)).await;
+    cold_starts::measure(&network, &mut measured).await;
+    let network = Network::start(SHORT).await;
+    calls::measure(&network, &mut measured).await;
+    grants::measure(&network, &mut measured).await;
+    assert_eq!(measured.0, documented);
+}
