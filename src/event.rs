@@ -38,6 +38,7 @@ use serde_json::value::RawValue;
 
 use crate::{arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
 use direct::DirectError;
+use encoding::EventBody;
 use kind::{EventError, EventKind, kind_of};
 use parse::parse;
 use principal::Principal;
@@ -57,6 +58,15 @@ impl EventSource {
         match self {
             Self::Rest | Self::Http | Self::Direct => LARGEST_PAYLOAD,
             Self::Alb { .. } => 1_000_000,
+        }
+    }
+
+    /// True if the source decodes base64. A REST API does so only for the types of media that it is
+    /// configured to treat as binary, and otherwise sends the base64 itself to the client.
+    fn sends_binary(self) -> bool {
+        match self {
+            Self::Http | Self::Alb { .. } => true,
+            Self::Rest | Self::Direct => false,
         }
     }
 }
@@ -136,6 +146,7 @@ pub(crate) async fn invoke(
             let invocation = Invocation {
                 deadline: deadline_of(&context),
                 max_response_size: source.largest_response(),
+                sends_binary: source.sends_binary(),
                 base_url: request.extensions().get().and_then(base_url),
                 request_id: Some(&*context.request_id)
                     .filter(|id| !id.is_empty())
@@ -161,7 +172,7 @@ pub(crate) async fn invoke(
                 None => Ok(EventResponse::new(source, parts, body)),
             }
         }
-        Ok(body) if encoding::fits(&body, source.largest_response()) => {
+        Ok(body) if encoding::fits(&parts, &body, source.largest_response()) => {
             Ok(EventResponse::new(source, parts, body))
         }
         Ok(_) => Ok(internal_error(source, "The response is too large to send.").await),
@@ -191,21 +202,46 @@ async fn respond(
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum EventResponse {
+    Http {
+        #[serde(flatten)]
+        head: Box<ResponseHead>,
+        body: EventBody,
+    },
+    Direct(Box<RawValue>),
+}
+
+/// A response without its body, which may be kept as JSON.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum ResponseHead {
     Rest(ApiGatewayProxyResponse),
     Http(ApiGatewayV2httpResponse),
     Alb(AlbTargetGroupResponse),
-    Direct(Box<RawValue>),
 }
 
 impl EventResponse {
     fn new(source: EventSource, parts: Parts, body: Bytes) -> Self {
-        match source {
-            EventSource::Rest => Self::Rest(rest::response(parts, body)),
-            EventSource::Http => Self::Http(http_api::response(parts, body)),
+        if matches!(source, EventSource::Direct) {
+            return Self::Direct(direct::response(&body));
+        }
+        let body = EventBody::of(&parts, body);
+        let is_base64 = body.is_base64();
+        let head = match source {
+            EventSource::Rest => ResponseHead::Rest(rest::response(parts, is_base64)),
             EventSource::Alb {
                 multi_value_headers,
-            } => Self::Alb(load_balancer::response(parts, body, multi_value_headers)),
-            EventSource::Direct => Self::Direct(direct::response(&body)),
+            } => ResponseHead::Alb(load_balancer::response(
+                parts,
+                is_base64,
+                multi_value_headers,
+            )),
+            EventSource::Http | EventSource::Direct => {
+                ResponseHead::Http(http_api::response(parts, is_base64))
+            }
+        };
+        Self::Http {
+            head: Box::new(head),
+            body,
         }
     }
 }

@@ -88,6 +88,7 @@ mod clock;
 mod direct_calls;
 mod error;
 mod event;
+mod gzip;
 mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;

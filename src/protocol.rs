@@ -7,13 +7,17 @@ pub(crate) mod admission;
 #[cfg(feature = "oauth")]
 mod challenges;
 mod codec;
+mod conditional;
+pub(crate) mod content_coding;
 #[cfg(feature = "explorer")]
 pub(crate) mod explorer;
 pub(crate) mod http;
 mod idempotency_key;
 mod integers;
 mod json;
+mod json_response;
 mod jsonrpc;
+mod list_response;
 mod listed_tools;
 mod mcp;
 mod names;
@@ -21,6 +25,7 @@ mod opentool;
 pub(crate) mod origin;
 mod oxp;
 pub(crate) mod problem;
+pub(crate) mod representation;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
 mod sign_in;
@@ -216,8 +221,13 @@ mod tests {
         for header in Protocol::request_headers() {
             assert!(allowed.iter().all(|list| list.contains(header)), "{header}");
         }
-        // Browsers always expose `content-type`; web pages do not need the other two.
-        let not_listed = ["allow", "content-type", "www-authenticate"];
+        // Browsers always expose `content-type`; web pages do not need the others.
+        let not_listed = [
+            "allow",
+            "content-encoding",
+            "content-type",
+            "www-authenticate",
+        ];
         let headers = Protocol::response_headers().filter(|it| !not_listed.contains(it));
         let headers: BTreeSet<_> = headers.collect();
         assert!(headers.contains(REPLAY.as_str()));

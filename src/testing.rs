@@ -23,12 +23,13 @@ use std::{
 };
 
 use axum::Router;
-use http::{HeaderMap, StatusCode};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use http::{HeaderMap, StatusCode, header::CONTENT_ENCODING};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event,
+    DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event, gzip,
     secrets::Secrets, watchdog::Tasks,
 };
 
@@ -45,7 +46,7 @@ pub struct ExpectedResponse {
     /// The headers that clients read, with names in lower case. Other headers are not compared.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body: JSON if it is valid JSON, else a string.
+    /// The body, decompressed: JSON if it is valid JSON, else a string.
     #[serde(default)]
     pub body: Value,
 }
@@ -53,7 +54,9 @@ pub struct ExpectedResponse {
 impl ExpectedResponse {
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let text = || String::from_utf8_lossy(body).into_owned();
-        let headers = Protocol::response_headers().filter_map(|name| {
+        // The tag changes with the body, which is compared itself.
+        let compared = Protocol::response_headers().filter(|name| *name != "etag");
+        let headers = compared.filter_map(|name| {
             let value = headers.get(name)?.to_str().ok()?;
             Some((name.to_owned(), value.to_owned()))
         });
@@ -67,6 +70,14 @@ impl ExpectedResponse {
             },
         }
     }
+}
+
+/// The content of a compressed body.
+fn decompressed(headers: &HeaderMap, body: &str) -> Option<Vec<u8>> {
+    headers
+        .get(CONTENT_ENCODING)
+        .filter(|coding| *coding == "gzip")?;
+    gzip::decompressed(&BASE64_STANDARD.decode(body).ok()?)
 }
 
 /// An in-process Lambda function: takes events and returns responses, without AWS or sockets.
@@ -152,6 +163,7 @@ impl LambdaFunction {
         let status = response["statusCode"].as_u64().unwrap_or_default();
         let status = StatusCode::from_u16(u16::try_from(status)?)?;
         let body = response["body"].as_str().unwrap_or_default();
-        Ok(ExpectedResponse::of(status, &headers, body.as_bytes()))
+        let body = decompressed(&headers, body).unwrap_or_else(|| body.into());
+        Ok(ExpectedResponse::of(status, &headers, &body))
     }
 }

@@ -1,6 +1,5 @@
 //! API Gateway HTTP APIs with payload format 2.0, and Function URLs.
 
-use axum::body::Bytes;
 use http::{HeaderValue, header, response::Parts};
 use lambda_http::{
     aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse},
@@ -8,7 +7,7 @@ use lambda_http::{
 };
 
 use super::{
-    Event, EventSource, encoding,
+    Event, EventSource,
     path::{has_stage, without_stage},
     principal,
     request::RawEvent,
@@ -48,10 +47,11 @@ pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
     }
 }
 
-pub(super) fn response(parts: Parts, body: Bytes) -> ApiGatewayV2httpResponse {
+/// The response without its body.
+pub(super) fn response(parts: Parts, is_base64: bool) -> ApiGatewayV2httpResponse {
     let mut response = ApiGatewayV2httpResponse::default();
     response.status_code = parts.status.as_u16().into();
-    (response.is_base64_encoded, response.body) = encoding::encode(&parts.headers, body);
+    response.is_base64_encoded = is_base64;
     let mut headers = parts.headers;
     let cookies = headers.get_all(header::SET_COOKIE).iter();
     response.cookies = cookies

@@ -1,6 +1,5 @@
 //! Application Load Balancers.
 
-use axum::body::Bytes;
 use http::response::Parts;
 use lambda_http::{
     aws_lambda_events::alb::{AlbTargetGroupRequest, AlbTargetGroupResponse},
@@ -8,7 +7,7 @@ use lambda_http::{
 };
 
 use super::{
-    Event, EventSource, encoding,
+    Event, EventSource,
     request::{RawEvent, merged, verbatim},
 };
 
@@ -39,15 +38,16 @@ pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
     }
 }
 
+/// The response without its body.
 pub(super) fn response(
     parts: Parts,
-    body: Bytes,
+    is_base64: bool,
     has_multi_value_headers: bool,
 ) -> AlbTargetGroupResponse {
     let mut response = AlbTargetGroupResponse::default();
     response.status_code = parts.status.as_u16().into();
     response.status_description = Some(parts.status.to_string());
-    (response.is_base64_encoded, response.body) = encoding::encode(&parts.headers, body);
+    response.is_base64_encoded = is_base64;
     if has_multi_value_headers {
         response.multi_value_headers = parts.headers;
     } else {

@@ -1,6 +1,5 @@
 //! API Gateway REST APIs, and HTTP APIs with payload format 1.0.
 
-use axum::body::Bytes;
 use http::response::Parts;
 use lambda_http::{
     aws_lambda_events::apigw::{ApiGatewayProxyRequest, ApiGatewayProxyResponse},
@@ -8,7 +7,7 @@ use lambda_http::{
 };
 
 use super::{
-    Event, EventSource, encoding,
+    Event, EventSource,
     path::{has_stage, without_stage},
     principal,
     request::{RawEvent, encoded, merged},
@@ -46,10 +45,11 @@ pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
     }
 }
 
-pub(super) fn response(parts: Parts, body: Bytes) -> ApiGatewayProxyResponse {
+/// The response without its body.
+pub(super) fn response(parts: Parts, is_base64: bool) -> ApiGatewayProxyResponse {
     let mut response = ApiGatewayProxyResponse::default();
     response.status_code = parts.status.as_u16().into();
-    (response.is_base64_encoded, response.body) = encoding::encode(&parts.headers, body);
+    response.is_base64_encoded = is_base64;
     // The gateway would send headers in both maps twice.
     response.multi_value_headers = parts.headers;
     response

@@ -24,10 +24,7 @@ use http_body_util::{BodyExt, Limited};
 use serde::Serialize;
 
 use super::{
-    First,
-    admission::AppState,
-    http::{check_credentials, json_response},
-    problem,
+    First, admission::AppState, http::check_credentials, json_response::json_response, problem,
 };
 use crate::{
     ServerInfo, StoreError,

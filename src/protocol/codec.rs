@@ -1,10 +1,11 @@
 //! The driver's view of a protocol: its routes and headers, the decoding of requests and the
 //! encoding of responses.
 
-use bytes::Bytes;
+use std::sync::Arc;
+
 use http::{HeaderMap, Method, StatusCode, request::Parts};
 
-use super::listed_tools::ListedTools;
+use super::{listed_tools::ListedTools, representation::Representations};
 use crate::{
     ServerInfo,
     call::{Call, Engine, Outcome, rejection::Rejection},
@@ -33,7 +34,11 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     }
 
     /// The list of tools, or the reason why there is none. Complete lists are cached.
-    fn list(&self, form: &Self::Form, tools: &ListedTools<'_>) -> Result<Bytes, String>;
+    fn list(
+        &self,
+        form: &Self::Form,
+        tools: &ListedTools<'_>,
+    ) -> Result<Arc<Representations>, String>;
 
     /// The response if there is no list, or if it is too large.
     fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, Vec<u8>);
@@ -58,6 +63,9 @@ pub(super) struct Declaration {
     pub(super) resource_path: &'static str,
     /// The protocol's term for its list of tools.
     pub(super) list: &'static str,
+    /// The request headers that a list over GET depends on, besides credentials (RFC 9110, section
+    /// 12.5.5).
+    pub(super) list_varies_by: &'static str,
     /// The request headers whose values are not secret.
     pub(super) request_headers: &'static [&'static str],
     /// The response headers that clients read, besides those of all protocols.

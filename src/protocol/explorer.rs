@@ -23,7 +23,8 @@ use super::{
     First, Protocol,
     admission::AppState,
     codec::Declaration,
-    http::{check_credentials, check_credentials_of_page, json_response},
+    http::{check_credentials, check_credentials_of_page},
+    json_response::json_response,
     problem,
 };
 use crate::{ServerInfo, arrival::Arrival, payload::encoded_size};

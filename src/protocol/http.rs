@@ -15,7 +15,7 @@ use axum::{
     routing::{get, post},
 };
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    HeaderName, HeaderValue, Method, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
@@ -23,13 +23,15 @@ use super::{
     admission::{AppState, AuthenticatedRequest},
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task},
     json::max_values,
+    json_response::{insert, reply},
+    list_response,
     sign_in::www_authenticate,
     wording::Wording,
 };
 #[cfg(any(feature = "explorer", feature = "oauth"))]
-use crate::ServerInfo;
+use crate::{Caller, ServerInfo};
 use crate::{
-    Caller, Failure,
+    Failure,
     arrival::Arrival,
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,
@@ -46,7 +48,9 @@ pub(super) const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay
 /// The response headers that clients read, common to all protocols.
 pub(super) const RESPONSE_HEADERS: &[&str] = &[
     "allow",
+    "content-encoding",
     "content-type",
+    "etag",
     "idempotent-replay",
     "retry-after",
     "www-authenticate",
@@ -161,7 +165,7 @@ impl<P: Codec> Exchange<P> {
             }
             Operation::List => {
                 self.log.set_list();
-                self.list(&form, &request.caller)
+                self.list(&form, &request)
             }
             Operation::Respond(it) => {
                 self.log.discard();
@@ -249,20 +253,18 @@ impl<P: Codec> Exchange<P> {
         response
     }
 
-    fn list(&mut self, form: &P::Form, reader: &Caller) -> Response {
-        let largest = self.arrival.invocation.max_response_size;
-        let event_base = self.arrival.invocation.base_url.as_deref();
-        let url = self.app.public_url.resolve(event_base);
-        let tools = self.app.listed_tools(reader, url.as_deref());
+    fn list(&mut self, form: &P::Form, request: &AuthenticatedRequest) -> Response {
+        let (parts, invocation) = (&request.parts, &self.arrival.invocation);
+        let url = self.app.public_url.resolve(invocation.base_url.as_deref());
+        let tools = self.app.listed_tools(&request.caller, url.as_deref());
         let detail = match self.protocol.list(form, &tools) {
-            Ok(body) if encoded_size(&body) <= largest => {
-                self.log.write_list(None);
-                return reply::<P>(StatusCode::OK, body.into());
-            }
-            Ok(_) => format!(
-                "The {} is larger than the event source of this function can send.",
-                P::DECLARATION.list
-            ),
+            Ok(list) => match list_response::response::<P>(&list, parts, invocation) {
+                Some(response) => {
+                    self.log.write_list(None);
+                    return response;
+                }
+                None => list_response::too_large(P::DECLARATION.list, &list, parts, invocation),
+            },
             Err(detail) => detail,
         };
         let (status, body) = self.protocol.list_error(form, &detail);
@@ -376,25 +378,4 @@ fn respond<P: Codec>(it: Reply) -> Response {
     }
     insert(response.headers_mut(), it.headers);
     response
-}
-
-/// A JSON response with the protocol's fixed headers.
-pub(super) fn reply<P: Codec>(status: StatusCode, body: Body) -> Response {
-    let mut response = json_response(status, body);
-    insert(response.headers_mut(), P::DECLARATION.fixed_headers);
-    response
-}
-
-pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, json);
-    response
-}
-
-fn insert(headers: &mut HeaderMap, fixed: &'static [(&'static str, &'static str)]) {
-    for (name, value) in fixed {
-        headers.insert(*name, HeaderValue::from_static(value));
-    }
 }

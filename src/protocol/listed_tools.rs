@@ -1,6 +1,6 @@
 //! The tools that a list shows to its reader.
 
-use crate::{Auth, Caller, ToolDefinition, Toolkit, tool::toolkit::ToolEntry};
+use crate::{Auth, Caller, Toolkit, tool::toolkit::ToolEntry};
 
 /// The tools of a server, or those that one caller may call.
 #[derive(Clone, Copy)]
@@ -65,13 +65,6 @@ impl<'a> ListedTools<'a> {
     pub(super) fn entries(&self) -> impl Iterator<Item = &'a ToolEntry> {
         let entries = self.toolkit.entries().iter();
         entries.filter(|entry| self.shows(entry))
-    }
-
-    /// The definitions of all versions.
-    pub(super) fn definitions(&self) -> Vec<ToolDefinition> {
-        self.entries()
-            .map(|entry| ToolDefinition::of(&entry.id, &entry.tool))
-            .collect()
     }
 
     /// The newest version of each tool.

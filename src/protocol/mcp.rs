@@ -18,9 +18,8 @@ mod schema;
 mod state;
 mod transport;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{
     Value, json,
@@ -33,6 +32,7 @@ use super::{
     jsonrpc::INTERNAL_ERROR,
     listed_tools::ListedTools,
     names::ModelNames,
+    representation::Representations,
 };
 use crate::{
     ServerInfo,
@@ -67,6 +67,8 @@ impl Codec for McpCodec {
         checks_origin: true,
         resource_path: "/mcp",
         list: "list of tools",
+        // Lists are requested with POST.
+        list_varies_by: "",
         request_headers: &[
             IDEMPOTENCY_KEY,
             "mcp-method",
@@ -112,11 +114,15 @@ impl Codec for McpCodec {
         form.trace.as_deref()
     }
 
-    fn list(&self, form: &McpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    fn list(
+        &self,
+        form: &McpForm,
+        tools: &ListedTools<'_>,
+    ) -> Result<Arc<Representations>, String> {
         let pages = self.catalogue.pages(tools)?;
         let meta = Meta::of(form, self.server_info());
         let result = ListResult::of(&pages, form.page, form.is_modern(), meta);
-        Ok(response::encode(form, &result).into())
+        Ok(Representations::new(response::encode(form, &result)))
     }
 
     fn list_error(&self, form: &McpForm, detail: &str) -> (StatusCode, Vec<u8>) {

@@ -10,13 +10,15 @@ mod request;
 mod response;
 mod schema;
 
-use bytes::Bytes;
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use serde::Serialize;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     listed_tools::ListedTools,
+    representation::Representations,
 };
 use crate::{
     ServerInfo,
@@ -58,6 +60,7 @@ impl Codec for OpenToolCodec {
         checks_origin: false,
         resource_path: "",
         list: "document",
+        list_varies_by: "accept-encoding",
         request_headers: &[],
         response_headers: &[],
         fixed_headers: &[],
@@ -85,7 +88,7 @@ impl Codec for OpenToolCodec {
         "opentool"
     }
 
-    fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
         self.0.get(tools)
     }
 

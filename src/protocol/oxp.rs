@@ -13,7 +13,8 @@ mod query;
 mod request;
 mod response;
 
-use bytes::Bytes;
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use serde::Serialize;
 
@@ -22,6 +23,7 @@ use super::{
     idempotency_key::IDEMPOTENCY_KEY,
     listed_tools::ListedTools,
     names::ModelNames,
+    representation::Representations,
 };
 use crate::{
     ServerInfo, Toolkit,
@@ -103,7 +105,8 @@ impl Codec for OxpCodec {
         resource_path: "",
         // The list of tools or the OpenAPI document.
         list: "response",
-        request_headers: &[IDEMPOTENCY_KEY, "oxp-version"],
+        list_varies_by: "accept-encoding, oxp-version",
+        request_headers: &[IDEMPOTENCY_KEY, "if-none-match", "oxp-version"],
         response_headers: &["oxp-version", "x-should-retry"],
         // Every response names the protocol version that it follows.
         fixed_headers: &[("oxp-version", "1.0")],
@@ -164,7 +167,11 @@ impl Codec for OxpCodec {
         form.dialect().name()
     }
 
-    fn list(&self, form: &RequestForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    fn list(
+        &self,
+        form: &RequestForm,
+        tools: &ListedTools<'_>,
+    ) -> Result<Arc<Representations>, String> {
         #[cfg(feature = "openapi")]
         if form.path == OxpPath::OpenApi {
             return self.openapi.get(&self.info, tools);

@@ -18,7 +18,7 @@ use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
 use serde::Serialize;
 
 use super::{
-    Protocol, admission::AppState, codec::Declaration, http::json_response, problem,
+    Protocol, admission::AppState, codec::Declaration, json_response::json_response, problem,
     sign_in::WELL_KNOWN,
 };
 use crate::{ServerInfo, arrival::Invocation};

@@ -23,7 +23,11 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
-use http::{HeaderMap, HeaderName, request::Parts};
+use http::{
+    HeaderMap, HeaderName,
+    header::{ACCEPT_ENCODING, IF_NONE_MATCH},
+    request::Parts,
+};
 use http_body_util::{BodyExt, Collected, Limited};
 use serde_json::{Map, Value, json};
 
@@ -110,7 +114,10 @@ fn last_number_in(folder: &Path) -> io::Result<usize> {
 }
 
 async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    // A recording has whole responses, that one can read.
+    parts.headers.remove(ACCEPT_ENCODING);
+    parts.headers.remove(IF_NONE_MATCH);
     let body = Limited::new(body, LARGEST_PAYLOAD).collect().await;
     let Ok(body) = body.map(Collected::to_bytes) else {
         return problem::undecodable_body("The body is too large or incomplete.");

@@ -141,7 +141,8 @@ impl Difference {
         }
         // All other compared headers change the meaning of a response: an unexpected one is a
         // difference.
-        let is_significant = |name: &str| !["content-type", "oxp-version"].contains(&name);
+        let is_significant =
+            |name: &str| !["content-encoding", "content-type", "oxp-version"].contains(&name);
         for (name, value) in &actual.headers {
             if is_significant(name) && !expected.headers.contains_key(name) {
                 report(&format!("header {name}"), &"(absent)", value);

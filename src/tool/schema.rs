@@ -21,7 +21,10 @@ pub(crate) mod reduced;
 mod resolved;
 mod walk;
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
+};
 
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Number, Value};
@@ -49,8 +52,8 @@ pub(crate) type ParameterErrors = BTreeMap<String, String>;
 /// A schema and, after the first check, its validator.
 pub(crate) struct Schema {
     source: SchemaSource,
-    /// Boxed: a tool that is never called should take little memory.
-    compiled: OnceLock<Box<CompiledSchema>>,
+    /// Tools of the same type share it.
+    compiled: OnceLock<Arc<CompiledSchema>>,
 }
 
 enum SchemaSource {
@@ -140,18 +143,38 @@ impl Schema {
     }
 
     fn compiled(&self) -> &CompiledSchema {
-        self.compiled.get_or_init(|| {
-            let value = match &self.source {
-                SchemaSource::Type(derive) => derive(),
-                SchemaSource::Literal(value) => Value::clone(value),
-            };
-            Box::new(CompiledSchema {
-                has_integers: walk::any_type(&value, "integer"),
-                validator: OnceLock::new(),
-                value,
-            })
+        self.compiled.get_or_init(|| match &self.source {
+            SchemaSource::Type(derive) => of_type(*derive),
+            SchemaSource::Literal(value) => Arc::new(CompiledSchema::new(Value::clone(value))),
         })
     }
+}
+
+impl CompiledSchema {
+    fn new(value: Value) -> Self {
+        Self {
+            has_integers: walk::any_type(&value, "integer"),
+            validator: OnceLock::new(),
+            value,
+        }
+    }
+}
+
+/// The schemas of types, by the addresses of the functions that derive them: a program has as many
+/// as its source code names. Functions that share an address derive the same schema.
+static OF_TYPES: LazyLock<Mutex<HashMap<usize, Arc<CompiledSchema>>>> =
+    LazyLock::new(Mutex::default);
+
+/// The schema of a type, derived once for all tools that have it.
+fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
+    let known = || OF_TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+    let address = derive as usize;
+    if let Some(schema) = known().get(&address) {
+        return Arc::clone(schema);
+    }
+    // Not while the lock is held: a type may describe itself by building other tools' schemas.
+    let schema = Arc::new(CompiledSchema::new(derive()));
+    Arc::clone(known().entry(address).or_insert(schema))
 }
 
 fn validator_of(schema: &Value) -> Result<Validator, String> {
@@ -220,6 +243,16 @@ mod tests {
         assert_eq!(draft_for(&tuple), Draft::Draft202012);
         let plain = json!({"properties": {"prefixItems": {"type": "string"}}});
         assert_eq!(draft_for(&plain), Draft::Draft7);
+    }
+
+    #[test]
+    fn tools_of_the_same_type_share_a_schema() {
+        let of = |derive| Schema::of_type(derive);
+        let text = of(of_output::<String>);
+        let number = of(of_output::<f64>);
+        assert!(std::ptr::eq(text.value(), of(of_output::<String>).value()));
+        assert_eq!(text.value(), &json!({"type": "string"}));
+        assert_eq!(number.value(), &json!({"type": "number"}));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod explorer;
 mod idempotency;
 mod inputs;
 mod leaks;
+mod lists;
 mod local;
 #[cfg(feature = "managed-instances")]
 mod managed;

@@ -388,7 +388,8 @@ async fn a_list_that_is_too_large_for_a_load_balancer_is_named() {
         let response = function.respond(&event.to_string()).await.unwrap();
         assert_eq!(response.status, 400, "{path}");
         assert_eq!(response.body["message"], message);
-        let detail = "The response is larger than the event source of this function can send.";
+        let detail = "The response is larger than the event source of this function can send. \
+                      Clients that accept gzip (Accept-Encoding) can get it.";
         assert_eq!(response.body["developer_message"], detail);
     }
 }

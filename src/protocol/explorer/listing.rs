@@ -3,14 +3,14 @@
 //! It has more than any protocol's list: all versions, and the properties of tools that only this
 //! library knows. It is not a protocol, and may change with any version of the page.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use serde::Serialize;
 
 use crate::{
-    Caller, DEFAULT_TIMEOUT, ServerInfo, ToolDefinition,
+    Caller, DEFAULT_TIMEOUT, ServerInfo,
     protocol::{Protocol, admission::AppState},
-    tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
+    tool::{definition::BorrowedDefinition, repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
 /// The server and its tools.
@@ -36,7 +36,7 @@ struct Limits {
 #[derive(Serialize)]
 struct ListedVersion<'a> {
     #[serde(flatten)]
-    definition: ToolDefinition,
+    definition: BorrowedDefinition<'a>,
     toolkit: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
@@ -71,7 +71,7 @@ impl<'a> Listing<'a> {
     ) -> Self {
         let engine = &app.engine;
         let tools = app.listed_tools(reader, None);
-        let newest: Vec<_> = engine.toolkit.newest().map(|it| &it.id).collect();
+        let newest: HashSet<_> = engine.toolkit.newest().map(|it| &it.id).collect();
         let shown = engine.toolkit.entries().iter();
         let shown = shown.filter(|entry| tools.shows(entry));
         Self {
@@ -84,7 +84,7 @@ impl<'a> Listing<'a> {
                 response_bytes: largest,
             },
             tools: shown
-                .map(|entry| ListedVersion::of(entry, newest.contains(&&entry.id)))
+                .map(|entry| ListedVersion::of(entry, newest.contains(&entry.id)))
                 .collect(),
         }
     }
@@ -95,7 +95,7 @@ impl<'a> ListedVersion<'a> {
         let tool = &entry.tool;
         let qualified = entry.id.qualified();
         Self {
-            definition: ToolDefinition::of(&entry.id, tool),
+            definition: BorrowedDefinition::of(&entry.id, tool),
             toolkit: qualified.split('.').next().unwrap_or(qualified),
             title: tool.title.as_deref(),
             is_newest,

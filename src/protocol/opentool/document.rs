@@ -2,24 +2,22 @@
 //!
 //! Functions have names but no versions: each is the newest version of a tool.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::schema;
 use crate::{
     ServerInfo, ToolDefinition,
-    payload::{LARGEST_PAYLOAD, encoded_size},
-    protocol::{listed_tools::ListedTools, names::ModelNames},
+    protocol::{listed_tools::ListedTools, names::ModelNames, representation::Representations},
     tool::schema::reduced::take_description,
 };
 
 /// The encoded document, and an index of tools by function name.
 pub(crate) struct FunctionCatalogue {
     pub(super) info: ServerInfo,
-    document: OnceLock<Result<Bytes, String>>,
+    document: OnceLock<Result<Arc<Representations>, String>>,
     pub(super) names: ModelNames,
 }
 
@@ -56,7 +54,7 @@ impl FunctionCatalogue {
         }
     }
 
-    pub(super) fn get(&self, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    pub(super) fn get(&self, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
         if !tools.is_complete() {
             return encode(&self.info, tools);
         }
@@ -65,13 +63,13 @@ impl FunctionCatalogue {
     }
 }
 
-fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
     let functions: Vec<_> = tools
         .newest()
         .map(|entry| function_of(ToolDefinition::of(&entry.id, &entry.tool)))
         .collect();
     if functions.is_empty() {
-        return Ok(Bytes::from_static(b"{}"));
+        return Ok(Representations::new("{}"));
     }
     let document = DocumentBody {
         opentool: "1.0.0",
@@ -79,13 +77,7 @@ fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Bytes, String> {
         functions,
     };
     let body = serde_json::to_vec(&document).map_err(|error| error.to_string())?;
-    let size = encoded_size(&body);
-    if size > LARGEST_PAYLOAD {
-        return Err(format!(
-            "The document would be {size} bytes; AWS Lambda sends {LARGEST_PAYLOAD} at most."
-        ));
-    }
-    Ok(body.into())
+    Ok(Representations::new(body))
 }
 
 fn function_of(definition: ToolDefinition) -> DocumentFunction {

@@ -3,19 +3,21 @@
 //! Clients request the catalogue more often than they need it; every request after the first costs
 //! one pointer copy.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::dialect::Dialect;
 #[cfg(feature = "models")]
 use crate::models::{self, ModelApi};
 use crate::{
-    Requirements, ToolDefinition,
-    payload::{LARGEST_PAYLOAD, encoded_size},
-    protocol::listed_tools::ListedTools,
+    Requirements,
+    payload::LARGEST_PAYLOAD,
+    protocol::{
+        content_coding::Coding, listed_tools::ListedTools, representation::Representations,
+    },
+    tool::definition::{BorrowedDefinition, PublishedInput},
 };
 
 /// The form of a response; for `GET /tools`, the form of the list.
@@ -80,16 +82,18 @@ impl OxpForm {
 /// The encoded catalogue in each of its forms.
 #[derive(Default)]
 pub(super) struct Catalogue {
-    forms: [OnceLock<Result<Bytes, String>>; 11],
+    forms: [OnceLock<EncodedList>; 11],
 }
 
+type EncodedList = Result<Arc<Representations>, String>;
+
 impl Catalogue {
-    pub(super) fn get(&self, form: OxpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    pub(super) fn get(&self, form: OxpForm, tools: &ListedTools<'_>) -> EncodedList {
         if !tools.is_complete() {
             return build(form, tools);
         }
-        let body = self.forms[form.index()].get_or_init(|| build(form, tools));
-        body.clone()
+        let list = self.forms[form.index()].get_or_init(|| build(form, tools));
+        list.clone()
     }
 }
 
@@ -98,38 +102,51 @@ struct ToolList<'a> {
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     schema: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<&'a [ToolDefinition]>,
+    items: Option<&'a [BorrowedDefinition<'a>]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<WrappedDefinition<'a>>>,
 }
 
-/// A definition whose input schema is wrapped: `{"parameters": …}`.
+/// A definition whose input schema is wrapped.
 #[derive(Serialize)]
 struct WrappedDefinition<'a> {
     id: &'a str,
     name: &'a str,
     description: &'a str,
     version: &'a str,
-    input_schema: Value,
+    input_schema: WrappedInput<'a>,
     output_schema: &'a Value,
     #[serde(skip_serializing_if = "Requirements::is_empty")]
     requirements: &'a Requirements,
 }
 
-fn build(form: OxpForm, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+#[derive(Serialize)]
+struct WrappedInput<'a> {
+    parameters: PublishedInput<'a>,
+}
+
+fn build(form: OxpForm, tools: &ListedTools<'_>) -> EncodedList {
     #[cfg(feature = "models")]
     if let OxpForm::Model(api) = form {
-        return sendable(&models::list_for(api, tools.newest()));
+        return encoded(&models::list_for(api, tools.newest()));
     }
-    let definitions = tools.definitions();
-    match (encode(form, &definitions), form) {
+    let entries = tools.entries();
+    let definitions: Vec<_> = entries
+        .map(|entry| BorrowedDefinition::of(&entry.id, &entry.tool))
+        .collect();
+    let list = encode(form, &definitions)?;
+    let fits = |it: &Representations| {
+        let plain = it.get(Coding::Identity);
+        plain.is_some_and(|it| it.fits(LARGEST_PAYLOAD))
+    };
+    match form {
         // A list that some clients can read is better than none.
-        (Err(_), OxpForm::Universal) => encode(OxpForm::Items, &definitions),
-        (body, _) => body,
+        OxpForm::Universal if !fits(&list) => encode(OxpForm::Items, &definitions),
+        _ => Ok(list),
     }
 }
 
-fn encode(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, String> {
+fn encode(form: OxpForm, definitions: &[BorrowedDefinition<'_>]) -> EncodedList {
     let items = || Some(definitions);
     let tools = || Some(definitions.iter().map(wrapped).collect());
     let (items, tools) = match form {
@@ -140,33 +157,28 @@ fn encode(form: OxpForm, definitions: &[ToolDefinition]) -> Result<Bytes, String
         OxpForm::Universal => (items(), tools()),
     };
     let schema = form.dialect().schema();
-    let list = ToolList {
+    encoded(&ToolList {
         schema,
         items,
         tools,
-    };
-    sendable(&list)
+    })
 }
 
-fn sendable(list: &impl Serialize) -> Result<Bytes, String> {
+fn encoded(list: &impl Serialize) -> EncodedList {
     let body = serde_json::to_vec(list).map_err(|error| error.to_string())?;
-    let size = encoded_size(&body);
-    if size > LARGEST_PAYLOAD {
-        return Err(format!(
-            "The list of tools would be {size} bytes; AWS Lambda sends {LARGEST_PAYLOAD} at most."
-        ));
-    }
-    Ok(body.into())
+    Ok(Representations::new(body))
 }
 
-fn wrapped(definition: &ToolDefinition) -> WrappedDefinition<'_> {
+fn wrapped<'a>(definition: &'a BorrowedDefinition<'a>) -> WrappedDefinition<'a> {
     WrappedDefinition {
         id: &definition.id,
         name: &definition.name,
-        description: &definition.description,
+        description: definition.description,
         version: &definition.version,
-        input_schema: json!({"parameters": definition.input_schema}),
-        output_schema: &definition.output_schema,
-        requirements: &definition.requirements,
+        input_schema: WrappedInput {
+            parameters: definition.input_schema,
+        },
+        output_schema: definition.output_schema,
+        requirements: definition.requirements,
     }
 }

@@ -9,16 +9,15 @@ mod security;
 
 use std::{
     collections::HashSet,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::{
     Auth, ServerInfo, Toolkit,
-    payload::{JsonObject, LARGEST_PAYLOAD, encoded_size},
-    protocol::listed_tools::ListedTools,
+    payload::JsonObject,
+    protocol::{listed_tools::ListedTools, representation::Representations},
     tool::definition::name_of,
 };
 use operation::ToolOperation;
@@ -32,11 +31,15 @@ pub(super) struct OpenApiDocument(Mutex<Option<EncodedDocument>>);
 
 struct EncodedDocument {
     url: Option<String>,
-    body: Result<Bytes, String>,
+    body: Result<Arc<Representations>, String>,
 }
 
 impl OpenApiDocument {
-    pub(super) fn get(&self, info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+    pub(super) fn get(
+        &self,
+        info: &ServerInfo,
+        tools: &ListedTools<'_>,
+    ) -> Result<Arc<Representations>, String> {
         if !tools.is_complete() {
             return encode(info, tools);
         }
@@ -69,16 +72,9 @@ impl Toolkit {
     }
 }
 
-fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Bytes, String> {
+fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
     let body = serde_json::to_vec(&document_of(info, tools)).map_err(|error| error.to_string())?;
-    let size = encoded_size(&body);
-    if size > LARGEST_PAYLOAD {
-        return Err(format!(
-            "The OpenAPI document would be {size} bytes; AWS Lambda sends {LARGEST_PAYLOAD} at \
-             most."
-        ));
-    }
-    Ok(body.into())
+    Ok(Representations::new(body))
 }
 
 /// The document of a server that requires these credentials.
@@ -119,7 +115,7 @@ fn add_tools(document: &mut Value, tools: &ListedTools<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failure, Tool};
+    use crate::{Failure, Tool, protocol::content_coding::Coding};
 
     fn tool(id: &'static str) -> Tool {
         let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
@@ -159,7 +155,8 @@ mod tests {
             Some("https://a.example"),
         ] {
             let document = cache.get(&info, &ListedTools::complete(&toolkit, &auth, url));
-            let document: Value = serde_json::from_slice(&document.unwrap()).unwrap();
+            let document = document.unwrap().get(Coding::Identity).unwrap().body();
+            let document: Value = serde_json::from_slice(&document).unwrap();
             assert_eq!(document["servers"][0]["url"], url.unwrap_or("/"));
         }
     }

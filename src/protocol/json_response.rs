@@ -1,0 +1,29 @@
+//! JSON responses, with the headers that their protocol always has.
+
+use axum::{body::Body, response::Response};
+use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
+
+use super::codec::Codec;
+
+/// A JSON response with the protocol's fixed headers.
+pub(super) fn reply<P: Codec>(status: StatusCode, body: Body) -> Response {
+    let mut response = json_response(status, body);
+    insert(response.headers_mut(), P::DECLARATION.fixed_headers);
+    response
+}
+
+/// A JSON response.
+pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+/// Adds headers that are always the same.
+pub(super) fn insert(headers: &mut HeaderMap, fixed: &'static [(&'static str, &'static str)]) {
+    for (name, value) in fixed {
+        headers.insert(*name, HeaderValue::from_static(value));
+    }
+}
