@@ -78,6 +78,7 @@ mod tests {
     use super::*;
     use crate::{
         Failure, Server, Tool, Toolkit, assemble::assemble, clock::FIXED, event::EventResponse,
+        watchdog::Tasks,
     };
 
     #[tokio::test]
@@ -91,7 +92,12 @@ mod tests {
             Value::Null,
             nothing,
         );
-        let (router, _) = assemble(Server::new(Toolkit::new([tool]).unwrap()), FIXED, FIXED);
+        let (router, _) = assemble(
+            Server::new(Toolkit::new([tool]).unwrap()),
+            FIXED,
+            FIXED,
+            Tasks::default(),
+        );
         for (accepted, is_base64) in [("gzip", true), ("identity", false)] {
             let event = json!({
                 "version": "2.0", "rawPath": "/tools", "rawQueryString": "",
