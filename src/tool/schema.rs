@@ -27,7 +27,7 @@ use std::{
 };
 
 use jsonschema::{Draft, Validator};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 use crate::tool::output;
 
@@ -177,6 +177,19 @@ fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
     Arc::clone(known().entry(address).or_insert(schema))
 }
 
+/// Does the work of the first validation in a process that all tools share, most of which is the
+/// construction of the meta-schema of draft 7. Call it during initialization, when Lambda gives a
+/// function its full CPU power.
+pub(crate) fn prepare() {
+    let schema = Schema::from_value(json!({
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+    }));
+    // Nothing can be wrong with them, and nobody needs the result.
+    let _ = schema.check(&json!({"a": ""}), "input");
+}
+
 fn validator_of(schema: &Value) -> Result<Validator, String> {
     let mut options = jsonschema::options().should_validate_formats(true);
     if schema.get("$schema").is_none() {
@@ -221,7 +234,6 @@ fn integer_in(number: &Number) -> Option<Number> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn whole_floats_become_integers_only_if_the_schema_contains_integers() {

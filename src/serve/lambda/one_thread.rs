@@ -13,7 +13,11 @@ use std::{
 };
 
 use lambda_http::lambda_runtime::{Context, Diagnostic};
-use tokio::{runtime::Builder, select, sync::watch};
+use tokio::{
+    runtime::Builder,
+    select,
+    sync::{oneshot, watch},
+};
 
 use super::{
     function::Function,
@@ -21,6 +25,7 @@ use super::{
 };
 use crate::{
     Error, Server,
+    tool::schema,
     watchdog::{Ended, Movable, Tasks, Watchdog},
 };
 
@@ -65,12 +70,18 @@ pub(in crate::serve) fn run(server: Server) -> Result<(), Error> {
     });
     shared.watchdog.set_thread(thread::current());
     let first = Arc::clone(&shared);
+    let (is_prepared, prepared) = oneshot::channel();
     shared.start_thread(0, async move {
         let tasks = Tasks::watched_by(&first.watchdog);
         let function = Arc::new(Function::start(server, tasks).await?);
         let function = first.function.get_or_init(|| function);
+        // An error means that the other thread has panicked; then this one does the work.
+        let _ = prepared.await;
         first.handle_events(function, first.api()).await
     })?;
+    // Meanwhile: nothing can block the thread yet.
+    schema::prepare();
+    let _ = is_prepared.send(());
     loop {
         if let Some(result) = lock(&shared.end).take() {
             return result;
