@@ -52,7 +52,9 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// opened on its thread do not respond. Locally, on Lambda Managed Instances and with `SnapStart`,
 /// there are several threads.
 ///
-/// The variable `_X_AMZN_TRACE_ID` is not set for each event, as `serve` does.
+/// Only tools are watched: a task that a tool spawns, or a route of your own, must not block the
+/// thread. `tokio::task::block_in_place` panics on Lambda, although it works locally; use
+/// `spawn_blocking`. The variable `_X_AMZN_TRACE_ID` is not set for each event, as `serve` does.
 ///
 /// ```no_run
 /// use lambda_tools::{Error, Toolkit, run};

@@ -50,10 +50,15 @@ static REPLACEMENTS: AtomicUsize = AtomicUsize::new(0);
 /// The bits of the state that hold the stage.
 const STAGE: u64 = 3;
 
+fn state_of(end: Duration, stage: u64) -> u64 {
+    let end = u64::try_from(end.as_millis()).unwrap_or(u64::MAX);
+    (end.min(u64::MAX >> 2) << 2) | stage
+}
+
 /// Watches one tool at a time.
 pub(crate) struct Watchdog {
     start: Instant,
-    /// The stage, and above it the end of the time limit, in milliseconds after the start.
+    /// The stage, and above it the end of the stage, in milliseconds after the start.
     state: AtomicU64,
     changed: Notify,
     /// The tasks that may have to be moved.
@@ -91,16 +96,22 @@ impl Watchdog {
         if !left.is_zero() {
             return Some(left.min(TICK));
         }
-        let is_blocked = now >= end + GRACE;
-        let reached = if is_blocked { BLOCKED } else { EXPIRED };
-        let next = state & !STAGE | reached;
+        // The grace begins when this check notices the end, which may be late: the platform stops
+        // or slows down all threads at once.
+        let (next, pause) = if state & STAGE == RUNNING {
+            (state_of(now + GRACE, EXPIRED), Some(GRACE))
+        } else {
+            (state_of(end, BLOCKED), None)
+        };
         // If this fails, the tool has just returned.
-        let is_changed = self.state.compare_exchange(state, next, AcqRel, Acquire);
+        let changed = self.state.compare_exchange(state, next, AcqRel, Acquire);
         self.changed.notify_waiters();
-        if is_changed.is_ok() && is_blocked {
-            return None;
-        }
-        Some((end + GRACE).saturating_sub(now).min(TICK))
+        changed.map_or(Some(TICK), |_| pause)
+    }
+
+    /// True until the tool returns that blocked its thread at the last check.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.state.load(Acquire) & STAGE == BLOCKED
     }
 
     /// Replaces the blocked thread: returns the tasks that wait for a tool, taken from their
@@ -121,8 +132,7 @@ impl Watchdog {
 
     /// Watches a tool, unless another one is being watched.
     fn watch(self: &Arc<Self>, limit: Duration) -> Option<Watch> {
-        let end = (self.start.elapsed() + limit).as_millis();
-        let state = (u64::try_from(end).unwrap_or(u64::MAX >> 2) << 2) | RUNNING;
+        let state = state_of(self.start.elapsed() + limit, RUNNING);
         let begun = self.state.compare_exchange(IDLE, state, AcqRel, Acquire);
         begun.ok()?;
         if limit < 2 * TICK

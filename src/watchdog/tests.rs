@@ -35,6 +35,16 @@ fn a_blocked_thread_is_noticed_once_and_not_before_its_limit() {
     assert!(!is_blocked_within(&watchdog, Duration::from_millis(100)));
 }
 
+/// As when the platform stops the process for a time.
+#[test]
+fn a_late_check_gives_the_thread_its_grace() {
+    let watchdog = Arc::new(Watchdog::new());
+    let _watch = watchdog.watch(Duration::from_millis(1)).unwrap();
+    thread::sleep(2 * GRACE);
+    assert_eq!(watchdog.check(), Some(GRACE));
+    assert!(is_blocked_within(&watchdog, Duration::from_secs(5)));
+}
+
 #[tokio::test]
 async fn the_limit_ends_the_wait_for_a_tool_that_never_returns() {
     let watchdog = Arc::new(Watchdog::new());

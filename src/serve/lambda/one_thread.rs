@@ -2,7 +2,8 @@
 //!
 //! The platform sends one event at a time, so a second thread would only be woken and put to sleep
 //! again. If a tool blocks the thread, a new one takes over: it answers the event, and handles the
-//! following ones. The old one keeps what was begun on it, and continues when the tool returns.
+//! following ones. The old one continues when the tool returns, and ends with the last task that was
+//! begun on it.
 
 use std::{
     env,
@@ -10,13 +11,15 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     thread::{self, Thread},
+    time::Duration,
 };
 
 use lambda_http::lambda_runtime::{Context, Diagnostic};
 use tokio::{
-    runtime::Builder,
+    runtime::{Builder, RuntimeMetrics},
     select,
     sync::{oneshot, watch},
+    time::sleep,
 };
 
 use super::{
@@ -38,6 +41,9 @@ pub(in crate::serve) fn is_possible() -> bool {
         cfg!(feature = "managed-instances") || env::var_os("AWS_LAMBDA_MAX_CONCURRENCY").is_some();
     !is_snapshot && !is_concurrent
 }
+
+/// The time between two looks at the tasks of a replaced thread.
+const TASKS_CHECK: Duration = Duration::from_millis(500);
 
 /// The response to an event, as JSON.
 type Answer = Result<Vec<u8>, Diagnostic>;
@@ -133,9 +139,8 @@ impl Shared {
                 _ = current.wait_for(|current| *current != number) => None,
             }
         });
-        if result.is_none() && number == 0 {
-            // Connections of clients and the work at shutdown belong to this thread.
-            runtime.block_on(pending::<()>());
+        if result.is_none() {
+            runtime.block_on(finish_tasks(number, &runtime.metrics()));
         }
         runtime.shutdown_background();
         result
@@ -186,8 +191,12 @@ impl Shared {
 
     /// Replaces the thread that a tool blocks.
     fn take_over(self: &Arc<Self>) -> Result<(), Error> {
-        let invocation = lock(&self.invocation).take();
-        let moved = invocation.and_then(|(id, invocation)| Some((id, invocation.moved()?)));
+        let moved = {
+            let mut invocation = lock(&self.invocation);
+            // If the thread has continued since the check, the invocation may be the next one.
+            let invocation = invocation.take_if(|_| self.watchdog.is_blocked());
+            invocation.and_then(|(id, invocation)| Some((id, invocation.moved()?)))
+        };
         let (Some((id, invocation)), Some(function)) = (moved, self.function.get().cloned()) else {
             // The thread has just continued.
             return Ok(());
@@ -211,6 +220,17 @@ impl Shared {
     }
 }
 
+/// Runs the tasks that tools have left on a replaced thread.
+async fn finish_tasks(number: usize, metrics: &RuntimeMetrics) {
+    if number == 0 {
+        // Connections of clients and the work at shutdown belong to the first thread.
+        pending::<()>().await;
+    }
+    while metrics.num_alive_tasks() > 0 {
+        sleep(TASKS_CHECK).await;
+    }
+}
+
 /// The answer of an invocation; never, if another thread has taken it over.
 async fn answer_of(invocation: &Movable<Answer>) -> Answer {
     match invocation.wait().await {
@@ -226,3 +246,6 @@ async fn answer_of(invocation: &Movable<Answer>) -> Answer {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,10 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     pub(super) fn from_environment() -> Result<Self, Error> {
-        let address = variable("AWS_LAMBDA_RUNTIME_API")?;
+        Self::new(&variable("AWS_LAMBDA_RUNTIME_API")?, config()?)
+    }
+
+    pub(super) fn new(address: &str, config: Config) -> Result<Self, Error> {
         let invalid = || format!("AWS_LAMBDA_RUNTIME_API is not an address: {address}");
         let uri: Uri = address.parse().map_err(|_| invalid())?;
         let authority = uri.authority().ok_or_else(invalid)?;
@@ -57,7 +60,7 @@ impl Endpoint {
                 "{}/2018-06-01/runtime/invocation",
                 uri.path().trim_end_matches('/')
             ),
-            config: Arc::new(config()?),
+            config: Arc::new(config),
         })
     }
 }
@@ -88,7 +91,7 @@ pub(super) struct Event {
 }
 
 /// The headers by which the platform recognizes the response to an event.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct InvocationId {
     request: String,
     invocation: Option<HeaderValue>,
