@@ -33,8 +33,9 @@ pub(crate) use per_thread::PerThread;
 /// The time between two looks at the running tool, if its time limit is not near.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The time after its limit that a tool has to return before its thread counts as blocked.
-const GRACE: Duration = Duration::from_millis(75);
+/// The time after its limit that a tool has to return before its thread counts as blocked: longer
+/// than an aborted tool is given to stop, also on a small share of a processor.
+const GRACE: Duration = Duration::from_millis(125);
 
 /// No tool runs.
 const IDLE: u64 = 0;
