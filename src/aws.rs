@@ -5,46 +5,21 @@
 //! `aws configure export-credentials --format env` prints. Any other credential provider would mean
 //! more code to load on each cold start.
 
+mod connections;
+mod roots;
+
 use std::{env, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
-use aws_smithy_http_client::{
-    Builder,
-    tls::{Provider, rustls_provider::CryptoMode},
-};
-use aws_smithy_runtime_api::client::{
-    behavior_version::BehaviorVersion,
-    http::{HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector},
-    result::SdkError,
-    runtime_components::RuntimeComponents,
-};
+use aws_smithy_runtime_api::client::{behavior_version::BehaviorVersion, result::SdkError};
 use aws_smithy_types::{
     error::metadata::ProvideErrorMetadata, retry::RetryConfig, timeout::TimeoutConfig,
 };
 use aws_types::{SdkConfig, region::Region};
 
-use crate::{StoreError, watchdog::PerThread};
-
-/// The connections of all services: most of the time spent creating a client goes to reading the
-/// machine's certificates.
-#[derive(Debug)]
-struct Connections;
-
-static CONNECTIONS: PerThread<SharedHttpClient> = PerThread::new();
-
-impl HttpClient for Connections {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        let client = CONNECTIONS.get(|| {
-            let tls = Provider::Rustls(CryptoMode::AwsLc);
-            Builder::new().tls_provider(tls).build_https()
-        });
-        client.http_connector(settings, components)
-    }
-}
+use crate::StoreError;
+use connections::Connections;
+use roots::Roots;
 
 /// The configuration of a service's client. `service` is the suffix of its endpoint variable.
 pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
@@ -64,6 +39,8 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
     );
     let endpoint = optional(&format!("AWS_ENDPOINT_URL_{service}"));
     let endpoint = endpoint.or_else(|| optional("AWS_ENDPOINT_URL"));
+    let is_set = |name: &str| env::var_os(name).is_some();
+    let roots = Roots::new(&region, endpoint.as_deref(), is_set);
     // Two attempts fit within a store's time limit.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
@@ -79,7 +56,7 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .retry_config(retries)
         .timeout_config(timeouts)
-        .http_client(Connections);
+        .http_client(Connections(roots));
     config.set_endpoint_url(endpoint);
     Ok(config.build())
 }
