@@ -27,7 +27,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{Context, Failure, Requirements, text::separate_scopes, tool::repeats::RepeatPolicy};
-use decode::{DecodeError, decode};
+use decode::{DecodeError, decode, decode_input};
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use schema::{ParameterErrors, Schema};
 
@@ -341,7 +341,7 @@ where
     H::Error: IntoFailure,
     H::Future: Send + 'static,
 {
-    let input: H::In = decode(input)?;
+    let input: H::In = decode_input(input)?;
     Ok(Box::new(move |context| {
         Box::pin(run(handler, input, context))
     }))
