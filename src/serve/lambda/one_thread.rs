@@ -157,6 +157,7 @@ impl Shared {
     ) -> Result<(), Error> {
         loop {
             let Event { body, context, id } = api.next().await?;
+            tracing::trace!(bytes = body.len(), "received an event");
             let answer = match (String::from_utf8(body.into()), context) {
                 (Ok(event), Ok(context)) => self.handle(function, event, context, &id).await,
                 (_, Err(error)) => Err(error),

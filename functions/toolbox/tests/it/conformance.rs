@@ -130,8 +130,9 @@ fn every_expected_body_matches_the_published_document() {
         };
         let validator = Document::read(name).response(path, method, described_as);
         let Some(validator) = validator else {
-            // The documents do not describe the body of /health.
-            assert_eq!(path, "/health", "{}: {status}", pair.name);
+            // The documents do not describe the body of /health, and a 304 has none.
+            let is_described = path != "/health" && status != "304";
+            assert!(!is_described, "{}: {path}: {status}", pair.name);
             continue;
         };
         let body = &pair.expected["body"];
