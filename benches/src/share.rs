@@ -18,7 +18,7 @@ const CALLS_PER_ROUND: usize = 200;
 const MEMORIES: [u32; 3] = [128, 512, 1769];
 const CONTESTANTS: [Id; 4] = [Id::BareCurrentThread, Id::Oxp, Id::McpLegacy, Id::Rmcp];
 
-/// The results, or the reason why there are none.
+/// The results, or why the machine cannot measure them.
 pub(crate) enum Shares {
     Measured(Vec<Row>),
     Unavailable(String),

@@ -141,6 +141,19 @@ async fn many_tools_may_block_their_threads_at_once() {
     assert_eq!(replaced.count(), 5, "{printed:#?}");
 }
 
+/// Variables for a function that remembers calls in the emulator's table.
+fn remembering(url: &str) -> [(&str, &str); 7] {
+    [
+        ("TOOLS_IDEMPOTENCY", "dynamodb"),
+        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
+        ("TOOLS_IDEMPOTENCY_WAIT_SECONDS", "1"),
+        ("AWS_ENDPOINT_URL", url),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+    ]
+}
+
 /// The outcome of a blocked call is recorded, and the store responds to the calls after it.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto and what sam build makes; run tests/all"]
@@ -149,14 +162,7 @@ async fn calls_are_remembered_while_a_tool_blocks_its_thread() {
     let proxy = emulator.proxy().await;
     proxy.create_table("calls").await;
     let url = proxy.url();
-    let environment = [
-        ("TOOLS_IDEMPOTENCY", "dynamodb"),
-        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
-        ("AWS_ENDPOINT_URL", &*url),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
-    ];
+    let environment = remembering(&url);
     for mut function in both_ways() {
         let way = if function.get_envs().any(|(name, _)| name == "OWN_RUNTIME") {
             "own"
@@ -190,15 +196,7 @@ async fn a_tool_that_ends_the_process_does_not_run_again_before_its_claim_ends()
     let proxy = emulator.proxy().await;
     proxy.create_table("calls").await;
     let url = proxy.url();
-    let environment = [
-        ("TOOLS_IDEMPOTENCY", "dynamodb"),
-        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
-        ("TOOLS_IDEMPOTENCY_WAIT_SECONDS", "1"),
-        ("AWS_ENDPOINT_URL", &*url),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
-    ];
+    let environment = remembering(&url);
     let limit = Some(Duration::from_secs(3));
     for kind in ["abort", "exit", "overflow", "panic_twice"] {
         let calls = ["Fault.Once", "Fault.Do"].map(|tool| (fault(tool, kind, kind), limit));

@@ -64,7 +64,7 @@ impl Drop for Authority {
     }
 }
 
-/// What happened, in order: `rejected` or `accepted` for a handshake, and the bodies of requests.
+/// The events in order: `rejected` or `accepted` for a handshake, or the body of a request.
 type Log = Arc<Mutex<Vec<String>>>;
 
 /// Returns the body of each request.
