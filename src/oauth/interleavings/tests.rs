@@ -25,6 +25,13 @@ fn faults() {
     hold("faults", &[0, 0], bounds);
 }
 
+/// No response takes longer than the time limit of its request.
+#[test]
+fn slow_responses_within_their_limits() {
+    let leads: &[u64] = if is_full() { &[0, 0] } else { &[0] };
+    hold("slow", leads, Bounds::new(0, 3, &[2900, 7900]));
+}
+
 #[test]
 fn leases_that_expire() {
     let (passes, all) = if is_full() { (2, 3) } else { (1, 1) };
