@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use super::{
     Treatment,
     action::{Action, Delivery},
-    execution::{Execution, Slot},
+    execution::Execution,
     network::{Request, Sent, with_network},
     process::START,
 };
