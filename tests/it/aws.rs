@@ -8,6 +8,11 @@ use test_support::aws::AwsProxy;
 
 #[cfg(feature = "dynamodb")]
 pub(crate) fn dynamodb(proxy: &AwsProxy) -> aws_sdk_dynamodb::Client {
+    dynamodb_at(&proxy.url())
+}
+
+#[cfg(feature = "dynamodb")]
+pub(crate) fn dynamodb_at(url: &str) -> aws_sdk_dynamodb::Client {
     use of_dynamodb::{BehaviorVersion, Config, Credentials, Region};
 
     let config = Config::builder()
@@ -15,7 +20,7 @@ pub(crate) fn dynamodb(proxy: &AwsProxy) -> aws_sdk_dynamodb::Client {
         .http_client(aws_smithy_http_client::Builder::new().build_http())
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-        .endpoint_url(proxy.url());
+        .endpoint_url(url);
     aws_sdk_dynamodb::Client::from_conf(config.build())
 }
 

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
+#[cfg(feature = "dynamodb")]
+mod test_table;
 
 use std::{
     sync::{

@@ -12,6 +12,7 @@
 
 pub mod aws;
 pub mod documents;
+pub mod dynamodb;
 pub mod function_url;
 pub mod lambda;
 pub mod marks;

@@ -1,0 +1,358 @@
+//! A DynamoDB table on a loopback address, for tests of races and faults.
+//!
+//! Published emulators serve other tests: moto checks a condition and writes in two steps, so that
+//! two concurrent requests may both succeed; dynalite does not return the item of a failed
+//! condition. This server has the three operations that the library uses. Each checks its condition
+//! and writes under one lock, and what the server does not know is an error. An [`Interceptor`] can
+//! lose, repeat, delay and fail requests. A test compares the results with moto's.
+
+mod condition;
+mod error;
+mod item;
+mod table;
+
+use std::{
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use axum::body::{Body, to_bytes};
+use hyper::{
+    Response, body::Incoming, header::HeaderMap, server::conn::http1, service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use error::ApiError;
+use table::Table;
+
+/// The largest request.
+const LARGEST_REQUEST: usize = 1 << 20;
+
+/// An operation of DynamoDB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names are DynamoDB's")]
+pub enum Operation {
+    GetItem,
+    PutItem,
+    DeleteItem,
+}
+
+/// A request for the table.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Counts the requests, from 0.
+    pub number: u64,
+    /// The operation.
+    pub operation: Operation,
+    /// The access key that signed the request, which can identify the process that sent it.
+    pub access_key: String,
+    /// The parameters.
+    pub body: Value,
+}
+
+/// The response to a request that was applied.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body.
+    pub body: Value,
+    /// True if an item was written or deleted: the request's condition was met, if only the first
+    /// time of two.
+    pub has_written: bool,
+}
+
+/// The treatment of a request before it is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRequest {
+    /// Applies it.
+    Apply,
+    /// Applies it, and then once more, as if a client or a proxy had sent it twice. The second
+    /// response is returned.
+    ApplyTwice,
+    /// Does not apply it, and closes the connection.
+    Lose,
+    /// Does not apply it, and returns this error.
+    Fail(Fault),
+    /// Does not apply it, and never responds.
+    Ignore,
+}
+
+/// The treatment of a request after it was applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnResponse {
+    /// Sends the response.
+    Send,
+    /// Closes the connection instead.
+    Lose,
+    /// Returns this error instead.
+    Fail(Fault),
+    /// Never responds.
+    Ignore,
+}
+
+/// An error that DynamoDB may return for any request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A 500.
+    Internal,
+    /// A 503.
+    Unavailable,
+    /// A 400, because the table's capacity is exceeded.
+    ThroughputExceeded,
+    /// A 400, because the account's limits are exceeded.
+    Throttling,
+}
+
+impl Fault {
+    fn error(self) -> ApiError {
+        match self {
+            Self::Internal => ApiError::internal(),
+            Self::Unavailable => ApiError::unavailable(),
+            Self::ThroughputExceeded => ApiError::throughput_exceeded(),
+            Self::Throttling => ApiError::throttling(),
+        }
+    }
+}
+
+/// The future that a method of [`Interceptor`] returns.
+pub type Interception<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Sees each request before and after it is applied, and decides on it. Either method may take its
+/// time: a request is applied even if its client has closed the connection meanwhile, like one that
+/// the network delivers late.
+pub trait Interceptor: Send + Sync {
+    /// Before a request is applied.
+    fn on_request<'a>(&'a self, request: &'a Request) -> Interception<'a, OnRequest>;
+
+    /// After a request was applied.
+    fn on_response<'a>(
+        &'a self,
+        request: &'a Request,
+        applied: &'a Applied,
+    ) -> Interception<'a, OnResponse>;
+}
+
+/// Lets every request through.
+struct Nothing;
+
+impl Interceptor for Nothing {
+    fn on_request<'a>(&'a self, _: &'a Request) -> Interception<'a, OnRequest> {
+        Box::pin(std::future::ready(OnRequest::Apply))
+    }
+
+    fn on_response<'a>(&'a self, _: &'a Request, _: &'a Applied) -> Interception<'a, OnResponse> {
+        Box::pin(std::future::ready(OnResponse::Send))
+    }
+}
+
+/// The server. It stops when dropped.
+pub struct DynamoDb {
+    address: SocketAddr,
+    state: Arc<State>,
+    server: JoinHandle<()>,
+}
+
+struct State {
+    name: String,
+    table: Table,
+    interceptor: Arc<dyn Interceptor>,
+    requests: AtomicU64,
+}
+
+impl DynamoDb {
+    /// Starts a server with one table, which is empty.
+    pub async fn start(table: &str) -> Self {
+        Self::intercepted(table, Arc::new(Nothing)).await
+    }
+
+    /// The same, with an interceptor of its requests.
+    pub async fn intercepted(table: &str, interceptor: Arc<dyn Interceptor>) -> Self {
+        let state = Arc::new(State {
+            name: table.to_owned(),
+            table: Table::default(),
+            interceptor,
+            requests: AtomicU64::new(0),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(accept(listener, Arc::clone(&state)));
+        Self {
+            address,
+            state,
+            server,
+        }
+    }
+
+    /// Its URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// All items of the table, as JSON, by their ids.
+    pub fn items(&self) -> Vec<Value> {
+        self.state.table.all()
+    }
+
+    /// The number of items.
+    pub fn len(&self) -> usize {
+        self.state.table.len()
+    }
+
+    /// True if the table has no items.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of requests so far.
+    pub fn requests(&self) -> u64 {
+        self.state.requests.load(Ordering::Relaxed)
+    }
+
+    /// Deletes the items whose `expires_at` has passed, as time to live does some time later;
+    /// returns their number. Nothing else deletes them.
+    pub fn delete_expired(&self, now: SystemTime) -> usize {
+        self.state.table.delete_expired(now)
+    }
+}
+
+impl Drop for DynamoDb {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<State>) {
+    // Aborts the connections when the server is aborted.
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let Ok((stream, _)) = listener.accept().await else {
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let state = Arc::clone(&state);
+        let service = service_fn(move |request| respond(Arc::clone(&state), request));
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        connections.spawn(async { drop(connection.await) });
+    }
+}
+
+/// The reason for closing a connection without a response.
+type Closed = Box<dyn std::error::Error + Send + Sync>;
+
+async fn respond(
+    state: Arc<State>,
+    request: hyper::Request<Incoming>,
+) -> Result<Response<Body>, Closed> {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(Body::new(body), LARGEST_REQUEST).await?;
+    // A task of its own goes on when the client closes the connection.
+    let handled = tokio::spawn(async move { state.handle(&parts.headers, &body).await });
+    let (status, body) = match handled.await? {
+        Reply::Send(status, body) => (status, body),
+        Reply::Close => return Err("closed by the test".into()),
+        // Until the client closes the connection.
+        Reply::Nothing => std::future::pending().await,
+    };
+    let response = Response::builder()
+        .status(status)
+        .header("content-type", "application/x-amz-json-1.0")
+        .header(
+            "x-amzn-requestid",
+            "0000000000000000000000000000000000000000000000000000",
+        );
+    Ok(response.body(Body::from(body.to_string()))?)
+}
+
+impl State {
+    async fn handle(&self, headers: &HeaderMap, body: &[u8]) -> Reply {
+        let request = match self.decode(headers, body) {
+            Ok(request) => request,
+            Err(error) => return error.into(),
+        };
+        let is_twice = match self.interceptor.on_request(&request).await {
+            OnRequest::Apply => false,
+            OnRequest::ApplyTwice => true,
+            OnRequest::Lose => return Reply::Close,
+            OnRequest::Fail(fault) => return fault.error().into(),
+            OnRequest::Ignore => return Reply::Nothing,
+        };
+        let mut applied = self.apply(&request);
+        if is_twice {
+            let has_written = applied.has_written;
+            applied = self.apply(&request);
+            applied.has_written |= has_written;
+        }
+        match self.interceptor.on_response(&request, &applied).await {
+            OnResponse::Send => Reply::Send(applied.status, applied.body),
+            OnResponse::Lose => Reply::Close,
+            OnResponse::Fail(fault) => fault.error().into(),
+            OnResponse::Ignore => Reply::Nothing,
+        }
+    }
+
+    fn decode(&self, headers: &HeaderMap, body: &[u8]) -> Result<Request, ApiError> {
+        let header = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
+        let target = header("x-amz-target").unwrap_or_default();
+        let operation = match target {
+            "DynamoDB_20120810.GetItem" => Operation::GetItem,
+            "DynamoDB_20120810.PutItem" => Operation::PutItem,
+            "DynamoDB_20120810.DeleteItem" => Operation::DeleteItem,
+            _ => return Err(ApiError::unsupported(format!("the operation '{target}'"))),
+        };
+        let access_key = header("authorization").and_then(|it| {
+            let credential = it.strip_prefix("AWS4-HMAC-SHA256 Credential=")?;
+            credential.split('/').next()
+        });
+        let access_key = access_key.ok_or_else(ApiError::missing_token)?;
+        let body: Value = serde_json::from_slice(body)
+            .map_err(|_| ApiError::serialization("the body is no JSON"))?;
+        if body["TableName"] != *self.name {
+            return Err(ApiError::no_table());
+        }
+        Ok(Request {
+            number: self.requests.fetch_add(1, Ordering::Relaxed),
+            operation,
+            access_key: access_key.to_owned(),
+            body,
+        })
+    }
+
+    fn apply(&self, request: &Request) -> Applied {
+        match self.table.apply(request.operation, &request.body) {
+            Ok(body) => Applied {
+                status: 200,
+                body,
+                has_written: request.operation != Operation::GetItem,
+            },
+            Err(error) => Applied {
+                status: error.status,
+                body: error.body(),
+                has_written: false,
+            },
+        }
+    }
+}
+
+/// The end of a request.
+enum Reply {
+    Send(u16, Value),
+    /// Closes the connection.
+    Close,
+    /// Leaves the connection open.
+    Nothing,
+}
+
+impl From<ApiError> for Reply {
+    fn from(error: ApiError) -> Self {
+        Self::Send(error.status, error.body())
+    }
+}
