@@ -5,6 +5,8 @@
 //! 9068; RFC 8725; `OpenID` Connect Discovery 1.0; RFC 8414.
 
 mod claims;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod header;
 mod key_cache;
 mod key_set;

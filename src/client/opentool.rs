@@ -5,6 +5,8 @@
 
 mod document;
 mod error;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 
 use std::time::Duration;
 
