@@ -185,7 +185,10 @@ fn check_keys(keys: &Keys, document: &[u8]) {
         return;
     };
     let accepted = parsed.accept(keys.valid[1].as_bytes(), now(), Some(SERVER));
-    let document: Value = serde_json::from_slice(document).expect("the document was read");
+    // The library reads one key after the other, and ignores those that are not valid.
+    let Ok(document) = serde_json::from_slice::<Value>(document) else {
+        return;
+    };
     let right = jwk(&keys.ed25519);
     let all = document.get("keys").or_else(|| document.get(0));
     let mut all = all.and_then(Value::as_array).into_iter().flatten();

@@ -271,7 +271,7 @@ pub(crate) fn function(setting: Setting) -> FuzzedFunction {
         .public_url("https://tools.example")
         .info(ServerInfo::new("Tools <of> \"all\" & one", "1.0.0"));
     let server = match setting {
-        Setting::Open => server.explorer(true).cloudwatch_metrics("Tools"),
+        Setting::Open => server.explorer(true),
         Setting::Protected => {
             let auth = Auth::api_key_ids(["API_KEY"]).or(Auth::jwt_secret_ids([JWT_SECRET_ID]));
             server.auth(auth.subject_is_user()).base_path("/agents")

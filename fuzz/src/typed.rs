@@ -307,18 +307,41 @@ fn check(function: &LambdaFunction, case: &Case, input: &Value) {
     );
     let is_accepted = response["success"] == true;
     assert!(
-        is_accepted || response.get("parameter_errors").is_some(),
+        is_accepted
+            || response["parameter_errors"]
+                .as_object()
+                .is_some_and(|it| !it.is_empty()),
         "{input} {response}"
     );
-    assert_eq!(is_accepted, is_valid, "{} {input} {response}", case.id);
+    let normalized = case.schema.check(&without_nulls).normalized;
+    let decoded = (case.decode)(normalized);
+    // Published schemas do not name the range of 64 bits; the type has to reject such an integer.
+    let is_too_wide = is_valid && decoded.is_err() && has_wide_integer(input);
+    assert_eq!(
+        is_accepted,
+        is_valid && !is_too_wide,
+        "{} {input} {response}",
+        case.id
+    );
     if is_accepted {
-        let normalized = case.schema.check(&without_nulls).normalized;
-        let decoded = (case.decode)(normalized).expect("the tool got the input");
+        let decoded = decoded.expect("the tool got the input");
         let value = &response["value"];
         assert!(
             is_same(value, &decoded),
             "{input}: {value} is not {decoded}"
         );
+    }
+}
+
+/// True if a value contains a whole number that 64 bits cannot hold.
+fn has_wide_integer(value: &Value) -> bool {
+    /// 2^63.
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(|it| it.abs() >= LIMIT),
+        Value::Array(items) => items.iter().any(has_wide_integer),
+        Value::Object(fields) => fields.values().any(has_wide_integer),
+        _ => false,
     }
 }
 
@@ -330,7 +353,9 @@ fn is_same(one: &Value, other: &Value) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
-            let is_in = |name, value| b.get(name).is_some_and(|other| is_same(value, other));
+            let is_in = |name: &String, value: &Value| {
+                b.get(name).is_some_and(|other| is_same(value, other))
+            };
             a.len() == b.len() && a.iter().all(|(name, value)| is_in(name, value))
         }
         _ => one == other,
