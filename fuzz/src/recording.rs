@@ -40,6 +40,10 @@ fn check(data: &[u8]) -> Option<()> {
     if place % 6 < 2 && text.contains(['&', '=', '?', '#', '/']) {
         return None;
     }
+    // The list of its bytes would resemble the secret.
+    if place % 6 == 5 && hidden.encoded.contains(',') {
+        return None;
+    }
     let mut request = Request::builder()
         .method("POST")
         .uri(uri_of(*place, &text)?);
