@@ -54,16 +54,13 @@ impl Execution<'_> {
     }
 
     pub(super) fn add_deliveries(&self, actions: &mut Vec<Action>, index: usize, sent: &Sent) {
-        match &sent.request {
-            Request::Service(text) => {
-                let treatments = self.scenario.treatments(text, !sent.is_awaited());
-                let serve = |it: Treatment| Action::Serve(index, it.name, it.is_fault);
-                actions.extend(treatments.into_iter().map(serve));
-            }
-            _ => {
-                let deliveries = Delivery::of(sent).iter();
-                actions.extend(deliveries.map(|it| Action::Deliver(index, *it)));
-            }
+        if let Request::Service(text) = &sent.request {
+            let treatments = self.scenario.treatments(text, !sent.is_awaited());
+            let serve = |it: Treatment| Action::Serve(index, it.name, it.is_fault);
+            actions.extend(treatments.into_iter().map(serve));
+        } else {
+            let deliveries = Delivery::of(sent).iter();
+            actions.extend(deliveries.map(|it| Action::Deliver(index, *it)));
         }
     }
 }
