@@ -240,6 +240,17 @@ impl<'t> TextReadings<'t> {
         if let Some(end) = self.end_of_byte(at, |byte| byte == b'\\') {
             self.add(start, end, b"\\");
         }
+        // Not only the longest reading: what follows a run of backslashes, such as `u005c`, may
+        // belong to the secret instead of encoding a further one.
+        let ends_run = |end: usize| {
+            self.text[end - 1] == b'\\' && self.text.get(end).is_none_or(|next| *next != b'\\')
+        };
+        let readings = self.readings(at);
+        let end =
+            readings.filter_map(|(byte, end)| (byte == b'\\' && ends_run(end)).then_some(end));
+        if let Some(end) = end.max() {
+            self.add(start, end, b"\\");
+        }
         let letters: Vec<_> = self.readings(at).collect();
         for (letter, end) in letters {
             let byte = match letter {

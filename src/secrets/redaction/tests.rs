@@ -196,6 +196,22 @@ fn a_secret_is_redacted_in_every_encoding() {
 }
 
 #[test]
+fn a_secret_that_contains_an_escaped_backslash_is_redacted() {
+    for secret in [
+        r"C:\newest\u005c0041bc",
+        r"C:\newest\x5c0041bc",
+        r"C:\newest\%5C0041bc",
+    ] {
+        let debug = format!("{secret:?}");
+        for text in [quoted(secret), quoted(&quoted(secret)), debug] {
+            let redacted = redacted(&format!("<{text}>"), secret);
+            assert!(redacted.contains(PLACEHOLDER), "{text}: {redacted}");
+            assert_gone("quoted", &redacted, &text);
+        }
+    }
+}
+
+#[test]
 fn the_parts_of_a_secret_are_redacted() {
     for (secret, parts) in [
         (
