@@ -110,6 +110,8 @@ pub(crate) fn assert_gone(hidden: &Hidden<'_>, left: &str) {
         .chain([encoded.len()])
         .collect();
     let around = format!("{}{}", hidden.before, hidden.after);
+    // As it is, and as the JSON of a recording writes it.
+    let around = format!("{around}{}", serde_json::Value::from(around.as_str()));
     let is_similar = |window: &[usize]| around.contains(&encoded[window[0]..window[SIMILAR]]);
     if ends.windows(SIMILAR + 1).any(is_similar) {
         return;

@@ -248,7 +248,7 @@ impl<'t> TextReadings<'t> {
         let readings = self.readings(at);
         let end =
             readings.filter_map(|(byte, end)| (byte == b'\\' && ends_run(end)).then_some(end));
-        if let Some(end) = end.max() {
+        if let Some(end) = end.min() {
             self.add(start, end, b"\\");
         }
         let letters: Vec<_> = self.readings(at).collect();

@@ -201,9 +201,13 @@ fn a_secret_that_contains_an_escaped_backslash_is_redacted() {
         r"C:\newest\u005c0041bc",
         r"C:\newest\x5c0041bc",
         r"C:\newest\%5C0041bc",
+        "%ab%5Cabcdxy",
+        "%%5021%5C%01#",
     ] {
         let debug = format!("{secret:?}");
-        for text in [quoted(secret), quoted(&quoted(secret)), debug] {
+        let escaped = |character| format!(r"\\u{:04x}", u32::from(character));
+        let characters: String = secret.chars().map(escaped).collect();
+        for text in [quoted(secret), quoted(&quoted(secret)), debug, characters] {
             let redacted = redacted(&format!("<{text}>"), secret);
             assert!(redacted.contains(PLACEHOLDER), "{text}: {redacted}");
             assert_gone("quoted", &redacted, &text);
