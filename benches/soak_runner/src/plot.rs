@@ -7,7 +7,7 @@ use crate::series::{Sample, Series};
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 20.0;
-const TOP: f64 = 40.0;
+const TOP: f64 = 54.0;
 const PANEL: f64 = 120.0;
 const GAP: f64 = 46.0;
 /// The maximum number of points of a line, of which each is the largest of its values.
@@ -30,7 +30,43 @@ type Value = fn(&Sample) -> f64;
 /// A panel with one or two lines.
 struct Panel {
     title: &'static str,
+    scale: Scale,
     lines: Vec<(&'static str, Vec<f64>)>,
+}
+
+/// The vertical axis of a panel.
+#[derive(Clone, Copy, PartialEq)]
+enum Scale {
+    /// From zero.
+    Linear,
+    /// Powers of ten, from 0.1.
+    Logarithmic,
+}
+
+impl Scale {
+    /// The labels, of which the first and the last one are the ends of the axis.
+    fn labels(self, largest: f64) -> Vec<f64> {
+        let step = step(largest.max(1.0) / 4.0);
+        let mut labels = vec![if self == Self::Linear { 0.0 } else { 0.1 }];
+        while let Some(last) = labels.last()
+            && (labels.len() < 2 || *last < largest)
+        {
+            labels.push(match self {
+                Self::Linear => last + step,
+                Self::Logarithmic => (last * 100.0).round() / 10.0,
+            });
+        }
+        labels
+    }
+
+    /// The place of a value: 0 at the first label, 1 at the last one.
+    fn place(self, value: f64, labels: &[f64]) -> f64 {
+        let end = labels.last().copied().unwrap_or(1.0);
+        match self {
+            Self::Linear => value / end,
+            Self::Logarithmic => (value.max(0.1) / 0.1).log10() / (end / 0.1).log10(),
+        }
+    }
 }
 
 /// The plot of a run.
@@ -85,6 +121,7 @@ fn panels(samples: &[Sample]) -> Vec<Panel> {
     vec![
         Panel {
             title: "memory in MiB",
+            scale: Scale::Linear,
             lines: vec![
                 ("resident (VmRSS)", megabytes(|it| it.resources.resident)),
                 (
@@ -95,6 +132,7 @@ fn panels(samples: &[Sample]) -> Vec<Panel> {
         },
         Panel {
             title: "open descriptors, threads",
+            scale: Scale::Linear,
             lines: vec![
                 ("descriptors", of(|it| it.resources.descriptors).collect()),
                 ("threads", of(|it| it.resources.threads).collect()),
@@ -102,9 +140,11 @@ fn panels(samples: &[Sample]) -> Vec<Panel> {
         },
         Panel {
             title: "requests per second",
+            scale: Scale::Linear,
             lines: vec![("", rates)],
         },
         Panel {
+            scale: Scale::Logarithmic,
             title: "function's time for a request in ms, per second",
             lines: vec![
                 ("p99", values(|it| f64::from(it.latencies.p99) / 1000.0)),
@@ -113,6 +153,7 @@ fn panels(samples: &[Sample]) -> Vec<Panel> {
         },
         Panel {
             title: "wrong answers so far",
+            scale: Scale::Linear,
             lines: vec![("", of(|it| it.wrong).collect())],
         },
     ]
@@ -167,12 +208,10 @@ fn x_of(minutes: f64, end: f64) -> f64 {
 fn draw(svg: &mut String, panel: &Panel, times: &[f64], end: f64, top: f64) -> fmt::Result {
     let all = panel.lines.iter().flat_map(|(_, values)| values);
     let largest = all.copied().fold(0.0, f64::max);
-    let step = step(largest.max(1.0) / 4.0);
-    let limit = (largest / step).ceil().max(1.0) * step;
-    let y_of = |value: f64| top + PANEL * (1.0 - value / limit);
-    let mut value = 0.0;
-    while value <= limit + step / 2.0 {
-        let y = y_of(value);
+    let labels = panel.scale.labels(largest);
+    let y_of = |value: f64| top + PANEL * (1.0 - panel.scale.place(value, &labels));
+    for value in &labels {
+        let y = y_of(*value);
         writeln!(
             svg,
             "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
@@ -181,7 +220,6 @@ fn draw(svg: &mut String, panel: &Panel, times: &[f64], end: f64, top: f64) -> f
             LEFT - 8.0,
             y + 4.0
         )?;
-        value += step;
     }
     ticks(svg, end, top + PANEL)?;
     writeln!(
@@ -259,6 +297,15 @@ mod tests {
     fn labels_are_round_numbers() {
         let steps = [0.05, 0.3, 0.9, 3.0, 12.0, 60.0, 700.0].map(step);
         assert_eq!(steps, [0.1, 0.5, 1.0, 5.0, 20.0, 100.0, 1000.0]);
+    }
+
+    #[test]
+    fn labels_reach_the_largest_value() {
+        assert_eq!(Scale::Linear.labels(23.0), [0.0, 10.0, 20.0, 30.0]);
+        assert_eq!(Scale::Linear.labels(0.0), [0.0, 0.5]);
+        assert_eq!(Scale::Logarithmic.labels(30.0), [0.1, 1.0, 10.0, 100.0]);
+        let labels = [0.1, 1.0, 10.0];
+        assert!((Scale::Logarithmic.place(1.0, &labels) - 0.5).abs() < 1e-9);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{
     options::Options,
     plot,
     recorder::{Latencies, Totals},
-    series::{Growth, Series},
+    series::{Growth, LOOKUPS, RECONNECTS, Series},
 };
 
 /// The smallest share of the seconds that must have a sample, in percent.
@@ -144,14 +144,15 @@ impl Outcome {
             writeln!(text, "| {name} | {} | +{limit} MiB |", InMegabytes(growth))?;
         }
         let extremes = [
-            ("descriptors", series.descriptors(), " + 2"),
-            ("threads", series.threads(), ""),
+            ("descriptors", series.descriptors(), RECONNECTS),
+            ("threads", series.threads(), LOOKUPS),
         ];
         for (name, it, more) in extremes {
             let (warm_up, after) = (it.warm_up, it.after);
             writeln!(
                 text,
-                "| {name}, at most | {after} | {warm_up}{more}, as in the warm-up |"
+                "| {name}, at most | {after} | {}: {warm_up} during the warm-up, + {more} |",
+                warm_up + more
             )?;
         }
         Ok(())
