@@ -66,6 +66,21 @@ impl Answer {
         })
     }
 
+    pub(crate) fn over_http(
+        status: u16,
+        headers: BTreeMap<String, String>,
+        body: Vec<u8>,
+        store_failures: u64,
+    ) -> Self {
+        Self {
+            status,
+            headers,
+            body,
+            store_failures,
+            is_direct: false,
+        }
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }

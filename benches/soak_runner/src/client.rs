@@ -26,9 +26,10 @@ use crate::{
     answer::{Answer, Expected},
     event::{Credential, Event},
     issuer::{Issuer, LIFETIME},
+    local::Connection,
     protocol::Protocol,
     recorder::Recorder,
-    runtime_api::RuntimeApi,
+    server::Server,
 };
 
 /// The API keys, by the ids of their secrets.
@@ -44,7 +45,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(90);
 
 /// What all clients share.
 pub(crate) struct Shared {
-    pub(crate) api: RuntimeApi,
+    pub(crate) server: Server,
     pub(crate) issuer: Issuer,
     pub(crate) recorder: Recorder,
     /// The time between two requests of one client.
@@ -69,6 +70,8 @@ pub(crate) struct Client {
     last: u64,
     next: Instant,
     token: Option<Token>,
+    /// To a local server.
+    connection: Option<Connection>,
     /// Calls whose claims the failing store may still hold.
     unsettled: Vec<remembered::Unsettled>,
 }
@@ -118,6 +121,7 @@ impl Client {
             last: 0,
             next: begin,
             token: None,
+            connection: None,
             unsettled: Vec::new(),
         }
     }
@@ -181,26 +185,26 @@ impl Client {
         let now = Instant::now();
         self.next = (self.next + self.shared.interval).max(now);
         let recorder = &self.shared.recorder;
-        let is_direct = event.is_direct;
-        let event = event.into_bytes();
-        let Some(reply) = self.shared.api.invoke(event, ANSWER_LIMIT).await else {
+        let server = &self.shared.server;
+        let answered = server.respond(event, &mut self.connection, ANSWER_LIMIT);
+        let Some((answer, time)) = answered.await else {
             // At the end, events remain in the queue.
             if !self.is_over() {
                 recorder.wrong(kind, "no answer");
             }
             return None;
         };
-        let judged = Answer::of(&reply, is_direct).and_then(|answer| {
+        let judged = answer.and_then(|answer| {
             let is_store_error = judge(&answer)?;
             Ok((answer, is_store_error))
         });
         match judged {
             Ok((answer, is_store_error)) => {
-                recorder.answered(kind, reply.latency, is_store_error);
+                recorder.answered(kind, time, is_store_error);
                 (!is_store_error).then_some(answer)
             }
             Err(detail) => {
-                recorder.answered(kind, reply.latency, false);
+                recorder.answered(kind, time, false);
                 recorder.wrong(kind, &detail);
                 None
             }
@@ -253,7 +257,9 @@ impl Client {
     }
 
     fn any_protocol(&mut self) -> Protocol {
-        Protocol::ALL[self.random.usize(..Protocol::ALL.len())]
+        // The last one, a direct call, is an event.
+        let count = Protocol::ALL.len() - usize::from(self.shared.server.is_local());
+        Protocol::ALL[self.random.usize(..count)]
     }
 
     /// A user of this client, if it names one itself.

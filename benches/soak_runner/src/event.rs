@@ -100,6 +100,25 @@ impl Event {
         }
     }
 
+    /// The same request over HTTP.
+    pub(crate) fn as_http(&self) -> Vec<u8> {
+        let text = |pointer: &str| self.json.pointer(pointer).and_then(Value::as_str);
+        let method = text("/requestContext/http/method").unwrap_or("GET");
+        let path = text("/rawPath").unwrap_or("/");
+        let query = text("/rawQueryString").filter(|query| !query.is_empty());
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        let body = text("/body").unwrap_or_default();
+        let mut request = format!("{method} {path}{query} HTTP/1.1\r\n");
+        for (name, value) in self.json["headers"].as_object().into_iter().flatten() {
+            // Those that begin with `x-` are the gateway's.
+            if let Some(value) = value.as_str().filter(|_| !name.starts_with("x-")) {
+                request += &format!("{name}: {value}\r\n");
+            }
+        }
+        request += &format!("content-length: {}\r\n\r\n{body}", body.len());
+        request.into_bytes()
+    }
+
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.json.to_string().into_bytes()
     }

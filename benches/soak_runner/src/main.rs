@@ -9,6 +9,7 @@ mod answer;
 mod client;
 mod event;
 mod issuer;
+mod local;
 mod options;
 mod plot;
 mod process;
@@ -18,6 +19,7 @@ mod report;
 mod run;
 mod runtime_api;
 mod series;
+mod server;
 mod store;
 
 use std::process::ExitCode;

@@ -14,20 +14,21 @@ pub(crate) struct Options {
     /// Requests per second, of all clients together.
     pub(crate) pace: f64,
     pub(crate) clients: u32,
+    /// The time from one failing period of the store to the next.
+    pub(crate) cycle: Duration,
     /// The time after which the issuer publishes a new key.
     pub(crate) rotation: Duration,
     /// False checks the answers only, for runs that are too short for the rest.
     pub(crate) limits_resources: bool,
+    /// True runs the program as a local server.
+    pub(crate) is_local: bool,
     /// The folder of the report.
     pub(crate) output: Option<PathBuf>,
 }
 
-/// The time from one failing period of the store to the next, in a run of an hour.
-const CYCLE: Duration = Duration::from_mins(10);
-
 const USAGE: &str = "usage: soak --program FILE [--minutes N] [--warm-up MINUTES] \
-                     [--pace REQUESTS_PER_SECOND] [--clients N] [--rotation SECONDS] \
-                     [--answers-only] [--output FOLDER]";
+                     [--pace REQUESTS_PER_SECOND] [--clients N] [--cycle MINUTES] [--rotation SECONDS] \
+                     [--local] [--answers-only] [--output FOLDER]";
 
 impl Options {
     /// Reads the arguments, of which only the program is required.
@@ -39,14 +40,23 @@ impl Options {
             warm_up: Duration::from_mins(5),
             pace: 250.0,
             clients: 64,
+            cycle: Duration::from_mins(10),
             rotation: Duration::from_mins(3),
             limits_resources: true,
+            is_local: false,
             output: None,
         };
         while let Some(name) = arguments.next() {
-            if name == "--answers-only" {
-                options.limits_resources = false;
-                continue;
+            match &*name {
+                "--answers-only" => {
+                    options.limits_resources = false;
+                    continue;
+                }
+                "--local" => {
+                    options.is_local = true;
+                    continue;
+                }
+                _ => {}
             }
             let value = arguments.next().ok_or(USAGE)?;
             let number = || {
@@ -59,6 +69,7 @@ impl Options {
             match &*name {
                 "--minutes" => options.length = seconds(60.0).ok_or(USAGE)?,
                 "--warm-up" => options.warm_up = seconds(60.0).ok_or(USAGE)?,
+                "--cycle" => options.cycle = seconds(60.0).ok_or(USAGE)?,
                 "--rotation" => options.rotation = seconds(1.0).ok_or(USAGE)?,
                 "--pace" => options.pace = number().ok_or(USAGE)?,
                 "--clients" => {
@@ -79,9 +90,9 @@ impl Options {
             .ok_or_else(|| "the warm-up must be shorter than the run".into())
     }
 
-    /// When the store fails: one minute in each ten, or a tenth of a shorter run.
+    /// When the store fails: for a tenth of each cycle, and of a run that is shorter than one.
     pub(crate) fn schedule(&self) -> Schedule {
-        let cycle = CYCLE.min(self.length);
+        let cycle = self.cycle.min(self.length);
         Schedule {
             cycle,
             begin: cycle * 3 / 10,

@@ -331,6 +331,7 @@ mod tests {
         let series = Series {
             samples: (1..60).map(sample).collect(),
             warm_up: Duration::from_secs(10),
+            includes_calls: false,
         };
         let svg = plot(&series).unwrap();
         assert_eq!(svg.matches("<rect class=\"failing\"").count(), 1 + 2 * 5);

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{self, BufRead, BufReader, Read},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{
         Arc,
@@ -82,6 +83,17 @@ impl Process {
     /// The numbers of lines, and of lines with a secret.
     pub(crate) fn lines(&self) -> (u64, u64) {
         (self.lines.load(Relaxed), self.revealing.load(Relaxed))
+    }
+
+    /// True if no thread runs or waits for a processor.
+    pub(crate) fn sleeps(&self) -> bool {
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.child.id())) else {
+            return true;
+        };
+        // A thread may have ended since.
+        let stat = |path: PathBuf| fs::read_to_string(path.join("stat")).unwrap_or_default();
+        let mut states = threads.flatten().map(|thread| stat(thread.path()));
+        states.all(|stat| !stat.contains(") R "))
     }
 
     pub(crate) fn resources(&self) -> io::Result<Resources> {

@@ -2,6 +2,8 @@
 
 use std::{
     error::Error,
+    io,
+    net::{SocketAddr, TcpListener},
     process::Command,
     sync::{
         Arc, Mutex,
@@ -15,13 +17,16 @@ use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
     client::{Client, FAULT_KEY, KEYS, LOAD_KEY, MARK, Shared},
+    event::DOMAIN,
     issuer::{AUDIENCE, Issuer},
+    local::{self, LocalServer},
     options::Options,
     process::Process,
     recorder::Recorder,
     report::Outcome,
     runtime_api::RuntimeApi,
     series::{Sample, Series},
+    server::Server,
     store::{Store, TABLE},
 };
 
@@ -36,11 +41,10 @@ const END: Duration = Duration::from_secs(100);
 pub(crate) async fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     let begin = Instant::now();
     let store = Store::start(options.schedule(), begin).await;
-    let api = RuntimeApi::start(Arc::clone(&store.failures)).await?;
     let issuer = Issuer::start(options.rotation).await?;
-    let mut process = start(options, &api, &issuer, &store)?;
+    let (server, mut process, address) = start(options, &issuer, &store).await?;
     let shared = Arc::new(Shared {
-        api,
+        server,
         issuer,
         recorder: Recorder::default(),
         interval: options.interval(),
@@ -54,6 +58,12 @@ pub(crate) async fn run(options: &Options) -> Result<(), Box<dyn Error + Send + 
     }
     let blocking = Client::new(options.clients, &shared, begin + Duration::from_secs(5));
     clients.spawn(blocking.block(BLOCKED_EVERY));
+    if let Some(address) = address {
+        let shared = Arc::clone(&shared);
+        clients.spawn(async move {
+            local::misbehave(address, &shared.recorder, &shared.is_over).await;
+        });
+    }
     let series = measure(options, &shared, &store, &mut process, begin).await?;
     shared.is_over.store(true, Relaxed);
     let ended = timeout(END, async { while clients.join_next().await.is_some() {} }).await;
@@ -61,7 +71,7 @@ pub(crate) async fn run(options: &Options) -> Result<(), Box<dyn Error + Send + 
         options: options.clone(),
         totals: shared.recorder.totals(),
         latencies: shared.recorder.latencies(),
-        misplaced: shared.api.misplaced(),
+        misplaced: shared.server.misplaced(),
         lines: process.lines(),
         store: store.figures(),
         key_fetches: shared.issuer.fetches(),
@@ -75,19 +85,45 @@ pub(crate) async fn run(options: &Options) -> Result<(), Box<dyn Error + Send + 
     outcome.print()
 }
 
-fn start(
+/// Starts the program as a function, or as a local server at the address that is returned.
+async fn start(
     options: &Options,
-    api: &RuntimeApi,
     issuer: &Issuer,
     store: &Store,
-) -> std::io::Result<Process> {
+) -> io::Result<(Server, Process, Option<SocketAddr>)> {
+    let failures = Arc::clone(&store.failures);
+    if options.is_local {
+        // Free at this moment: the server prints its port only for people.
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let port = address.port().to_string();
+        let own = [
+            ("PORT", &*port),
+            ("ALLOWED_HOSTS", DOMAIN),
+            ("TOOLS_PUBLIC_URL", "https://tools.example"),
+        ];
+        let process = start_process(options, issuer, store, &own)?;
+        let server = LocalServer::start(address, failures).await?;
+        return Ok((Server::Local(server), process, Some(address)));
+    }
+    let api = RuntimeApi::start(failures).await?;
+    let own = [("AWS_LAMBDA_RUNTIME_API", &*api.address)];
+    let own: Vec<_> = own.into_iter().chain(LAMBDA).collect();
+    let process = start_process(options, issuer, store, &own)?;
+    Ok((Server::Function(api), process, None))
+}
+
+fn start_process(
+    options: &Options,
+    issuer: &Issuer,
+    store: &Store,
+    own: &[(&str, &str)],
+) -> io::Result<Process> {
     let [one, two] = KEYS;
     let key_ids = format!("{},{}", one.0, two.0);
     let store_url = store.url();
     let mut environment = vec![
         one,
         two,
-        ("AWS_LAMBDA_RUNTIME_API", &*api.address),
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "soak"),
         ("AWS_SECRET_ACCESS_KEY", "marked-secret-access-key"),
@@ -111,7 +147,7 @@ fn start(
         ("KEY", FAULT_KEY),
         ("LOAD_KEY", LOAD_KEY),
     ];
-    environment.extend(LAMBDA);
+    environment.extend(own);
     environment.extend(RUNTIME);
     Process::start(Command::new(&options.program), &environment, MARK)
 }
@@ -128,6 +164,7 @@ async fn measure(
     let mut series = Series {
         samples: Vec::new(),
         warm_up: options.warm_up,
+        includes_calls: options.is_local,
     };
     for second in 1.. {
         let at = Duration::from_secs(second);
@@ -142,7 +179,9 @@ async fn measure(
             store.delete_expired();
         }
         // Without an idle moment, such as while a call waits for the store, the second has no sample.
-        let Some(resources) = shared.api.while_idle(|| process.resources()).await else {
+        let sleeps = || process.sleeps();
+        let resources = shared.server.measure(sleeps, || process.resources());
+        let Some(resources) = resources.await else {
             continue;
         };
         let totals = shared.recorder.totals();
