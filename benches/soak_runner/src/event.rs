@@ -112,10 +112,11 @@ impl Event {
         for (name, value) in self.json["headers"].as_object().into_iter().flatten() {
             // Those that begin with `x-` are the gateway's.
             if let Some(value) = value.as_str().filter(|_| !name.starts_with("x-")) {
-                request += &format!("{name}: {value}\r\n");
+                request.extend([name, ": ", value, "\r\n"]);
             }
         }
-        request += &format!("content-length: {}\r\n\r\n{body}", body.len());
+        let length = body.len().to_string();
+        request.extend(["content-length: ", &length, "\r\n\r\n", body]);
         request.into_bytes()
     }
 

@@ -1,8 +1,11 @@
 //! The plot of a run, as SVG: one panel below the other, with a common axis of time.
 
+mod axis;
+
 use std::fmt::{self, Write};
 
 use crate::series::{Sample, Series};
+use axis::{Scale, step};
 
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 76.0;
@@ -32,41 +35,6 @@ struct Panel {
     title: &'static str,
     scale: Scale,
     lines: Vec<(&'static str, Vec<f64>)>,
-}
-
-/// The vertical axis of a panel.
-#[derive(Clone, Copy, PartialEq)]
-enum Scale {
-    /// From zero.
-    Linear,
-    /// Powers of ten, from 0.1.
-    Logarithmic,
-}
-
-impl Scale {
-    /// The labels, of which the first and the last one are the ends of the axis.
-    fn labels(self, largest: f64) -> Vec<f64> {
-        let step = step(largest.max(1.0) / 4.0);
-        let mut labels = vec![if self == Self::Linear { 0.0 } else { 0.1 }];
-        while let Some(last) = labels.last()
-            && (labels.len() < 2 || *last < largest)
-        {
-            labels.push(match self {
-                Self::Linear => last + step,
-                Self::Logarithmic => (last * 100.0).round() / 10.0,
-            });
-        }
-        labels
-    }
-
-    /// The place of a value: 0 at the first label, 1 at the last one.
-    fn place(self, value: f64, labels: &[f64]) -> f64 {
-        let end = labels.last().copied().unwrap_or(1.0);
-        match self {
-            Self::Linear => value / end,
-            Self::Logarithmic => (value.max(0.1) / 0.1).log10() / (end / 0.1).log10(),
-        }
-    }
 }
 
 /// The plot of a run.
@@ -230,7 +198,7 @@ fn draw(svg: &mut String, panel: &Panel, times: &[f64], end: f64, top: f64) -> f
         top - 6.0,
         panel.title
     )?;
-    for ((name, values), (class, x)) in panel.lines.iter().zip([("a", 250.0), ("b", 110.0)]) {
+    for ((name, values), (class, x)) in panel.lines.iter().zip([("a", 270.0), ("b", 130.0)]) {
         let points = thinned(times, values);
         let points = points
             .iter()
@@ -263,18 +231,6 @@ fn ticks(svg: &mut String, end: f64, bottom: f64) -> fmt::Result {
     Ok(())
 }
 
-/// The smallest of 1, 2, 5, 10, 20, … (or tenths of them) that is not below `least`.
-fn step(least: f64) -> f64 {
-    let mut step = 0.1;
-    for factor in [2.0, 2.5, 2.0].iter().cycle().take(30) {
-        if step >= least {
-            break;
-        }
-        step *= factor;
-    }
-    (step * 10.0).round() / 10.0
-}
-
 /// At most [`POINTS`] points, which show every peak.
 fn thinned(times: &[f64], values: &[f64]) -> Vec<(f64, f64)> {
     let size = values.len().div_ceil(POINTS).max(1);
@@ -292,21 +248,6 @@ mod tests {
 
     use super::*;
     use crate::{process::Resources, recorder::Latencies};
-
-    #[test]
-    fn labels_are_round_numbers() {
-        let steps = [0.05, 0.3, 0.9, 3.0, 12.0, 60.0, 700.0].map(step);
-        assert_eq!(steps, [0.1, 0.5, 1.0, 5.0, 20.0, 100.0, 1000.0]);
-    }
-
-    #[test]
-    fn labels_reach_the_largest_value() {
-        assert_eq!(Scale::Linear.labels(23.0), [0.0, 10.0, 20.0, 30.0]);
-        assert_eq!(Scale::Linear.labels(0.0), [0.0, 0.5]);
-        assert_eq!(Scale::Logarithmic.labels(30.0), [0.1, 1.0, 10.0, 100.0]);
-        let labels = [0.1, 1.0, 10.0];
-        assert!((Scale::Logarithmic.place(1.0, &labels) - 0.5).abs() < 1e-9);
-    }
 
     #[test]
     fn a_peak_of_one_second_is_visible() {

@@ -88,14 +88,22 @@ impl Outcome {
 
     fn text(&self) -> Result<String, fmt::Error> {
         let mut text = format!("# An hour under load\n\n{}\n\n", about());
-        let minutes = self.options.length.as_secs_f64() / 60.0;
+        let options = &self.options;
+        let form = if options.is_local {
+            "as a local server"
+        } else {
+            "as a function"
+        };
+        let size = fs::metadata(&options.program).map_or(0, |file| file.len());
         writeln!(
             text,
-            "Written by `benches/soak`, which [README.md](README.md#an-hour-under-load) describes: {minutes} \
-             minutes, {} clients, {} requests per second at most, warm-up {} minutes.\n",
-            self.options.clients,
-            self.options.pace,
-            self.options.warm_up.as_secs_f64() / 60.0,
+            "Written by `benches/soak`, which [README.md](README.md#an-hour-under-load) describes: \
+             a program of {size} bytes {form}, {} minutes, {} clients, at most {} requests per \
+             second, warm-up {} minutes.\n",
+            options.length.as_secs_f64() / 60.0,
+            options.clients,
+            options.pace,
+            options.warm_up.as_secs_f64() / 60.0,
         )?;
         text += "![Memory, descriptors, requests and wrong answers over time](soak.svg)\n\n";
         self.limits(&mut text)?;
@@ -140,7 +148,9 @@ impl Outcome {
                 "0.5",
             ),
         ];
-        for (name, growth, limit) in growths {
+        // Single seconds include what calls in progress need.
+        let skipped = if series.includes_calls { 2 } else { 0 };
+        for (name, growth, limit) in growths.into_iter().skip(skipped) {
             writeln!(text, "| {name} | {} | +{limit} MiB |", InMegabytes(growth))?;
         }
         let extremes = [

@@ -56,6 +56,9 @@ impl Growth {
     }
 }
 
+/// One of the resources.
+type Value = fn(&Resources) -> u64;
+
 /// All measurements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Series {
@@ -72,7 +75,7 @@ impl Series {
             .partition_point(|sample| sample.at <= self.warm_up)
     }
 
-    fn extremes(&self, value: fn(&Resources) -> u64) -> Extremes {
+    fn extremes(&self, value: Value) -> Extremes {
         let (warm_up, after) = self.samples.split_at(self.warm_up_end());
         let max = |samples: &[Sample]| {
             let values = samples.iter().map(|sample| value(&sample.resources));
@@ -92,7 +95,7 @@ impl Series {
         self.extremes(|it| it.threads)
     }
 
-    pub(crate) fn growth(&self, value: fn(&Resources) -> u64) -> Growth {
+    pub(crate) fn growth(&self, value: Value) -> Growth {
         let (warm_up, after) = self.samples.split_at(self.warm_up_end());
         let of = |sample: Option<&Sample>| sample.map_or(0, |it| value(&it.resources));
         Growth {
@@ -107,7 +110,7 @@ impl Series {
     }
 
     /// The growth of the medians of all minutes after the last one of the warm-up.
-    pub(crate) fn median_growth(&self, value: fn(&Resources) -> u64) -> Growth {
+    pub(crate) fn median_growth(&self, value: Value) -> Growth {
         let (warm_up, after) = self.samples.split_at(self.warm_up_end());
         let begin = self.warm_up.saturating_sub(MINUTE);
         let last = warm_up.partition_point(|sample| sample.at <= begin);
@@ -116,7 +119,8 @@ impl Series {
             values.sort_unstable();
             values.get(values.len() / 2).copied().unwrap_or_default()
         };
-        let minute = |sample: &Sample| (sample.at - self.warm_up).as_secs() / MINUTE.as_secs();
+        let minute =
+            |sample: &Sample| sample.at.saturating_sub(self.warm_up).as_secs() / MINUTE.as_secs();
         let medians = after.chunk_by(|a, b| minute(a) == minute(b)).map(median);
         let medians: Vec<_> = medians.collect();
         Growth {
@@ -129,7 +133,7 @@ impl Series {
     /// The limits that are exceeded.
     pub(crate) fn exceeded(&self) -> Vec<String> {
         let mut exceeded = Vec::new();
-        let memory: [(&str, fn(&Resources) -> u64); 2] = [
+        let memory: [(&str, Value); 2] = [
             ("resident memory", |it| it.resident),
             ("anonymous memory", |it| it.anonymous),
         ];

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Client, MARK, or_store_error, remembered::UNPROTECTED};
+use super::{Client, MARK, remembered::UNPROTECTED, request::or_store_error};
 use crate::{
     answer::Expected,
     protocol::{Call, Protocol, ToolFailure},

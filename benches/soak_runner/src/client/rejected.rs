@@ -105,12 +105,7 @@ impl Client {
         if self.random.u8(..5) == 0 {
             return self.insufficient_scope().await;
         }
-        let protocol = loop {
-            let protocol = self.any_protocol();
-            if protocol != Protocol::Direct {
-                break protocol;
-            }
-        };
+        let protocol = self.any_protocol_over_http();
         let credentials = [
             ("no credentials", Credential::None),
             ("a wrong key", Credential::ApiKey("wrong-0123456789abcdef")),
@@ -149,7 +144,7 @@ impl Client {
     async fn insufficient_scope(&mut self) -> Option<()> {
         let token = Credential::Token(self.shared.issuer.token(&self.user()));
         let call = Call {
-            protocol: Protocol::ALL[self.random.usize(..Protocol::ALL.len() - 1)],
+            protocol: self.any_protocol_over_http(),
             tool: "Load.Send",
             id: "rejected".into(),
             input: json!({"client": 1}),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Client, KEYS, or_store_error};
+use super::{Client, KEYS, request::or_store_error};
 use crate::{
     answer::{Answer, value_in},
     event::Credential,
@@ -96,11 +96,8 @@ impl Client {
     /// The same call, in a protocol that has the same caller.
     fn again(&mut self, call: &Call) -> Call {
         let mut again = call.clone();
-        while call.protocol != Protocol::Direct {
-            again.protocol = self.any_protocol();
-            if again.protocol != Protocol::Direct {
-                break;
-            }
+        if call.protocol != Protocol::Direct {
+            again.protocol = self.any_protocol_over_http();
         }
         again
     }
@@ -140,7 +137,7 @@ impl Client {
         if call.protocol == Protocol::Direct {
             call.protocol = Protocol::Oxp;
         }
-        // Three clients out of four share a namespace with others, but ids contain their number.
+        // Other clients have the same caller, but no id of theirs contains this client's number.
         let (other, _) = self
             .first("id of another caller", &call, &credential)
             .await?;
