@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::runtime_api::Reply;
 
@@ -218,11 +218,13 @@ pub(crate) fn value_in(answer: &Answer) -> Value {
         "",
     ];
     let value = places.iter().find_map(|place| json.pointer(place));
-    value.cloned().unwrap_or_else(|| json!(null))
+    value.cloned().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn answer(status: u16, headers: &Value, body: &Value) -> Answer {
