@@ -7,6 +7,8 @@
 mod accepted;
 mod attempt;
 mod check;
+#[cfg(all(fuzzing, feature = "oidc"))]
+pub(crate) mod fuzzing;
 #[cfg(feature = "jwt")]
 mod jwt;
 #[cfg(feature = "oidc")]

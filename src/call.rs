@@ -9,6 +9,8 @@ mod claim;
 mod execution;
 #[cfg(feature = "oauth")]
 mod grants;
+#[cfg(test)]
+mod interleavings;
 pub(crate) mod large_requests;
 mod prepare;
 pub(crate) mod rejection;

@@ -10,7 +10,7 @@ use reqwest::Response;
 use crate::watchdog::PerThread;
 
 /// The time limit of one request to a provider.
-const TIMEOUT: Duration = Duration::from_secs(8);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
 /// The maximum size of a response, in bytes.
 pub(crate) const LARGEST_RESPONSE: usize = 256 * 1024;
 

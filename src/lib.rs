@@ -88,6 +88,9 @@ mod clock;
 mod direct_calls;
 mod error;
 mod event;
+#[cfg(all(fuzzing, feature = "client", feature = "oidc"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gzip;
 mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]

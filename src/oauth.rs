@@ -33,6 +33,8 @@ mod challenge;
 mod exchange;
 mod grant;
 mod grant_request;
+#[cfg(test)]
+mod interleavings;
 mod keys;
 mod page;
 mod provider;

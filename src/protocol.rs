@@ -11,6 +11,8 @@ mod conditional;
 pub(crate) mod content_coding;
 #[cfg(feature = "explorer")]
 pub(crate) mod explorer;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 pub(crate) mod http;
 mod idempotency_key;
 mod integers;
@@ -82,6 +84,15 @@ macro_rules! protocols {
                 match self {
                     Self::$first => <$codec>::DECLARATION,
                     $(Self::$name => <$others>::DECLARATION,)*
+                }
+            }
+
+            /// Decodes calls of this protocol.
+            #[cfg(fuzzing)]
+            pub(crate) fn decoder(self, engine: &Arc<crate::call::Engine>) -> fuzzing::CallDecoder {
+                match self {
+                    Self::$first => fuzzing::decoder::<$codec>(engine),
+                    $(Self::$name => fuzzing::decoder::<$others>(engine),)*
                 }
             }
 

@@ -5,6 +5,8 @@
 //! 9068; RFC 8725; `OpenID` Connect Discovery 1.0; RFC 8414.
 
 mod claims;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod header;
 mod key_cache;
 mod key_set;
@@ -16,10 +18,11 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use crate::{Caller, auth::jwt::install_cryptography, clock::Clock};
+use crate::{AccessToken, Caller, auth::jwt::install_cryptography, clock::Clock};
 use claims::ClaimRules;
 pub(super) use header::UnverifiedToken;
 use key_cache::KeyCache;
+use key_set::KeySet;
 
 /// An identity provider whose access tokens are accepted.
 #[derive(Clone, Debug)]
@@ -92,19 +95,30 @@ impl Issuer {
         let kid = token.header.kid.as_deref();
         let keys = self.keys.get(kid, clock, left).await;
         let keys = keys.ok_or(TokenError::KeysUnavailable)?;
-        let claims: Map<String, Value> = keys.verify(token).map_err(TokenError::Invalid)?;
-        if token.issuer != *keys.issuer {
-            return Err(TokenError::Invalid(
-                "the token's issuer is spelled differently",
-            ));
-        }
-        let now: SystemTime = clock.now();
-        self.rules
-            .check(&claims, now, presentation.server_url)
-            .map_err(TokenError::Invalid)?;
-        let issuer = Arc::clone(&keys.issuer);
-        let token = self.rules.token_of(issuer, &claims);
-        let token = token.map_err(TokenError::Invalid)?;
+        let accepted = accepted(
+            token,
+            &keys,
+            &self.rules,
+            clock.now(),
+            presentation.server_url,
+        );
+        let token = accepted.map_err(TokenError::Invalid)?;
         Ok(Caller::AccessToken(Arc::new(token)))
     }
+}
+
+/// The facts in a token that one of the keys has signed and whose claims the rules accept.
+fn accepted(
+    token: &UnverifiedToken<'_>,
+    keys: &KeySet,
+    rules: &ClaimRules,
+    now: SystemTime,
+    server_url: Option<&str>,
+) -> Result<AccessToken, &'static str> {
+    let claims: Map<String, Value> = keys.verify(token)?;
+    if token.issuer != *keys.issuer {
+        return Err("the token's issuer is spelled differently");
+    }
+    rules.check(&claims, now, server_url)?;
+    rules.token_of(Arc::clone(&keys.issuer), &claims)
 }

@@ -8,6 +8,8 @@ mod call;
 mod connection;
 mod event_stream;
 mod exchange;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod header;
 mod message;
 mod reply;

@@ -5,6 +5,8 @@
 
 mod document;
 mod error;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 
 use std::time::Duration;
 
@@ -80,6 +82,17 @@ impl FunctionCall {
             arguments,
         }
     }
+
+    /// The body of the request.
+    fn encode(&self) -> Bytes {
+        let body = json!({
+            "jsonrpc": "2.0",
+            "method": self.name,
+            "params": self.arguments,
+            "id": self.id,
+        });
+        Bytes::from(body.to_string())
+    }
 }
 
 /// The result of a function call.
@@ -153,15 +166,10 @@ impl OpenToolClient {
     /// # Errors
     /// Any [`OpenToolError`]; an error that the server reports is [`OpenToolError::Call`].
     pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, OpenToolError> {
-        let body = json!({
-            "jsonrpc": "2.0",
-            "method": call.name,
-            "params": call.arguments,
-            "id": call.id,
-        });
-        let body = Bytes::from(body.to_string());
         let url = self.http.url("call");
-        let request = self.http.post(url, HeaderMap::new(), body, self.timeout);
+        let request = self
+            .http
+            .post(url, HeaderMap::new(), call.encode(), self.timeout);
         let response = request.await.map_err(OpenToolError::of)?;
         tool_return(&response, &call.id)
     }

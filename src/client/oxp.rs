@@ -5,6 +5,8 @@
 
 mod call;
 mod challenge;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod list;
 mod reply;
 

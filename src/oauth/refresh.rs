@@ -16,14 +16,15 @@ use super::{
     keys::EncryptionKeys,
     records::Versioned,
 };
-use crate::{Secret, StoreError, store::Change};
+use crate::{Secret, StoreError, http_client, store::Change};
 
-/// The time limit of a refresh, including reads and writes of the store.
-const TIMEOUT: Duration = Duration::from_secs(12);
-/// Longer than [`TIMEOUT`], so that no two instances refresh at once.
 const LEASE_LIFE: Duration = Duration::from_secs(20);
-/// The part of the lease that must be left for the request to the provider.
-const REQUEST: Duration = Duration::from_secs(9);
+/// The time for which the holder of a lease may use it: shorter than the lease's life, because to
+/// another instance, whose clock is up to two seconds ahead, the lease ends earlier.
+const LEASE_USE: Duration = Duration::from_secs(18);
+/// The time that the new tokens may take to be saved: enough for one write that times out, and for
+/// one more attempt.
+const SAVING: Duration = Duration::from_secs(6);
 const POLL: Duration = Duration::from_millis(100);
 
 impl Broker {
@@ -38,15 +39,15 @@ impl Broker {
         let lease_id = record_id.replacen("grant", "refresh", 1);
         let deadline = tokio::time::Instant::now() + left / 2;
         loop {
-            let now = self.clock.now();
+            let (now, end) = (self.clock.now(), tokio::time::Instant::now() + LEASE_USE);
             if let Some(version) = self.records.lease(&lease_id, LEASE_LIFE).await? {
                 let (broker, scopes) = (Arc::clone(self), scopes.to_vec());
                 // In a task, because the caller may disconnect and a refresh token may work only
                 // once.
                 let task = tokio::spawn(async move {
                     let refresh = broker.refresh(&provider, &record_id, &scopes, now);
-                    let result = tokio::time::timeout(TIMEOUT, refresh).await;
-                    let result = result.unwrap_or_else(|_| Err(StoreError::timed_out(TIMEOUT)));
+                    let result = tokio::time::timeout_at(end, refresh).await;
+                    let result = result.unwrap_or_else(|_| Err(StoreError::timed_out(LEASE_USE)));
                     if let Err(error) = broker.records.end_lease(&lease_id, version).await {
                         tracing::warn!(%error, "a lease could not be released; it will expire");
                     }
@@ -101,13 +102,17 @@ impl Broker {
             return Ok(is_valid.then(|| Secret::from(grant.access.clone())));
         };
         let secret = self.client_secret(provider).await?;
-        // If the process was frozen in the meantime, the lease has expired.
+        let urls = provider.urls().await;
+        urls.map_err(|error| error.into_store_error(&provider.id))?;
+        // The new tokens must be saved while the lease can be used, or another instance would use
+        // the old refresh token again. If the process was frozen in the meantime, the lease has
+        // expired.
         let elapsed = self
             .clock
             .now()
             .duration_since(leased_at)
             .unwrap_or_default();
-        if elapsed + REQUEST > LEASE_LIFE {
+        if elapsed + http_client::TIMEOUT + SAVING > LEASE_USE {
             return Err(StoreError::unavailable("the refresh took too long"));
         }
         match provider.refresh(&secret, token).await {

@@ -132,17 +132,8 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     let response_body = response_body.collect().await.map(Collected::to_bytes);
     let response_body = response_body.unwrap_or_default();
     let stored = recorder.secrets.declared_values().await;
-    if let Some((body, mut secrets)) = without_secrets(&body, &stored) {
-        let stored = stored.into_iter();
-        secrets.extend(stored.map(|(id, value)| (value, stored_placeholder(&id))));
-        secrets.extend(credentials_of(&parts.headers));
-        let redaction = redaction_of(&secrets);
-        let mut expected = ExpectedResponse::of(response.status, &response.headers, &response_body);
-        replace_all(&mut expected.body, &redaction);
-        for value in expected.headers.values_mut() {
-            replace(value, &redaction);
-        }
-        let event = event_of(&parts, body.recorded(&redaction), &redaction);
+    let expected = ExpectedResponse::of(response.status, &response.headers, &response_body);
+    if let Some((event, expected)) = recording_of(&parts, &body, stored, expected) {
         match recorder.write(&event, &expected) {
             Ok(file) => tracing::info!(file = %file.display(), "recorded"),
             Err(error) => tracing::error!(%error, "not recorded"),
@@ -151,6 +142,27 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
         tracing::warn!("not recorded: the body is not JSON, so its secrets cannot be found");
     }
     Response::from_parts(response, Body::from(response_body))
+}
+
+/// The event of a request, and its expected response, without secrets. `None` if the body is not
+/// JSON. `stored` are the values in the store, with their ids.
+pub(crate) fn recording_of(
+    request: &Parts,
+    body: &[u8],
+    stored: Vec<(String, Secret)>,
+    mut expected: ExpectedResponse,
+) -> Option<(Value, ExpectedResponse)> {
+    let (body, mut secrets) = without_secrets(body, &stored)?;
+    let stored = stored.into_iter();
+    secrets.extend(stored.map(|(id, value)| (value, stored_placeholder(&id))));
+    secrets.extend(credentials_of(&request.headers));
+    let redaction = redaction_of(&secrets);
+    replace_all(&mut expected.body, &redaction);
+    for value in expected.headers.values_mut() {
+        replace(value, &redaction);
+    }
+    let event = event_of(request, body.recorded(&redaction), &redaction);
+    Some((event, expected))
 }
 
 impl Recorder {

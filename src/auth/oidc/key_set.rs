@@ -87,16 +87,21 @@ impl KeySet {
                 fetched.status
             ));
         }
-        let document: KeyDocument<'_> = serde_json::from_slice(&fetched.body)
+        let (issuer, url) = (metadata.issuer.into(), metadata.jwks_uri.into());
+        let set = Self::parse(issuer, url, &fetched.body)?;
+        Ok((set, max_age(&fetched.headers)))
+    }
+
+    /// The keys in a JSON Web Key Set: RFC 7517, section 5.
+    pub(super) fn parse(issuer: Arc<str>, url: Arc<str>, body: &[u8]) -> Result<Self, String> {
+        let document: KeyDocument<'_> = serde_json::from_slice(body)
             .map_err(|_| "the response of the jwks_uri is not a JSON Web Key Set".to_owned())?;
         let keys = document.keys.into_iter();
         let keys: Vec<_> = keys.filter_map(IssuerKey::parse).take(MOST_KEYS).collect();
         if keys.is_empty() {
             return Err("the issuer has no key of a supported algorithm".to_owned());
         }
-        let (issuer, url) = (metadata.issuer.into(), metadata.jwks_uri.into());
-        let set = Self { issuer, url, keys };
-        Ok((set, max_age(&fetched.headers)))
+        Ok(Self { issuer, url, keys })
     }
 
     pub(super) fn has_key(&self, id: &str) -> bool {

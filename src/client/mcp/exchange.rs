@@ -189,7 +189,7 @@ fn checked(
     }
 }
 
-fn headers_of(context: RequestContext<'_>, request: &RpcRequest<'_>) -> HeaderMap {
+pub(super) fn headers_of(context: RequestContext<'_>, request: &RpcRequest<'_>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(session) = context.session {
         headers.insert(SESSION, session.clone());

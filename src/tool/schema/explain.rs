@@ -54,7 +54,11 @@ pub(super) fn explain(
         place: "",
     };
     if is_small(value) {
-        return report(validator, part, sink);
+        report(validator, part, sink);
+        if !sink.has_any() {
+            sink.whole(part);
+        }
+        return;
     }
     if walk::forbidden_reference(schema).is_some() {
         // The schema of a part may reference the whole schema, and would be meaningless by itself.
@@ -246,6 +250,38 @@ mod tests {
     use serde_json::json;
 
     use crate::tool::schema::Schema;
+
+    #[test]
+    fn every_invalid_value_has_an_error() {
+        let named = json!({"properties": {"additionalProperties": false}});
+        // The value has the first form, and a property that only the other one declares.
+        let forms = json!({
+            "oneOf": [
+                {"properties": {"a": true}, "required": ["a"]},
+                {"properties": {"b": {"type": "string"}}, "required": ["b"]},
+            ],
+            "unevaluatedProperties": false,
+        });
+        let no_form = "Must be one of the forms that the tool's definition describes";
+        let not_allowed = ("additionalProperties", "Is not allowed");
+        for (schema, value, (name, message)) in [
+            (&named, json!({"additionalProperties": 1}), not_allowed),
+            (
+                &named,
+                json!({"additionalProperties": {"a": 1}}),
+                not_allowed,
+            ),
+            (&forms, json!({"a": 1, "b": 2}), ("input", no_form)),
+        ] {
+            let schema = Schema::from_value(schema.clone());
+            let expected = [(name.to_owned(), message.to_owned())];
+            assert_eq!(
+                schema.check(&value, "input"),
+                Ok(Err(expected.into())),
+                "{value}"
+            );
+        }
+    }
 
     /// The schema of a part may reference the whole schema, and would be meaningless by itself.
     #[test]

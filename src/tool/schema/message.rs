@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{
     ParameterErrors, expected, explain,
     part::{LONGEST_NAME, MessageSink, SchemaPart, joined},
+    walk,
 };
 use crate::text::{clipped, closest, counted};
 
@@ -158,12 +159,15 @@ impl PartMessages<'_> {
     }
 }
 
+/// True if the error is about a keyword for unknown properties, and not about a property that has
+/// the keyword's name.
 fn rejects_properties(error: &ValidationError<'_>) -> bool {
-    let keyword = error.schema_path().as_str().rsplit('/').next();
-    matches!(
-        keyword,
-        Some("additionalProperties" | "unevaluatedProperties")
-    )
+    let (mut keyword, mut is_name) = ("", false);
+    for segment in error.schema_path().as_str().split('/').skip(1) {
+        keyword = if is_name { "" } else { segment };
+        is_name = walk::NAMED.contains(&keyword);
+    }
+    matches!(keyword, "additionalProperties" | "unevaluatedProperties")
 }
 
 fn kind_message(kind: &Kind) -> String {

@@ -23,7 +23,7 @@ const ONE: [&str; 11] = [
 /// Keywords whose value is a list of schemas. `items` could be one before draft 2020-12.
 const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 /// Keywords whose value is an object of schemas by name.
-const NAMED: [&str; 3] = ["dependentSchemas", "patternProperties", "properties"];
+pub(super) const NAMED: [&str; 3] = ["dependentSchemas", "patternProperties", "properties"];
 /// Keywords that draft 7 does not have.
 const NEWER: [&str; 9] = [
     "$dynamicRef",

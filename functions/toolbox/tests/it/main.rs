@@ -8,6 +8,7 @@ mod events;
 mod explorer;
 mod lambda;
 mod leaks;
+mod licenses;
 mod local;
 mod mcp_clients;
 mod models;

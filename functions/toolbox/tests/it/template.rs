@@ -526,7 +526,7 @@ async fn the_toolbox_publishes_the_issuer_of_the_template() {
     assert_eq!(call.send().await.unwrap().status(), 401);
 }
 
-fn stdout_of(command: &mut Command) -> String {
+pub(crate) fn stdout_of(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -600,14 +600,22 @@ async fn the_deployed_binary_completes_a_call() {
         let (reports, _) = invoke_on(&mut isolated(Command::new(&bootstrap)), &events, &[]).await;
         assert_eq!(reports[0].1["statusCode"], 200, "{:?}", reports[0]);
 
-        // cargo-lambda's zip contains the same binary.
+        // cargo-lambda's zip contains the same binary, and the licenses of what is linked into it.
         let script = "import sys, zipfile; archive = zipfile.ZipFile(sys.argv[1]); \
-                      entry, = archive.infolist(); print(entry.filename, oct(entry.external_attr >> 16)); \
-                      assert archive.read(entry) == open(sys.argv[2], 'rb').read()";
+                      entries = {entry.filename: entry for entry in archive.infolist()}; \
+                      print(sorted(entries), oct(entries['bootstrap'].external_attr >> 16)); \
+                      assert archive.read('bootstrap') == open(sys.argv[2], 'rb').read(); \
+                      assert archive.read('THIRD-PARTY-LICENSES.txt') == open(sys.argv[3], 'rb').read()";
         let zip = repository(&format!("target/lambda/{name}/bootstrap.zip"));
+        let licenses = repository(&format!("functions/{name}/THIRD-PARTY-LICENSES.txt"));
         let mut python = Command::new(installed("python"));
-        let stdout = stdout_of(python.args(["-c", script]).arg(&zip).arg(&bootstrap));
-        assert_eq!(stdout.trim(), "bootstrap 0o100755", "{name}");
+        let stdout = stdout_of(
+            python
+                .args(["-c", script])
+                .args([&zip, &bootstrap, &licenses]),
+        );
+        let expected = "['THIRD-PARTY-LICENSES.txt', 'bootstrap'] 0o100755";
+        assert_eq!(stdout.trim(), expected, "{name}");
     }
 }
 

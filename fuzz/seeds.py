@@ -1,0 +1,214 @@
+"""Makes the initial corpora of the fuzz targets from the repository's events and tool lists."""
+import base64
+import hashlib
+import json
+import pathlib
+import shutil
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EVENTS = ROOT / "events"
+
+
+def events():
+    """Yields the folder and the text of every event."""
+    for path in sorted(EVENTS.rglob("*.json")):
+        if not path.name.endswith(".expected.json"):
+            yield path.parent.name, path.read_text()
+
+
+def expected():
+    """Yields the body of every expected response."""
+    for path in sorted(EVENTS.rglob("*.expected.json")):
+        yield json.loads(path.read_text()).get("body")
+
+
+def bodies():
+    """Yields the path and the body of every event that has one."""
+    for _, text in events():
+        try:
+            event = json.loads(text)
+        except ValueError:
+            continue
+        body = event.get("body") if isinstance(event, dict) else None
+        if not isinstance(body, str):
+            continue
+        body = base64.b64decode(body) if event.get("isBase64Encoded") else body.encode()
+        yield event.get("rawPath") or event.get("path") or "", body
+
+
+def event():
+    for folder, text in events():
+        try:
+            # Without the whitespace, mutations reach more of an event.
+            text = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
+        except ValueError:
+            pass
+        is_protected = any(word in folder for word in ("authentication", "jwt", "key", "tenants"))
+        setting = "k" if is_protected else "s" if "direct" in folder else "o"
+        yield (setting + text).encode(errors="replace")
+
+
+def body(end):
+    return (body for path, body in bodies() if path.rstrip("/").endswith(end))
+
+
+def body_oxp():
+    yield from body("/call")
+    yield b'{"tool_id":"Fuzz.Dynamic@1","call_id":"c","trace_id":"t","input":{"a":[1,1.5,null,"\\u00e9"]},"context":{"user_id":"u","authorization":[{"id":"google","token":"t"}],"secrets":[{"id":"K","value":"v"}]}}'
+    for schema in (b"urn:oxp:1.0", b"otc://1.0"):
+        yield b'{"$schema":"%s","request":{"tool_id":"Fuzz.Many","input":{"kind":{"special":{"level":3}},"numbers":[1]}}}' % schema
+
+
+def body_opentool():
+    yield from body("/opentool/call")
+    yield b'{"jsonrpc":"2.0","method":"Fuzz_Dynamic","params":{"a":[1,1.5,null]},"id":"1"}'
+
+
+def body_mcp():
+    yield from body("/mcp")
+    yield b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Dynamic","arguments":{"a":[1,1.5]}}}'
+    meta = b'"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}'
+    yield b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Ask","arguments":{},"_meta":{%s,"lambda-tools/call-id":"c"},"inputResponses":{"a":{"action":"accept","content":{"a":3}}}}}' % meta
+    yield b'{"jsonrpc":"2.0","id":"x","method":"tools/list","params":{"_meta":{%s}}}' % meta
+    yield b'{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+
+
+def tool_id():
+    for text in ("A.B", "A.B@1", "A.B@1.2.0", "A.B@10.0.0", "_._@18446744073709551615.0.0", "Calculator.Add@3.0.1",
+                 "A.B@01.0.0", "A.B@1.0.0-rc1", "A.B.C@1"):
+        yield text.encode()
+
+
+def schemas(value):
+    """Yields every schema in a list of tools."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name in ("input_schema", "output_schema", "inputSchema", "outputSchema", "parameters") and isinstance(inner, dict):
+                yield inner
+            yield from schemas(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from schemas(inner)
+
+
+VALUES = [{}, {"a": 1, "b": 2.5}, {"a": None}, [1, 1.0, 2], "text", 5, -0.0, {"to": "+1", "message": "m"}]
+
+KEYWORDS = [
+    {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0, "exclusiveMaximum": 9, "multipleOf": 2}}, "required": ["a"]},
+    {"type": "object", "additionalProperties": {"type": ["string", "null"], "minLength": 1, "maxLength": 3}},
+    {"type": "array", "items": {"enum": [1, "a", None]}, "minItems": 1, "maxItems": 3, "uniqueItems": True},
+    {"prefixItems": [{"type": "number"}, {"const": 2}], "items": False, "contains": {"type": "string"}, "minContains": 1},
+    {"oneOf": [{"type": "string"}, {"type": "object", "required": ["x"]}], "not": {"const": "no"}},
+    {"anyOf": [{"type": "integer"}, {"type": "array"}], "if": {"minimum": 3}, "then": {"maximum": 5}, "else": {"minimum": 0}},
+    {"type": "object", "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"b": {"minProperties": 2}}, "unevaluatedProperties": False,
+     "properties": {"a": True, "b": True}, "propertyNames": {"maxLength": 2}, "maxProperties": 3},
+    {"allOf": [{"type": "object", "properties": {"a": {"format": "date-time", "type": "string"}}}], "patternProperties": {"^b": {"type": "string"}}},
+    {"type": "object", "dependencies": {"a": ["b"]}, "properties": {"e": {"format": "email"}, "u": {"format": "uuid"}, "d": {"format": "duration"}}},
+    {"items": [{"type": "integer"}], "additionalItems": False},
+    {"type": "string", "contentEncoding": "base64", "contentMediaType": "application/json"},
+]
+
+
+def schema():
+    found = {json.dumps(it, sort_keys=True): it for body in expected() for it in schemas(body)}
+    for one in list(found.values()) + KEYWORDS:
+        for value in VALUES[:3] if one not in KEYWORDS else VALUES:
+            yield (json.dumps(one, separators=(",", ":")) + json.dumps(value, separators=(",", ":"))).encode()
+
+
+def typed():
+    inputs = [
+        {"byte": 255, "signed": -5, "wide": -9223372036854775808, "unsigned": 18446744073709551615, "float": 1.5, "small": 0.1, "percent": 100, "nonzero": 1},
+        {"colour": "dark-blue", "shape": {"kind": "box", "width": 3}, "external": {"One": 5}, "adjacent": {"type": "Texts", "data": ["a"]}, "untagged": {"first": True}, "colours": ["red", "5"]},
+        {"home": {"streetName": "A", "number": 3, "countries": ["x", None]}, "others": [], "by_name": {"a": {"streetName": "b"}}, "counts": {"a": 1}, "pair": [1, "x"], "flags": [True, False, True], "letter": "é", "any": [1]},
+        {"query": "q", "offset": 3, "limit": 5, "kind": "circle", "radius": 1},
+        {"code": "AB12", "mail": "a@b.example", "page": "https://a.example/", "words": ["a"], "of": "x", "count": -3},
+    ]
+    variants = [
+        {"colour": "red", "shape": {"kind": "point"}, "external": "Unit", "adjacent": {"type": "Unit"}, "untagged": 5},
+        {"colour": "red", "external": {"Several": {"text": "t"}}, "adjacent": {"type": "Number", "data": -1}, "untagged": "t"},
+        {"byte": 1.0, "signed": None, "float": 3},
+        {"query": "q", "kind": None, "limit": None},
+        {"code": "AB1", "from": "x"},
+    ]
+    for kind in range(5):
+        for value in inputs + variants:
+            yield bytes([kind]) + json.dumps(value, separators=(",", ":")).encode()
+
+
+def jwt():
+    for path in sorted((EVENTS / "jwt").glob("*.json")):
+        if path.name.endswith(".expected.json"):
+            continue
+        headers = json.loads(path.read_text()).get("headers") or {}
+        for value in headers.values():
+            if isinstance(value, str) and value.count(".") >= 2 and "ey" in value:
+                yield b"r" + value.split(" ")[-1].encode()
+    yield b"e\x00\x00A"
+    yield b"e\x10\x80x\x20\xc0y"
+    header = b'{"alg":"HS256","typ":"JWT"}'
+    for claims in (b'{"aud":"audience","exp":1696510800}', b'{"aud":["x","audience"],"exp":1696507139.5,"nbf":1696507261,"sub":"s","scope":"a b","scp":["c"]}',
+                   b'{"exp":1e300,"aud":"audience","sub":null}', b'{"exp":"1696510800","aud":5}', b'{"aud":"audience","exp":1696507200}'):
+        yield b"h" + header + claims
+    for header in (b'{"alg":"EdDSA","typ":"at+jwt","kid":"1"}', b'{"alg":"EdDSA"}', b'{"alg":"none"}', b'{"alg":"EdDSA","typ":"JWT","crit":[]}'):
+        for claims in (b'{"iss":"https://issuer.example","aud":"https://tools.example/mcp","exp":1696510800,"sub":"s"}',
+                       b'{"iss":"https://issuer.example","aud":["audience"],"exp":1696510800,"client_id":"c","scope":"a","typ":"Bearer","nonce":"n"}',
+                       b'{"iss":"https://issuer.example","client_id":"client","exp":1696510800,"token_use":"access","nbf":0}'):
+            yield b"i" + header + claims
+    yield b'k{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"1","x":"6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw"}]}'
+    yield b'k{"keys":[{"kty":"EC","crv":"P-256","kid":"1","key_ops":["verify"],"x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"},{"kty":"RSA","n":"AQAB","e":"AQAB"},{"kty":"oct","k":"AA"}]}'
+
+
+def oauth_callback():
+    yield b"GET /authorization/google/callback?state={state}&code=c HTTP/1.1\ncookie: {cookie}\n\n"
+    yield b"GET /authorization/google/callback?state={state}&code=c\n\n"
+    yield b"GET /authorization/google/callback?state=x&code=c&iss=https://accounts.example&error=access_denied\ncookie: {cookie}; a=b\n\n"
+    yield b"HEAD /authorization/google/callback?state={state}&code=c\ncookie: {cookie}\n\n"
+    yield b"GET /authorization/challenges/{id}/start\ncookie: {cookie}\n\n"
+    yield b"POST /authorization/challenges/{id}/start\ncookie: {cookie}\n\nform={form}"
+    yield b"POST /authorization/challenges/{id}/start\n\nform={form}&form=x"
+    yield b"GET /authorization/challenges/{id}\n\n"
+    yield b"user:user-1"
+    yield "user:<b>\"é'&\u202e".encode()
+
+
+def hidden():
+    for layers in (b"", b"\x00", b"\x03\x03", b"\x06", b"\x09\x00", b"\x0a", b"\x0c", b"\x02\x07\x00", b"\x05", b"\x04"):
+        for secret in ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "p@ss w0rd/+=&?#%\"\\'~!", "C:\\newest\\tokens\\u0041bc", "pässwört-🔑-0123"):
+            for before, after in (("", ""), ("no answer from <", ">: (7%)\\"), ("dXNlcjp", "==")):
+                yield b"\0".join([layers, secret.encode(), before.encode(), after.encode()])
+
+
+def redaction():
+    yield from hidden()
+
+
+def recording():
+    for number, one in enumerate(hidden()):
+        yield bytes([number % 5, number % 6]) + one
+
+
+def stream():
+    for value in expected():
+        text = json.dumps(value, separators=(",", ":"))
+        yield b"\x07" + text.encode()
+        if isinstance(value, dict) and "jsonrpc" in value:
+            for end in ("\n", "\r\n", "\r"):
+                value["id"] = 7
+                data = json.dumps(value).replace(", ", f", {end}data: ")
+                yield b"\x05" + f": c{end}event: message{end}data: {data}{end}{end}".encode()
+    yield "\x03\ufeffid: 1\nretry: 10\ndata\n\nevent: other\ndata: {\"id\":7,\"result\":{}}\n\ndata:{\"id\":7,\ndata: \"result\":{\"content\":[]}}".encode()
+    yield b"\x011696507200"
+    yield b"\x01Sun, 06 Nov 1994 08:49:47 GMT"
+
+
+TARGETS = [event, body_oxp, body_opentool, body_mcp, tool_id, schema, typed, jwt, oauth_callback, redaction, recording, stream]
+
+
+def make(folder, target):
+    """Writes the seeds of a target; returns their number."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for seed in target():
+        (folder / hashlib.sha256(seed).hexdigest()[:20]).write_bytes(seed)
+    return len(list(folder.iterdir()))

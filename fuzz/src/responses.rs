@@ -1,0 +1,204 @@
+//! Checks responses against the published documents of their protocols.
+
+use std::{collections::HashMap, fs, sync::LazyLock};
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+/// The validators of the bodies, by the names that this module gives them.
+static VALIDATORS: LazyLock<HashMap<String, Validator>> = LazyLock::new(|| {
+    let mut all = HashMap::new();
+    for (dialect, name) in [
+        ("", "oxp-1.0-header"),
+        ("urn:oxp:1.0", "oxp-1.0-envelope"),
+        ("otc://1.0", "otc-1.0"),
+    ] {
+        let document = openapi(name);
+        for (path, method, status) in [
+            ("/tools", "get", "200"),
+            ("/tools/call", "post", "200"),
+            ("/tools/call", "post", "400"),
+            ("/tools/call", "post", "422"),
+        ] {
+            let key = format!("{dialect} {path} {status}");
+            all.insert(key, response_of(&document, path, method, status));
+        }
+    }
+    for revision in REVISIONS {
+        let document = read(&format!("mcp/{revision}.json"));
+        for definition in DEFINITIONS {
+            if let Some(validator) = definition_of(&document, definition) {
+                all.insert(format!("{revision} {definition}"), validator);
+            }
+        }
+    }
+    all.insert("opentool".to_owned(), opentool());
+    all
+});
+
+/// The newest first. No schema of 2024-11-05 is vendored.
+const REVISIONS: [&str; 4] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
+
+const DEFINITIONS: [&str; 11] = [
+    "CallToolResult",
+    "DiscoverResult",
+    "EmptyResult",
+    "InitializeResult",
+    "InputRequiredResult",
+    "JSONRPCError",
+    "JSONRPCErrorResponse",
+    "JSONRPCResponse",
+    "JSONRPCResultResponse",
+    "ListToolsResult",
+    "HeaderMismatchError",
+];
+
+fn read(name: &str) -> Value {
+    let path = format!("{}/../tests/spec/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    serde_json::from_str(&text).expect("the document is JSON")
+}
+
+/// As in the tests of the events, `additionalProperties: false` next to a `oneOf` is replaced by
+/// what was meant: taken literally, it forbids every response.
+fn openapi(name: &str) -> Value {
+    let mut document = read(&format!("{name}.openapi.json"));
+    let response = &mut document["components"]["schemas"]["CallToolResponse"];
+    response["unevaluatedProperties"] = json!(false);
+    let fields = response.as_object_mut().expect("a schema is an object");
+    fields.remove("additionalProperties");
+    document
+}
+
+fn response_of(document: &Value, path: &str, method: &str, status: &str) -> Validator {
+    let path = path.replace('/', "~1");
+    let pointer =
+        format!("/paths/{path}/{method}/responses/{status}/content/application~1json/schema");
+    let schema = document
+        .pointer(&pointer)
+        .expect("the document describes it");
+    let schema = json!({"allOf": [schema], "components": document["components"]});
+    jsonschema::draft202012::new(&schema).expect("the document's schemas are valid")
+}
+
+fn definition_of(document: &Value, definition: &str) -> Option<Validator> {
+    let name = ["$defs", "definitions"]
+        .into_iter()
+        .find(|it| document.get(it).is_some())?;
+    document[name].get(definition)?;
+    let schema = json!({
+        "$schema": document["$schema"],
+        "allOf": [{"$ref": format!("#/{name}/{definition}")}],
+        name: document[name],
+    });
+    let options = jsonschema::options().should_validate_formats(true);
+    Some(
+        options
+            .build(&schema)
+            .expect("the published schemas are valid"),
+    )
+}
+
+fn opentool() -> Validator {
+    let schema = json!({
+        "type": "object", "additionalProperties": false,
+        "required": ["jsonrpc", "result", "error", "id"],
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "result": {"type": "object"},
+            "id": {"type": ["string", "number"]},
+            "error": {"type": ["object", "null"], "additionalProperties": false,
+                "required": ["code", "message"], "properties": {
+                    "code": {"type": "integer"}, "message": {"type": "string", "minLength": 1}}},
+        },
+    });
+    jsonschema::draft202012::new(&schema).expect("the schema is valid")
+}
+
+/// Builds the validators: they count for no input.
+pub(crate) fn prepare() {
+    LazyLock::force(&VALIDATORS);
+}
+
+fn is_valid(name: &str, body: &Value) -> bool {
+    VALIDATORS.get(name).is_some_and(|it| it.is_valid(body))
+}
+
+/// A response, from which the content coding is removed.
+pub(crate) struct Response<'a> {
+    pub(crate) status: u16,
+    pub(crate) is_oxp: bool,
+    pub(crate) path: &'a str,
+    pub(crate) body: &'a Value,
+}
+
+impl Response<'_> {
+    /// Panics if the body does not match the document of its protocol.
+    pub(crate) fn check(&self) {
+        let body = self.body;
+        let is_valid = if body["jsonrpc"] == "2.0" {
+            match (body.get("result"), body.get("error")) {
+                (Some(_), Some(_)) => is_valid("opentool", body),
+                _ => is_valid_mcp(body),
+            }
+        } else if self.is_oxp {
+            self.is_valid_oxp()
+        } else {
+            true
+        };
+        assert!(is_valid, "{} {}: {body}", self.path, self.status);
+    }
+
+    /// Calls at the path of a single tool, lists for chat models, the OpenAPI document and the health
+    /// check are not described in a published document.
+    fn is_valid_oxp(&self) -> bool {
+        let body = self.body;
+        let is_single_tool = self.path.contains("/tools/") && !self.path.ends_with("/tools/call");
+        if is_single_tool {
+            return true;
+        }
+        let dialect = body["$schema"].as_str().unwrap_or_default();
+        let is_call = ["success", "result"]
+            .iter()
+            .any(|it| body.get(it).is_some());
+        match self.status {
+            200 if is_call => is_valid(&format!("{dialect} /tools/call 200"), body),
+            200 if body.get("items").is_some() => is_valid(&format!("{dialect} /tools 200"), body),
+            200 => !self.path.ends_with("/call"),
+            422 => is_valid(&format!("{dialect} /tools/call 422"), body),
+            400..=405 => is_valid(&format!("{dialect} /tools/call 400"), body),
+            _ => body["message"].is_string() || body["status"].is_string(),
+        }
+    }
+}
+
+/// True if the whole response matches the schema of one revision.
+fn is_valid_mcp(body: &Value) -> bool {
+    REVISIONS.iter().any(|revision| {
+        let envelopes: &[&str] = match body.get("error") {
+            Some(_) => &["JSONRPCErrorResponse", "JSONRPCError"],
+            None => &["JSONRPCResultResponse", "JSONRPCResponse"],
+        };
+        let matches = |name: &str, value| is_valid(&format!("{revision} {name}"), value);
+        let has_envelope = envelopes.iter().any(|name| matches(name, body));
+        let result = match &body["result"] {
+            Value::Null => return has_envelope,
+            result => result,
+        };
+        let kind = if result.get("inputRequests").is_some() || result.get("requestState").is_some()
+        {
+            "InputRequiredResult"
+        } else if result.get("content").is_some() {
+            "CallToolResult"
+        } else if result.get("tools").is_some() {
+            "ListToolsResult"
+        } else if result.get("protocolVersion").is_some() {
+            "InitializeResult"
+        } else if result.get("supportedVersions").is_some() {
+            "DiscoverResult"
+        } else {
+            "EmptyResult"
+        };
+        has_envelope && matches(kind, result)
+    })
+}

@@ -1,0 +1,81 @@
+//! A store of records that every input finds in the same state, so that a finding is reproducible
+//! from its input alone.
+
+use std::{
+    collections::HashMap,
+    future::ready,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use lambda_tools::store::{PutOutcome, Record, Store, StoreFuture};
+
+#[derive(Clone, Default)]
+pub(crate) struct ResettableStore(Arc<Mutex<Records>>);
+
+#[derive(Default)]
+struct Records {
+    current: HashMap<String, Record>,
+    initial: HashMap<String, Record>,
+}
+
+impl ResettableStore {
+    fn records(&self) -> MutexGuard<'_, Records> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the current state the one to return to.
+    pub(crate) fn keep(&self) {
+        let mut records = self.records();
+        records.initial = records.current.clone();
+    }
+
+    /// Returns to the state that was kept, or to the empty one.
+    pub(crate) fn reset(&self) {
+        let mut records = self.records();
+        if !records.current.is_empty() || !records.initial.is_empty() {
+            records.current = records.initial.clone();
+        }
+    }
+}
+
+impl Store for ResettableStore {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
+        let record = self.records().current.get(id).cloned();
+        Box::pin(ready(Ok(record)))
+    }
+
+    fn put<'a>(
+        &'a self,
+        id: &'a str,
+        record: &'a Record,
+        over: Option<u64>,
+        now: SystemTime,
+    ) -> StoreFuture<'a, PutOutcome> {
+        let mut records = self.records();
+        let current = records.current.get(id);
+        let may_write = match over {
+            Some(version) => current.is_some_and(|it| it.version == version),
+            None => current.is_none_or(|it| it.is_free(now)),
+        };
+        let outcome = if may_write {
+            records.current.insert(id.to_owned(), record.clone());
+            PutOutcome::Written
+        } else {
+            PutOutcome::Conflict(current.cloned())
+        };
+        Box::pin(ready(Ok(outcome)))
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
+        let mut records = self.records();
+        if records
+            .current
+            .get(id)
+            .is_some_and(|it| it.version == version)
+        {
+            records.current.remove(id);
+        }
+        Box::pin(ready(Ok(())))
+    }
+}

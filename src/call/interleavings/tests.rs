@@ -1,0 +1,132 @@
+use std::time::Duration;
+
+use super::Calls;
+use crate::store::explorer::{Bounds, Conditions, Report, explore, is_full, sample};
+
+const POLICIES: [bool; 2] = [false, true];
+
+/// A moment, and a time after which a running call has nearly reached the platform's deadline.
+const STEPS: &[u64] = &[100, 3500];
+
+fn search(name: &str, calls: &Calls, bounds: Bounds) -> Report {
+    let report = explore(calls, bounds);
+    let policy = if calls.is_at_most_once {
+        "at most once"
+    } else {
+        "recorded"
+    };
+    println!("calls, {policy}, {name}: {report}");
+    report
+}
+
+/// Searches for a violation with both policies.
+#[track_caller]
+fn hold(name: &str, calls: impl Fn(bool) -> Calls, bounds: Bounds) {
+    let copies = is_full();
+    for policy in POLICIES {
+        let report = search(name, &calls(policy), Bounds { copies, ..bounds });
+        assert!(report.violation.is_none(), "{report}");
+    }
+}
+
+/// The clocks of two processes, in milliseconds ahead, may differ by two seconds.
+#[test]
+fn two_processes() {
+    let all = [[0, 2000], [0, 0], [2000, 0]];
+    for leads in &all[..if is_full() { 3 } else { 1 }] {
+        let calls = |policy| Calls::new(policy, leads, Duration::ZERO);
+        hold(&format!("{leads:?}"), calls, Bounds::new(1, 1, STEPS));
+        if is_full() {
+            hold(&format!("{leads:?}"), calls, Bounds::new(1, 2, STEPS));
+            hold(&format!("{leads:?}"), calls, Bounds::new(2, 1, STEPS));
+        }
+    }
+}
+
+#[test]
+fn without_a_deadline_of_the_platform() {
+    let calls = |policy| Calls {
+        deadline: None,
+        ..Calls::new(policy, &[2000, 0], Duration::ZERO)
+    };
+    let faults = if is_full() { 2 } else { 1 };
+    hold("no deadline", calls, Bounds::new(faults, 1, &[31_000]));
+}
+
+#[test]
+fn calls_that_wait() {
+    let calls = |policy| Calls::new(policy, &[0, 0], Duration::from_millis(100));
+    let faults = usize::from(is_full());
+    hold("waiting", calls, Bounds::new(faults, 3, &[100]));
+}
+
+#[test]
+fn another_call_with_the_same_id() {
+    let calls = |policy| Calls {
+        inputs: vec!["a", "b"],
+        ..Calls::new(policy, &[0, 0], Duration::ZERO)
+    };
+    let passes = usize::from(is_full());
+    hold("other input", calls, Bounds::new(1, passes, STEPS));
+}
+
+#[test]
+fn a_repetition_in_the_same_process() {
+    let calls = |policy| Calls {
+        processes: vec![0, 0, 1],
+        ..Calls::new(policy, &[0, 0], Duration::ZERO)
+    };
+    let (faults, passes) = if is_full() { (1, 1) } else { (1, 0) };
+    hold("same process", calls, Bounds::new(faults, passes, STEPS));
+}
+
+#[test]
+fn three_processes() {
+    let calls = |policy| Calls::new(policy, &[0, 2000, 1000], Duration::ZERO);
+    let (faults, passes) = if is_full() { (1, 1) } else { (0, 1) };
+    hold("three", calls, Bounds::new(faults, passes, &[3500]));
+}
+
+#[test]
+fn random_executions() {
+    let executions = if is_full() { 1_000_000 } else { 300 };
+    for policy in POLICIES {
+        let calls = Calls {
+            processes: vec![0, 1, 2, 0, 1],
+            ..Calls::new(policy, &[0, 2000, 1000], Duration::from_secs(5))
+        };
+        let bounds = Bounds {
+            copies: true,
+            ..Bounds::new(4, 6, &[100, 1900, 3500])
+        };
+        let report = sample(&calls, bounds, executions);
+        println!("calls, at most once: {policy}, random: {report}");
+        assert!(report.violation.is_none(), "{report}");
+    }
+}
+
+#[test]
+fn stores_that_ignore_conditions_are_noticed() {
+    for conditions in [
+        Conditions::WithoutAbsence,
+        Conditions::WithoutVersion,
+        Conditions::WithoutVersionOfDeletion,
+        Conditions::WithoutExpiry,
+    ] {
+        let calls = Calls {
+            conditions,
+            ..Calls::new(false, &[0, 0], Duration::ZERO)
+        };
+        let name = format!("{conditions:?}");
+        let report = search(&name, &calls, Bounds::new(1, 2, STEPS));
+        assert!(report.violation.is_some(), "{conditions:?}");
+    }
+}
+
+/// The search would notice if the margin for the difference of clocks were too small.
+#[test]
+fn clocks_that_differ_too_much_are_noticed() {
+    let calls = Calls::new(false, &[0, 3000], Duration::ZERO);
+    let report = search("clocks", &calls, Bounds::new(0, 2, STEPS));
+    assert!(report.violation.is_some());
+}

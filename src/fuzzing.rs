@@ -1,0 +1,147 @@
+//! Entry points for the fuzz targets in `fuzz/`.
+//!
+//! The targets check parts of this crate that no program can call. This module exists only in their
+//! builds, for which cargo-fuzz sets `cfg(fuzzing)`, so that neither the public interface nor any
+//! function grows.
+
+mod call;
+mod schema;
+
+use std::{sync::Arc, time::SystemTime};
+
+use http::{StatusCode, request::Parts};
+use serde_json::Value;
+
+use crate::{
+    AccessToken, Secret, Toolkit,
+    auth::fuzzing as auth,
+    client::{mcp::fuzzing as mcp, opentool::fuzzing as opentool, oxp::fuzzing as oxp},
+    secrets::redaction::{PLACEHOLDER, Redaction, Redactor},
+    testing::{ExpectedResponse, record::recording_of},
+    tool::id::Selector,
+};
+
+pub use call::{CallFormat, Calls, DecodedCall};
+pub use schema::{Finding, Schema};
+
+/// The parts of a version selector, and its text.
+#[must_use]
+pub fn selector(text: &str) -> Option<(String, Option<String>, String)> {
+    let selector: Selector = text.parse().ok()?;
+    let version = selector.version.as_ref().map(ToString::to_string);
+    Some((
+        selector.qualified.to_string(),
+        version,
+        selector.to_string(),
+    ))
+}
+
+/// The id of the tool that a selector selects.
+#[must_use]
+pub fn resolved(toolkit: &Arc<Toolkit>, selector: &str) -> Option<String> {
+    let selected = toolkit.resolve(&selector.parse().ok()?).ok()?;
+    Some(selected.id.to_string())
+}
+
+/// The subject and the scopes of a JWT that `secret` has signed.
+///
+/// # Errors
+/// The reason why the token is rejected.
+pub fn jwt_holder(
+    token: &[u8],
+    secret: &Secret,
+    audiences: &[String],
+    now: SystemTime,
+) -> Result<(Option<String>, Vec<String>), &'static str> {
+    auth::holder_of(token, secret, audiences, now)
+}
+
+/// The keys of an issuer.
+pub struct IssuerKeys(auth::IssuerKeys);
+
+impl IssuerKeys {
+    /// Reads a JSON Web Key Set.
+    #[must_use]
+    pub fn parse(
+        issuer: &str,
+        document: &[u8],
+        audiences: &[String],
+        client_ids: &[String],
+    ) -> Option<Self> {
+        auth::IssuerKeys::parse(issuer, document, audiences, client_ids).map(Self)
+    }
+
+    /// The facts in an access token.
+    ///
+    /// # Errors
+    /// The reason why the token is rejected.
+    pub fn accept(
+        &self,
+        token: &[u8],
+        now: SystemTime,
+        server_url: Option<&str>,
+    ) -> Result<AccessToken, &'static str> {
+        self.0.accept(token, now, server_url)
+    }
+}
+
+/// A text without a secret, as in failures and log lines.
+#[must_use]
+pub fn redacted(text: &str, secret: &str, shortest: usize) -> Option<String> {
+    let mut redaction = Redaction::default();
+    redaction.add(&Redactor::new(secret, shortest), &Arc::from(PLACEHOLDER));
+    redaction.redacted(text)
+}
+
+/// The recording of a request and its response.
+#[must_use]
+pub fn recording(
+    request: &Parts,
+    body: &[u8],
+    stored: Vec<(String, Secret)>,
+    response: ExpectedResponse,
+) -> Option<(Value, ExpectedResponse)> {
+    recording_of(request, body, stored, response)
+}
+
+/// The message that answers the request 7 in a stream of server-sent events.
+pub fn message_in_stream<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<Value> {
+    mcp::message_in_stream(pieces)
+}
+
+/// Reads the response of a server as a response to every request that the clients send. Nothing of
+/// it may panic.
+pub fn read_response(status: StatusCode, body: &[u8]) {
+    let _ = oxp::reply_in(status, body);
+    let _ = oxp::list_in(body);
+    let _ = opentool::reply_in(status, body);
+    let _ = opentool::document_in(body);
+    if let Ok(message) = serde_json::from_slice(body) {
+        let _ = mcp::reply_in(message);
+    }
+}
+
+/// The value of a successful reply to a call over OXP.
+#[must_use]
+pub fn oxp_value(body: &[u8]) -> Option<Value> {
+    let reply = oxp::reply_in(StatusCode::OK, body).ok()?;
+    reply.outcome.value()
+}
+
+/// A gzip file with this content.
+#[must_use]
+pub fn compressed(data: &[u8]) -> Vec<u8> {
+    crate::gzip::compressed(data)
+}
+
+/// The content of a gzip file that this crate has made.
+#[must_use]
+pub fn decompressed(file: &[u8]) -> Option<Vec<u8>> {
+    crate::gzip::decompressed(file)
+}
+
+/// The time to wait that a `Retry-After` header names.
+#[must_use]
+pub fn retry_after(text: &str, now: SystemTime) -> Option<std::time::Duration> {
+    crate::retry_after::parse(text, now)
+}

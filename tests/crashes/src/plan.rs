@@ -1,0 +1,321 @@
+//! The plan of a run: which process dies at which step, and what happens to the store's requests.
+//!
+//! A plan is made from a seed alone, so that a seed repeats a run, except for the timing.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::history::Request;
+
+/// The policy of the tool for repeated calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Policy {
+    /// `Tool::idempotent`: calls are not recorded.
+    Idempotent,
+    /// The default.
+    Recorded,
+    /// `Tool::run_at_most_once`.
+    AtMostOnce,
+}
+
+impl Policy {
+    /// The tool with this policy.
+    pub(crate) fn tool(self) -> &'static str {
+        match self {
+            Self::Idempotent => "Order.Repeat",
+            Self::Recorded => "Order.Place",
+            Self::AtMostOnce => "Order.Once",
+        }
+    }
+}
+
+/// A step of an attempt at which its process may die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The function has received the event.
+    Delivered,
+    /// The store has received the claim.
+    BeforeClaim,
+    /// The store has written the claim, and has not responded.
+    AfterClaim,
+    /// The request for the effect has arrived.
+    InTool,
+    /// The effect has happened, and the tool does not know.
+    AfterEffect,
+    /// The store has received the outcome, or the withdrawal of the claim.
+    BeforeRecord,
+    /// The store has applied it, and has not responded.
+    AfterRecord,
+    /// The platform has received the response, and drops it.
+    BeforeAnswer,
+    /// The platform has accepted the response.
+    AfterAnswer,
+}
+
+/// All steps, in their order.
+pub const STEPS: [Step; 9] = [
+    Step::Delivered,
+    Step::BeforeClaim,
+    Step::AfterClaim,
+    Step::InTool,
+    Step::AfterEffect,
+    Step::BeforeRecord,
+    Step::AfterRecord,
+    Step::BeforeAnswer,
+    Step::AfterAnswer,
+];
+
+/// What happens to a request to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// It is not applied, and the connection is closed.
+    RequestLost,
+    /// It is applied, and the connection is closed.
+    ResponseLost,
+    /// It is applied twice.
+    Twice,
+    /// It is applied later, when the client may have given up.
+    Late,
+    /// It is applied, and the response is late.
+    ResponseLate,
+    /// It gets a 500.
+    Internal,
+    /// It is applied, and gets a 500.
+    InternalAfterwards,
+    /// It gets a 503.
+    Unavailable,
+    /// It exceeds the table's capacity.
+    ThroughputExceeded,
+    /// It is throttled.
+    Throttled,
+    /// It gets no response.
+    Ignored,
+    /// It is applied, and gets no response.
+    ResponseIgnored,
+}
+
+/// All faults.
+pub const FAULTS: [Fault; 12] = [
+    Fault::RequestLost,
+    Fault::ResponseLost,
+    Fault::Twice,
+    Fault::Late,
+    Fault::ResponseLate,
+    Fault::Internal,
+    Fault::InternalAfterwards,
+    Fault::Unavailable,
+    Fault::ThroughputExceeded,
+    Fault::Throttled,
+    Fault::Ignored,
+    Fault::ResponseIgnored,
+];
+
+/// How the server of effects treats a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Behavior {
+    /// The effect happens, and the tool returns a value.
+    Value,
+    /// No effect; the tool returns a failure that may not be retried.
+    Refuse,
+    /// No effect; the tool returns a failure that may be retried.
+    Busy,
+    /// The effect happens, and the tool panics.
+    Panic,
+    /// The effect happens, and the tool never returns.
+    Hang,
+}
+
+/// The death of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Death {
+    /// The step at which it is killed.
+    pub step: Step,
+    /// The time after the step. If it is zero, nothing goes on until the process is dead.
+    pub delay: Duration,
+    /// The time after the death at which a request is applied that was on its way. `None` if it is
+    /// lost.
+    pub in_flight: Option<Duration>,
+}
+
+/// A fault of some of the requests of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreFault {
+    /// The requests' purpose.
+    pub request: Request,
+    /// The number of requests, because a client may try again.
+    pub count: usize,
+    /// What happens to them.
+    pub fault: Fault,
+    /// How late a late request or response is.
+    pub delay: Duration,
+}
+
+/// The plan of an attempt.
+#[derive(Clone, Debug)]
+pub struct AttemptPlan {
+    /// The death of its process.
+    pub death: Option<Death>,
+    /// The faults of the store.
+    pub faults: Vec<StoreFault>,
+    /// The behavior of the tool.
+    pub behavior: Behavior,
+}
+
+/// An attempt in which nothing goes wrong.
+pub(crate) static CLEAN: AttemptPlan = AttemptPlan {
+    death: None,
+    faults: Vec::new(),
+    behavior: Behavior::Value,
+};
+
+/// A client that repeats its call until it has an outcome, as an agent does.
+#[derive(Clone, Debug)]
+pub struct ClientPlan {
+    /// The input.
+    pub item: u32,
+    /// The time at which it begins.
+    pub begin: Duration,
+    /// The pauses between its attempts.
+    pub pauses: Vec<Pause>,
+}
+
+/// The time that a client waits for before it tries again.
+#[derive(Clone, Copy, Debug)]
+pub enum Pause {
+    /// A fixed time.
+    For(Duration),
+    /// Until all claims are free, and this many milliseconds more or less.
+    UntilFree(i64),
+}
+
+/// The plan of a run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The seed that it was made from.
+    pub seed: u64,
+    /// The tool's policy.
+    pub policy: Policy,
+    /// The time limit of the platform for each attempt.
+    pub limit: Duration,
+    /// The first attempts, in the order of their delivery; all others are clean.
+    pub attempts: Vec<AttemptPlan>,
+    /// The clients, which all use the same `call_id`.
+    pub clients: Vec<ClientPlan>,
+}
+
+impl Plan {
+    /// Makes a plan from a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let policy = match rng.u32(0..20) {
+            0 => Policy::Idempotent,
+            1..10 => Policy::AtMostOnce,
+            _ => Policy::Recorded,
+        };
+        let limit = Duration::from_millis(rng.u64(350..500));
+        let first = attempt(&mut rng, 100, policy);
+        let second = attempt(&mut rng, 40, policy);
+        let third = attempt(&mut rng, 15, policy);
+        Self {
+            seed,
+            policy,
+            limit,
+            attempts: vec![first, second, third],
+            clients: clients(&mut rng),
+        }
+    }
+
+    /// The plan of an attempt, counted from 0.
+    pub(crate) fn attempt(&self, number: usize) -> &AttemptPlan {
+        self.attempts.get(number).unwrap_or(&CLEAN)
+    }
+}
+
+/// True with this probability in percent.
+fn chance(rng: &mut Rng, percent: u32) -> bool {
+    rng.u32(0..100) < percent
+}
+
+fn attempt(rng: &mut Rng, percent: u32, policy: Policy) -> AttemptPlan {
+    let behavior = match rng.u32(0..100) {
+        _ if policy == Policy::Idempotent => Behavior::Value,
+        0..72 => Behavior::Value,
+        72..79 => Behavior::Refuse,
+        79..86 => Behavior::Busy,
+        86..93 => Behavior::Panic,
+        _ => Behavior::Hang,
+    };
+    let is_killed = chance(rng, 80) && chance(rng, percent);
+    let death = death(rng);
+    let fault = store_fault(rng);
+    let mut faults = vec![fault];
+    if chance(rng, 20) {
+        faults.push(store_fault(rng));
+    }
+    let is_faulty = chance(rng, 60) && chance(rng, percent);
+    AttemptPlan {
+        death: is_killed.then_some(death),
+        faults: if is_faulty { faults } else { Vec::new() },
+        behavior,
+    }
+}
+
+fn death(rng: &mut Rng) -> Death {
+    let delay = match rng.u32(0..100) {
+        0..60 => 0,
+        60..92 => rng.u64(0..3000),
+        _ => rng.u64(0..50_000),
+    };
+    let in_flight = chance(rng, 50).then(|| Duration::from_micros(rng.u64(0..30_000)));
+    Death {
+        step: STEPS[rng.usize(0..STEPS.len())],
+        delay: Duration::from_micros(delay),
+        in_flight,
+    }
+}
+
+fn store_fault(rng: &mut Rng) -> StoreFault {
+    let requests = [Request::Claim, Request::Record, Request::Release];
+    let delay = match rng.u32(0..10) {
+        0..5 => rng.u64(1..150),
+        // Longer than the claim.
+        5..8 => rng.u64(2300..3000),
+        _ => rng.u64(150..600),
+    };
+    StoreFault {
+        // Withdrawals are rarer than records.
+        request: requests[[0, 0, 0, 1, 1, 1, 2][rng.usize(0..7)]],
+        count: [1, 1, 2, 2, 100][rng.usize(0..5)],
+        fault: FAULTS[rng.usize(0..FAULTS.len())],
+        delay: Duration::from_millis(delay),
+    }
+}
+
+fn clients(rng: &mut Rng) -> Vec<ClientPlan> {
+    let mut clients = vec![client(rng, 0, 0)];
+    if chance(rng, 30) {
+        // At once, or a little later.
+        let begin = [0, 0, 1, 3, 30, 200][rng.usize(0..6)];
+        clients.push(client(rng, 0, begin));
+    }
+    if chance(rng, 25) {
+        // Another call with the same id.
+        let begin = [0, 1, 10, 100, 500, 2600][rng.usize(0..6)];
+        clients.push(client(rng, 1, begin));
+    }
+    clients
+}
+
+fn client(rng: &mut Rng, item: u32, begin: u64) -> ClientPlan {
+    let pauses = (0..4).map(|_| match rng.u32(0..10) {
+        0..4 => Pause::For(Duration::from_millis(rng.u64(1..300))),
+        _ => Pause::UntilFree(rng.i64(-60..60)),
+    });
+    ClientPlan {
+        item,
+        begin: Duration::from_millis(begin),
+        pauses: pauses.collect(),
+    }
+}
