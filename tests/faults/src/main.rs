@@ -3,6 +3,7 @@
 //! Built and started like a deployed function, so that the guarantees about faults are tested with
 //! the profile, the features and the linker of production.
 
+mod load;
 mod samples;
 
 use std::{env, thread, time::Duration};
@@ -167,6 +168,10 @@ fn main() -> Result<(), lambda_tools::Error> {
             .user_id()
             .scope("mail.send"),
     ]);
+    // Not among the others, whose list is what the tests of the explorer expect.
+    if env::var_os("LOAD_TOOLS").is_some() {
+        tools.extend(load::tools());
+    }
     let server = Server::new(Toolkit::new(tools)?);
     // The program's own runtime, instead of one thread.
     if env::var_os("OWN_RUNTIME").is_some() {
