@@ -101,6 +101,8 @@ fn check(data: &[u8]) {
 pub(crate) fn assert_gone(hidden: &Hidden<'_>, left: &str) {
     /// A shorter piece is in ordinary words by chance.
     const PIECE: usize = 12;
+    /// A shorter piece, in characters of the secret, may encode a bracket of a list.
+    const CHARACTERS: usize = 4;
     /// The text around the secret must have no piece of it of this length.
     const SIMILAR: usize = 6;
     let encoded = hidden.encoded.as_str();
@@ -123,9 +125,11 @@ pub(crate) fn assert_gone(hidden: &Hidden<'_>, left: &str) {
         "{:?} {encoded:?} in {left:?}",
         hidden.secret
     );
-    for window in ends.windows(PIECE + 1) {
-        let piece = &encoded[window[0]..window[PIECE]];
-        let is_telling = piece.bytes().filter(u8::is_ascii_alphanumeric).count() > PIECE / 2;
+    let expansion = ends.len() / hidden.secret.trim().chars().count();
+    let length = PIECE.max(CHARACTERS * expansion);
+    for window in ends.windows(length + 1) {
+        let piece = &encoded[window[0]..window[length]];
+        let is_telling = piece.bytes().filter(u8::is_ascii_alphanumeric).count() > length / 2;
         let is_left = is_telling && left.contains(piece);
         assert!(
             !is_left,
