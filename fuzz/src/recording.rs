@@ -4,7 +4,7 @@
 //! The first byte of an input says where the secret comes from, the second one where it is repeated;
 //! the rest is as in the target `redaction`.
 
-use std::{collections::HashSet, sync::LazyLock};
+use std::sync::LazyLock;
 
 use lambda_tools::{
     Secret, fuzzing,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     MemoryBound, bounded,
-    redaction::{Hidden, assert_gone},
+    redaction::{Hidden, assert_gone, resembles},
 };
 
 /// As for redaction; the request and the response are recorded as JSON.
@@ -95,27 +95,29 @@ fn check(data: &[u8]) -> Option<()> {
         .as_str()
         .is_some_and(|body| body.contains(&bytes));
     assert!(!is_plain || !is_left, "{bytes} in {event}");
-    for text in texts.iter().filter(|text| !is_fixed(text)) {
-        assert_gone(&hidden, text);
+    if !FIXED.iter().any(|fixed| resembles(&hidden.encoded, fixed)) {
+        for text in texts {
+            assert_gone(&hidden, &text);
+        }
     }
     Some(())
 }
 
-/// True for the recording's own texts, which may resemble a secret.
-fn is_fixed(text: &str) -> bool {
-    static FIXED: LazyLock<HashSet<String>> = LazyLock::new(|| {
-        let request = Request::builder().method("POST").uri("/tools/call");
-        let (parts, ()) = request.body(()).expect("a request").into_parts();
-        let response = json!({"status": 400, "headers": {"content-type": ""}, "body": {}});
-        let response = serde_json::from_value(response).expect("a response");
-        let body = br#"{"tool_id": "A.B", "input": {}}"#;
-        let recording = fuzzing::recording(&parts, body, Vec::new(), response);
-        let mut texts = Vec::new();
-        add_texts(&recording.expect("a recording").0, &mut texts);
-        texts.into_iter().collect()
-    });
-    text.len() < 12 || FIXED.contains(text)
-}
+/// The recording's own texts. A secret with a piece of them cannot be told from them.
+static FIXED: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let request = Request::builder().method("POST").uri("/tools/call");
+    let (parts, ()) = request.body(()).expect("a request").into_parts();
+    let response = json!({"status": 400, "headers": {"content-type": ""}, "body": {}});
+    let response = serde_json::from_value(response).expect("a response");
+    let context = json!({"secrets": [{"id": "K", "value": ""}],
+            "authorization": [{"id": "g", "token": ""}]});
+    let call = json!({"tool_id": "A.B", "input": {"note": "", "bytes": []}, "context": context});
+    let body = json!({"$schema": "urn:oxp:1.0", "request": call}).to_string();
+    let recording = fuzzing::recording(&parts, body.as_bytes(), Vec::new(), response);
+    let mut texts = vec![body];
+    add_texts(&recording.expect("a recording").0, &mut texts);
+    texts
+});
 
 fn uri_of(place: u8, text: &str) -> Option<String> {
     match place % 6 {

@@ -103,8 +103,6 @@ pub(crate) fn assert_gone(hidden: &Hidden<'_>, left: &str) {
     const PIECE: usize = 12;
     /// A shorter piece, in characters of the secret, may encode a bracket of a list.
     const CHARACTERS: usize = 4;
-    /// The text around the secret must have no piece of it of this length.
-    const SIMILAR: usize = 6;
     let encoded = hidden.encoded.as_str();
     let ends: Vec<_> = encoded
         .char_indices()
@@ -114,8 +112,7 @@ pub(crate) fn assert_gone(hidden: &Hidden<'_>, left: &str) {
     let around = format!("{}{}", hidden.before, hidden.after);
     // As it is, and as the JSON of a recording writes it.
     let around = format!("{around}{}", serde_json::Value::from(around.as_str()));
-    let is_similar = |window: &[usize]| around.contains(&encoded[window[0]..window[SIMILAR]]);
-    if ends.windows(SIMILAR + 1).any(is_similar) {
+    if resembles(encoded, &around) {
         return;
     }
     // The placeholders, and the letters next to them, are not from the secret.
@@ -137,6 +134,18 @@ pub(crate) fn assert_gone(hidden: &Hidden<'_>, left: &str) {
             hidden.secret
         );
     }
+}
+
+/// True if a piece of the encoded secret is in another text by chance.
+pub(crate) fn resembles(encoded: &str, text: &str) -> bool {
+    const PIECE: usize = 6;
+    let ends: Vec<_> = encoded
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([encoded.len()])
+        .collect();
+    ends.windows(PIECE + 1)
+        .any(|window| text.contains(&encoded[window[0]..window[PIECE]]))
 }
 
 fn without_placeholders(text: &str) -> String {

@@ -89,7 +89,7 @@ fn three_processes() {
 
 #[test]
 fn random_executions() {
-    let executions = if is_full() { 1_000_000 } else { 300 };
+    let executions = if is_full() { 20_000 } else { 300 };
     for policy in POLICIES {
         let calls = Calls {
             processes: vec![0, 1, 2, 0, 1],
