@@ -18,6 +18,10 @@ const MOST_PATHS: usize = 1000;
 /// may take seconds, and none may reveal a secret by being complex.
 const MOST_STEPS: usize = 2_000_000;
 
+/// The maximum number of escapes in a text, with all their readings: they take 32 MB. Ordinary text
+/// has a few for every ten bytes, but text that was escaped several times has many for each.
+const MOST_ESCAPES: usize = 1_000_000;
+
 /// A text and the escapes in it.
 pub(super) struct TextReadings<'t> {
     text: &'t [u8],
@@ -56,7 +60,8 @@ pub(super) fn head_of(bytes: &[u8]) -> u64 {
 }
 
 impl<'t> TextReadings<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    /// `None` if the text has too many escapes.
+    pub(super) fn new(text: &'t str) -> Option<Self> {
         let mut this = Self {
             text: text.as_bytes(),
             escapes: Vec::new(),
@@ -66,9 +71,12 @@ impl<'t> TextReadings<'t> {
         let mut end = text.len();
         while let Some(at) = memchr::memrchr3(b'%', b'\\', b',', &this.text[..end]) {
             this.read(at);
+            if this.escapes.len() > MOST_ESCAPES {
+                return None;
+            }
             end = at;
         }
-        this
+        Some(this)
     }
 
     /// Calls `visit` with each position and each full head that can be read there, if `is_prefix`

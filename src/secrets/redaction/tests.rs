@@ -364,6 +364,15 @@ fn texts_with_many_readings_are_redacted_quickly() {
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
 
+#[test]
+fn a_text_with_too_many_escapes_is_redacted_as_a_whole() {
+    let secret = "0123456789ab";
+    let text = format!("{secret}{}", r"\\u005c".repeat(100_000));
+    assert_eq!(redacted(&text, secret), PLACEHOLDER);
+    let text = format!("{secret}{}", "\\\"".repeat(100_000));
+    assert_eq!(redacted(&text, secret), text.replace(secret, PLACEHOLDER));
+}
+
 fn secret() -> impl Strategy<Value = String> {
     "[!-~][ -~äß€🔑\n\t]{6,40}[!-~]"
 }
