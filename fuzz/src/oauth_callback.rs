@@ -3,8 +3,8 @@
 //! pages.
 //!
 //! An input is an HTTP request as text: method and target in the first line, then headers, an empty
-//! line, and the body. `{id}`, `{state}`, `{cookie}`, `{form}` stand for the values of a challenge
-//! that a user has opened. An input that begins with `user:` is a user's id, for whom the consent page
+//! line, and the body. `{id}`, `{state}`, `{cookie}` and `{form}` are replaced by the values of a
+//! challenge that a user has opened. An input that begins with `user:` is a user's id, for whom the consent page
 //! is shown.
 
 use std::{

@@ -60,7 +60,7 @@ fn read(name: &str) -> Value {
 }
 
 /// As in the tests of the events, `additionalProperties: false` next to a `oneOf` is replaced by
-/// what was meant: taken literally, it forbids every response.
+/// `unevaluatedProperties: false`, because as published it forbids every response.
 fn openapi(name: &str) -> Value {
     let mut document = read(&format!("{name}.openapi.json"));
     let response = &mut document["components"]["schemas"]["CallToolResponse"];

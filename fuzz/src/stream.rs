@@ -1,4 +1,4 @@
-//! What clients read from servers: streams of server-sent events, which arrive in pieces of any size,
+//! Responses that clients read: streams of server-sent events, which arrive in pieces of any size,
 //! replies and lists of every protocol, content codings and `Retry-After`.
 //!
 //! The first byte of an input chooses the size of the pieces.

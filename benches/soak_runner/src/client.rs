@@ -41,7 +41,7 @@ pub(crate) const KEYS: [(&str, &str); 2] = [
 /// Begins every secret, and nothing else that a client sends.
 pub(crate) const MARK: &str = "marked-";
 
-/// What all clients share.
+/// The state that all clients share.
 pub(crate) struct Shared {
     pub(crate) server: Server,
     pub(crate) issuer: Issuer,
@@ -74,7 +74,7 @@ pub(crate) struct Client {
     unsettled: Vec<remembered::Unsettled>,
 }
 
-/// What a client does next, with its share of all choices.
+/// The next action of a client, with its share of all choices.
 const CHOICES: [(u32, Scenario); 14] = [
     (330, Scenario::Call),
     (75, Scenario::Remembered),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// The domain of the API, which the answers name.
 pub(crate) const DOMAIN: &str = "tools.example";
 
-/// What a caller proves its identity with.
+/// The credentials of a caller.
 #[derive(Clone, Debug)]
 pub(crate) enum Credential {
     ApiKey(&'static str),

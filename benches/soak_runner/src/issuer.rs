@@ -163,7 +163,7 @@ impl Issuer {
         })
     }
 
-    /// How often the function has fetched the keys.
+    /// The number of times that the function has fetched the keys.
     pub(crate) fn fetches(&self) -> u64 {
         self.shared.fetches.load(Relaxed)
     }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use crate::store::Schedule;
 
-/// How long, how fast and against which program.
+/// The duration and the pace of the run, and the program that is tested.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) program: PathBuf,

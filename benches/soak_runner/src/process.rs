@@ -15,7 +15,7 @@ use std::{
 
 use test_support::isolated;
 
-/// What the kernel reports.
+/// The resources that the kernel reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Resources {
     /// The resident memory, in bytes: `VmRSS`.

@@ -1,4 +1,4 @@
-//! What the clients have seen.
+//! A record of the responses that the clients got.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ pub(crate) struct Count {
     pub(crate) wrong: u64,
 }
 
-/// What the clients have seen so far.
+/// The responses that the clients have got so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) kinds: BTreeMap<&'static str, Count>,

@@ -1,4 +1,4 @@
-//! What an outside observer knows about an execution: the tool's runs, and the calls' responses.
+//! The observable events of an execution: the tool's runs, and the calls' responses.
 
 use std::{
     cell::RefCell,

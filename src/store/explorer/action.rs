@@ -38,7 +38,7 @@ pub(crate) fn is_full() -> bool {
     std::env::var("INTERLEAVINGS").is_ok_and(|it| it == "full")
 }
 
-/// What becomes of a request to the store.
+/// The fate of a request to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     /// It is carried out, and the response arrives.

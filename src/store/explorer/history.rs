@@ -1,4 +1,4 @@
-//! What a process has experienced.
+//! The responses and times that a process has observed.
 //!
 //! A process is deterministic: the responses that it has received, and the times at which it has
 //! received them, determine its state. Versions are random, but the requests that carried them are

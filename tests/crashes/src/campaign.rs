@@ -54,7 +54,7 @@ pub struct BrokenRun {
 /// The number of broken runs after which no more are started.
 const ENOUGH: usize = 5;
 
-/// What the threads share.
+/// The state that the threads share.
 struct Shared {
     campaign: Campaign,
     next: AtomicU64,

@@ -20,7 +20,7 @@ use facts::Facts;
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
-    /// What happened.
+    /// A description of the violation.
     pub text: String,
 }
 

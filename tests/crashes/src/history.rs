@@ -17,7 +17,7 @@ pub struct History(pub Vec<Event>);
 pub struct Event {
     /// When it happened.
     pub at: Time,
-    /// What happened.
+    /// The event itself.
     pub what: What,
 }
 

@@ -66,7 +66,7 @@ pub const STEPS: [Step; 9] = [
     Step::AfterAnswer,
 ];
 
-/// What happens to a request to the store.
+/// The treatment of a request to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// It is not applied, and the connection is closed.
@@ -111,7 +111,7 @@ pub const FAULTS: [Fault; 12] = [
     Fault::ResponseIgnored,
 ];
 
-/// How the server of effects treats a tool.
+/// The response of the server of effects to a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Behavior {
     /// The effect happens, and the tool returns a value.
@@ -145,9 +145,9 @@ pub struct StoreFault {
     pub request: Request,
     /// The number of requests, because a client may try again.
     pub count: usize,
-    /// What happens to them.
+    /// Their treatment.
     pub fault: Fault,
-    /// How late a late request or response is.
+    /// The delay of a late request or response.
     pub delay: Duration,
 }
 

@@ -62,7 +62,7 @@ impl Summary {
         *self.counts.entry(kind).or_default() += 1;
     }
 
-    /// How often something happened.
+    /// The number of times that each thing happened.
     #[must_use]
     pub fn count_of(&self, kind: &str) -> u64 {
         self.counts.get(kind).copied().unwrap_or_default()

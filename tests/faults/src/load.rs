@@ -49,7 +49,7 @@ struct Repeat {
     client: u32,
     /// The text.
     text: String,
-    /// How often the text is repeated.
+    /// The number of times that the text is repeated.
     times: usize,
 }
 

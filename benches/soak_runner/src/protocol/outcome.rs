@@ -15,7 +15,7 @@ pub(crate) struct ToolFailure {
     pub(crate) retry_after_ms: Option<u64>,
 }
 
-/// What every rejected call gets while the store does not respond.
+/// The error of every call that is rejected because the store does not respond.
 const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
 
 impl Call {

@@ -78,7 +78,7 @@ impl ApiError {
         }
     }
 
-    /// What DynamoDB supports and this server does not. No AWS client retries this status.
+    /// DynamoDB supports the request, and this server does not. No AWS client retries this status.
     pub(super) fn unsupported(what: impl AsRef<str>) -> Self {
         let message = format!("the test's DynamoDB does not support {}", what.as_ref());
         eprintln!("{message}");
