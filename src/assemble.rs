@@ -48,7 +48,7 @@ pub(crate) fn assemble(
     let engine = Arc::new(Engine {
         #[cfg(feature = "oauth")]
         broker: build_broker(&mut server, &secrets, &credential_clock, &public_url),
-        toolkit: Arc::new(server.toolkit),
+        toolkit: server.toolkit,
         auth: server.auth.unwrap_or_default(),
         secrets,
         deduplication,

@@ -3,7 +3,7 @@
 //! An optional builder between [`Toolkit`] and [`serve`](crate::serve): where the defaults are
 //! enough, the toolkit can be passed to `serve` directly.
 
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 use axum::Router;
 #[cfg(feature = "openapi")]
@@ -37,7 +37,7 @@ pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = (
 /// # }
 /// ```
 pub struct Server {
-    pub(crate) toolkit: Toolkit,
+    pub(crate) toolkit: Arc<Toolkit>,
     pub(crate) base_path: Option<String>,
     #[cfg(any(feature = "oauth", feature = "oidc"))]
     pub(crate) public_url: Option<String>,
@@ -66,7 +66,7 @@ impl Server {
     #[must_use]
     pub fn new(toolkit: Toolkit) -> Self {
         Self {
-            toolkit,
+            toolkit: Arc::new(toolkit),
             base_path: None,
             #[cfg(any(feature = "oauth", feature = "oidc"))]
             public_url: None,
@@ -295,7 +295,7 @@ impl Server {
         crate::protocol::openapi(&self.info, &self.toolkit, auth)
     }
 
-    pub(crate) fn toolkit(&self) -> &Toolkit {
+    pub(crate) fn toolkit(&self) -> &Arc<Toolkit> {
         &self.toolkit
     }
 

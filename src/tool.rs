@@ -21,7 +21,7 @@ pub(crate) mod schema;
 pub(crate) mod toolkit;
 
 use crate::tool::reason::Reason;
-use std::{borrow::Cow, future::Future, panic::Location, pin::Pin, time::Duration};
+use std::{borrow::Cow, future::Future, iter, panic::Location, pin::Pin, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -325,6 +325,12 @@ impl Tool {
     pub fn run_at_most_once(mut self) -> Self {
         self.policy = RepeatPolicy::AtMostOnce;
         self
+    }
+
+    /// The schemas against which calls are checked: not that of content, which its type ensures.
+    pub(crate) fn checked_schemas(&self) -> impl Iterator<Item = &Schema> {
+        let output = (!self.returns_content).then_some(&self.output);
+        iter::once(&self.input).chain(output)
     }
 
     /// Decodes an input that satisfies the schema.

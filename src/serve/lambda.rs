@@ -10,7 +10,7 @@ use lambda_http::lambda_runtime::{LambdaEvent, Runtime, service_fn};
 use serde_json::value::RawValue;
 
 use super::Error;
-use crate::{Server, tool::schema, watchdog::Tasks};
+use crate::{Server, watchdog::Tasks};
 use function::Function;
 
 pub(super) use one_thread::{is_possible, run as run_on_one_thread};
@@ -18,7 +18,8 @@ pub(super) use one_thread::{is_possible, run as run_on_one_thread};
 /// Handles events from the runtime API, on the current tokio runtime, until the platform ends the
 /// process.
 pub(super) async fn run(server: Server) -> Result<(), Error> {
-    let prepared = tokio::task::spawn_blocking(schema::prepare);
+    let toolkit = Arc::clone(server.toolkit());
+    let prepared = tokio::task::spawn_blocking(move || toolkit.prepare());
     let function = Arc::new(Function::start(server, Tasks::default()).await?);
     let _ = prepared.await;
     let service = service_fn(move |event: LambdaEvent<Box<RawValue>>| {

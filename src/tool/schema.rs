@@ -6,6 +6,7 @@
 mod derive;
 mod expected;
 mod explain;
+mod fast_check;
 pub(crate) mod fold;
 mod forms;
 mod integers;
@@ -30,6 +31,7 @@ use jsonschema::{Draft, Validator};
 use serde_json::{Map, Number, Value, json};
 
 use crate::tool::output;
+use fast_check::{FastCheck, Verdict};
 
 pub(crate) use derive::{of_input, of_output};
 pub(crate) use expected::{declared_properties, declared_properties_at, expected_form};
@@ -65,6 +67,7 @@ struct CompiledSchema {
     value: Value,
     /// True if the schema contains integers; then `1.0` must reach the tool as `1`.
     has_integers: bool,
+    fast_check: OnceLock<Option<FastCheck>>,
     validator: OnceLock<Result<Validator, String>>,
 }
 
@@ -113,6 +116,9 @@ impl Schema {
         value: &Value,
         root: &str,
     ) -> Result<Result<(), ParameterErrors>, &str> {
+        if self.is_surely_valid(value) {
+            return Ok(Ok(()));
+        }
         let validator = self.compile()?;
         if validator.is_valid(value) {
             return Ok(Ok(()));
@@ -123,6 +129,9 @@ impl Schema {
     /// JSON pointers to the first few keywords that reject a value. Unlike messages, they reveal
     /// nothing that only the value contains. `None` for a valid value.
     pub(crate) fn rejecting_keywords(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
+        if self.is_surely_valid(value) {
+            return Ok(None);
+        }
         let validator = self.compile()?;
         let is_valid = validator.is_valid(value);
         Ok((!is_valid).then(|| places::of_all(validator, self.value(), value)))
@@ -142,6 +151,20 @@ impl Schema {
         nulls::drop_optional_nulls(self.value(), value);
     }
 
+    fn fast_check(&self) -> Option<&FastCheck> {
+        let compiled = self.compiled();
+        let check = compiled
+            .fast_check
+            .get_or_init(|| FastCheck::of(&compiled.value));
+        check.as_ref()
+    }
+
+    /// False if the value is invalid, or if only `jsonschema` can tell.
+    fn is_surely_valid(&self, value: &Value) -> bool {
+        self.fast_check()
+            .is_some_and(|it| it.check(value) == Verdict::Valid)
+    }
+
     fn compiled(&self) -> &CompiledSchema {
         self.compiled.get_or_init(|| match &self.source {
             SchemaSource::Type(derive) => of_type(*derive),
@@ -154,6 +177,7 @@ impl CompiledSchema {
     fn new(value: Value) -> Self {
         Self {
             has_integers: walk::any_type(&value, "integer"),
+            fast_check: OnceLock::new(),
             validator: OnceLock::new(),
             value,
         }
@@ -177,17 +201,26 @@ fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
     Arc::clone(known().entry(address).or_insert(schema))
 }
 
-/// Does the work of the first validation in a process that all tools share, most of which is the
-/// construction of the meta-schema of draft 7. Call it during initialization, when Lambda gives a
-/// function its full CPU power.
-pub(crate) fn prepare() {
-    let schema = Schema::from_value(json!({
-        "type": "object",
-        "properties": {"a": {"type": "string"}},
-        "required": ["a"],
-    }));
-    // Nothing can be wrong with them, and nobody needs the result.
-    let _ = schema.check(&json!({"a": ""}), "input");
+/// Does the work of the first validations: derives the schemas, and prepares `jsonschema` if one of
+/// them needs it. Call it during initialization, when Lambda gives a function its full CPU power.
+pub(crate) fn prepare<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
+    // `null` is no schema, but the definition of a tool that returns nothing.
+    let needs_jsonschema =
+        |schema: &Schema| !schema.value().is_null() && schema.fast_check().is_none();
+    // Derives all of them.
+    let count = schemas
+        .into_iter()
+        .filter(|it| needs_jsonschema(it))
+        .count();
+    if count > 0 {
+        prepare_jsonschema();
+    }
+}
+
+/// Builds what `jsonschema` needs for each schema, most of which is the meta-schema of draft 7.
+fn prepare_jsonschema() {
+    // Nothing can be wrong with it, and nobody needs the result.
+    let _ = validator_of(&json!({"type": "object"}));
 }
 
 fn validator_of(schema: &Value) -> Result<Validator, String> {

@@ -10,12 +10,13 @@ use std::{
     collections::{HashMap, hash_map::Entry},
     fmt,
     ops::Deref,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
 use semver::Version;
 
-use super::id::Selector;
+use super::{id::Selector, schema};
 use crate::{BuildError, Tool, ToolDefinition, ToolId};
 use check::{mistakes_in, problem};
 
@@ -147,6 +148,16 @@ impl Toolkit {
 
     pub(crate) fn entries(&self) -> &[ToolEntry] {
         &self.entries
+    }
+
+    /// Does work of the first calls during initialization, when Lambda gives a function its full
+    /// CPU power; only for a few tools, so that it takes no longer if there are many.
+    pub(crate) fn prepare(&self) {
+        const AT_MOST: usize = 16;
+        let tools = self.entries.iter().take(AT_MOST).map(|it| &it.tool);
+        let schemas = tools.flat_map(Tool::checked_schemas);
+        // A type's description of itself may panic; then calls of its tool report it.
+        let _ = catch_unwind(AssertUnwindSafe(|| schema::prepare(schemas)));
     }
 
     /// OXP 1.0, Tool Version Resolution.

@@ -28,7 +28,6 @@ use super::{
 };
 use crate::{
     Error, Server,
-    tool::schema,
     watchdog::{Ended, Movable, Tasks, Watchdog},
 };
 
@@ -76,17 +75,18 @@ pub(in crate::serve) fn run(server: Server) -> Result<(), Error> {
     });
     shared.watchdog.set_thread(thread::current());
     let first = Arc::clone(&shared);
+    let toolkit = Arc::clone(server.toolkit());
     let (is_prepared, prepared) = oneshot::channel();
     shared.start_thread(0, async move {
         let tasks = Tasks::watched_by(&first.watchdog);
         let function = Arc::new(Function::start(server, tasks).await?);
         let function = first.function.get_or_init(|| function);
-        // An error means that the other thread has panicked; then this one does the work.
+        // An error would mean that the other thread has ended.
         let _ = prepared.await;
         first.handle_events(function, first.api()).await
     })?;
     // Meanwhile: nothing can block the thread yet.
-    schema::prepare();
+    toolkit.prepare();
     let _ = is_prepared.send(());
     loop {
         if let Some(result) = lock(&shared.end).take() {

@@ -1,0 +1,288 @@
+use jsonschema::Draft;
+use proptest::{collection::vec, prelude::*, sample::select};
+use serde_json::json;
+
+use super::*;
+
+/// The crate's own validator, with the options of [`super::super::validator_of`].
+fn is_valid(schema: &Value, value: &Value) -> Option<bool> {
+    let options = jsonschema::options().should_validate_formats(true);
+    let validator = options.with_draft(Draft::Draft7).build(schema).ok()?;
+    Some(validator.is_valid(value))
+}
+
+/// Panics if the check contradicts `jsonschema`.
+fn verdict(schema: &Value, value: &Value) -> Option<Verdict> {
+    let verdict = FastCheck::of(schema)?.check(value);
+    let expected = is_valid(schema, value);
+    assert!(expected.is_some(), "invalid, but has a check: {schema}");
+    match verdict {
+        Valid => assert_eq!(expected, Some(true), "{schema} {value}"),
+        Invalid => assert_eq!(expected, Some(false), "{schema} {value}"),
+        Unknown => {}
+    }
+    Some(verdict)
+}
+
+#[test]
+fn usual_values_need_no_jsonschema() {
+    let message = json!({
+        "type": "object",
+        "description": "A message.",
+        "properties": {
+            "to": {"type": "string", "minLength": 1, "maxLength": 3},
+            "count": {"type": "integer", "minimum": 0, "maximum": 255},
+            "weight": {"type": "number", "exclusiveMinimum": 0},
+            "labels": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+            "kind": {"type": "string", "enum": ["A", "B"]},
+            "note": {"type": ["string", "null"]},
+            "at": {"type": "string", "format": "date-time"},
+            "shape": {"oneOf": [
+                {"type": "object", "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}},
+                 "required": ["kind", "radius"], "additionalProperties": false},
+                {"type": "object", "properties": {"kind": {"const": "point"}},
+                 "required": ["kind"], "additionalProperties": false},
+            ]},
+            "size": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        },
+        "required": ["to"],
+        "additionalProperties": false,
+    });
+    for (value, expected) in [
+        (json!({"to": "Ada"}), Valid),
+        (json!({"to": "äöü"}), Valid),
+        (json!({"to": "Adam"}), Invalid),
+        (json!({"to": ""}), Invalid),
+        (json!({"to": null}), Invalid),
+        (json!({}), Invalid),
+        (json!([]), Invalid),
+        (json!({"to": "Ada", "cc": "Bob"}), Invalid),
+        (json!({"to": "Ada", "count": 255}), Valid),
+        (json!({"to": "Ada", "count": 256}), Invalid),
+        (json!({"to": "Ada", "count": -1}), Invalid),
+        (json!({"to": "Ada", "count": 1.0}), Unknown),
+        (json!({"to": "Ada", "weight": 1}), Valid),
+        (json!({"to": "Ada", "weight": 0.5}), Valid),
+        (json!({"to": "Ada", "weight": 0}), Invalid),
+        (json!({"to": "Ada", "weight": u64::MAX}), Valid),
+        (json!({"to": "Ada", "labels": ["a", "b"]}), Valid),
+        (json!({"to": "Ada", "labels": ["a", "b", "c"]}), Invalid),
+        (json!({"to": "Ada", "labels": ["a", 1]}), Invalid),
+        (json!({"to": "Ada", "kind": "B"}), Valid),
+        (json!({"to": "Ada", "kind": "C"}), Invalid),
+        (json!({"to": "Ada", "note": null}), Valid),
+        (json!({"to": "Ada", "note": 1}), Invalid),
+        (json!({"to": "Ada", "at": "2024-02-28T23:59:59Z"}), Valid),
+        (
+            json!({"to": "Ada", "at": "2024-02-28T23:59:59.5+01:00"}),
+            Valid,
+        ),
+        (json!({"to": "Ada", "at": "2024-02-29T23:59:59Z"}), Unknown),
+        (json!({"to": "Ada", "at": "today"}), Unknown),
+        (
+            json!({"to": "Ada", "shape": {"kind": "circle", "radius": 1}}),
+            Valid,
+        ),
+        (json!({"to": "Ada", "shape": {"kind": "point"}}), Valid),
+        (
+            json!({"to": "Ada", "shape": {"kind": "point", "radius": 1}}),
+            Invalid,
+        ),
+        (json!({"to": "Ada", "shape": {"kind": "circle"}}), Invalid),
+        (json!({"to": "Ada", "size": 1}), Valid),
+        (json!({"to": "Ada", "size": "L"}), Valid),
+        (json!({"to": "Ada", "size": true}), Invalid),
+    ] {
+        assert_eq!(verdict(&message, &value), Some(expected), "{value}");
+    }
+}
+
+#[test]
+fn other_schemas_are_left_to_jsonschema() {
+    for schema in [
+        json!({"pattern": "a"}),
+        json!({"not": {}}),
+        json!({"$ref": "#"}),
+        json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
+        json!({"format": "email"}),
+        json!({"uniqueItems": true}),
+        json!({"items": [{}]}),
+        json!({"unevaluatedProperties": false}),
+        json!({"required": ["a"]}),
+        json!({"properties": {"a": {"contains": {}}}}),
+        json!({"oneOf": [{"if": {}}]}),
+        // Invalid.
+        json!({"type": "text"}),
+        json!({"type": ["string", "string"]}),
+        json!({"minLength": -1}),
+        json!({"minimum": "1"}),
+        json!({"anyOf": []}),
+        json!({"description": 1}),
+        json!({"properties": {"a": {}}, "required": ["a", "a"]}),
+        json!(1),
+        Value::Null,
+    ] {
+        assert!(FastCheck::of(&schema).is_none(), "{schema}");
+    }
+}
+
+/// Numbers that are equal in one type and not in another, or that one type cannot represent.
+fn number() -> impl Strategy<Value = Value> {
+    let numbers = [
+        json!(0),
+        json!(0.0),
+        json!(-0.0),
+        json!(1),
+        json!(1.0),
+        json!(1.5),
+        json!(-1),
+        json!(2),
+        json!(255),
+        json!(256),
+        json!(1_u64 << 53),
+        json!((1_u64 << 53) + 1),
+        json!(i64::MIN),
+        json!(i64::MAX),
+        json!(u64::MAX),
+        json!(9_007_199_254_740_992.0),
+        json!(1e19),
+        json!(1e300),
+        json!(-9.3e18),
+        json!(5e-324),
+    ];
+    prop_oneof![4 => select(numbers.to_vec()), 1 => any::<i64>().prop_map(Value::from), 1 => any::<f64>().prop_map(Value::from)]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let texts = [
+        "",
+        "a",
+        "b",
+        "ab",
+        "abc",
+        "äöü",
+        "\u{1F600}",
+        "e\u{301}",
+        "2024-02-28",
+        "2024-02-30",
+        "2024-13-01",
+        "2024-02-28T23:59:59Z",
+        "2024-02-28T23:59:60Z",
+        "2024-02-28t23:59:59z",
+        "2024-02-28T23:59:59.123+01:00",
+        "2024-02-28T23:59:59.Z",
+        "2024-02-28T24:00:00Z",
+        "2024-02-28T23:59:59",
+        "2024-02-28 23:59:59Z",
+        "2024-02-28T23:59:59+25:00",
+        "9f0c1e6a-6b1f-4b6e-9d0a-2f3b4c5d6e7f",
+        "9F0C1E6A-6B1F-4B6E-9D0A-2F3B4C5D6E7F",
+        "9f0c1e6a6b1f4b6e9d0a2f3b4c5d6e7f",
+        "00000000-0000-0000-0000-000000000000",
+        "9f0c1e6a-6b1f-4b6e-9d0a-2f3b4c5d6e7g",
+    ];
+    let digits = "[0-9]{4}-[01][0-9]-[0-3][0-9](T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,4})?(Z|[+-][0-2][0-9]:[0-6][0-9]))?";
+    prop_oneof![4 => select(texts.map(str::to_owned).to_vec()), 1 => digits]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        number(),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec((name(), inner), 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+fn name() -> impl Strategy<Value = String> {
+    select(
+        ["a", "b", "c", "ab", "type", ""]
+            .map(str::to_owned)
+            .to_vec(),
+    )
+}
+
+/// A keyword and its value, which is sometimes invalid.
+fn keyword(
+    inner: impl Strategy<Value = Value> + Clone + 'static,
+) -> impl Strategy<Value = (String, Value)> {
+    let types = [
+        "null", "boolean", "string", "integer", "number", "array", "object",
+    ];
+    let type_name = select(types.map(Value::from).to_vec());
+    let types =
+        prop_oneof![3 => type_name.clone(), 1 => vec(type_name, 0..3).prop_map(Value::from)];
+    let fields = |strategy| {
+        vec((name(), strategy), 0..4)
+            .prop_map(|it: Vec<(String, Value)>| Value::Object(it.into_iter().collect()))
+    };
+    let schemas = vec(inner.clone(), 0..4).prop_map(Value::from);
+    let named = |name: &'static str, strategy: BoxedStrategy<Value>| {
+        strategy.prop_map(move |value| (name.to_owned(), value))
+    };
+    let count = prop_oneof![8 => (0..4_u64).prop_map(Value::from), 1 => value()].boxed();
+    let limit = prop_oneof![8 => number(), 1 => value()].boxed();
+    let formats = select(
+        ["date", "date-time", "uuid", "email", "int32"]
+            .map(Value::from)
+            .to_vec(),
+    );
+    prop_oneof![
+        4 => named("type", types.boxed()),
+        1 => named("enum", vec(value(), 0..4).prop_map(Value::from).boxed()),
+        1 => named("enum", vec(text().prop_map(Value::from), 0..4).prop_map(Value::from).boxed()),
+        1 => named("const", value().boxed()),
+        3 => named("properties", fields(inner.clone().boxed()).boxed()),
+        2 => named("required", vec(name(), 0..3).prop_map(Value::from).boxed()),
+        2 => named("additionalProperties", prop_oneof![Just(json!(false)), inner.clone()].boxed()),
+        2 => named("items", inner.clone().boxed()),
+        1 => named("minItems", count.clone()),
+        1 => named("maxItems", count.clone()),
+        1 => named("minLength", count.clone()),
+        1 => named("maxLength", count.clone()),
+        1 => named("minimum", limit.clone()),
+        1 => named("maximum", limit.clone()),
+        1 => named("exclusiveMinimum", limit.clone()),
+        1 => named("exclusiveMaximum", limit),
+        1 => named("format", formats.boxed()),
+        1 => named("allOf", schemas.clone().boxed()),
+        1 => named("anyOf", schemas.clone().boxed()),
+        1 => named("oneOf", schemas.boxed()),
+        1 => named("description", prop_oneof![Just(json!("A.")), value()].boxed()),
+        1 => named("default", value().boxed()),
+        1 => named("uniqueItems", any::<bool>().prop_map(Value::from).boxed()),
+        1 => named("not", inner.boxed()),
+    ]
+}
+
+fn schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        1 => any::<bool>().prop_map(Value::from),
+        1 => Just(json!({})),
+        3 => vec(keyword(Just(json!({"type": "string"}))), 0..3)
+            .prop_map(|keywords| Value::Object(keywords.into_iter().collect())),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        vec(keyword(inner), 0..5).prop_map(|keywords| Value::Object(keywords.into_iter().collect()))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A value that matches the type of a schema more often than by chance would make most cases
+    /// deeper, but the fuzz target `schema` does that.
+    #[test]
+    fn a_check_agrees_with_jsonschema(schema in schema(), values in vec(value(), 1..8)) {
+        for value in &values {
+            verdict(&schema, value);
+        }
+    }
+}
