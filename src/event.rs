@@ -39,6 +39,7 @@ use serde_json::value::RawValue;
 use crate::{arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
 use direct::DirectError;
 use encoding::EventBody;
+pub(crate) use encoding::{EncodedResponse, without_list};
 use kind::{EventError, EventKind, kind_of};
 use parse::parse;
 use principal::Principal;
@@ -242,6 +243,17 @@ impl EventResponse {
         Self::Http {
             head: Box::new(head),
             body,
+        }
+    }
+
+    /// The response as JSON.
+    pub(crate) fn encode(self) -> serde_json::Result<EncodedResponse> {
+        match self {
+            Self::Http {
+                head,
+                body: EventBody::Kept(list),
+            } => encoding::with_list(&head, list),
+            other => serde_json::to_vec(&other).map(without_list),
         }
     }
 }

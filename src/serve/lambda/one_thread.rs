@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     Error, Server,
+    event::EncodedResponse,
     watchdog::{Ended, Movable, Tasks, Watchdog},
 };
 
@@ -45,7 +46,7 @@ pub(in crate::serve) fn is_possible() -> bool {
 const TASKS_CHECK: Duration = Duration::from_millis(500);
 
 /// The response to an event, as JSON.
-type Answer = Result<Vec<u8>, Diagnostic>;
+type Answer = Result<EncodedResponse, Diagnostic>;
 
 /// The state that the threads of a function share.
 struct Shared {
@@ -179,7 +180,7 @@ impl Shared {
     ) -> Answer {
         let response = function.invoke(event, context);
         let invocation = Arc::new(Movable::new(async {
-            serde_json::to_vec(&response.await?).map_err(|error| Diagnostic {
+            response.await?.encode().map_err(|error| Diagnostic {
                 error_type: "Internal".into(),
                 error_message: format!("The response cannot be encoded: {error}"),
             })

@@ -23,7 +23,10 @@ use hyper_util::rt::TokioIo;
 use lambda_http::lambda_runtime::{Config, Context, Diagnostic};
 use tokio::net::TcpStream;
 
-use crate::Error;
+use crate::{
+    Error,
+    event::{EncodedResponse, without_list},
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
 const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-deadline-ms");
@@ -100,7 +103,7 @@ pub(super) struct InvocationId {
 /// One connection to the runtime API, which is opened again if it was closed.
 pub(super) struct RuntimeApi {
     endpoint: Endpoint,
-    connection: Option<SendRequest<Full<Bytes>>>,
+    connection: Option<SendRequest<Full<EncodedResponse>>>,
 }
 
 impl RuntimeApi {
@@ -114,7 +117,7 @@ impl RuntimeApi {
 
     /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Result<Event, Error> {
-        let request = self.request(Method::GET, "next", Bytes::new())?;
+        let request = self.request(Method::GET, "next", without_list(Vec::new()))?;
         let (parts, body) = self.send(request).await?.into_parts();
         if parts.status != StatusCode::OK {
             return Err(format!("the runtime API answered {} to /next", parts.status).into());
@@ -152,16 +155,15 @@ impl RuntimeApi {
     pub(super) async fn respond(
         &mut self,
         id: &InvocationId,
-        result: Result<Vec<u8>, Diagnostic>,
+        result: Result<EncodedResponse, Diagnostic>,
     ) -> Result<(), Error> {
-        let (kind, body) = match &result {
-            Ok(_) => ("response", None),
-            Err(diagnostic) => ("error", Some(serde_json::to_vec(diagnostic)?)),
+        let is_error = result.is_err();
+        let (kind, body) = match result {
+            Ok(response) => ("response", response),
+            Err(diagnostic) => ("error", without_list(serde_json::to_vec(&diagnostic)?)),
         };
-        let is_error = body.is_some();
-        let body = body.or(result.ok()).unwrap_or_default();
         let path = format!("{}/{kind}", id.request);
-        let mut request = self.request(Method::POST, &path, body.into())?;
+        let mut request = self.request(Method::POST, &path, body)?;
         let headers = request.headers_mut();
         if let Some(invocation) = &id.invocation {
             headers.insert(INVOCATION_ID, invocation.clone());
@@ -183,8 +185,8 @@ impl RuntimeApi {
         &self,
         method: Method,
         path: &str,
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, Error> {
+        body: EncodedResponse,
+    ) -> Result<Request<Full<EncodedResponse>>, Error> {
         let uri = format!("{}/{path}", self.endpoint.base);
         let request = Request::builder()
             .method(method)
@@ -195,7 +197,10 @@ impl RuntimeApi {
         Ok(request.body(Full::new(body))?)
     }
 
-    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+    async fn send(
+        &mut self,
+        request: Request<Full<EncodedResponse>>,
+    ) -> Result<Response<Incoming>, Error> {
         let mut request = request;
         // The platform keeps the connection open, but nothing obliges it to.
         if let Some(connection) = &mut self.connection
@@ -214,7 +219,7 @@ impl RuntimeApi {
     }
 }
 
-async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Full<Bytes>>, Error> {
+async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Full<EncodedResponse>>, Error> {
     let stream = TcpStream::connect((&*endpoint.host, endpoint.port)).await?;
     stream.set_nodelay(true)?;
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
