@@ -127,12 +127,14 @@ fn connection(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
     };
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let mut writer = stream;
+    // Kept, so that no response waits for the kernel to provide memory for it.
+    let mut buffer = Vec::new();
     // The function closes the connection or is killed: either ends the loop.
-    while let Ok(Some((line, body))) = read_request(&mut reader) {
+    while let Ok(Some((line, length))) = read_request(&mut reader, &mut buffer) {
         let result = if line.contains("/invocation/next") {
             send_event(&mut writer, shared)
         } else {
-            record_reply(&line, body, shared);
+            record_reply(&line, &buffer[..length], shared);
             writer.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
         };
         if result.is_err() {
@@ -141,8 +143,11 @@ fn connection(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
     }
 }
 
-/// The first line and the body of the next request.
-fn read_request(reader: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
+/// The first line of the next request, and the length of its body, with which the buffer begins.
+fn read_request(
+    reader: &mut impl BufRead,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<(String, usize)>> {
     let mut first = String::new();
     if reader.read_line(&mut first)? == 0 {
         return Ok(None);
@@ -160,12 +165,15 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>
         }
         is_chunked |= line.starts_with("transfer-encoding:") && line.contains("chunked");
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
     if is_chunked {
-        body = read_chunks(reader)?;
+        *buffer = read_chunks(reader)?;
+        return Ok(Some((first, buffer.len())));
     }
-    Ok(Some((first, body)))
+    if buffer.len() < length {
+        buffer.resize(length, 0);
+    }
+    reader.read_exact(&mut buffer[..length])?;
+    Ok(Some((first, length)))
 }
 
 fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
@@ -224,7 +232,7 @@ fn send_event(writer: &mut impl Write, shared: &(Mutex<State>, Condvar)) -> io::
     writer.write_all(&response)
 }
 
-fn record_reply(line: &str, body: Vec<u8>, shared: &(Mutex<State>, Condvar)) {
+fn record_reply(line: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) {
     let now = Instant::now();
     let (state, changed) = shared;
     let Ok(mut state) = state.lock() else {
@@ -233,7 +241,7 @@ fn record_reply(line: &str, body: Vec<u8>, shared: &(Mutex<State>, Condvar)) {
     let begun = state.sent.take().unwrap_or(now);
     state.replies.push(Reply {
         latency: now - begun,
-        body,
+        body: body.to_vec(),
         is_error: line.contains("/error"),
     });
     state.last_reply = Some(now);
