@@ -1,6 +1,6 @@
 //! A function with as many tools as `TOOLS` sets, and with tools of large inputs and schemas.
 
-use lambda_tools::{Failure, Server, Tool, Toolkit, serve};
+use lambda_tools::{Failure, Server, Tool, Toolkit, run};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -75,8 +75,7 @@ fn deep() -> Tool {
     )
 }
 
-#[tokio::main]
-async fn main() -> Result<(), lambda_tools::Error> {
+fn main() -> Result<(), lambda_tools::Error> {
     let tools = std::env::var("TOOLS")
         .ok()
         .and_then(|tools| tools.parse().ok());
@@ -92,5 +91,5 @@ async fn main() -> Result<(), lambda_tools::Error> {
     let few = few.into_iter().take(if tools == Some(1) { 1 } else { 5 });
     let toolkit = Toolkit::new(few.chain(many).map(Tool::idempotent))?;
     // The largest input has 5 MB.
-    serve(Server::new(toolkit).max_request_size(6_000_000)).await
+    run(Server::new(toolkit).max_request_size(6_000_000))
 }
