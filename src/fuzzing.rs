@@ -16,7 +16,7 @@ use crate::{
     AccessToken, Secret, Toolkit,
     auth::fuzzing as auth,
     client::{mcp::fuzzing as mcp, opentool::fuzzing as opentool, oxp::fuzzing as oxp},
-    secrets::redaction::{PLACEHOLDER, Redaction, Redactor},
+    secrets::redaction::{Redaction, Redactor},
     testing::{ExpectedResponse, record::recording_of},
     tool::id::Selector,
 };
@@ -89,7 +89,7 @@ impl IssuerKeys {
 #[must_use]
 pub fn redacted(text: &str, secret: &str, shortest: usize) -> Option<String> {
     let mut redaction = Redaction::default();
-    redaction.add(&Redactor::new(secret, shortest), &Arc::from(PLACEHOLDER));
+    redaction.add(&Arc::new(Redactor::new(secret, shortest)));
     redaction.redacted(text)
 }
 

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use super::redaction::{PLACEHOLDER, Redaction, Redactor, SHORTEST};
+use super::redaction::{Redaction, Redactor, SHORTEST};
 use crate::Secret;
 
 /// The maximum number of known values, and the maximum size of their forms. Values from calls are
@@ -149,12 +149,11 @@ impl KnownSecrets {
         is_stored: bool,
     ) -> Arc<Redactor> {
         // A call may have brought the value before, or another call may have added it meanwhile.
-        let placeholder = Arc::from(PLACEHOLDER);
         if let Some(secret) = self.values.get_mut(&value) {
             if is_stored && !secret.is_stored {
                 secret.is_stored = true;
                 self.from_calls.remove(&secret.redactor);
-                self.from_store.add(&secret.redactor, &placeholder);
+                self.from_store.add(&secret.redactor);
             }
             return Arc::clone(&secret.redactor);
         }
@@ -164,7 +163,7 @@ impl KnownSecrets {
         } else {
             &mut self.from_calls
         };
-        redaction.add(&redactor, &placeholder);
+        redaction.add(&redactor);
         let secret = KnownSecret {
             redactor: Arc::clone(&redactor),
             last_use: AtomicU64::new(now),

@@ -5,17 +5,15 @@
 //! whatever their encoding. Failures, logs, panics, spans and recordings all use this module.
 
 mod forms;
+mod index;
+mod redactor;
 mod spelled;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    hash::{BuildHasher, RandomState},
-    ops::Range,
-    sync::Arc,
-};
+use std::{fmt, ops::Range, sync::Arc};
 
-use forms::{EncodedForm, forms_of};
+use index::Index;
+use redactor::Form;
+pub(crate) use redactor::Redactor;
 use spelled::{HEAD, TextReadings, head_of};
 
 /// The minimum length of a secret that is redacted. Shorter ones are too weak to matter and occur
@@ -27,33 +25,9 @@ pub(crate) const SHORTEST_TO_RECORD: usize = HEAD;
 
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
-/// The forms of one secret. They are created only once, because there are many.
-pub(crate) struct Redactor(Vec<Arc<EncodedForm>>);
-
-impl Redactor {
-    /// A secret that is shorter than `shortest` has no forms, and so is not redacted.
-    pub(crate) fn new(secret: &str, shortest: usize) -> Self {
-        let forms = forms_of(secret, shortest.max(HEAD)).into_iter();
-        Self(forms.map(Arc::new).collect())
-    }
-
-    /// The approximate size in memory, in bytes.
-    pub(crate) fn size(&self) -> usize {
-        /// The overhead of a form besides its text, in the redactor and in the index.
-        const OVERHEAD: usize = 160;
-        self.0.iter().map(|form| form.text.len() + OVERHEAD).sum()
-    }
-}
-
-/// A form, and its placeholder.
-type SearchTerm = (Arc<EncodedForm>, Arc<str>);
-
 /// Replaces any number of secrets in a text, in one pass over it.
 pub(crate) struct Redaction {
-    /// The forms by a hash of their first bytes. The hash is keyed, so that it reveals nothing
-    /// about them.
-    forms: HashMap<u64, Vec<SearchTerm>>,
-    hasher: RandomState,
+    forms: Index,
     /// A bitmap of the hashes of all prefixes of forms, up to the length [`HEAD`]: most positions
     /// in a text match none.
     prefixes: Vec<u64>,
@@ -76,37 +50,26 @@ impl Redaction {
     /// so that finding a word takes no division.
     pub(crate) fn with_room(words: usize) -> Self {
         Self {
-            forms: HashMap::new(),
-            hasher: RandomState::new(),
+            forms: Index::default(),
             prefixes: vec![0; words],
         }
     }
 
-    pub(crate) fn add(&mut self, redactor: &Redactor, placeholder: &Arc<str>) {
-        for form in &redactor.0 {
+    pub(crate) fn add(&mut self, redactor: &Arc<Redactor>) {
+        for form in redactor.forms() {
             mark(&mut self.prefixes, form);
-            let hash = self.hasher.hash_one(form.head());
-            let forms = self.forms.entry(hash).or_default();
-            forms.push((Arc::clone(form), Arc::clone(placeholder)));
         }
+        self.forms.add(redactor);
     }
 
-    pub(crate) fn remove(&mut self, redactor: &Redactor) {
-        for form in &redactor.0 {
-            let hash = self.hasher.hash_one(form.head());
-            if let Some(forms) = self.forms.get_mut(&hash) {
-                forms.retain(|(it, _)| !Arc::ptr_eq(it, form));
-                if forms.is_empty() {
-                    self.forms.remove(&hash);
-                }
-            }
-        }
+    pub(crate) fn remove(&mut self, redactor: &Arc<Redactor>) {
+        self.forms.remove(redactor);
     }
 
     /// Drops the prefixes of removed forms, which are harmless but slow down the search.
     pub(crate) fn tidy(&mut self) {
         self.prefixes.fill(0);
-        for (form, _) in self.forms.values().flatten() {
+        for form in self.forms.forms() {
             mark(&mut self.prefixes, form);
         }
     }
@@ -132,11 +95,10 @@ impl Redaction {
             self.prefixes[word] & bit != 0
         };
         spelled.each_head(is_prefix, |start, head| {
-            let forms = self.forms.get(&self.hasher.hash_one(head));
-            for (form, placeholder) in forms.into_iter().flatten() {
-                if let Some(end) = spelled.end_of(&form.text, start) {
+            for (form, placeholder) in self.forms.get(head) {
+                if let Some(end) = spelled.end_of(form.text, start) {
                     let range = with_edges(form, start..end, text, &spelled);
-                    matches.push((range, &**placeholder));
+                    matches.push((range, placeholder));
                 }
             }
         });
@@ -144,7 +106,7 @@ impl Redaction {
     }
 }
 
-fn mark(prefixes: &mut [u64], form: &EncodedForm) {
+fn mark(prefixes: &mut [u64], form: Form<'_>) {
     for len in 1..=HEAD {
         let (word, bit) = position_of(head_of(&form.text[..len]), len, prefixes);
         prefixes[word] |= bit;
@@ -160,7 +122,7 @@ fn position_of(prefix: u64, len: usize, prefixes: &[u64]) -> (usize, u64) {
 
 /// Extends a match by its padding, and by the adjacent characters that hold a few of its bits.
 fn with_edges(
-    form: &EncodedForm,
+    form: Form<'_>,
     Range { mut start, mut end }: Range<usize>,
     text: &str,
     spelled: &TextReadings<'_>,

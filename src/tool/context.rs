@@ -15,11 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     Caller, Failure, Secret,
     clock::Clock,
-    secrets::{
-        SecretCache, recent,
-        recent::remember_secret,
-        redaction::{PLACEHOLDER, Redaction},
-    },
+    secrets::{SecretCache, recent, recent::remember_secret, redaction::Redaction},
     tool::question::{self, Answers},
 };
 
@@ -75,7 +71,7 @@ impl ContextInner {
 
 fn add_to_redaction(secret: &Secret, redaction: &mut Redaction) {
     if let Some(redactor) = remember_secret(secret) {
-        redaction.add(&redactor, &Arc::from(PLACEHOLDER));
+        redaction.add(&redactor);
     }
 }
 

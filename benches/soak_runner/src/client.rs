@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     /// The time between two requests of one client.
     pub(crate) interval: Duration,
     pub(crate) is_over: AtomicBool,
+    /// Until then, the clients fill what the function keeps.
+    pub(crate) filling_until: Instant,
     /// The first answers to requests whose answers never change.
     pub(crate) references: Mutex<BTreeMap<String, Answer>>,
 }
@@ -92,6 +94,9 @@ const CHOICES: [(u32, Scenario); 14] = [
     (2, Scenario::LargeOutput),
 ];
 
+/// The factor of [`Scenario::fills`] at the beginning.
+const FILLING: u32 = 6;
+
 #[derive(Clone, Copy)]
 enum Scenario {
     Call,
@@ -110,6 +115,34 @@ enum Scenario {
     LargeOutput,
 }
 
+impl Scenario {
+    /// True if a part of the warm-up would otherwise be too short for it: the function keeps the
+    /// secrets of 1,000 calls, and its heap is as large as the largest request has made it.
+    fn fills(self) -> bool {
+        matches!(self, Self::Secret | Self::LargeInput | Self::LargeOutput)
+    }
+
+    /// The choice with this random number.
+    fn chosen(random: &mut Rng, is_filling: bool) -> Self {
+        let weights = CHOICES.map(|(weight, scenario)| {
+            let factor = if is_filling && scenario.fills() {
+                FILLING
+            } else {
+                1
+            };
+            weight * factor
+        });
+        let mut choice = random.u32(..weights.iter().sum::<u32>());
+        for (weight, (_, scenario)) in weights.into_iter().zip(CHOICES) {
+            if choice < weight {
+                return scenario;
+            }
+            choice -= weight;
+        }
+        unreachable!("the number is less than the sum")
+    }
+}
+
 impl Client {
     pub(crate) fn new(number: u32, shared: &Arc<Shared>, begin: Instant) -> Self {
         Self {
@@ -126,16 +159,11 @@ impl Client {
 
     /// Sends requests until the run is over.
     pub(crate) async fn run(mut self) {
-        let total = CHOICES.iter().map(|(weight, _)| weight).sum();
         while !self.is_over() {
-            let mut choice = self.random.u32(0..total);
-            let scenario = CHOICES.iter().find_map(|(weight, scenario)| {
-                let is_chosen = choice < *weight;
-                choice = choice.saturating_sub(*weight);
-                is_chosen.then_some(*scenario)
-            });
+            let is_filling = self.is_filling();
+            let scenario = Scenario::chosen(&mut self.random, is_filling);
             // A scenario ends early if one of its answers is wrong or an error of the store.
-            let _ = self.play(scenario.unwrap_or(Scenario::Call)).await;
+            let _ = self.play(scenario).await;
         }
     }
 
@@ -149,6 +177,10 @@ impl Client {
 
     fn is_over(&self) -> bool {
         self.shared.is_over.load(Relaxed)
+    }
+
+    fn is_filling(&self) -> bool {
+        Instant::now() < self.shared.filling_until
     }
 
     async fn play(&mut self, scenario: Scenario) -> Option<()> {
@@ -213,5 +245,29 @@ impl Client {
         let credential = Credential::Token(token.token.clone());
         self.token = Some(token);
         credential
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share of these choices in a thousand.
+    fn share(is_filling: bool, is_it: impl Fn(Scenario) -> bool) -> usize {
+        let mut random = Rng::with_seed(7);
+        let choices = (0..100_000).map(|_| Scenario::chosen(&mut random, is_filling));
+        choices.filter(|scenario| is_it(*scenario)).count() / 100
+    }
+
+    #[test]
+    fn choices_have_their_shares() {
+        let is_call = |scenario| matches!(scenario, Scenario::Call);
+        // 330 of 882 and of 1202, 4 of 882, and 384 of 1202.
+        assert!((365..383).contains(&share(false, is_call)));
+        assert!((265..283).contains(&share(true, is_call)));
+        let is_large = |scenario| matches!(scenario, Scenario::LargeInput | Scenario::LargeOutput);
+        assert!((3..7).contains(&share(false, is_large)));
+        assert!((310..330).contains(&share(true, Scenario::fills)));
+        assert!((15..25).contains(&share(true, is_large)));
     }
 }

@@ -1,11 +1,13 @@
 //! The report, as Markdown, and the check of the limits.
 
+mod machine;
+mod samples;
+
 use std::{
     error::Error,
     fmt::{self, Write},
-    fs, io,
+    fs,
     path::Path,
-    process::Command,
 };
 
 use crate::{
@@ -66,11 +68,11 @@ impl Outcome {
         let Some(folder) = &self.options.output else {
             return Ok(());
         };
-        let samples = Path::new("target/soak");
-        for folder in [folder, samples] {
+        let target = Path::new("target/soak");
+        for folder in [folder, target] {
             fs::create_dir_all(folder)?;
         }
-        fs::write(samples.join("soak.csv"), self.table()?)?;
+        fs::write(target.join("soak.csv"), samples::table(&self.series)?)?;
         fs::write(folder.join("SOAK.md"), self.text()?)?;
         fs::write(folder.join("soak.svg"), plot::plot(&self.series)?)?;
         Ok(())
@@ -87,7 +89,7 @@ impl Outcome {
     }
 
     fn text(&self) -> Result<String, fmt::Error> {
-        let mut text = format!("# An hour under load\n\n{}\n\n", about());
+        let mut text = format!("# An hour under load\n\n{}\n\n", machine::about());
         let options = &self.options;
         let form = if options.is_local {
             "as a local server"
@@ -218,34 +220,6 @@ impl Outcome {
         text.push_str("```\n");
         Ok(())
     }
-
-    /// All samples, as comma-separated values.
-    fn table(&self) -> Result<String, fmt::Error> {
-        let mut table =
-            "seconds,resident,anonymous,descriptors,threads,requests,wrong,p50_us,p99_us,\
-                         max_us,cpu_ms,store_fails\n"
-                .to_owned();
-        for sample in &self.series.samples {
-            let (it, times) = (sample.resources, sample.latencies);
-            writeln!(
-                table,
-                "{:.3},{},{},{},{},{},{},{},{},{},{},{}",
-                sample.at.as_secs_f64(),
-                it.resident,
-                it.anonymous,
-                it.descriptors,
-                it.threads,
-                sample.requests,
-                sample.wrong,
-                times.p50,
-                times.p99,
-                times.max,
-                it.cpu.as_millis(),
-                u8::from(sample.store_fails),
-            )?;
-        }
-        Ok(table)
-    }
 }
 
 /// A growth in megabytes.
@@ -263,23 +237,4 @@ impl fmt::Display for InMegabytes {
             "+{growth:.2} MiB: {base:.2} after the warm-up, at most {peak:.2}, {last:.2} at the end"
         )
     }
-}
-
-/// The date, the machine and the commit.
-fn about() -> String {
-    let output_of = |program: &str, arguments: &[&str]| -> io::Result<String> {
-        let output = Command::new(program).args(arguments).output()?;
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name"));
-    let cpu = cpu
-        .unwrap_or("unknown processor")
-        .trim_start_matches(['\t', ' ', ':']);
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let kernel = output_of("uname", &["-sr"]).unwrap_or_default();
-    let date = output_of("date", &["--utc", "+%Y-%m-%d %H:%M UTC"]).unwrap_or_default();
-    let commit = output_of("git", &["describe", "--always", "--dirty", "--exclude=*"]);
-    let commit = commit.unwrap_or_default();
-    format!("{date}; {cpu}, {cores} cores; {kernel}; commit {commit}.")
 }

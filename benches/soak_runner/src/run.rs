@@ -49,6 +49,7 @@ pub(crate) async fn run(options: &Options) -> Result<(), Box<dyn Error + Send + 
         recorder: Recorder::default(),
         interval: options.interval(),
         is_over: AtomicBool::default(),
+        filling_until: begin + options.warm_up / 2,
         references: Mutex::default(),
     });
     let mut clients = JoinSet::new();

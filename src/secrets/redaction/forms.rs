@@ -12,8 +12,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use secrecy::zeroize::Zeroizing;
 use serde_json::Value;
 
-use super::spelled::{HEAD, head_of};
-
 /// A part of at most this many letters counts as an ordinary word and not as a secret.
 const LONGEST_WORD: usize = 15;
 
@@ -41,20 +39,11 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC
 
 type FormText = Zeroizing<String>;
 
-/// A form to search for.
+/// A form, before it is packed into its [`Redactor`](super::Redactor).
 pub(super) struct EncodedForm {
     pub(super) text: Zeroizing<Vec<u8>>,
-    /// True if the character before the form holds bits of the secret.
     pub(super) takes_before: bool,
-    /// True if the character after the form holds bits of the secret. Padding may follow it.
     pub(super) takes_after: bool,
-}
-
-impl EncodedForm {
-    /// No form is shorter than a head.
-    pub(super) fn head(&self) -> u64 {
-        head_of(&self.text[..HEAD])
-    }
 }
 
 /// All forms of a secret, none shorter than `shortest` characters.

@@ -27,7 +27,7 @@ const SECRETS: [&str; 8] = [
 fn redaction<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redaction {
     let mut redaction = Redaction::default();
     for secret in secrets {
-        redaction.add(&Redactor::new(secret, SHORTEST), &Arc::from(PLACEHOLDER));
+        redaction.add(&Arc::new(Redactor::new(secret, SHORTEST)));
     }
     redaction
 }
@@ -295,8 +295,8 @@ fn overlapping_secrets_are_redacted_together() {
 fn the_placeholder_of_the_longest_match_is_used() {
     let mut redaction = Redaction::default();
     for (secret, placeholder) in [("short!", "A"), ("a-short!-one", "B")] {
-        let redactor = Redactor::new(secret, SHORTEST_TO_RECORD);
-        redaction.add(&redactor, &Arc::from(placeholder));
+        let redactor = Redactor::with_placeholder(secret, SHORTEST_TO_RECORD, placeholder);
+        redaction.add(&Arc::new(redactor));
     }
     let redacted = redaction.redacted("short! a-short!-one short!");
     assert_eq!(redacted.unwrap(), "A B A");
@@ -328,13 +328,22 @@ fn text_without_secrets_is_unchanged() {
 
 #[test]
 fn a_removed_secret_is_not_redacted() {
-    let mut redaction = redaction(["first-key"]);
-    let second = Redactor::new("second-key", SHORTEST);
-    redaction.add(&second, &Arc::from(PLACEHOLDER));
-    redaction.remove(&second);
-    redaction.tidy();
-    let redacted = redaction.redacted("first-key second-key");
-    assert_eq!(redacted.unwrap(), "[secret] second-key");
+    // The second one begins like the first one, the third one does not.
+    for other in ["first-token", "second-key"] {
+        let mut redaction = redaction(["first-key"]);
+        let other = (other, Arc::new(Redactor::new(other, SHORTEST)));
+        // Again, after what was removed.
+        for _ in 0..2 {
+            redaction.add(&other.1);
+            let text = format!("first-key {}", other.0);
+            assert_eq!(redaction.redacted(&text).unwrap(), "[secret] [secret]");
+            redaction.remove(&other.1);
+            redaction.remove(&other.1);
+            redaction.tidy();
+            let expected = format!("[secret] {}", other.0);
+            assert_eq!(redaction.redacted(&text).unwrap(), expected);
+        }
+    }
 }
 
 #[test]

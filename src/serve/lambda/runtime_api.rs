@@ -17,7 +17,7 @@ use http::{
 use http_body_util::{BodyExt, Full};
 use hyper::{
     body::Incoming,
-    client::conn::http1::{SendRequest, handshake},
+    client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
 use lambda_http::lambda_runtime::{Config, Context, Diagnostic};
@@ -33,6 +33,9 @@ const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-deadline-ms
 /// Sent back with the response, so that the platform can reject a response to another invocation.
 const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-runtime-invocation-id");
 const ERROR_TYPE: HeaderName = HeaderName::from_static("lambda-runtime-function-error-type");
+/// The largest buffer for reading. The connection keeps it after a large event; hyper's default is
+/// three times as large.
+const BUFFER: usize = 128 * 1024;
 const AGENT: &str = concat!("lambda_tools/", env!("CARGO_PKG_VERSION"));
 
 /// The address of the runtime API.
@@ -222,7 +225,9 @@ impl RuntimeApi {
 async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Full<EncodedResponse>>, Error> {
     let stream = TcpStream::connect((&*endpoint.host, endpoint.port)).await?;
     stream.set_nodelay(true)?;
-    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    let mut settings = http1::Builder::new();
+    settings.max_buf_size(BUFFER);
+    let (sender, connection) = settings.handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "the connection to the runtime API ended");

@@ -15,8 +15,9 @@ pub(super) type Placeholders = Vec<(Secret, String)>;
 pub(super) fn redaction_of(secrets: &Placeholders) -> Redaction {
     let mut redaction = Redaction::default();
     for (secret, placeholder) in secrets {
-        let redactor = Redactor::new(secret.expose(), SHORTEST_TO_RECORD);
-        redaction.add(&redactor, &Arc::from(&**placeholder));
+        let (secret, placeholder) = (secret.expose(), placeholder.clone());
+        let redactor = Redactor::with_placeholder(secret, SHORTEST_TO_RECORD, placeholder);
+        redaction.add(&Arc::new(redactor));
     }
     redaction
 }

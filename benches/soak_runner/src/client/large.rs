@@ -1,4 +1,5 @@
-//! Large inputs, large outputs, and outputs that are too large to send.
+//! Large inputs, large outputs, and outputs that are too large to send. At the beginning of a run,
+//! those that are sent have the largest size: the function's heap never needs more.
 
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use crate::protocol::{Call, Protocol, ToolFailure};
 impl Client {
     /// Up to 900 KB.
     pub(super) async fn large_input(&mut self) -> Option<()> {
-        let count = self.random.usize(1..10_000);
+        let count = self.size(10_000);
         let text = "The quick brown fox jumps over the lazy dog, \"quotes\" included.";
         let record = |id: usize| json!({"id": id, "text": text});
         let records: Vec<_> = (0..count).map(record).collect();
@@ -36,7 +37,7 @@ impl Client {
         let times = if is_too_large {
             200_000
         } else {
-            self.random.usize(1..50_000)
+            self.size(50_000)
         };
         let text = format!("A text of client {:>12}, repeated. ", self.number);
         let call = Call {
@@ -65,5 +66,13 @@ impl Client {
             self.expect("large output", event, &expected).await?;
         }
         Some(())
+    }
+
+    fn size(&mut self, largest: usize) -> usize {
+        if self.is_filling() {
+            largest
+        } else {
+            self.random.usize(1..=largest)
+        }
     }
 }
