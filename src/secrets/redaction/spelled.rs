@@ -249,10 +249,9 @@ impl<'t> TextReadings<'t> {
             self.add(start, end, b"\\");
         }
         // Not only the longest reading: what follows a run of backslashes, such as `u005c`, may
-        // belong to the secret instead of encoding a further one.
-        let ends_run = |end: usize| {
-            self.text[end - 1] == b'\\' && self.text.get(end).is_none_or(|next| *next != b'\\')
-        };
+        // belong to the secret instead of encoding a further one. Within a run, all are spelled the
+        // same way, such as `%5C`.
+        let ends_run = |end: usize| !self.text[end..].starts_with(&self.text[at..end]);
         let readings = self.readings(at);
         let end =
             readings.filter_map(|(byte, end)| (byte == b'\\' && ends_run(end)).then_some(end));

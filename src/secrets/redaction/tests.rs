@@ -203,11 +203,21 @@ fn a_secret_that_contains_an_escaped_backslash_is_redacted() {
         r"C:\newest\%5C0041bc",
         "%ab%5Cabcdxy",
         "%%5021%5C%01#",
+        r"0\u005c7",
     ] {
         let debug = format!("{secret:?}");
         let escaped = |character| format!(r"\\u{:04x}", u32::from(character));
         let characters: String = secret.chars().map(escaped).collect();
-        for text in [quoted(secret), quoted(&quoted(secret)), debug, characters] {
+        let in_url = percent(&quoted(&quoted(secret)));
+        for text in [
+            quoted(secret),
+            quoted(&quoted(secret)),
+            debug,
+            characters,
+            percent(&quoted(secret)),
+            percent(&in_url),
+            in_url,
+        ] {
             let redacted = redacted(&format!("<{text}>"), secret);
             assert!(redacted.contains(PLACEHOLDER), "{text}: {redacted}");
             assert_gone("quoted", &redacted, &text);
