@@ -131,7 +131,7 @@ impl Redaction {
             let (word, bit) = position_of(prefix, len, &self.prefixes);
             self.prefixes[word] & bit != 0
         };
-        spelled.each_head(is_prefix, |start, head| {
+        let too_complex = spelled.each_head(is_prefix, |start, head| {
             let forms = self.forms.get(&self.hasher.hash_one(head));
             for (form, placeholder) in forms.into_iter().flatten() {
                 if let Some(end) = spelled.end_of(&form.text, start) {
@@ -140,6 +140,7 @@ impl Redaction {
                 }
             }
         });
+        matches.extend(too_complex.map(|start| (start..text.len(), PLACEHOLDER)));
         matches
     }
 }

@@ -383,6 +383,25 @@ fn a_text_with_too_many_escapes_is_redacted_as_a_whole() {
     assert_eq!(redacted(&text, secret), text.replace(secret, PLACEHOLDER));
 }
 
+#[test]
+fn the_matches_in_a_text_take_little_memory() {
+    let secret = format!("9107,{}A", r"\\".repeat(20));
+    let redaction = redaction([&*secret]);
+    for text in [
+        every_character(&secret),
+        quoted(&every_character(&secret)),
+        quoted(&quoted(&secret)),
+    ] {
+        let text = text.repeat(20_000 / text.len());
+        let matches = redaction.matches(&text).len();
+        assert!(
+            (1..=text.len()).contains(&matches),
+            "{matches} matches in {} bytes",
+            text.len()
+        );
+    }
+}
+
 fn secret() -> impl Strategy<Value = String> {
     "[!-~][ -~äß€🔑\n\t]{6,40}[!-~]"
 }
