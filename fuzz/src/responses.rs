@@ -141,7 +141,9 @@ impl Response<'_> {
     /// health check are not described in a published document.
     fn is_valid_oxp(&self) -> bool {
         let body = self.body;
-        let is_single_tool = self.path.contains("/tools/") && !self.path.ends_with("/tools/call");
+        // The path of an event may lack its first slash.
+        let path = format!("/{}", self.path);
+        let is_single_tool = path.contains("/tools/") && !path.ends_with("/tools/call");
         if is_single_tool {
             return true;
         }
