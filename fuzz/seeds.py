@@ -199,9 +199,10 @@ def redaction():
     for one in hidden():
         yield b"\0" + one
     # Texts with very many readings.
-    for repetitions in (b"\xf8", b"\xfd", b"\xff"):
-        for before in (b"%25", b"\\\\", b"%5c", b"\\u005c", b"1, "):
-            yield repetitions + b"\0".join([b"\x03", b"p@ss w0rd/+=&?#%\"\\'~!", before, b""])
+    for repetitions in (b"\xf8", b"\xff"):
+        for before in (b"%25", b"\\\\", b"%5c", b"\\\\u005c", b"%5c%5cu005c", b"1, "):
+            yield repetitions + b"\0".join([b"\x03", b"p@ss w0rd/+=&?#%\"\\'~!", before * 2, b""])
+            yield repetitions + b"\0".join([b"\x03", b"p@ss\\\\\\\\\\ w0rd", before * 4, b""])
 
 
 def recording():

@@ -166,7 +166,7 @@ fn pieces_of<'h>(hidden: &'h Hidden<'_>, length_of_text: usize) -> impl Iterator
     let ends: Vec<_> = starts.chain([encoded.len()]).collect();
     let expansion = (ends.len() - 1) / hidden.secret.trim().chars().count();
     let length = PIECE.max(CHARACTERS * expansion);
-    // Of each piece, a long text is searched.
+    // A search for each of them takes long in a long text.
     let step = if length_of_text > 4096 { length } else { 1 };
     let starts = (0..ends.len().saturating_sub(length)).step_by(step);
     let pieces = starts.map(move |start| &encoded[ends[start]..ends[start + length]]);
