@@ -164,8 +164,8 @@ impl Response<'_> {
 
 /// True if the whole response matches the schema of one revision.
 fn is_valid_mcp(body: &Value) -> bool {
-    // JSON-RPC 2.0, 5: the id is that of the request, whose id may be a fraction. MCP's may not, but
-    // the server does not check that.
+    // JSON-RPC 2.0, 5: the id is that of the request, which may be a fraction. MCP forbids
+    // fractions, but the server does not check that.
     let mut body = body.clone();
     if body["id"].is_f64() {
         body["id"] = json!(1);
