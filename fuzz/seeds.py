@@ -55,22 +55,35 @@ def body(end):
 def body_oxp():
     yield from body("/call")
     yield b'{"tool_id":"Fuzz.Dynamic@1","call_id":"c","trace_id":"t","input":{"a":[1,1.5,null,"\\u00e9"]},"context":{"user_id":"u","authorization":[{"id":"google","token":"t"}],"secrets":[{"id":"K","value":"v"}]}}'
+    for length in (0, 3, 8, 16, 36):
+        text = "0123456789abcdefghijklmnopqrstuvwxyz"[:length]
+        context = {"user_id": text, "authorization": [{"id": text, "token": text}], "secrets": [{"id": text, "value": text}]}
+        call = {"tool_id": "Fuzz.Dynamic@1.0.0", "call_id": text, "trace_id": text, "input": {text: text}, "context": context}
+        yield json.dumps(call, separators=(",", ":")).encode()
     for schema in (b"urn:oxp:1.0", b"otc://1.0"):
         yield b'{"$schema":"%s","request":{"tool_id":"Fuzz.Many","input":{"kind":{"special":{"level":3}},"numbers":[1]}}}' % schema
 
 
 def body_opentool():
     yield from body("/opentool/call")
-    yield b'{"jsonrpc":"2.0","method":"Fuzz_Dynamic","params":{"a":[1,1.5,null]},"id":"1"}'
+    for call_id in (b"1", b"01234567", b"0123456789abcdefghijklmnopqrstuvwxyz"):
+        yield b'{"jsonrpc":"2.0","method":"Fuzz_Dynamic","params":{"a":[1,1.5,null]},"id":"%s"}' % call_id
 
 
 def body_mcp():
     yield from body("/mcp")
-    yield b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Dynamic","arguments":{"a":[1,1.5]}}}'
+    for call_id in (b"1", b"01234567", b"0123456789abcdefghijklmnopqrstuvwxyz"):
+        yield b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Dynamic","arguments":{"a":[1,1.5]},"_meta":{"lambda-tools/call-id":"%s"}}}' % call_id
     meta = b'"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}'
     yield b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Ask","arguments":{},"_meta":{%s,"lambda-tools/call-id":"c"},"inputResponses":{"a":{"action":"accept","content":{"a":3}}}}}' % meta
     yield b'{"jsonrpc":"2.0","id":"x","method":"tools/list","params":{"_meta":{%s}}}' % meta
     yield b'{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+
+
+def call():
+    for form in range(6):
+        for texts in (["c"], ["0123456789", "trace-0123", "user-01234", *["google", "token-0123"] * 3, *["KEY", "value-0123"] * 3, "name", "text"]):
+            yield bytes([form]) + "\0".join(texts).encode()
 
 
 def tool_id():
@@ -173,19 +186,28 @@ def oauth_callback():
 
 
 def hidden():
-    for layers in (b"", b"\x00", b"\x03\x03", b"\x06", b"\x09\x00", b"\x0a", b"\x0c", b"\x02\x07\x00", b"\x05", b"\x04"):
-        for secret in ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "p@ss w0rd/+=&?#%\"\\'~!", "C:\\newest\\tokens\\u0041bc", "pässwört-🔑-0123"):
-            for before, after in (("", ""), ("no answer from <", ">: (7%)\\"), ("dXNlcjp", "==")):
-                yield b"\0".join([layers, secret.encode(), before.encode(), after.encode()])
+    layers = (b"", b"\x00", b"\x03\x03", b"\x06", b"\x09\x00", b"\x0a", b"\x0c", b"\x02\x07\x00", b"\x05", b"\x04")
+    secrets = ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "p@ss w0rd/+=&?#%\"\\'~!", "C:\\newest\\tokens\\u0041bc", "pässwört-🔑-0123")
+    around = (("", ""), ("no answer from <", ">: (7%)\\"), ("dXNlcjp", "=="))
+    for one in layers:
+        for secret in secrets:
+            for before, after in around:
+                yield b"\0".join([one, secret.encode(), before.encode(), after.encode()])
 
 
 def redaction():
-    yield from hidden()
+    for one in hidden():
+        yield b"\0" + one
+    # Texts with very many readings.
+    for repetitions in (b"\xf8", b"\xff"):
+        for before in (b"%25", b"\\\\", b"%5c", b"\\\\u005c", b"%5c%5cu005c", b"1, "):
+            yield repetitions + b"\0".join([b"\x03", b"p@ss w0rd/+=&?#%\"\\'~!", before * 2, b""])
+            yield repetitions + b"\0".join([b"\x03", b"p@ss\\\\\\\\\\ w0rd", before * 4, b""])
 
 
 def recording():
     for number, one in enumerate(hidden()):
-        yield bytes([number % 5, number % 6]) + one
+        yield bytes([number % 5, number // 5 % 6]) + one
 
 
 def stream():
@@ -202,7 +224,7 @@ def stream():
     yield b"\x01Sun, 06 Nov 1994 08:49:47 GMT"
 
 
-TARGETS = [event, body_oxp, body_opentool, body_mcp, tool_id, schema, typed, jwt, oauth_callback, redaction, recording, stream]
+TARGETS = [event, body_oxp, body_opentool, body_mcp, call, tool_id, schema, typed, jwt, oauth_callback, redaction, recording, stream]
 
 
 def make(folder, target):

@@ -1,7 +1,7 @@
 //! An allocator that counts, so that each input has a memory limit.
 //!
-//! libFuzzer's own limit of an allocation works with a sanitizer only, and its limit of the resident
-//! memory cannot tell one input from all.
+//! libFuzzer's own limit of an allocation works with a sanitizer only, and its limit of the
+//! resident memory cannot tell one input from all.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -62,16 +62,16 @@ pub struct MemoryBound {
     pub base: usize,
 }
 
-/// Runs a target on an input; the process ends if the input uses more memory than it may.
-pub fn bounded(data: &[u8], bound: MemoryBound, run: impl FnOnce()) {
+/// Runs a target on an input of this length; the process ends if the input uses more memory than it
+/// may.
+pub fn bounded(length: usize, bound: MemoryBound, run: impl FnOnce()) {
     let before = USED.load(Relaxed);
     PEAK.store(before, Relaxed);
     run();
     let used = PEAK.load(Relaxed).saturating_sub(before);
-    let limit = bound.base + bound.per_byte * data.len();
+    let limit = bound.base + bound.per_byte * length;
     assert!(
         used <= limit,
-        "an input of {} bytes used {used} bytes of memory, more than {limit}",
-        data.len()
+        "an input of {length} bytes used {used} bytes of memory, more than {limit}"
     );
 }

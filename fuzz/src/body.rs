@@ -1,5 +1,8 @@
 //! Bodies of calls: a call that was decoded is the same after this crate's client has encoded it
-//! again, in every form of the protocol, and every body gets a response of the protocol.
+//! again, in every form of the protocol, and bodies get a response of the protocol.
+//!
+//! Most bodies are decoded and encoded only. The whole function takes ten times as long, and the
+//! target `event` tries it too.
 
 use std::sync::LazyLock;
 
@@ -24,7 +27,7 @@ const BOUND: MemoryBound = MemoryBound {
 };
 
 /// The protocols.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Family {
     /// OXP and Open Tool Calling.
     Oxp,
@@ -71,12 +74,22 @@ pub fn run(family: Family, body: &[u8]) {
         Family::OpenTool => &OPENTOOL,
         Family::Mcp => &MCP,
     };
-    target.function.store.reset();
-    bounded(body, BOUND, || check(family, target, body));
+    bounded(body.len(), BOUND, || check(family, target, body));
+}
+
+/// True for one in 16 bodies, always the same ones.
+fn is_for_function(body: &[u8]) -> bool {
+    let hash = body
+        .iter()
+        .fold(0_u8, |hash, byte| hash.wrapping_mul(31).wrapping_add(*byte));
+    hash % 16 == 0
 }
 
 fn check(family: Family, target: &Target, body: &[u8]) {
-    let headers = headers_for(family, body);
+    let headers = match family {
+        Family::Mcp => headers_for(body),
+        Family::Oxp | Family::OpenTool => HeaderMap::new(),
+    };
     let call = target.calls.decode(headers.clone(), body);
     // The other forms have more levels, and a body may have 64.
     if let Some(call) = call.filter(|call| depth(&call.input) < 60) {
@@ -86,8 +99,11 @@ fn check(family: Family, target: &Target, body: &[u8]) {
             assert_same(&call, again, *format);
         }
     }
-    let event = event_of(family, &headers, body).to_string();
-    check_event(&target.function, &event);
+    if is_for_function(body) {
+        target.function.store.reset();
+        let event = event_of(family, &headers, body).to_string();
+        check_event(&target.function, &event);
+    }
 }
 
 fn assert_same(call: &DecodedCall, mut again: DecodedCall, format: CallFormat) {
@@ -99,12 +115,12 @@ fn assert_same(call: &DecodedCall, mut again: DecodedCall, format: CallFormat) {
 }
 
 /// The headers that 2026-07-28 requires, taken from the body; earlier revisions need none.
-fn headers_for(family: Family, body: &[u8]) -> HeaderMap {
+fn headers_for(body: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let params = &body["params"];
     let version = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
-    let Some(version) = version.filter(|_| family == Family::Mcp) else {
+    let Some(version) = version else {
         return headers;
     };
     for (name, value) in [

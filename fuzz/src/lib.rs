@@ -2,9 +2,11 @@
 
 mod allocator;
 pub mod body;
+pub mod call;
 pub mod event;
 mod forms;
 pub mod jwt;
+pub mod mutation;
 pub mod oauth_callback;
 pub mod recording;
 pub mod redaction;

@@ -1,10 +1,8 @@
-//! Recorded events: a secret that a call brings, that the store has or that is a credential is in no
-//! part of the recording in any promised form, wherever the request or the response repeats it.
+//! Recorded events: a secret that a call brings, that the store has or that is a credential is in
+//! no part of the recording in any promised form, wherever the request or the response repeats it.
 //!
-//! The first byte of an input says where the secret comes from, the second one where it is repeated;
-//! the rest is as in the target `redaction`.
-
-use std::sync::LazyLock;
+//! The first byte of an input says where the secret comes from, the second one where it is
+//! repeated; the rest is as in the target `redaction`, without its first byte.
 
 use lambda_tools::{
     Secret, fuzzing,
@@ -15,12 +13,13 @@ use serde_json::{Value, json};
 
 use crate::{
     MemoryBound, bounded,
-    redaction::{Hidden, assert_gone, resembles},
+    redaction::{Hidden, assert_gone},
 };
 
-/// As for redaction; the request and the response are recorded as JSON.
+/// For each byte of the text with the secret: about ten texts contain it, and readings of one at a
+/// time are held.
 const BOUND: MemoryBound = MemoryBound {
-    per_byte: 32 << 10,
+    per_byte: 4 << 10,
     base: 4 << 20,
 };
 
@@ -28,116 +27,126 @@ const BOUND: MemoryBound = MemoryBound {
 const SHORTEST: usize = 6;
 
 pub fn run(data: &[u8]) {
-    bounded(data, BOUND, || {
-        check(data);
+    let [source, place, data @ ..] = data else {
+        return;
+    };
+    let Some(hidden) = Hidden::of(data, SHORTEST) else {
+        return;
+    };
+    let call = RecordedCall {
+        source: source % 5,
+        place: place % 6,
+        secret: hidden.secret,
+    };
+    let text = hidden.text();
+    if call.is_in_scope(&hidden, &text) {
+        let length = text.len() + hidden.secret.len();
+        bounded(length, BOUND, || check(&call, &hidden, &text));
+    }
+}
+
+fn check(call: &RecordedCall<'_>, hidden: &Hidden<'_>, text: &str) {
+    let Some((event, expected)) = call.recorded(text) else {
+        return;
+    };
+    let bytes = Value::from(text.as_bytes()).to_string();
+    let is_plain = hidden.encoded == hidden.secret.trim();
+    let body = event["body"].as_str().unwrap_or_default();
+    assert!(!is_plain || !body.contains(&bytes), "{bytes} in {event}");
+    assert_gone(hidden, &texts_of(&event, &expected), || {
+        let control = call.recorded(&hidden.text_without_secret());
+        let (event, expected) = control.expect("a text without a secret is recorded too");
+        texts_of(&event, &expected)
     });
 }
 
-fn check(data: &[u8]) -> Option<()> {
-    let (source, data) = data.split_first()?;
-    let (place, data) = data.split_first()?;
-    let hidden = Hidden::of(data, SHORTEST)?;
-    let text = hidden.text();
-    // A target is split there, and so would be the secret.
-    if place % 6 < 2 && text.contains(['&', '=', '?', '#', '/']) {
-        return None;
+/// A call with a secret, and a text.
+struct RecordedCall<'a> {
+    /// Where the secret comes from.
+    source: u8,
+    /// Where the text is.
+    place: u8,
+    secret: &'a str,
+}
+
+impl RecordedCall<'_> {
+    fn is_in_scope(&self, hidden: &Hidden<'_>, text: &str) -> bool {
+        // A target is split there, and so would be the secret.
+        let is_split = self.place < 2 && text.contains(['&', '=', '?', '#', '/']);
+        // The list of its bytes would resemble the secret.
+        let is_list = self.place == 5 && hidden.encoded.contains(',');
+        !is_split && !is_list
     }
-    // The list of its bytes would resemble the secret.
-    if place % 6 == 5 && hidden.encoded.contains(',') {
-        return None;
-    }
-    let mut request = Request::builder()
-        .method("POST")
-        .uri(uri_of(*place, &text)?);
-    let mut stored = Vec::new();
-    let mut body = json!({"tool_id": "A.B", "input": input_of(*place, &text)});
-    match source % 5 {
-        0 => stored.push(("KEY".to_owned(), Secret::from(hidden.secret))),
-        1 => body["context"] = json!({"secrets": [{"id": "K", "value": hidden.secret}]}),
-        2 => body["context"] = json!({"authorization": [{"id": "g", "token": hidden.secret}]}),
-        3 => {
-            let call = body.take();
-            body = json!({"$schema": "urn:oxp:1.0", "request": call});
-            body["request"]["context"] = json!({"secrets": {"K": hidden.secret}});
+
+    /// The recorded event and response. `None` if no HTTP request can have the text or the secret.
+    fn recorded(&self, text: &str) -> Option<(Value, ExpectedResponse)> {
+        let uri = uri_of(self.place, text);
+        let mut request = Request::builder().method("POST").uri(uri);
+        if self.place == 2 {
+            request = request.header("user-agent", HeaderValue::from_str(text).ok()?);
         }
-        _ => {
-            let is_credential = !hidden.secret.trim().contains(' ');
-            let value = HeaderValue::from_str(hidden.secret.trim()).ok();
-            let value = value.filter(|it| is_credential && it.to_str().is_ok())?;
+        let call = json!({"tool_id": "A.B", "input": input_of(self.place, text)});
+        let (body, stored) = self.with_secret(call);
+        if self.source == 4 {
+            let secret = self.secret.trim();
+            let value = HeaderValue::from_str(secret).ok();
+            let value = value.filter(|it| !secret.contains(' ') && it.to_str().is_ok())?;
             request = request.header("x-api-key", value);
         }
+        let (parts, ()) = request.body(()).ok()?.into_parts();
+        let response = json!({"status": 400, "headers": {"content-type": text}, "body": {
+            "message": text, text: [text, {"a": text}]}});
+        let response = serde_json::from_value(response).expect("a response");
+        let recording = fuzzing::recording(&parts, body.to_string().as_bytes(), stored, response);
+        Some(recording.expect("a body that is JSON is recorded"))
     }
-    if let Some(value) = header_of(*place, &text) {
-        request = request.header("user-agent", value);
-    }
-    let (parts, ()) = request.body(()).ok()?.into_parts();
-    let response = json!({"status": 400, "headers": {"content-type": text}, "body": {
-        "message": text, text.clone(): [text, {"a": text}]}});
-    let response: ExpectedResponse = serde_json::from_value(response).ok()?;
-    let body = body.to_string();
-    let recording = fuzzing::recording(&parts, body.as_bytes(), stored, response);
-    let (event, expected) = recording.expect("a body that is JSON is recorded");
-    let mut texts = Vec::new();
-    add_texts(&event, &mut texts);
-    add_texts(
-        &serde_json::to_value(&expected).expect("a response is JSON"),
-        &mut texts,
-    );
-    if let Some(body) = event["body"].as_str() {
-        add_texts(
-            &serde_json::from_str(body).expect("the body is JSON"),
-            &mut texts,
-        );
-    }
-    let bytes = Value::from(text.as_bytes()).to_string();
-    let is_plain = hidden.encoded == hidden.secret.trim();
-    let is_left = event["body"]
-        .as_str()
-        .is_some_and(|body| body.contains(&bytes));
-    assert!(!is_plain || !is_left, "{bytes} in {event}");
-    if !FIXED.iter().any(|fixed| resembles(&hidden.encoded, fixed)) {
-        for text in texts {
-            assert_gone(&hidden, &text);
+
+    /// The body of a call, and the secrets in the store.
+    fn with_secret(&self, mut body: Value) -> (Value, Vec<(String, Secret)>) {
+        let secret = self.secret;
+        let mut stored = Vec::new();
+        match self.source {
+            0 => stored.push(("KEY".to_owned(), Secret::from(secret))),
+            1 => body["context"] = json!({"secrets": [{"id": "K", "value": secret}]}),
+            2 => body["context"] = json!({"authorization": [{"id": "g", "token": secret}]}),
+            3 => {
+                body["context"] = json!({"secrets": {"K": secret}});
+                body = json!({"$schema": "urn:oxp:1.0", "request": body});
+            }
+            _ => {}
         }
-    }
-    Some(())
-}
-
-/// The recording's own texts. A secret with a piece of them cannot be told from them.
-static FIXED: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let request = Request::builder().method("POST").uri("/tools/call");
-    let (parts, ()) = request.body(()).expect("a request").into_parts();
-    let response = json!({"status": 400, "headers": {"content-type": ""}, "body": {}});
-    let response = serde_json::from_value(response).expect("a response");
-    let context = json!({"secrets": [{"id": "K", "value": ""}],
-            "authorization": [{"id": "g", "token": ""}]});
-    let call = json!({"tool_id": "A.B", "input": {"note": "", "bytes": []}, "context": context});
-    let body = json!({"$schema": "urn:oxp:1.0", "request": call}).to_string();
-    let recording = fuzzing::recording(&parts, body.as_bytes(), Vec::new(), response);
-    let mut texts = vec![body];
-    add_texts(&recording.expect("a recording").0, &mut texts);
-    texts
-});
-
-fn uri_of(place: u8, text: &str) -> Option<String> {
-    match place % 6 {
-        0 => Some(format!("/tools/{text}/call")),
-        1 => Some(format!("/tools/call?{text}=1&x={text}")),
-        _ => Some("/tools/call".to_owned()),
+        (body, stored)
     }
 }
 
-fn header_of(place: u8, text: &str) -> Option<HeaderValue> {
-    (place % 6 == 2).then(|| HeaderValue::from_str(text).ok())?
+fn uri_of(place: u8, text: &str) -> String {
+    match place {
+        0 => format!("/tools/{text}/call"),
+        1 => format!("/tools/call?{text}=1&x={text}"),
+        _ => "/tools/call".to_owned(),
+    }
 }
 
 fn input_of(place: u8, text: &str) -> Value {
-    match place % 6 {
+    match place {
         3 => json!({"note": text}),
         4 => json!({text: [text]}),
         5 => json!({"bytes": text.as_bytes()}),
         _ => json!({}),
     }
+}
+
+/// All texts of a recording, those in the body both as they are and as JSON.
+fn texts_of(event: &Value, expected: &ExpectedResponse) -> Vec<String> {
+    let mut texts = Vec::new();
+    add_texts(event, &mut texts);
+    let expected = serde_json::to_value(expected).expect("a response is JSON");
+    add_texts(&expected, &mut texts);
+    if let Some(body) = event["body"].as_str() {
+        let body = serde_json::from_str(body).expect("the body is JSON");
+        add_texts(&body, &mut texts);
+    }
+    texts
 }
 
 fn add_texts(value: &Value, texts: &mut Vec<String>) {

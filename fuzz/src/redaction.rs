@@ -1,8 +1,9 @@
-//! Redaction in failures, log lines, panics and spans: a secret is gone in
-//! every form in which the library promises to find it.
+//! Redaction in failures, log lines, panics and spans: a secret is gone in every form in which the
+//! library promises to find it, and however long the text is, it takes little memory.
 //!
-//! An input has fields that a NUL byte separates: the layers of encoding (a byte each, the first
-//! innermost), the secret, the text before the encoded secret, and the text after it.
+//! The first byte of an input says how often the text before the secret is repeated. The rest has
+//! fields that a NUL byte separates: the layers of encoding (a byte each, the first innermost), the
+//! secret, the text before the encoded secret, and the text after it.
 
 use lambda_tools::fuzzing;
 
@@ -11,14 +12,22 @@ use crate::{
     forms::{Layer, encoded},
 };
 
-/// A secret has a few dozen forms, each with a few times its length, and the same for its parts.
+/// For each byte of the text: a position has up to 16 readings of 32 bytes, in a list that is
+/// copied when it grows. A secret has a few dozen forms, each with a few times its length.
 const BOUND: MemoryBound = MemoryBound {
-    per_byte: 16 << 10,
+    per_byte: 2 << 10,
     base: 4 << 20,
 };
+/// For any text: the list of readings is limited.
+const MOST_MEMORY: usize = 4 << 20;
+
+/// The maximum length of a text, in bytes. Shorter ones reach all limits.
+const LONGEST_TEXT: usize = 8 << 10;
 
 /// The minimum length of a secret that is redacted, in bytes.
 const SHORTEST: usize = 8;
+/// The maximum length of an encoded secret, in bytes.
+const LONGEST_ENCODED: usize = 2048;
 /// Forms of forms grow; more layers than that are searched through, but make inputs slow.
 const MOST_LAYERS: usize = 3;
 
@@ -52,6 +61,11 @@ impl<'a> Hidden<'a> {
     pub(crate) fn text(&self) -> String {
         format!("{}{}{}", self.before, self.encoded, self.after)
     }
+
+    /// The text as it is when nothing of the secret is left.
+    pub(crate) fn text_without_secret(&self) -> String {
+        format!("{}{PLACEHOLDER}{}", self.before, self.after)
+    }
 }
 
 /// The promised forms: escapes in any number, of which one may be inside base64 or hexadecimal, and
@@ -80,84 +94,102 @@ fn encode(secret: &str, layers: &[u8]) -> Option<String> {
         }
         text = layer.apply(&text);
     }
-    Some(text)
+    (text.len() <= LONGEST_ENCODED).then_some(text)
 }
 
 pub fn run(data: &[u8]) {
-    bounded(data, BOUND, || check(data));
-}
-
-fn check(data: &[u8]) {
+    let Some((repetitions, data)) = data.split_first() else {
+        return;
+    };
     let Some(hidden) = Hidden::of(data, SHORTEST) else {
         return;
     };
+    let before = hidden.before.repeat(repetitions_of(*repetitions));
+    let hidden = Hidden {
+        before: &before,
+        ..hidden
+    };
     let text = hidden.text();
-    let redacted =
-        fuzzing::redacted(&text, hidden.secret, SHORTEST).unwrap_or_else(|| text.clone());
-    assert_gone(&hidden, &redacted);
+    if text.len() > LONGEST_TEXT {
+        return;
+    }
+    let bound = MemoryBound {
+        per_byte: BOUND.per_byte.min(MOST_MEMORY / text.len()),
+        ..BOUND
+    };
+    let mut redacted = None;
+    bounded(text.len(), bound, || {
+        redacted = fuzzing::redacted(&text, hidden.secret, SHORTEST);
+    });
+    let left = redacted.unwrap_or(text);
+    assert_gone(&hidden, &[left], || vec![hidden.text_without_secret()]);
 }
 
-/// Panics if the encoded secret, or a large part of it, is left in a text.
-pub(crate) fn assert_gone(hidden: &Hidden<'_>, left: &str) {
+/// Mostly 1, because long texts take long.
+fn repetitions_of(byte: u8) -> usize {
+    match byte {
+        ..240 => 1,
+        240.. => 1 << ((byte - 238) / 2),
+    }
+}
+
+/// Panics if the encoded secret, or a large part of it, is left in one of the texts. `control`
+/// returns the texts as they are without the secret: a part that is in them too is not from it.
+pub(crate) fn assert_gone(
+    hidden: &Hidden<'_>,
+    left: &[String],
+    control: impl FnOnce() -> Vec<String>,
+) {
+    let left = without_placeholders(left);
+    let pieces = pieces_of(hidden, left.len());
+    let mut found = pieces.filter(|piece| left.contains(piece)).peekable();
+    if found.peek().is_none() {
+        return;
+    }
+    let control = without_placeholders(&control());
+    if let Some(piece) = found.find(|piece| !control.contains(piece)) {
+        let Hidden {
+            secret, encoded, ..
+        } = hidden;
+        panic!("{secret:?}: {piece:?} of {encoded:?} in {left:?}");
+    }
+}
+
+/// The encoded secret, and its parts that are too long to be in other text by chance.
+fn pieces_of<'h>(hidden: &'h Hidden<'_>, length_of_text: usize) -> impl Iterator<Item = &'h str> {
     /// A shorter piece is in ordinary words by chance.
     const PIECE: usize = 12;
     /// A shorter piece, in characters of the secret, may encode a bracket of a list.
     const CHARACTERS: usize = 4;
     let encoded = hidden.encoded.as_str();
-    let ends: Vec<_> = encoded
-        .char_indices()
-        .map(|(at, _)| at)
-        .chain([encoded.len()])
-        .collect();
-    let around = format!("{}{}", hidden.before, hidden.after);
-    // As it is, and as the JSON of a recording writes it.
-    let around = format!("{around}{}", serde_json::Value::from(around.as_str()));
-    if resembles(encoded, &around) {
-        return;
-    }
-    // The placeholders, and the letters next to them, are not from the secret.
-    let left = &without_placeholders(left);
-    assert!(
-        !left.contains(encoded),
-        "{:?} {encoded:?} in {left:?}",
-        hidden.secret
-    );
-    let expansion = ends.len() / hidden.secret.trim().chars().count();
+    let starts = encoded.char_indices().map(|(at, _)| at);
+    let ends: Vec<_> = starts.chain([encoded.len()]).collect();
+    let expansion = (ends.len() - 1) / hidden.secret.trim().chars().count();
     let length = PIECE.max(CHARACTERS * expansion);
-    for window in ends.windows(length + 1) {
-        let piece = &encoded[window[0]..window[length]];
-        let is_telling = piece.bytes().filter(u8::is_ascii_alphanumeric).count() > length / 2;
-        let is_left = is_telling && left.contains(piece);
-        assert!(
-            !is_left,
-            "{:?}: {piece:?} of {encoded:?} in {left:?}",
-            hidden.secret
-        );
-    }
+    // A search for each of them takes long in a long text.
+    let step = if length_of_text > 4096 { length } else { 1 };
+    let starts = (0..ends.len().saturating_sub(length)).step_by(step);
+    let pieces = starts.map(move |start| &encoded[ends[start]..ends[start + length]]);
+    let is_telling =
+        move |piece: &&str| piece.bytes().filter(u8::is_ascii_alphanumeric).count() > length / 2;
+    [encoded].into_iter().chain(pieces.filter(is_telling))
 }
 
-/// True if a piece of the encoded secret is in another text by chance.
-pub(crate) fn resembles(encoded: &str, text: &str) -> bool {
-    const PIECE: usize = 6;
-    let ends: Vec<_> = encoded
-        .char_indices()
-        .map(|(at, _)| at)
-        .chain([encoded.len()])
-        .collect();
-    ends.windows(PIECE + 1)
-        .any(|window| text.contains(&encoded[window[0]..window[PIECE]]))
-}
+/// A placeholder in recordings.
+const PLACEHOLDER: &str = "PLACEHOLDER";
 
-fn without_placeholders(text: &str) -> String {
+/// All texts as one. The placeholders in them are not from the secret, and neither are the letters
+/// next to them.
+fn without_placeholders(texts: &[String]) -> String {
     let placeholders = [
         "[secret]",
         "OTHER_VALUE_OF_KEY",
         "VALUE_OF_KEY",
         "VALUE_OF_K",
         "TOKEN_OF_g",
-        "PLACEHOLDER",
+        PLACEHOLDER,
     ];
-    let mut text = text.to_owned();
+    let mut text = texts.join("\0");
     for placeholder in placeholders {
         text = text.replace(placeholder, "\0");
     }

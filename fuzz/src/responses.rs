@@ -32,7 +32,11 @@ static VALIDATORS: LazyLock<HashMap<String, Validator>> = LazyLock::new(|| {
             }
         }
     }
-    all.insert("opentool".to_owned(), opentool());
+    let opentool = jsonschema::draft202012::new(&read("opentool-response.schema.json"));
+    all.insert(
+        "opentool".to_owned(),
+        opentool.expect("the schema is valid"),
+    );
     all
 });
 
@@ -99,22 +103,6 @@ fn definition_of(document: &Value, definition: &str) -> Option<Validator> {
     )
 }
 
-fn opentool() -> Validator {
-    let schema = json!({
-        "type": "object", "additionalProperties": false,
-        "required": ["jsonrpc", "result", "error", "id"],
-        "properties": {
-            "jsonrpc": {"const": "2.0"},
-            "result": {"type": "object"},
-            "id": {"type": ["string", "number"]},
-            "error": {"type": ["object", "null"], "additionalProperties": false,
-                "required": ["code", "message"], "properties": {
-                    "code": {"type": "integer"}, "message": {"type": "string", "minLength": 1}}},
-        },
-    });
-    jsonschema::draft202012::new(&schema).expect("the schema is valid")
-}
-
 /// Builds the validators: they count for no input.
 pub(crate) fn prepare() {
     LazyLock::force(&VALIDATORS);
@@ -149,11 +137,13 @@ impl Response<'_> {
         assert!(is_valid, "{} {}: {body}", self.path, self.status);
     }
 
-    /// Calls at the path of a single tool, lists for chat models, the OpenAPI document and the health
-    /// check are not described in a published document.
+    /// Calls at the path of a single tool, lists for chat models, the OpenAPI document and the
+    /// health check are not described in a published document.
     fn is_valid_oxp(&self) -> bool {
         let body = self.body;
-        let is_single_tool = self.path.contains("/tools/") && !self.path.ends_with("/tools/call");
+        // The path of an event may lack its first slash.
+        let path = format!("/{}", self.path);
+        let is_single_tool = path.contains("/tools/") && !path.ends_with("/tools/call");
         if is_single_tool {
             return true;
         }
@@ -174,13 +164,19 @@ impl Response<'_> {
 
 /// True if the whole response matches the schema of one revision.
 fn is_valid_mcp(body: &Value) -> bool {
+    // JSON-RPC 2.0, 5: the id is that of the request, which may be a fraction. MCP forbids
+    // fractions, but the server does not check that.
+    let mut body = body.clone();
+    if body["id"].is_f64() {
+        body["id"] = json!(1);
+    }
     REVISIONS.iter().any(|revision| {
         let envelopes: &[&str] = match body.get("error") {
             Some(_) => &["JSONRPCErrorResponse", "JSONRPCError"],
             None => &["JSONRPCResultResponse", "JSONRPCResponse"],
         };
         let matches = |name: &str, value| is_valid(&format!("{revision} {name}"), value);
-        let has_envelope = envelopes.iter().any(|name| matches(name, body));
+        let has_envelope = envelopes.iter().any(|name| matches(name, &body));
         let result = match &body["result"] {
             Value::Null => return has_envelope,
             result => result,

@@ -1,5 +1,5 @@
 //! A store of records that every input finds in the same state, so that a finding is reproducible
-//! from its input alone.
+//! from its input alone. The stores of the library cannot go back to an earlier state.
 
 use std::{
     collections::HashMap,

@@ -17,7 +17,7 @@ const BOUND: MemoryBound = MemoryBound {
 };
 
 pub fn run(data: &[u8]) {
-    bounded(data, BOUND, || check(data));
+    bounded(data.len(), BOUND, || check(data));
 }
 
 fn check(data: &[u8]) {
@@ -91,7 +91,8 @@ fn reference(stream: &[u8]) -> Option<Value> {
     None
 }
 
-/// JSON-RPC 2.0, section 5: the response to the request 7, or to one that the server could not read.
+/// JSON-RPC 2.0, section 5: the response to the request 7, or to one that the server could not
+/// read.
 fn answers_request(message: &Value) -> bool {
     let id = &message["id"];
     match message.get("error") {

@@ -94,7 +94,7 @@ impl Redaction {
             let (word, bit) = position_of(prefix, len, &self.prefixes);
             self.prefixes[word] & bit != 0
         };
-        spelled.each_head(is_prefix, |start, head| {
+        let too_complex = spelled.each_head(is_prefix, |start, head| {
             for (form, placeholder) in self.forms.get(head) {
                 if let Some(end) = spelled.end_of(form.text, start) {
                     let range = with_edges(form, start..end, text, &spelled);
@@ -102,6 +102,7 @@ impl Redaction {
                 }
             }
         });
+        matches.extend(too_complex.map(|start| (start..text.len(), PLACEHOLDER)));
         matches
     }
 }

@@ -4,23 +4,28 @@
 //! a text is not known. Decoding it as a whole would lose bytes that only look like an escape: in
 //! `C:\newest-key`, the `n` is the first letter of a secret. So each position keeps every reading.
 
+mod heads;
+
 use std::{cell::Cell, collections::HashSet};
 
 /// The number of bytes with which a search begins.
 pub(super) const HEAD: usize = 6;
 
-/// The maximum number of readings of one position, and of paths that are followed from there: a
-/// text can be crafted to have any number of them.
-const MOST_READINGS: usize = 16;
-const MOST_PATHS: usize = 1000;
+/// The fuzz targets divide limits by this, so that short texts reach them.
+const SCALE: usize = if cfg!(fuzzing) { 100 } else { 1 };
 
-/// The maximum number of steps for one text. The rest of the text then counts as secret: no text
-/// may take seconds, and none may reveal a secret by being complex.
-const MOST_STEPS: usize = 2_000_000;
+/// The maximum number of readings of one position: a text can be crafted to have any number of
+/// them.
+const MOST_READINGS: usize = 16;
+
+/// The maximum number of steps for one text, and for each of its bytes. The rest of the text then
+/// counts as secret: no text may take seconds, and none may reveal a secret by being complex.
+const MOST_STEPS: usize = 2_000_000 / SCALE;
+const MOST_STEPS_PER_BYTE: usize = 16;
 
 /// The maximum number of escapes in a text, with all their readings: they take 32 MB. Ordinary text
 /// has a few for every ten bytes, but text that was escaped several times has many for each.
-const MOST_ESCAPES: usize = 1_000_000;
+const MOST_ESCAPES: usize = 1_000_000 / SCALE;
 
 /// A text and the escapes in it.
 pub(super) struct TextReadings<'t> {
@@ -65,7 +70,7 @@ impl<'t> TextReadings<'t> {
         let mut this = Self {
             text: text.as_bytes(),
             escapes: Vec::new(),
-            steps: Cell::new(MOST_STEPS),
+            steps: Cell::new(MOST_STEPS + MOST_STEPS_PER_BYTE * text.len()),
         };
         // Backwards, so that all readings of the text after an escape are already known.
         let mut end = text.len();
@@ -79,64 +84,11 @@ impl<'t> TextReadings<'t> {
         Some(this)
     }
 
-    /// Calls `visit` with each position and each full head that can be read there, if `is_prefix`
-    /// accepts it. `is_prefix` takes a prefix and its length; it may be called with shorter
-    /// prefixes first, and rejecting one rules out all heads that begin with it.
-    pub(super) fn each_head(
-        &self,
-        is_prefix: impl Fn(u64, usize) -> bool,
-        mut visit: impl FnMut(usize, u64),
-    ) {
-        // The escapes below this index start at or after the position.
-        let mut ahead = self.escapes.len();
-        let mut open = Vec::new();
-        for at in 0..self.text.len() {
-            while ahead > 0 && self.escapes[ahead - 1].start < at {
-                ahead -= 1;
-            }
-            if ahead > 0 && self.escapes[ahead - 1].start < at + HEAD {
-                self.branching_heads(at, &mut open, &is_prefix, &mut visit);
-            } else if let Some(bytes) = self.text.get(at..at + HEAD) {
-                let head = head_of(bytes);
-                if is_prefix(head, HEAD) {
-                    visit(at, head);
-                }
-            }
-        }
-    }
-
-    fn branching_heads(
-        &self,
-        start: usize,
-        open: &mut Vec<(usize, u64, usize)>,
-        is_prefix: &impl Fn(u64, usize) -> bool,
-        visit: &mut impl FnMut(usize, u64),
-    ) {
-        open.clear();
-        open.push((start, 0, 0));
-        for _ in 0..MOST_PATHS {
-            let Some((at, head, len)) = open.pop() else {
-                return;
-            };
-            if len == HEAD {
-                visit(start, head);
-                continue;
-            }
-            let mut follow = |bytes: &[u8], end| {
-                let bytes = &bytes[..bytes.len().min(HEAD - len)];
-                let head = bytes.iter().fold(head, |head, byte| append(head, *byte));
-                let len = len + bytes.len();
-                if is_prefix(head, len) {
-                    open.push((end, head, len));
-                }
-            };
-            for escape in self.escapes_at(at) {
-                follow(escape.bytes(), escape.end);
-            }
-            if let Some(byte) = self.text.get(at) {
-                follow(&[*byte], at + 1);
-            }
-        }
+    /// False if no steps are left.
+    fn take_step(&self) -> bool {
+        let left = self.steps.get().checked_sub(1);
+        self.steps.set(left.unwrap_or_default());
+        left.is_some()
     }
 
     /// The end of `needle` if it can be read at `at`; the last of several possible ends.
@@ -146,10 +98,9 @@ impl<'t> TextReadings<'t> {
         let mut tried = HashSet::new();
         let mut next = Some((at, needle));
         while let Some((at, left)) = next {
-            let Some(steps) = self.steps.get().checked_sub(1) else {
+            if !self.take_step() {
                 return Some(self.text.len());
-            };
-            self.steps.set(steps);
+            }
             let Some(first) = left.first() else {
                 end = end.max(Some(at));
                 next = open.pop();
@@ -249,10 +200,9 @@ impl<'t> TextReadings<'t> {
             self.add(start, end, b"\\");
         }
         // Not only the longest reading: what follows a run of backslashes, such as `u005c`, may
-        // belong to the secret instead of encoding a further one.
-        let ends_run = |end: usize| {
-            self.text[end - 1] == b'\\' && self.text.get(end).is_none_or(|next| *next != b'\\')
-        };
+        // belong to the secret instead of encoding a further one. Within a run, all are spelled the
+        // same way, such as `%5C`.
+        let ends_run = |end: usize| !self.text[end..].starts_with(&self.text[at..end]);
         let readings = self.readings(at);
         let end =
             readings.filter_map(|(byte, end)| (byte == b'\\' && ends_run(end)).then_some(end));

@@ -203,11 +203,21 @@ fn a_secret_that_contains_an_escaped_backslash_is_redacted() {
         r"C:\newest\%5C0041bc",
         "%ab%5Cabcdxy",
         "%%5021%5C%01#",
+        r"0\u005c7",
     ] {
         let debug = format!("{secret:?}");
         let escaped = |character| format!(r"\\u{:04x}", u32::from(character));
         let characters: String = secret.chars().map(escaped).collect();
-        for text in [quoted(secret), quoted(&quoted(secret)), debug, characters] {
+        let in_url = percent(&quoted(&quoted(secret)));
+        for text in [
+            quoted(secret),
+            quoted(&quoted(secret)),
+            debug,
+            characters,
+            percent(&quoted(secret)),
+            percent(&in_url),
+            in_url,
+        ] {
             let redacted = redacted(&format!("<{text}>"), secret);
             assert!(redacted.contains(PLACEHOLDER), "{text}: {redacted}");
             assert_gone("quoted", &redacted, &text);
@@ -380,6 +390,25 @@ fn a_text_with_too_many_escapes_is_redacted_as_a_whole() {
     assert_eq!(redacted(&text, secret), PLACEHOLDER);
     let text = format!("{secret}{}", "\\\"".repeat(100_000));
     assert_eq!(redacted(&text, secret), text.replace(secret, PLACEHOLDER));
+}
+
+#[test]
+fn the_matches_in_a_text_take_little_memory() {
+    let secret = format!("9107,{}A", r"\\".repeat(20));
+    let redaction = redaction([&*secret]);
+    for text in [
+        every_character(&secret),
+        quoted(&every_character(&secret)),
+        quoted(&quoted(&secret)),
+    ] {
+        let text = text.repeat(20_000 / text.len());
+        let matches = redaction.matches(&text).len();
+        assert!(
+            (1..=text.len()).contains(&matches),
+            "{matches} matches in {} bytes",
+            text.len()
+        );
+    }
 }
 
 fn secret() -> impl Strategy<Value = String> {

@@ -408,19 +408,8 @@ fn the_opentool_document_matches_its_format() {
 /// Every response of `/opentool/call` has the protocol's four fields, and no others.
 #[test]
 fn opentool_responses_have_one_shape() {
-    let shape = jsonschema::draft202012::new(&json!({
-        "type": "object", "additionalProperties": false,
-        "required": ["jsonrpc", "result", "error", "id"],
-        "properties": {
-            "jsonrpc": {"const": "2.0"},
-            "result": {"type": "object"},
-            "id": {"type": ["string", "number"]},
-            "error": {"type": ["object", "null"], "additionalProperties": false,
-                "required": ["code", "message"], "properties": {
-                    "code": {"type": "integer"}, "message": {"type": "string", "minLength": 1}}},
-        },
-    }))
-    .unwrap();
+    let shape = read(&repository("tests/spec/opentool-response.schema.json"));
+    let shape = jsonschema::draft202012::new(&shape).unwrap();
     let is_call = |pair: &Pair| {
         let path = pair.event["rawPath"].as_str().unwrap_or_default();
         path.ends_with("/opentool/call") && !is_oxp(pair)
