@@ -88,10 +88,13 @@ fn three_processes() {
     hold("three", calls, Bounds::new(faults, passes, &[3500]));
 }
 
-/// A process stops running until its claim is free.
+/// A process stops running until its claim is free, with a deadline of the platform or without.
 #[test]
 fn claims_that_become_free() {
-    let limits: [(_, &[u64]); 1] = [(Some(Duration::from_secs(4)), &[100, 6500])];
+    let limits: [(_, &[u64]); 2] = [
+        (Some(Duration::from_secs(4)), &[100, 6500]),
+        (None, &[100, 40_000]),
+    ];
     for freeze in [Freeze::Stopped, Freeze::Suspended] {
         for (deadline, steps) in limits {
             let calls = |policy| Calls {
