@@ -5,7 +5,10 @@ mod runtime_api;
 
 use std::{
     process::Stdio,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -31,6 +34,10 @@ use runtime_api::serve_api;
 /// The longest time that a process may take to start.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
+/// The time for which a process that was frozen runs before the platform kills it: longer than it
+/// takes to settle a claim.
+const LAST_WORK: Duration = Duration::from_millis(400);
+
 /// A process of the function.
 pub(crate) struct Instance {
     pub(crate) number: usize,
@@ -42,6 +49,8 @@ pub(crate) struct Instance {
     /// Gets the response to the attempt in progress.
     client: Mutex<Option<oneshot::Sender<Answer>>>,
     is_started: Notify,
+    /// True if it has stopped running for some time. The platform sends it no further event.
+    was_frozen: AtomicBool,
     servers: Mutex<JoinSet<()>>,
 }
 
@@ -72,6 +81,7 @@ impl Instance {
             attempt: Mutex::new(None),
             client: Mutex::new(None),
             is_started: Notify::new(),
+            was_frozen: AtomicBool::new(false),
             servers: Mutex::default(),
         });
         let events = Arc::new(tokio::sync::Mutex::new(events));
@@ -97,7 +107,7 @@ impl Instance {
         };
         self.events.send(invocation).ok()?;
         let answer = tokio::time::timeout(self.run.plan.limit, answer).await;
-        if answer.is_err() {
+        if answer.is_err() && !self.was_frozen.load(Ordering::Relaxed) {
             self.kill(Kill::Deadline).await;
         }
         answer.ok()?.ok()
@@ -119,9 +129,42 @@ impl Instance {
         drop(self.client.lock().unwrap().take());
     }
 
-    /// True until the process was killed.
+    /// True until the process was killed or frozen.
     pub(crate) async fn is_alive(&self) -> bool {
-        self.child.lock().await.is_some()
+        self.child.lock().await.is_some() && !self.was_frozen.load(Ordering::Relaxed)
+    }
+
+    /// Stops the process from running until another attempt has claimed the call. The platform then
+    /// kills it, late.
+    async fn freeze(self: &Arc<Self>, attempt: Attempt, delay: Duration) {
+        if !self.signal("STOP").await {
+            return;
+        }
+        self.was_frozen.store(true, Ordering::Relaxed);
+        self.run.log(What::Frozen(self.number, attempt));
+        let instance = Arc::clone(self);
+        tokio::spawn(async move {
+            let run = Arc::clone(&instance.run);
+            let rest = async {
+                run.overtaken(attempt, delay).await;
+                run.log(What::Thawed(instance.number, attempt));
+                instance.signal("CONT").await;
+                tokio::time::sleep(LAST_WORK).await;
+                instance.kill(Kill::Deadline).await;
+            };
+            run.awaited(rest).await;
+        });
+    }
+
+    /// Sends the process a signal. Returns false if it was killed.
+    async fn signal(&self, name: &str) -> bool {
+        let child = self.child.lock().await;
+        let Some(id) = child.as_ref().and_then(Child::id) else {
+            return false;
+        };
+        let mut command = Command::new("kill");
+        let status = command.arg(format!("-{name}")).arg(id.to_string());
+        status.status().await.unwrap().success()
     }
 
     /// Stops the process at the end of a run.
@@ -140,9 +183,12 @@ impl Instance {
         *self.attempt.lock().unwrap()
     }
 
-    /// Kills the process if its plan says so for this step of an attempt. Returns true if it is
-    /// dead.
+    /// Kills or freezes the process if its plan says so for this step of an attempt. Returns true
+    /// if it is dead.
     pub(crate) async fn reach(self: &Arc<Self>, attempt: Attempt, step: Step) -> bool {
+        if let Some(freeze) = self.run.freeze_at(attempt, step) {
+            self.freeze(attempt, freeze.delay).await;
+        }
         let Some(death) = self.run.death_at(attempt, step) else {
             return false;
         };

@@ -77,6 +77,8 @@ pub enum Fault {
     Twice,
     /// It is applied later, when the client may have given up.
     Late,
+    /// It is applied after another attempt has claimed the call.
+    Overtaken,
     /// It is applied, and the response is late.
     ResponseLate,
     /// It gets a 500.
@@ -96,11 +98,12 @@ pub enum Fault {
 }
 
 /// All faults.
-pub const FAULTS: [Fault; 12] = [
+pub const FAULTS: [Fault; 13] = [
     Fault::RequestLost,
     Fault::ResponseLost,
     Fault::Twice,
     Fault::Late,
+    Fault::Overtaken,
     Fault::ResponseLate,
     Fault::Internal,
     Fault::InternalAfterwards,
@@ -138,6 +141,16 @@ pub struct Death {
     pub in_flight: Option<Duration>,
 }
 
+/// A process that stops running for some time, as on a machine that is suspended. It continues after
+/// another attempt has claimed the call, when its own claim may have become free.
+#[derive(Clone, Copy, Debug)]
+pub struct Freeze {
+    /// The step at which it stops.
+    pub step: Step,
+    /// The time after the claim at which it continues.
+    pub delay: Duration,
+}
+
 /// A fault of some of the requests of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreFault {
@@ -147,7 +160,7 @@ pub struct StoreFault {
     pub count: usize,
     /// Their treatment.
     pub fault: Fault,
-    /// The delay of a late request or response.
+    /// The delay of a late request or response; of an overtaken one, after the other claim.
     pub delay: Duration,
 }
 
@@ -156,6 +169,8 @@ pub struct StoreFault {
 pub struct AttemptPlan {
     /// The death of its process.
     pub death: Option<Death>,
+    /// The time for which its process stops running.
+    pub freeze: Option<Freeze>,
     /// The faults of the store.
     pub faults: Vec<StoreFault>,
     /// The behavior of the tool.
@@ -165,6 +180,7 @@ pub struct AttemptPlan {
 /// An attempt in which nothing goes wrong.
 pub(crate) static CLEAN: AttemptPlan = AttemptPlan {
     death: None,
+    freeze: None,
     faults: Vec::new(),
     behavior: Behavior::Value,
 };

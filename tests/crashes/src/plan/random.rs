@@ -5,7 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::{
-    AttemptPlan, Behavior, ClientPlan, Death, FAULTS, Pause, Plan, Policy, STEPS, StoreFault,
+    AttemptPlan, Behavior, ClientPlan, Death, FAULTS, Fault, Freeze, Pause, Plan, Policy, STEPS,
+    StoreFault,
 };
 use crate::history::Request;
 
@@ -20,7 +21,11 @@ impl Plan {
             _ => Policy::Recorded,
         };
         let limit = Duration::from_millis(rng.u64(350..500));
-        let first = attempt(&mut rng, 100, policy);
+        let first = if policy != Policy::Idempotent && chance(&mut rng, 20) {
+            overtaken(&mut rng)
+        } else {
+            attempt(&mut rng, 100, policy)
+        };
         let second = attempt(&mut rng, 40, policy);
         let third = attempt(&mut rng, 15, policy);
         Self {
@@ -57,8 +62,41 @@ fn attempt(rng: &mut Rng, percent: u32, policy: Policy) -> AttemptPlan {
     let is_faulty = chance(rng, 60) && chance(rng, percent);
     AttemptPlan {
         death: is_killed.then_some(death),
+        freeze: None,
         faults: if is_faulty { faults } else { Vec::new() },
         behavior,
+    }
+}
+
+/// An attempt whose last requests reach the store after another attempt has claimed the call.
+fn overtaken(rng: &mut Rng) -> AttemptPlan {
+    // Before the other attempt has ended, and after it.
+    let delay = Duration::from_millis([0, 5, 200][rng.usize(0..3)]);
+    let behaviors = [
+        Behavior::Value,
+        Behavior::Value,
+        Behavior::Busy,
+        Behavior::Panic,
+    ];
+    let late = |request| StoreFault {
+        request,
+        count: 100,
+        fault: Fault::Overtaken,
+        delay,
+    };
+    let is_frozen = chance(rng, 50);
+    // The steps at which the process waits. Anywhere else, its tool may have begun unseen, and then
+    // nothing can prevent it from having its effect when the process continues.
+    let step = STEPS[rng.usize(1..7)];
+    AttemptPlan {
+        death: None,
+        freeze: is_frozen.then_some(Freeze { step, delay }),
+        faults: if is_frozen {
+            Vec::new()
+        } else {
+            vec![late(Request::Record), late(Request::Release)]
+        },
+        behavior: behaviors[rng.usize(0..4)],
     }
 }
 
