@@ -19,7 +19,7 @@ impl PreparedCall {
         let reauthorization = self.reauthorization();
         let outcome = match self.identity() {
             Some(identity) => self.run_claimed(identity).await?,
-            None => self.run().await.0,
+            None => self.run(None).await.0,
         };
         #[cfg(feature = "oauth")]
         if let Some(reauthorization) = reauthorization {
@@ -52,9 +52,9 @@ impl PreparedCall {
         };
         let policy = execution.entry.tool.policy;
         match deduplication.claim(identity, policy, limits).await? {
-            ClaimResult::Unclaimed => Ok(self.run().await.0),
+            ClaimResult::Unclaimed => Ok(self.run(None).await.0),
             ClaimResult::Claimed(claim) => {
-                let (mut outcome, end) = self.run().await;
+                let (mut outcome, end) = self.run(claim.until()).await;
                 // The record and the response are the same text.
                 outcome.result = outcome.result.map(Output::into_json);
                 let (duration, result) = (outcome.duration, &outcome.result);

@@ -2,7 +2,7 @@
 //! definition.
 
 use crate::tool::reason::Reason;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -48,9 +48,15 @@ impl Outcome {
 
 impl PreparedCall {
     /// Runs the tool within its time limit, and catches its panics.
-    pub(super) async fn run(self) -> (Outcome, RunEnd) {
-        let limit = self.execution.time_left();
+    ///
+    /// Nothing runs after the end of the call's claim, which may have passed if the machine was
+    /// suspended: monotonic clocks stand still meanwhile.
+    pub(super) async fn run(self, claimed_until: Option<SystemTime>) -> (Outcome, RunEnd) {
         let clock = self.execution.engine.clock.clone();
+        let mut limit = self.execution.time_left();
+        if let Some(until) = claimed_until {
+            limit = limit.min(until.duration_since(clock.now()).unwrap_or_default());
+        }
         let started = clock.instant();
         let (call_id, result, end) = if limit.is_zero() {
             // The tool would be stopped before it starts, or just after.

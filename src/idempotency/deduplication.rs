@@ -14,7 +14,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{CallIdentity, CallRecord, Idempotency};
+use super::{CallIdentity, CallRecord, CallState, Idempotency};
 use crate::{
     Failure, StoreError,
     clock::Clock,
@@ -95,6 +95,16 @@ pub(crate) struct ClaimLimits {
     pub(crate) tool: Duration,
     /// The time at which the platform stops the process, if it does.
     pub(crate) deadline: Option<SystemTime>,
+}
+
+impl Claim {
+    /// The time at which the call is over, by the clock that the claim was made with.
+    pub(crate) fn until(&self) -> Option<SystemTime> {
+        match self.record.state {
+            CallState::Running { until } => Some(until),
+            CallState::Finished(_) | CallState::OutcomeDropped => None,
+        }
+    }
 }
 
 impl Deduplication {

@@ -8,7 +8,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Failure, tool::output::Output};
+use crate::{
+    Failure,
+    tool::{output::Output, reason::Reason},
+};
 
 /// The first byte, which marks the rest as JSON. An earlier version wrote 1 before compressed
 /// outcomes.
@@ -37,6 +40,9 @@ struct StoredFailure {
     developer_message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
+    /// The reason for logs, unless the tool returned the failure. Older records lack it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 /// A tool's duration and its result.
@@ -71,11 +77,13 @@ fn to_stored(failure: &Failure) -> StoredFailure {
         message: parts.message.clone(),
         developer_message: parts.developer_message.clone(),
         prompt: parts.additional_prompt_content.clone(),
+        reason: (parts.reason != Reason::Failed).then(|| parts.reason.as_str().to_owned()),
     }
 }
 
 fn from_stored(stored: StoredFailure) -> Failure {
-    let mut failure = Failure::new(stored.message);
+    let reason = stored.reason.as_deref().and_then(Reason::of);
+    let mut failure = Failure::internal(reason.unwrap_or(Reason::Failed), &stored.message);
     if let Some(text) = stored.developer_message {
         failure = failure.developer_message(text);
     }
@@ -121,12 +129,31 @@ mod tests {
 
     #[test]
     fn failures_are_replayed_in_full() {
-        let failure = Failure::new("m").developer_message("d").prompt("p");
-        let bytes = encode(Duration::ZERO, &Err(failure));
-        let (_, result) = decode(&bytes).unwrap();
-        let failure = format!("{:?}", result.err().unwrap());
-        let same = format!("{:?}", Failure::new("m").developer_message("d").prompt("p"));
-        assert_eq!(failure, same);
+        for reason in [Reason::Failed, Reason::TimedOut] {
+            let failure = || {
+                Failure::internal(reason, "m")
+                    .developer_message("d")
+                    .prompt("p")
+            };
+            let bytes = encode(Duration::ZERO, &Err(failure()));
+            let (_, result) = decode(&bytes).unwrap();
+            let replayed = result.err().unwrap();
+            assert_eq!(format!("{replayed:?}"), format!("{:?}", failure()));
+            assert_eq!(replayed.parts().reason, reason);
+        }
+    }
+
+    /// Of an earlier version of this library, and of a later one.
+    #[test]
+    fn failures_with_unknown_reasons_can_be_read() {
+        for bytes in [
+            &b"\0{\"us\":1,\"result\":{\"failure\":{\"message\":\"m\"}}}"[..],
+            b"\0{\"us\":1,\"result\":{\"failure\":{\"message\":\"m\",\"reason\":\"new\",\"more\":1}}}",
+        ] {
+            let (_, result) = decode(bytes).unwrap();
+            let failure = result.err().unwrap();
+            assert_eq!((failure.message(), failure.parts().reason), ("m", Reason::Failed));
+        }
     }
 
     #[test]

@@ -17,16 +17,19 @@ mod history;
 mod network;
 mod process;
 mod search;
+mod shared_store;
+mod slot;
 
-pub(crate) use action::{Bounds, is_full};
+pub(crate) use action::{Bounds, Fault, is_full};
 pub(crate) use execution::Execution;
-pub(crate) use network::{Conditions, Identity, SharedStore, request};
+pub(crate) use network::{Identity, request};
 #[cfg(feature = "oauth")]
 pub(crate) use network::{seed, service_requests, writer_of};
 #[cfg(feature = "oauth")]
 pub(crate) use process::is_exploring;
-pub(crate) use process::{CLOCK, START, current_process};
+pub(crate) use process::{CLOCK, Freeze, START, current_process};
 pub(crate) use search::{Report, explore, sample};
+pub(crate) use shared_store::{Conditions, SharedStore};
 
 use std::{hash::Hasher, pin::Pin, time::Duration};
 
@@ -49,16 +52,30 @@ pub(crate) struct Treatment {
     pub(crate) is_fault: bool,
 }
 
+/// The processes, their calls and their store.
+pub(crate) struct Setup {
+    /// For each process, the time by which its clock is ahead.
+    pub(crate) leads: Vec<Duration>,
+    /// For each call, the process that receives it.
+    pub(crate) calls: Vec<usize>,
+    /// The conditions of writes that the store respects.
+    pub(crate) conditions: Conditions,
+}
+
+impl Setup {
+    /// Processes with these leads in milliseconds, each with one call.
+    pub(crate) fn new(leads: &[u64]) -> Self {
+        Self {
+            leads: leads.iter().map(|ms| Duration::from_millis(*ms)).collect(),
+            calls: (0..leads.len()).collect(),
+            conditions: Conditions::All,
+        }
+    }
+}
+
 /// The processes and their calls, with the rules that must hold.
 pub(crate) trait Scenario {
-    /// For each process, the time by which its clock is ahead.
-    fn leads(&self) -> &[Duration];
-
-    /// For each call, the process that receives it.
-    fn calls(&self) -> &[usize];
-
-    /// The conditions of writes that the store respects.
-    fn conditions(&self) -> Conditions;
+    fn setup(&self) -> &Setup;
 
     /// Forgets everything about the last execution.
     fn reset(&self);
@@ -76,14 +93,17 @@ pub(crate) trait Scenario {
     /// Called after a write has been carried out.
     fn written(&self, id: &str, record: &Record, over: Option<u64>, outcome: &PutOutcome);
 
-    /// Called after a fault.
-    fn faulted(&self, process: usize, fault: &str);
+    /// Called after something went wrong in a process, or with one of its requests.
+    fn faulted(&self, process: usize, fault: Fault);
+
+    /// Called before a process continues that had stopped running.
+    fn thaws(&self, process: usize);
 
     /// Called after time has passed.
     fn passed(&self, time: Duration);
 
     /// True if the process may stop running for some time at this point.
-    fn may_freeze(&self, process: usize) -> bool;
+    fn may_freeze(&self, process: usize, freeze: Freeze) -> bool;
 
     /// True if the call has ended.
     fn has_ended(&self, call: usize) -> bool;

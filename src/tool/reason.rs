@@ -9,8 +9,12 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            #[cfg(test)]
             const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The reason with this word.
+            pub(crate) fn of(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|reason| reason.as_str() == word)
+            }
 
             pub(crate) fn as_str(self) -> &'static str {
                 match self {

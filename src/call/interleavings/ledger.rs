@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, SystemTime},
 };
 
@@ -62,8 +62,11 @@ pub(super) struct Ledger {
     pub(super) inputs: Vec<String>,
     /// The time at which the recorded outcome expires.
     pub(super) recorded_until: Option<SystemTime>,
-    /// True after any fault.
-    pub(super) is_disturbed: bool,
+    /// The processes that have stopped running for some time.
+    pub(super) frozen: BTreeSet<usize>,
+    /// The processes of which a request failed or got no response for some time, or that failed
+    /// themselves.
+    pub(super) disturbed: BTreeSet<usize>,
     pub(super) claims: usize,
     /// The version of the last claim.
     pub(super) claim: Option<u64>,
@@ -93,7 +96,7 @@ impl Ledger {
     pub(super) fn begin(input: String) -> ActiveRun {
         let (process, now) = (current_process(), CLOCK.now());
         with_ledger(|ledger| {
-            if ledger.runs.iter().any(|run| run.is_active) {
+            if ledger.is_running() {
                 ledger.violate("two runs of one call at the same time");
             }
             if ledger.recorded_until.is_some_and(|until| now < until) {
@@ -108,6 +111,12 @@ impl Ledger {
             });
             ActiveRun(ledger.runs.len() - 1)
         })
+    }
+
+    /// True if a process that is running runs the tool.
+    pub(super) fn is_running(&self) -> bool {
+        let mut runs = self.runs.iter();
+        runs.any(|run| run.is_active && !self.frozen.contains(&run.process))
     }
 
     /// Records that a claim or an outcome was written. An outcome may replace only the claim of its

@@ -1,7 +1,5 @@
 //! The rules for responses, which `docs/idempotency.md` promises.
 
-use std::time::Duration;
-
 use super::{
     Ledger,
     ledger::{Response, Run, RunResult},
@@ -9,22 +7,13 @@ use super::{
 use crate::{
     Failure,
     call::{Outcome, Rejection},
+    store::explorer::current_process,
     tool::{output::Output, reason::Reason},
 };
 
-/// The library's failures that are recorded. Their records do not contain their reasons.
-const TIMED_OUT: &str = "The tool did not finish in time";
-const PANICKED: &str = "The tool stopped because of an internal error";
-
 impl Ledger {
     /// Records the response to a call, and checks that it is true.
-    pub(super) fn respond(
-        &mut self,
-        call: usize,
-        input: &str,
-        elapsed: Duration,
-        result: Result<Outcome, Rejection>,
-    ) {
+    pub(super) fn respond(&mut self, call: usize, input: &str, result: Result<Outcome, Rejection>) {
         let response = match result {
             Ok(outcome) => self.outcome(input, &outcome),
             Err(Rejection::CallIdReused) => {
@@ -34,7 +23,7 @@ impl Ledger {
                 Response::Rejected("reused")
             }
             Err(Rejection::Unprotected(_)) => {
-                if !self.is_disturbed && elapsed.is_zero() {
+                if !self.disturbed.contains(&current_process()) {
                     self.violate("a call is rejected although the store responded");
                 }
                 Response::Rejected("unprotected")
@@ -56,24 +45,24 @@ impl Ledger {
                 };
                 self.of_run(input, outcome, &text, RunResult::Value)
             }
-            Err(failure) if outcome.is_replay && failure.message() == TIMED_OUT => {
-                self.interrupted(input, failure, None, "timed_out")
-            }
-            Err(failure) if outcome.is_replay && failure.message() == PANICKED => {
-                self.interrupted(input, failure, Some(RunResult::Panic), "panicked")
-            }
-            Err(failure) if failure.parts().reason == Reason::Failed => {
-                let result = if failure.can_retry() {
-                    RunResult::RetryableFailure
-                } else {
-                    RunResult::Failure
-                };
-                if outcome.is_replay && failure.can_retry() {
-                    self.violate("a failure that may be retried is replayed");
+            Err(failure) => match failure.parts().reason {
+                Reason::TimedOut if outcome.is_replay => self.interrupted(input, failure, None),
+                Reason::Panicked if outcome.is_replay => {
+                    self.interrupted(input, failure, Some(RunResult::Panic))
                 }
-                self.of_run(input, outcome, failure.message(), result)
-            }
-            Err(failure) => self.own_failure(outcome, failure),
+                Reason::Failed => {
+                    let result = if failure.can_retry() {
+                        RunResult::RetryableFailure
+                    } else {
+                        RunResult::Failure
+                    };
+                    if outcome.is_replay && failure.can_retry() {
+                        self.violate("a failure that may be retried is replayed");
+                    }
+                    self.of_run(input, outcome, failure.message(), result)
+                }
+                _ => self.own_failure(outcome, failure),
+            },
         }
     }
 
@@ -112,13 +101,12 @@ impl Ledger {
         input: &str,
         failure: &Failure,
         result: Option<RunResult>,
-        name: &'static str,
     ) -> Response {
         let is_such = |run: &Run| run.result == result && run.input == input;
         if !self.is_at_most_once || failure.can_retry() || !self.runs.iter().any(is_such) {
             self.violate("an interruption that no run of this call had");
         }
-        Response::ReplayedFailure(name)
+        Response::ReplayedFailure(failure.parts().reason.as_str())
     }
 
     /// A failure of the library.
@@ -126,7 +114,8 @@ impl Ledger {
         let (reason, is_replay) = (failure.parts().reason, outcome.is_replay);
         // An earlier call, unless this one took its own claim for that of another.
         let has_other = self.claims > 0 && self.inputs.len() > 1;
-        let is_over = !self.runs.iter().any(|run| run.is_active);
+        // A process that had stopped responds to what it saw before.
+        let is_over = !self.is_running() || self.disturbed.contains(&current_process());
         let is_final = is_replay && !failure.can_retry();
         let is_allowed = match reason {
             Reason::Running => !is_replay && failure.can_retry() && has_other,

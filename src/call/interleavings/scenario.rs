@@ -25,8 +25,8 @@ use crate::{
     store::{
         PutOutcome, Record,
         explorer::{
-            self, CLOCK, Conditions, Execution, Identity, Scenario, Served, SharedStore, Treatment,
-            request,
+            self, CLOCK, Execution, Fault, Freeze, Identity, Scenario, Served, Setup, SharedStore,
+            Treatment, request,
         },
     },
     watchdog::Tasks,
@@ -35,14 +35,11 @@ use crate::{
 /// Calls with one `call_id`.
 pub(super) struct Calls {
     pub(super) is_at_most_once: bool,
-    pub(super) leads: Vec<Duration>,
-    /// The process of each call.
-    pub(super) processes: Vec<usize>,
+    pub(super) setup: Setup,
     /// The input of each call. The calls after the end have that of the first one.
     pub(super) inputs: Vec<&'static str>,
     /// The time in which the platform wants a response.
     pub(super) deadline: Option<Duration>,
-    pub(super) conditions: Conditions,
     /// The processes' engines, and one more for the calls after the end.
     pub(super) engines: Vec<Arc<Engine>>,
 }
@@ -104,17 +101,15 @@ impl Calls {
         };
         Self {
             is_at_most_once,
-            leads: leads.iter().map(|ms| Duration::from_millis(*ms)).collect(),
-            processes: (0..leads.len()).collect(),
+            setup: Setup::new(leads),
             inputs: vec!["a"],
             deadline: Some(Duration::from_secs(4)),
-            conditions: Conditions::All,
             engines: (0..=leads.len()).map(|_| engine()).collect(),
         }
     }
 
     fn process_of(&self, call: usize) -> usize {
-        let process = self.processes.get(call).copied();
+        let process = self.setup.calls.get(call).copied();
         process.unwrap_or(self.engines.len() - 1)
     }
 
@@ -132,16 +127,8 @@ impl Calls {
 }
 
 impl Scenario for Calls {
-    fn leads(&self) -> &[Duration] {
-        &self.leads
-    }
-
-    fn calls(&self) -> &[usize] {
-        &self.processes
-    }
-
-    fn conditions(&self) -> Conditions {
-        self.conditions
+    fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     fn reset(&self) {
@@ -156,7 +143,7 @@ impl Scenario for Calls {
     fn call(&self, number: usize) -> explorer::Call {
         let process = self.process_of(number);
         let engine = Arc::clone(&self.engines[process]);
-        let lead = self.leads.get(process).copied().unwrap_or_default();
+        let lead = self.setup.leads.get(process).copied().unwrap_or_default();
         let (input, deadline) = (self.input_of(number), self.deadline);
         Box::pin(async move {
             let text = json!(input).to_string();
@@ -180,8 +167,7 @@ impl Scenario for Calls {
             let arrival = Arrival { at, invocation };
             let result = engine.call(call, arrival, Caller::Anyone, &mut trail);
             let result = result.await;
-            let elapsed = CLOCK.instant() - at;
-            with_ledger(|ledger| ledger.respond(number, &text, elapsed, result));
+            with_ledger(|ledger| ledger.respond(number, &text, result));
         })
     }
 
@@ -217,14 +203,28 @@ impl Scenario for Calls {
         }
     }
 
-    fn faulted(&self, _: usize, _: &str) {
-        with_ledger(|ledger| ledger.is_disturbed = true);
+    fn faulted(&self, process: usize, fault: Fault) {
+        with_ledger(|ledger| {
+            ledger.disturbed.insert(process);
+            if fault == Fault::Freeze {
+                ledger.frozen.insert(process);
+            }
+        });
+    }
+
+    fn thaws(&self, process: usize) {
+        with_ledger(|ledger| ledger.frozen.remove(&process));
     }
 
     fn passed(&self, _: Duration) {}
 
-    fn may_freeze(&self, _: usize) -> bool {
-        false
+    /// A tool cannot know that its process was suspended, so that its time limit has passed.
+    fn may_freeze(&self, process: usize, freeze: Freeze) -> bool {
+        let runs = |ledger: &mut Ledger| {
+            let mut runs = ledger.runs.iter();
+            runs.any(|run| run.is_active && run.process == process)
+        };
+        freeze == Freeze::Stopped || !with_ledger(runs)
     }
 
     fn has_ended(&self, call: usize) -> bool {
@@ -238,12 +238,12 @@ impl Scenario for Calls {
     fn digest(&self, mut state: &mut dyn Hasher) {
         with_ledger(|ledger| {
             (&ledger.runs, &ledger.responses).hash(&mut state);
-            (ledger.recorded_until, ledger.is_disturbed, ledger.claims).hash(&mut state);
+            (ledger.recorded_until, &ledger.disturbed, ledger.claims).hash(&mut state);
         });
     }
 
     fn end(&self, execution: &mut Execution<'_>) -> Result<(), String> {
-        let first = self.processes.len();
+        let first = self.setup.calls.len();
         let is_recorded = with_ledger(|ledger| ledger.recorded_until.is_some());
         rules::at_once(&self.probe(execution, first)?, is_recorded)?;
         execution.pass(FAR);

@@ -33,7 +33,7 @@ pub(super) struct ProviderState {
     checked: BTreeSet<Identity>,
     /// The responses to calls: the number of the token, if there is one; an error.
     pub(super) responses: Vec<(usize, Result<Option<usize>, ()>)>,
-    /// True after any fault.
+    /// True after a process or a request failed, or got no response for some time.
     pub(super) is_disturbed: bool,
     pub(super) violation: Option<String>,
 }
@@ -116,12 +116,7 @@ impl ProviderState {
     }
 
     /// Records the response to a call: the name of the token, if there is one.
-    pub(super) fn respond(
-        &mut self,
-        call: usize,
-        elapsed: Duration,
-        token: Result<Option<String>, ()>,
-    ) {
+    pub(super) fn respond(&mut self, call: usize, token: Result<Option<String>, ()>) {
         let number = token.map(|token| {
             let number = token.map(|it| it.strip_prefix('a').and_then(|it| it.parse().ok()));
             number.map(|it| it.unwrap_or(usize::MAX))
@@ -131,7 +126,7 @@ impl ProviderState {
                 self.violate("a token that was never issued");
             }
             Ok(None) if self.loss.is_none() => self.violate("a grant was forgotten"),
-            Err(()) if !self.is_disturbed && elapsed.is_zero() => {
+            Err(()) if !self.is_disturbed => {
                 self.violate("a call failed although everything responded");
             }
             _ => {}

@@ -20,8 +20,8 @@ use crate::{
     store::{
         PutOutcome, Record, Store,
         explorer::{
-            CLOCK, Call, Conditions, Execution, Identity, START, Scenario, Served, SharedStore,
-            Treatment, seed,
+            CLOCK, Call, Execution, Fault, Freeze, Identity, START, Scenario, Served, Setup,
+            SharedStore, Treatment, seed,
         },
         memory::Memory,
     },
@@ -29,10 +29,7 @@ use crate::{
 
 /// Calls that need one grant.
 pub(super) struct Refreshes {
-    pub(super) leads: Vec<Duration>,
-    /// The process of each call.
-    pub(super) processes: Vec<usize>,
-    pub(super) conditions: Conditions,
+    pub(super) setup: Setup,
     pub(super) grant: (String, Record),
 }
 
@@ -85,25 +82,15 @@ fn grant() -> (String, Record) {
 impl Refreshes {
     pub(super) fn new(leads: &[u64]) -> Self {
         Self {
-            leads: leads.iter().map(|ms| Duration::from_millis(*ms)).collect(),
-            processes: (0..leads.len()).collect(),
-            conditions: Conditions::All,
+            setup: Setup::new(leads),
             grant: grant(),
         }
     }
 }
 
 impl Scenario for Refreshes {
-    fn leads(&self) -> &[Duration] {
-        &self.leads
-    }
-
-    fn calls(&self) -> &[usize] {
-        &self.processes
-    }
-
-    fn conditions(&self) -> Conditions {
-        self.conditions
+    fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     fn reset(&self) {
@@ -122,11 +109,9 @@ impl Scenario for Refreshes {
                 base: None,
                 left: LEFT,
             };
-            let started = CLOCK.instant();
             let token = broker(SharedStore).token(request).await;
             let token = token.map(|token| token.map(|it| it.expose().to_owned()));
-            let elapsed = CLOCK.instant() - started;
-            with_provider(|provider| provider.respond(number, elapsed, token.map_err(|_| ())));
+            with_provider(|provider| provider.respond(number, token.map_err(|_| ())));
         })
     }
 
@@ -168,14 +153,16 @@ impl Scenario for Refreshes {
         }
     }
 
-    fn faulted(&self, process: usize, fault: &str) {
+    fn faulted(&self, process: usize, fault: Fault) {
         with_provider(|provider| {
             provider.is_disturbed = true;
-            if fault == "crash" && provider.unsaved == Some(process) {
+            if fault == Fault::Crash && provider.unsaved == Some(process) {
                 provider.lose("the process crashed before it saved the tokens");
             }
         });
     }
+
+    fn thaws(&self, _: usize) {}
 
     fn passed(&self, time: Duration) {
         with_provider(|provider| provider.pass(time));
@@ -183,7 +170,7 @@ impl Scenario for Refreshes {
 
     /// A process that stops between its request to the provider and the end of its write cannot
     /// know that its lease has expired.
-    fn may_freeze(&self, process: usize) -> bool {
+    fn may_freeze(&self, process: usize, _: Freeze) -> bool {
         let requests = crate::store::explorer::service_requests();
         let has_sent = requests.iter().any(|((from, _), ..)| *from == process);
         !has_sent && with_provider(|provider| provider.unsaved != Some(process))
@@ -206,7 +193,7 @@ impl Scenario for Refreshes {
 
     fn end(&self, execution: &mut Execution<'_>) -> Result<(), String> {
         execution.pass(FAR);
-        let (call, process) = (self.processes.len(), self.leads.len());
+        let (call, process) = (self.setup.calls.len(), self.setup.leads.len());
         execution.start(call, process);
         execution.drain()?;
         with_provider(|provider| match provider.response_to(call) {

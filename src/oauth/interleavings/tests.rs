@@ -1,5 +1,5 @@
 use super::Refreshes;
-use crate::store::explorer::{Bounds, Conditions, Report, explore, is_full, sample};
+use crate::store::explorer::{Bounds, Conditions, Freeze, Report, explore, is_full, sample};
 
 fn search(name: &str, refreshes: &Refreshes, bounds: Bounds) -> Report {
     let report = explore(refreshes, bounds);
@@ -36,11 +36,13 @@ fn slow_responses_within_their_limits() {
 fn leases_that_expire() {
     let (passes, all) = if is_full() { (2, 3) } else { (1, 1) };
     for leads in &[[0, 2000], [0, 0], [2000, 0]][..all] {
-        let bounds = Bounds {
-            freezes: true,
-            ..Bounds::new(1, passes, &[18_000])
-        };
-        hold("leases", leads, bounds);
+        for freeze in [Freeze::Stopped, Freeze::Suspended] {
+            let bounds = Bounds {
+                freezes: Some(freeze),
+                ..Bounds::new(1, passes, &[18_000])
+            };
+            hold(&format!("leases, {freeze:?}"), leads, bounds);
+        }
     }
 }
 
@@ -54,7 +56,7 @@ fn three_processes() {
 fn random_executions() {
     let bounds = Bounds {
         copies: true,
-        freezes: true,
+        freezes: Some(Freeze::Suspended),
         ..Bounds::new(4, 6, &[100, 2900, 7900, 18_000])
     };
     let executions = if is_full() { 20_000 } else { 300 };
@@ -65,13 +67,26 @@ fn random_executions() {
 
 #[test]
 fn stores_that_ignore_conditions_are_noticed() {
-    for conditions in [Conditions::WithoutAbsence, Conditions::WithoutExpiry] {
-        let refreshes = Refreshes {
-            conditions,
-            ..Refreshes::new(&[0, 0])
-        };
+    for conditions in [
+        Conditions::WithoutAbsence,
+        Conditions::WithoutExpiry,
+        Conditions::WithoutVersionInConflict,
+    ] {
+        let mut refreshes = Refreshes::new(&[0, 0]);
+        refreshes.setup.conditions = conditions;
         let name = format!("{conditions:?}");
         let report = search(&name, &refreshes, Bounds::new(1, 1, &[100]));
         assert!(report.violation.is_some(), "{conditions:?}");
     }
+}
+
+/// The search would notice if a process did not check the time before it uses its lease.
+#[test]
+fn freezes_that_no_clock_shows_are_noticed() {
+    let bounds = Bounds {
+        freezes: Some(Freeze::Unnoticed),
+        ..Bounds::new(1, 1, &[18_000])
+    };
+    let report = search("unnoticed", &Refreshes::new(&[0, 2000]), bounds);
+    assert!(report.violation.is_some());
 }

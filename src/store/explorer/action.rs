@@ -2,7 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use super::network::{Request, Sent};
+use super::{
+    network::{Request, Sent},
+    process::Freeze,
+};
 
 /// The limits of a search, for each execution.
 #[derive(Clone, Copy)]
@@ -16,8 +19,8 @@ pub(crate) struct Bounds {
     pub(crate) steps: &'static [u64],
     /// True if a copy of a request may arrive after the request was answered.
     pub(crate) copies: bool,
-    /// True if processes may stop running for some time.
-    pub(crate) freezes: bool,
+    /// The clocks of a process after it has stopped running for some time. `None` if none does.
+    pub(crate) freezes: Option<Freeze>,
 }
 
 impl Bounds {
@@ -28,7 +31,7 @@ impl Bounds {
             passes,
             steps,
             copies: false,
-            freezes: false,
+            freezes: None,
         }
     }
 }
@@ -36,6 +39,17 @@ impl Bounds {
 /// True if the searches use their large bounds, which take minutes and a release build.
 pub(crate) fn is_full() -> bool {
     std::env::var("INTERLEAVINGS").is_ok_and(|it| it == "full")
+}
+
+/// Something that went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Crash,
+    Freeze,
+    /// A request failed, or was treated badly by its service.
+    Request,
+    /// A request got no response for some time.
+    Slowness,
 }
 
 /// The fate of a request to the store.
@@ -58,6 +72,11 @@ pub(super) enum Delivery {
 impl Delivery {
     pub(super) fn is_fault(self) -> bool {
         !matches!(self, Self::Answered | Self::Late)
+    }
+
+    /// True if the sender, or another process, may fail because of it.
+    pub(super) fn is_harmful(self) -> bool {
+        self.is_fault() && self != Self::Repeated
     }
 
     /// The ways in which a request to the store may be delivered.

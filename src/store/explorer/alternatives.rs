@@ -26,7 +26,8 @@ impl Execution<'_> {
                 }
             }
         });
-        if self.started < self.crashed.len() {
+        let next = self.scenario.setup().calls.get(self.started);
+        if next.is_some_and(|process| !self.slots[*process].is_frozen) {
             actions.push(Action::Start);
         }
         let is_busy = self.is_busy();
@@ -39,7 +40,8 @@ impl Execution<'_> {
                 actions.push(Action::Thaw(number));
             } else if slot.is_busy() {
                 actions.push(Action::Crash(number));
-                if self.bounds.freezes && self.scenario.may_freeze(number) {
+                let freeze = self.bounds.freezes;
+                if freeze.is_some_and(|freeze| self.scenario.may_freeze(number, freeze)) {
                     actions.push(Action::Freeze(number));
                 }
             }

@@ -1,10 +1,8 @@
 //! The end of an execution, in which every request is answered.
 
-use std::time::Duration;
-
 use super::{
     action::{Action, Delivery},
-    execution::Execution,
+    execution::{Execution, PROMPT},
     network::{Sent, with_network},
 };
 
@@ -21,7 +19,7 @@ impl Execution<'_> {
             let next = with_network(|network| network.sent.iter().position(Sent::is_awaited));
             match next {
                 Some(index) => self.treat_well(index),
-                None if self.is_busy() => self.pass(Duration::from_millis(500)),
+                None if self.is_busy() => self.pass(PROMPT),
                 None => return self.scenario.violation().map_or(Ok(()), Err),
             }
         }

@@ -4,19 +4,15 @@ use std::time::Duration;
 
 use super::{
     Scenario, Served,
-    action::{Action, Bounds, Delivery},
-    history::{History, content_of},
+    action::{Action, Bounds, Delivery, Fault},
+    history::content_of,
     network::{Network, Request, Response, Sent, with_network},
-    process::Process,
+    process::{Freeze, Process},
+    slot::Slot,
 };
 
-/// A process, or the place of one that has crashed.
-#[derive(Default)]
-pub(super) struct Slot {
-    process: Option<Process>,
-    pub(super) is_frozen: bool,
-    pub(super) history: History,
-}
+/// The time within which a response is prompt.
+pub(super) const PROMPT: Duration = Duration::from_millis(500);
 
 /// An execution of a scenario.
 pub(crate) struct Execution<'s> {
@@ -40,12 +36,17 @@ impl<'s> Execution<'s> {
         Self {
             scenario,
             bounds,
-            slots: scenario.leads().iter().map(|_| Slot::default()).collect(),
+            slots: scenario
+                .setup()
+                .leads
+                .iter()
+                .map(|_| Slot::default())
+                .collect(),
             now: Duration::ZERO,
             faults: 0,
             passes: 0,
             started: 0,
-            crashed: vec![false; scenario.calls().len()],
+            crashed: vec![false; scenario.setup().calls.len()],
             lines: keeps_lines.then(Vec::new),
         }
     }
@@ -63,14 +64,14 @@ impl<'s> Execution<'s> {
             Action::Start => {
                 let number = self.started;
                 self.started += 1;
-                self.start(number, self.scenario.calls()[number]);
+                self.start(number, self.scenario.setup().calls[number]);
             }
             Action::Deliver(index, delivery) => self.deliver(*index, *delivery),
             Action::Serve(index, treatment, is_fault) => self.serve(*index, treatment, *is_fault),
             Action::Crash(number) => self.crash(*number),
             Action::Freeze(number) => {
                 self.slots[*number].is_frozen = true;
-                self.scenario.faulted(*number, "freeze");
+                self.scenario.faulted(*number, Fault::Freeze);
             }
             Action::Thaw(number) => self.thaw(*number),
             Action::Pass(time) => {
@@ -92,7 +93,7 @@ impl<'s> Execution<'s> {
 
     /// Starts a call in a process, which is started if it is not running.
     pub(crate) fn start(&mut self, call: usize, process: usize) {
-        let lead = self.scenario.leads().get(process).copied();
+        let lead = self.scenario.setup().leads.get(process).copied();
         while self.slots.len() <= process {
             self.slots.push(Slot::default());
         }
@@ -106,7 +107,7 @@ impl<'s> Execution<'s> {
     }
 
     pub(super) fn deliver(&mut self, index: usize, delivery: Delivery) {
-        let conditions = self.scenario.conditions();
+        let conditions = self.scenario.setup().conditions;
         let (sent, response) = with_network(|network| {
             let sent = network.sent.remove(index);
             if delivery == Delivery::Refused {
@@ -124,8 +125,8 @@ impl<'s> Execution<'s> {
         {
             self.scenario.written(id, record, *over, outcome);
         }
-        if delivery.is_fault() {
-            self.scenario.faulted(sent.from.0, "store");
+        if delivery.is_harmful() {
+            self.scenario.faulted(sent.from.0, Fault::Request);
         }
         match delivery {
             Delivery::Answered => self.answer(sent, response),
@@ -160,7 +161,7 @@ impl<'s> Execution<'s> {
             return;
         };
         if is_fault {
-            self.scenario.faulted(sent.from.0, treatment);
+            self.scenario.faulted(sent.from.0, Fault::Request);
         }
         match self.scenario.serve(sent.from, text, treatment) {
             Served::Answer(answer) => self.answer(sent, Response::Served(answer)),
@@ -176,8 +177,15 @@ impl<'s> Execution<'s> {
             process.crash();
         }
         self.slots[number].history.add("crash");
-        self.scenario.faulted(number, "crash");
-        for (call, process) in self.scenario.calls().iter().enumerate().take(self.started) {
+        self.scenario.faulted(number, Fault::Crash);
+        for (call, process) in self
+            .scenario
+            .setup()
+            .calls
+            .iter()
+            .enumerate()
+            .take(self.started)
+        {
             self.crashed[call] |= *process == number && !self.scenario.has_ended(call);
         }
     }
@@ -186,13 +194,20 @@ impl<'s> Execution<'s> {
         let slot = &mut self.slots[number];
         slot.is_frozen = false;
         slot.history.add(("thaw", self.now));
-        if let Some(process) = &slot.process {
-            process.jump_to(self.now);
+        self.scenario.thaws(number);
+        if let Some(process) = &mut slot.process {
+            process.continue_at(self.now, self.bounds.freezes.unwrap_or(Freeze::Stopped));
         }
     }
 
     /// Lets time pass.
     pub(crate) fn pass(&mut self, time: Duration) {
+        // Requests get no response meanwhile, neither those that are on their way nor later ones.
+        for number in 0..self.slots.len() {
+            if time > PROMPT && self.slots[number].is_busy() {
+                self.scenario.faulted(number, Fault::Slowness);
+            }
+        }
         self.now += time;
         for slot in self.slots.iter_mut().filter(|slot| !slot.is_frozen) {
             slot.history.add(time);
@@ -219,29 +234,11 @@ impl<'s> Execution<'s> {
             Action::Start => format!(
                 "Start call {} in process {}",
                 self.started,
-                self.scenario.calls()[self.started]
+                self.scenario.setup().calls[self.started]
             ),
             other => format!("{other:?}"),
         };
         lines.push(format!("{:>7.3} s  {text}", self.now.as_secs_f64()));
-    }
-}
-
-impl Slot {
-    pub(super) fn is_busy(&self) -> bool {
-        self.process.as_ref().is_some_and(Process::is_busy)
-    }
-
-    fn proceed(&self) {
-        if let Some(process) = &self.process
-            && !self.is_frozen
-        {
-            process.proceed();
-        }
-    }
-
-    pub(super) fn is_running(&self) -> bool {
-        self.process.is_some()
     }
 }
 

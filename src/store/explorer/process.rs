@@ -26,7 +26,10 @@ pub(crate) const CLOCK: Clock = Clock::new(wall, instant, Uuid::new_v4);
 struct Current {
     number: usize,
     origin: time::Instant,
+    /// The time by which the clock is ahead.
     lead: Duration,
+    /// The time for which the clock has stood still.
+    lag: Duration,
 }
 
 thread_local! {
@@ -48,12 +51,25 @@ pub(crate) fn current_process() -> usize {
 }
 
 fn wall() -> SystemTime {
-    let Current { origin, lead, .. } = current();
-    SystemTime::UNIX_EPOCH + START + origin.elapsed() + lead
+    let Current {
+        origin, lead, lag, ..
+    } = current();
+    SystemTime::UNIX_EPOCH + START + origin.elapsed() + lead - lag
 }
 
 fn instant() -> Instant {
     time::Instant::now().into_std()
+}
+
+/// The effect on the clocks of a process that stops running for some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freeze {
+    /// Both clocks go on, as if the process got no processor time.
+    Stopped,
+    /// The monotonic clock stands still, as if the machine were suspended.
+    Suspended,
+    /// Both clocks stand still. No process can notice this; a search must find a violation.
+    Unnoticed,
 }
 
 /// A process that has not crashed.
@@ -74,9 +90,10 @@ impl Process {
             number,
             origin,
             lead,
+            lag: Duration::ZERO,
         };
-        let process = Self { runtime, current };
-        process.jump_to(now);
+        let mut process = Self { runtime, current };
+        process.continue_at(now, Freeze::Stopped);
         process
     }
 
@@ -111,9 +128,19 @@ impl Process {
     }
 
     /// Continues after the process was frozen: all timers that are due fire at once.
-    pub(super) fn jump_to(&self, now: Duration) {
+    pub(super) fn continue_at(&mut self, now: Duration, freeze: Freeze) {
         let origin = self.current.origin;
-        self.enter(async move { time::advance(now.saturating_sub(origin.elapsed())).await });
+        let elapsed = self.runtime.block_on(async { origin.elapsed() });
+        let frozen = now.saturating_sub(elapsed);
+        match freeze {
+            Freeze::Stopped => return self.enter(time::advance(frozen)),
+            Freeze::Suspended => self.current.origin -= frozen,
+            Freeze::Unnoticed => {
+                self.current.origin -= frozen;
+                self.current.lag += frozen;
+            }
+        }
+        self.proceed();
     }
 
     /// True if a task of the process has not ended.

@@ -5,6 +5,7 @@
 //! written.
 
 mod facts;
+mod kept;
 mod repeats;
 mod responses;
 #[cfg(test)]
@@ -39,6 +40,8 @@ pub enum Rule {
     NoOverlap,
     /// A tool runs only for an attempt that has claimed the call.
     Claimed,
+    /// A claim or an outcome is replaced or deleted only by its own attempt, unless it is free.
+    Kept,
     /// A call whose outcome is recorded does not run again.
     RecordedStays,
     /// A response states only what happened.
@@ -69,6 +72,7 @@ pub fn check(plan: &Plan, history: &History) -> Vec<Violation> {
     let facts = Facts::of(plan, history);
     let mut violations = Vec::new();
     violations.extend(repeats::check(&facts));
+    violations.extend(kept::check(&facts));
     violations.extend(responses::check(&facts));
     violations
 }

@@ -62,6 +62,10 @@ pub enum What {
     },
     /// A process was killed, together with its attempt, if it had one.
     Killed(usize, Option<Attempt>, Kill),
+    /// A process stopped running, during this attempt.
+    Frozen(usize, Attempt),
+    /// It continued.
+    Thawed(usize, Attempt),
     /// A process ended by itself.
     Exited(usize),
     /// A client with this input got no outcome.

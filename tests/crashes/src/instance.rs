@@ -1,27 +1,23 @@
 //! A process of the function, under a runtime API and with a server of effects of its own.
 
+mod effects;
+mod runtime_api;
+
 use std::{
     process::Stdio,
-    sync::{Arc, Mutex},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
-use http_body_util::{BodyExt, Full};
-use hyper::{
-    Method, Request, Response, StatusCode,
-    body::{Bytes, Incoming},
-    server::conn::http1,
-    service::service_fn,
-};
-use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
 use test_support::{
     isolated,
-    lambda::{LAMBDA, RUNTIME, calling},
+    lambda::{LAMBDA, RUNTIME},
 };
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     process::{Child, Command},
     sync::{Notify, mpsc, oneshot},
     task::JoinSet,
@@ -29,12 +25,18 @@ use tokio::{
 
 use crate::{
     history::{Answer, Attempt, Kill, What},
-    plan::{Behavior, Step},
+    plan::Step,
     run::Run,
 };
+use effects::serve_effects;
+use runtime_api::serve_api;
 
 /// The longest time that a process may take to start.
 const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// The time for which a process that was frozen runs before the platform kills it: longer than it
+/// takes to settle a claim.
+const LAST_WORK: Duration = Duration::from_millis(400);
 
 /// A process of the function.
 pub(crate) struct Instance {
@@ -47,6 +49,8 @@ pub(crate) struct Instance {
     /// Gets the response to the attempt in progress.
     client: Mutex<Option<oneshot::Sender<Answer>>>,
     is_started: Notify,
+    /// True if it has stopped running for some time. The platform sends it no further event.
+    was_frozen: AtomicBool,
     servers: Mutex<JoinSet<()>>,
 }
 
@@ -56,9 +60,6 @@ struct Invocation {
     item: u32,
     client: oneshot::Sender<Answer>,
 }
-
-/// The events that the runtime API hands out.
-type Events = Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Invocation>>>;
 
 impl Instance {
     /// Starts a process, and waits until it asks for an event.
@@ -80,6 +81,7 @@ impl Instance {
             attempt: Mutex::new(None),
             client: Mutex::new(None),
             is_started: Notify::new(),
+            was_frozen: AtomicBool::new(false),
             servers: Mutex::default(),
         });
         let events = Arc::new(tokio::sync::Mutex::new(events));
@@ -105,7 +107,7 @@ impl Instance {
         };
         self.events.send(invocation).ok()?;
         let answer = tokio::time::timeout(self.run.plan.limit, answer).await;
-        if answer.is_err() {
+        if answer.is_err() && !self.was_frozen.load(Ordering::Relaxed) {
             self.kill(Kill::Deadline).await;
         }
         answer.ok()?.ok()
@@ -127,9 +129,42 @@ impl Instance {
         drop(self.client.lock().unwrap().take());
     }
 
-    /// True until the process was killed.
+    /// True until the process was killed or frozen.
     pub(crate) async fn is_alive(&self) -> bool {
-        self.child.lock().await.is_some()
+        self.child.lock().await.is_some() && !self.was_frozen.load(Ordering::Relaxed)
+    }
+
+    /// Stops the process from running until another attempt has claimed the call. The platform then
+    /// kills it, late.
+    async fn freeze(self: &Arc<Self>, attempt: Attempt, delay: Duration) {
+        if !self.signal("STOP").await {
+            return;
+        }
+        self.was_frozen.store(true, Ordering::Relaxed);
+        self.run.log(What::Frozen(self.number, attempt));
+        let instance = Arc::clone(self);
+        tokio::spawn(async move {
+            let run = Arc::clone(&instance.run);
+            let rest = async {
+                run.overtaken(attempt, delay).await;
+                run.log(What::Thawed(instance.number, attempt));
+                instance.signal("CONT").await;
+                tokio::time::sleep(LAST_WORK).await;
+                instance.kill(Kill::Deadline).await;
+            };
+            run.awaited(rest).await;
+        });
+    }
+
+    /// Sends the process a signal. Returns false if it was killed.
+    async fn signal(&self, name: &str) -> bool {
+        let child = self.child.lock().await;
+        let Some(id) = child.as_ref().and_then(Child::id) else {
+            return false;
+        };
+        let mut command = Command::new("kill");
+        let status = command.arg(format!("-{name}")).arg(id.to_string());
+        status.status().await.unwrap().success()
     }
 
     /// Stops the process at the end of a run.
@@ -148,9 +183,12 @@ impl Instance {
         *self.attempt.lock().unwrap()
     }
 
-    /// Kills the process if its plan says so for this step of an attempt. Returns true if it is
-    /// dead.
+    /// Kills or freezes the process if its plan says so for this step of an attempt. Returns true
+    /// if it is dead.
     pub(crate) async fn reach(self: &Arc<Self>, attempt: Attempt, step: Step) -> bool {
+        if let Some(freeze) = self.run.freeze_at(attempt, step) {
+            self.freeze(attempt, freeze.delay).await;
+        }
         let Some(death) = self.run.death_at(attempt, step) else {
             return false;
         };
@@ -186,139 +224,4 @@ fn command(run: &Run, number: usize) -> Command {
         .stderr(Stdio::null())
         .kill_on_drop(true);
     command
-}
-
-async fn serve_api(instance: Arc<Instance>, listener: TcpListener, events: Events) {
-    let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        let _ = stream.set_nodelay(true);
-        let (instance, events) = (Arc::clone(&instance), Arc::clone(&events));
-        let service =
-            service_fn(move |request| respond(Arc::clone(&instance), Arc::clone(&events), request));
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        connections.spawn(async { drop(connection.await) });
-    }
-}
-
-/// The reason for closing a connection without a response.
-type Closed = Box<dyn std::error::Error + Send + Sync>;
-
-async fn respond(
-    instance: Arc<Instance>,
-    events: Events,
-    request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Closed> {
-    if request.method() == Method::GET {
-        return next(&instance, &events).await;
-    }
-    let path = request.uri().path().to_owned();
-    let body = request.into_body().collect().await?.to_bytes();
-    let id = path.rsplit('/').nth(1).unwrap_or_default();
-    let attempt = id
-        .parse::<Attempt>()
-        .map_err(|_| format!("unexpected request: {path}"))?;
-    // A task of its own goes on when the function has died.
-    let task = tokio::spawn(async move { accept(&instance, attempt, &body).await });
-    if task.await? {
-        let response = Response::builder().status(StatusCode::ACCEPTED);
-        Ok(response.body(Full::default())?)
-    } else {
-        Err("dropped by the plan".into())
-    }
-}
-
-/// Hands out an event.
-async fn next(instance: &Arc<Instance>, events: &Events) -> Result<Response<Full<Bytes>>, Closed> {
-    instance.is_started.notify_one();
-    let invocation = events
-        .lock()
-        .await
-        .recv()
-        .await
-        .ok_or("the run has ended")?;
-    let Invocation {
-        attempt,
-        item,
-        client,
-    } = invocation;
-    let run = &instance.run;
-    let deadline = SystemTime::now() + run.plan.limit;
-    let deadline = deadline.duration_since(UNIX_EPOCH)?.as_millis();
-    *instance.attempt.lock().unwrap() = Some(attempt);
-    *instance.client.lock().unwrap() = Some(client);
-    run.delivered(attempt, instance.number, item);
-    let (dying, step) = (Arc::clone(instance), Step::Delivered);
-    tokio::spawn(async move { dying.reach(attempt, step).await });
-    let body = json!({
-        "tool_id": run.plan.policy.tool(), "call_id": run.call_id(), "input": {"item": item},
-    });
-    let arn = "arn:aws:lambda:us-east-1:1:function:t";
-    let response = Response::builder()
-        .header("lambda-runtime-aws-request-id", attempt.to_string())
-        .header("lambda-runtime-deadline-ms", deadline.to_string())
-        .header("lambda-runtime-invoked-function-arn", arn)
-        .header("content-type", "application/json");
-    Ok(response.body(calling(&body, &[]).to_string().into())?)
-}
-
-/// Takes a response. Returns false if the platform drops it.
-async fn accept(instance: &Arc<Instance>, attempt: Attempt, body: &[u8]) -> bool {
-    let answer = Answer::read(body);
-    let is_dead = instance.reach(attempt, Step::BeforeAnswer).await;
-    instance.run.log(What::Answered {
-        attempt,
-        is_accepted: !is_dead,
-        answer: answer.clone(),
-    });
-    if is_dead {
-        return false;
-    }
-    if let Some(client) = instance.client.lock().unwrap().take() {
-        let _ = client.send(answer);
-    }
-    let dying = Arc::clone(instance);
-    tokio::spawn(async move { dying.reach(attempt, Step::AfterAnswer).await });
-    true
-}
-
-async fn serve_effects(instance: Arc<Instance>, listener: TcpListener) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let instance = Arc::clone(&instance);
-        // Goes on when the function has died.
-        tokio::spawn(async move { effect(&instance, stream).await });
-    }
-}
-
-/// Lets an effect happen, and tells the tool how to go on.
-async fn effect(instance: &Arc<Instance>, stream: TcpStream) -> Option<()> {
-    let mut stream = BufReader::new(stream);
-    let mut line = String::new();
-    stream.read_line(&mut line).await.ok()?;
-    // A process that died while it connected.
-    let wanted: Value = serde_json::from_str(&line).ok()?;
-    let run = &instance.run;
-    let attempt = instance.attempt()?;
-    assert_eq!(wanted["call_id"], run.call_id());
-    let item = u32::try_from(wanted["item"].as_u64()?).ok()?;
-    run.log(What::EffectReceived(attempt, item));
-    if instance.reach(attempt, Step::InTool).await {
-        tokio::time::sleep(run.in_flight(attempt)?).await;
-    }
-    let behavior = run.plan.attempt(attempt).behavior;
-    let reply = match behavior {
-        Behavior::Refuse => json!("refused"),
-        Behavior::Busy => json!("busy"),
-        Behavior::Value | Behavior::Panic | Behavior::Hang => {
-            let serial = run.new_effect(attempt, item);
-            match behavior {
-                Behavior::Panic => json!("panic"),
-                Behavior::Hang => json!("hang"),
-                _ => json!({"done": serial}),
-            }
-        }
-    };
-    if instance.reach(attempt, Step::AfterEffect).await {
-        return None;
-    }
-    stream.write_all(format!("{reply}\n").as_bytes()).await.ok()
 }

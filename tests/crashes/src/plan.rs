@@ -2,9 +2,9 @@
 //!
 //! A plan is made from a seed alone, so that a seed repeats a run, except for the timing.
 
-use std::time::Duration;
+mod random;
 
-use fastrand::Rng;
+use std::time::Duration;
 
 use crate::history::Request;
 
@@ -77,6 +77,8 @@ pub enum Fault {
     Twice,
     /// It is applied later, when the client may have given up.
     Late,
+    /// It is applied after another attempt has claimed the call.
+    Overtaken,
     /// It is applied, and the response is late.
     ResponseLate,
     /// It gets a 500.
@@ -96,11 +98,12 @@ pub enum Fault {
 }
 
 /// All faults.
-pub const FAULTS: [Fault; 12] = [
+pub const FAULTS: [Fault; 13] = [
     Fault::RequestLost,
     Fault::ResponseLost,
     Fault::Twice,
     Fault::Late,
+    Fault::Overtaken,
     Fault::ResponseLate,
     Fault::Internal,
     Fault::InternalAfterwards,
@@ -138,6 +141,16 @@ pub struct Death {
     pub in_flight: Option<Duration>,
 }
 
+/// A process that stops running for some time, as on a machine that is suspended. It continues after
+/// another attempt has claimed the call, when its own claim may have become free.
+#[derive(Clone, Copy, Debug)]
+pub struct Freeze {
+    /// The step at which it stops.
+    pub step: Step,
+    /// The time after the claim at which it continues.
+    pub delay: Duration,
+}
+
 /// A fault of some of the requests of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreFault {
@@ -147,7 +160,7 @@ pub struct StoreFault {
     pub count: usize,
     /// Their treatment.
     pub fault: Fault,
-    /// The delay of a late request or response.
+    /// The delay of a late request or response; of an overtaken one, after the other claim.
     pub delay: Duration,
 }
 
@@ -156,6 +169,8 @@ pub struct StoreFault {
 pub struct AttemptPlan {
     /// The death of its process.
     pub death: Option<Death>,
+    /// The time for which its process stops running.
+    pub freeze: Option<Freeze>,
     /// The faults of the store.
     pub faults: Vec<StoreFault>,
     /// The behavior of the tool.
@@ -165,6 +180,7 @@ pub struct AttemptPlan {
 /// An attempt in which nothing goes wrong.
 pub(crate) static CLEAN: AttemptPlan = AttemptPlan {
     death: None,
+    freeze: None,
     faults: Vec::new(),
     behavior: Behavior::Value,
 };
@@ -205,117 +221,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes a plan from a seed.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
-        let mut rng = Rng::with_seed(seed);
-        let policy = match rng.u32(0..20) {
-            0 => Policy::Idempotent,
-            1..10 => Policy::AtMostOnce,
-            _ => Policy::Recorded,
-        };
-        let limit = Duration::from_millis(rng.u64(350..500));
-        let first = attempt(&mut rng, 100, policy);
-        let second = attempt(&mut rng, 40, policy);
-        let third = attempt(&mut rng, 15, policy);
-        Self {
-            seed,
-            policy,
-            limit,
-            attempts: vec![first, second, third],
-            clients: clients(&mut rng),
-        }
-    }
-
     /// The plan of an attempt, counted from 0.
     pub(crate) fn attempt(&self, number: usize) -> &AttemptPlan {
         self.attempts.get(number).unwrap_or(&CLEAN)
-    }
-}
-
-/// True with this probability in percent.
-fn chance(rng: &mut Rng, percent: u32) -> bool {
-    rng.u32(0..100) < percent
-}
-
-fn attempt(rng: &mut Rng, percent: u32, policy: Policy) -> AttemptPlan {
-    let behavior = match rng.u32(0..100) {
-        _ if policy == Policy::Idempotent => Behavior::Value,
-        0..72 => Behavior::Value,
-        72..79 => Behavior::Refuse,
-        79..86 => Behavior::Busy,
-        86..93 => Behavior::Panic,
-        _ => Behavior::Hang,
-    };
-    let is_killed = chance(rng, 80) && chance(rng, percent);
-    let death = death(rng);
-    let fault = store_fault(rng);
-    let mut faults = vec![fault];
-    if chance(rng, 20) {
-        faults.push(store_fault(rng));
-    }
-    let is_faulty = chance(rng, 60) && chance(rng, percent);
-    AttemptPlan {
-        death: is_killed.then_some(death),
-        faults: if is_faulty { faults } else { Vec::new() },
-        behavior,
-    }
-}
-
-fn death(rng: &mut Rng) -> Death {
-    let delay = match rng.u32(0..100) {
-        0..60 => 0,
-        60..92 => rng.u64(0..3000),
-        _ => rng.u64(0..50_000),
-    };
-    let in_flight = chance(rng, 50).then(|| Duration::from_micros(rng.u64(0..30_000)));
-    Death {
-        step: STEPS[rng.usize(0..STEPS.len())],
-        delay: Duration::from_micros(delay),
-        in_flight,
-    }
-}
-
-fn store_fault(rng: &mut Rng) -> StoreFault {
-    let requests = [Request::Claim, Request::Record, Request::Release];
-    let delay = match rng.u32(0..10) {
-        0..5 => rng.u64(1..150),
-        // Longer than the claim.
-        5..8 => rng.u64(2300..3000),
-        _ => rng.u64(150..600),
-    };
-    StoreFault {
-        // Withdrawals are rarer than records.
-        request: requests[[0, 0, 0, 1, 1, 1, 2][rng.usize(0..7)]],
-        count: [1, 1, 2, 2, 100][rng.usize(0..5)],
-        fault: FAULTS[rng.usize(0..FAULTS.len())],
-        delay: Duration::from_millis(delay),
-    }
-}
-
-fn clients(rng: &mut Rng) -> Vec<ClientPlan> {
-    let mut clients = vec![client(rng, 0, 0)];
-    if chance(rng, 30) {
-        // At once, or a little later.
-        let begin = [0, 0, 1, 3, 30, 200][rng.usize(0..6)];
-        clients.push(client(rng, 0, begin));
-    }
-    if chance(rng, 25) {
-        // Another call with the same id.
-        let begin = [0, 1, 10, 100, 500, 2600][rng.usize(0..6)];
-        clients.push(client(rng, 1, begin));
-    }
-    clients
-}
-
-fn client(rng: &mut Rng, item: u32, begin: u64) -> ClientPlan {
-    let pauses = (0..4).map(|_| match rng.u32(0..10) {
-        0..4 => Pause::For(Duration::from_millis(rng.u64(1..300))),
-        _ => Pause::UntilFree(rng.i64(-60..60)),
-    });
-    ClientPlan {
-        item,
-        begin: Duration::from_millis(begin),
-        pauses: pauses.collect(),
     }
 }

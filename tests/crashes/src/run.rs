@@ -1,10 +1,12 @@
 //! Carries out the plan of a run.
 
+mod planned;
+
 use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -15,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::{
     history::{Answer, Attempt, Event, History, Serial, Time, What},
     instance::Instance,
-    plan::{ClientPlan, Death, Pause, Plan, Step},
+    plan::{ClientPlan, Pause, Plan},
     store::Faults,
 };
 
@@ -28,6 +30,9 @@ pub(crate) const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 /// The most attempts of a client. Of these, an overloaded machine may need many: a function rejects
 /// a call if the store takes half of the call's time.
 const MOST_ATTEMPTS: usize = 30;
+
+/// The time between two looks at what other attempts do.
+const POLL: Duration = Duration::from_millis(5);
 
 /// A run in progress.
 pub(crate) struct Run {
@@ -43,6 +48,10 @@ pub(crate) struct Run {
     /// The processes that are alive, as far as known, and have no event.
     idle: Mutex<Vec<Arc<Instance>>>,
     starting: tokio::sync::Mutex<()>,
+    /// The number of requests and processes that wait until another attempt has claimed the call.
+    waiting: AtomicUsize,
+    /// True if no other attempt will claim it.
+    is_closing: AtomicBool,
 }
 
 /// The attempts so far.
@@ -51,6 +60,10 @@ struct Attempts {
     count: usize,
     /// Those whose process was killed by the plan.
     dead: Vec<Attempt>,
+    /// Those whose process stopped running.
+    frozen: Vec<Attempt>,
+    /// Those that have claimed the call.
+    claimed: Vec<Attempt>,
     /// The time at which all claims are free.
     free_at: Time,
 }
@@ -73,6 +86,8 @@ pub async fn run(plan: Plan, function: PathBuf) -> History {
         instances: Mutex::default(),
         idle: Mutex::default(),
         starting: tokio::sync::Mutex::default(),
+        waiting: AtomicUsize::new(0),
+        is_closing: AtomicBool::new(false),
     });
     let _ = faults.run.set(Arc::downgrade(&run));
     let mut clients = JoinSet::new();
@@ -85,6 +100,12 @@ pub async fn run(plan: Plan, function: PathBuf) -> History {
         begin: Duration::ZERO,
         ..run.plan.clients[0].clone()
     };
+    client(Arc::clone(&run), again.clone()).await;
+    run.is_closing.store(true, Ordering::Relaxed);
+    while run.waiting.load(Ordering::Relaxed) > 0 {
+        tokio::time::sleep(POLL).await;
+    }
+    // Nor does anything change that arrives late.
     client(Arc::clone(&run), again).await;
     run.idle.lock().unwrap().clear();
     // They refer to the run.
@@ -189,22 +210,6 @@ impl Run {
             item,
             deadline,
         });
-    }
-
-    /// The planned death at a step of an attempt, the first time that it is reached.
-    pub(crate) fn death_at(&self, attempt: Attempt, step: Step) -> Option<Death> {
-        let death = self.plan.attempt(attempt).death?;
-        let mut attempts = self.attempts.lock().unwrap();
-        if death.step != step || attempts.dead.contains(&attempt) {
-            return None;
-        }
-        attempts.dead.push(attempt);
-        Some(death)
-    }
-
-    /// The time after which a request arrives whose process has died; `None` if it is lost.
-    pub(crate) fn in_flight(&self, attempt: Attempt) -> Option<Duration> {
-        self.plan.attempt(attempt).death?.in_flight
     }
 
     /// Lets an effect happen.

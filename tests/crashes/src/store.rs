@@ -43,6 +43,32 @@ impl InProgress {
         self.run
             .log(What::StoreFault(self.attempt, self.request, fault));
     }
+
+    /// Lets a fault happen to the request.
+    async fn before(&self, StoreFault { fault, delay, .. }: StoreFault) -> OnRequest {
+        match fault {
+            Fault::RequestLost => OnRequest::Lose,
+            Fault::Twice => OnRequest::ApplyTwice,
+            Fault::Late => {
+                self.run.awaited(tokio::time::sleep(delay)).await;
+                OnRequest::Apply
+            }
+            Fault::Overtaken => {
+                let overtaken = self.run.overtaken(self.attempt, delay);
+                self.run.awaited(overtaken).await;
+                OnRequest::Apply
+            }
+            Fault::Internal => OnRequest::Fail(dynamodb::Fault::Internal),
+            Fault::Unavailable => OnRequest::Fail(dynamodb::Fault::Unavailable),
+            Fault::ThroughputExceeded => OnRequest::Fail(dynamodb::Fault::ThroughputExceeded),
+            Fault::Throttled => OnRequest::Fail(dynamodb::Fault::Throttling),
+            Fault::Ignored => OnRequest::Ignore,
+            Fault::ResponseLost
+            | Fault::ResponseLate
+            | Fault::InternalAfterwards
+            | Fault::ResponseIgnored => OnRequest::Apply,
+        }
+    }
 }
 
 impl Interceptor for Faults {
@@ -67,13 +93,13 @@ impl Interceptor for Faults {
                 let Some(time) = current.run.in_flight(attempt) else {
                     return OnRequest::Lose;
                 };
-                tokio::time::sleep(time).await;
+                current.run.awaited(tokio::time::sleep(time)).await;
                 return OnRequest::Apply;
             }
             match current.fault {
                 Some(fault) => {
                     current.log_fault(fault.fault);
-                    before(fault.fault, fault.delay).await
+                    current.before(fault).await
                 }
                 None => OnRequest::Apply,
             }
@@ -94,6 +120,9 @@ impl Interceptor for Faults {
             current
                 .run
                 .log(What::StoreApplied(attempt, kind, applied.has_written));
+            if kind == Request::Claim && applied.has_written {
+                current.run.claimed(attempt);
+            }
             let step = match kind {
                 Request::Claim => Step::AfterClaim,
                 Request::Record | Request::Release => Step::AfterRecord,
@@ -140,26 +169,6 @@ impl Faults {
         let mut requests = self.requests.lock().unwrap();
         requests.insert(request.number, current.clone());
         Some(current)
-    }
-}
-
-async fn before(fault: Fault, delay: Duration) -> OnRequest {
-    match fault {
-        Fault::RequestLost => OnRequest::Lose,
-        Fault::Twice => OnRequest::ApplyTwice,
-        Fault::Late => {
-            tokio::time::sleep(delay).await;
-            OnRequest::Apply
-        }
-        Fault::Internal => OnRequest::Fail(dynamodb::Fault::Internal),
-        Fault::Unavailable => OnRequest::Fail(dynamodb::Fault::Unavailable),
-        Fault::ThroughputExceeded => OnRequest::Fail(dynamodb::Fault::ThroughputExceeded),
-        Fault::Throttled => OnRequest::Fail(dynamodb::Fault::Throttling),
-        Fault::Ignored => OnRequest::Ignore,
-        Fault::ResponseLost
-        | Fault::ResponseLate
-        | Fault::InternalAfterwards
-        | Fault::ResponseIgnored => OnRequest::Apply,
     }
 }
 

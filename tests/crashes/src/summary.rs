@@ -40,6 +40,7 @@ impl Summary {
                     faulty.insert(*attempt);
                     self.count(format!("store: {request:?} {fault:?}"));
                 }
+                What::Frozen(..) => self.count("frozen".to_owned()),
                 What::Killed(_, _, Kill::Step(step)) => self.count(format!("killed: {step:?}")),
                 What::Killed(_, _, Kill::Deadline) => self.count("killed: deadline".to_owned()),
                 What::Answered {

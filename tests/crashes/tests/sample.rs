@@ -21,11 +21,10 @@ fn a_call_has_one_effect_wherever_its_process_dies() {
     let summary = campaign.run();
     println!("{summary}");
     assert!(summary.broken.is_empty(), "see the histories above");
-    // So many runs reach every step.
-    for step in STEPS {
-        assert!(
-            summary.count_of(&format!("killed: {step:?}")) > 0,
-            "{step:?}"
-        );
+    // So many runs reach every step, and let processes and requests be overtaken.
+    let killed = STEPS.map(|step| format!("killed: {step:?}"));
+    let late = ["frozen", "store: Record Overtaken"];
+    for kind in killed.iter().map(|kind| &**kind).chain(late) {
+        assert!(summary.count_of(kind) > 0, "{kind}");
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Facts {
     pub(super) attempts: BTreeMap<Attempt, AttemptFacts>,
     /// The effects, in order.
     pub(super) effects: Vec<Effect>,
+    /// The requests that the store has carried out, in order.
+    pub(super) writes: Vec<(Time, Attempt, Request)>,
     /// The processes that ended by themselves.
     pub(super) exits: usize,
     /// The clients that got no outcome.
@@ -40,6 +42,10 @@ pub(super) struct AttemptFacts {
     pub(super) answer: Option<(Time, Answer)>,
     /// The time at which the process was killed during this attempt or after it.
     pub(super) killed: Option<Time>,
+    /// The time at which the process stopped running for some time.
+    pub(super) frozen: Option<Time>,
+    /// The time at which it continued.
+    pub(super) thawed: Option<Time>,
 }
 
 /// An effect.
@@ -54,7 +60,12 @@ impl AttemptFacts {
     /// The time at which the tool no longer runs, as far as known.
     pub(super) fn tool_ended(&self) -> Option<Time> {
         let answered = self.answer.as_ref().map(|(at, _)| *at);
-        let ends = [self.killed, answered, self.recorded, self.released];
+        // Its request for the effect may have been on its way.
+        let ran_before = |ran: &Time| self.thawed.is_none_or(|thawed| *ran < thawed);
+        let ran = self.ran.filter(ran_before);
+        // A tool may not run any more when its process continues.
+        let frozen = ran.and_then(|ran| Some(ran.max(self.frozen?)));
+        let ends = [self.killed, answered, self.recorded, self.released, frozen];
         ends.into_iter().flatten().min()
     }
 
@@ -70,6 +81,7 @@ impl Facts {
             policy: plan.policy,
             attempts: BTreeMap::new(),
             effects: Vec::new(),
+            writes: Vec::new(),
             exits: 0,
             gave_up: 0,
         };
@@ -100,6 +112,8 @@ impl Facts {
                     ran: None,
                     answer: None,
                     killed: None,
+                    frozen: None,
+                    thawed: None,
                 };
                 self.attempts.insert(*attempt, facts);
             }
@@ -121,10 +135,15 @@ impl Facts {
         | What::StoreFault(attempt, ..)
         | What::EffectReceived(attempt, _)
         | What::Answered { attempt, .. }
+        | What::Frozen(_, attempt)
+        | What::Thawed(_, attempt)
         | What::Killed(_, Some(attempt), _)) = what
         else {
             return;
         };
+        if let What::StoreApplied(_, request, true) = what {
+            self.writes.push((at, *attempt, *request));
+        }
         let Some(facts) = self.attempts.get_mut(attempt) else {
             return;
         };
@@ -144,6 +163,8 @@ impl Facts {
             }
             What::Answered { answer, .. } => facts.answer = Some((at, answer.clone())),
             What::Killed(..) => facts.killed = Some(at),
+            What::Frozen(..) => facts.frozen = Some(at),
+            What::Thawed(..) => facts.thawed = Some(at),
             _ => {}
         }
     }

@@ -8,14 +8,14 @@ use super::{
     violation,
 };
 use crate::{
-    history::{CUT_OFF, Outcome, Request},
+    history::{CUT_OFF, Outcome, Request, Time},
     plan::{Behavior, Policy},
     run::CLOCK_MARGIN,
 };
 
 /// The difference between the times of the platform and of the function: deadlines are in whole
 /// milliseconds.
-const ROUNDING: Duration = Duration::from_millis(5);
+pub(super) const ROUNDING: Duration = Duration::from_millis(5);
 
 pub(super) fn check(facts: &Facts) -> Vec<Violation> {
     let mut violations = per_attempt(facts);
@@ -77,8 +77,9 @@ fn overlaps(facts: &Facts) -> Vec<Violation> {
     violations
 }
 
-/// Runs after the outcome was recorded, or after a client was told that the call was cut off.
-fn runs_again(facts: &Facts) -> Vec<Violation> {
+/// Runs after the outcome was recorded, or after a client was told that the call was cut off. Such
+/// a call may run if its claim was withdrawn after all, by a request that arrived late.
+fn runs_again(facts: &Facts) -> impl Iterator<Item = Violation> {
     let recorded = facts.recorder().map(|(_, _, at)| at);
     let cut_off = facts.attempts.values().filter_map(|it| match &it.answer {
         Some((at, answer)) => {
@@ -88,16 +89,19 @@ fn runs_again(facts: &Facts) -> Vec<Violation> {
         }
         None => None,
     });
-    let Some(end) = recorded.into_iter().chain(cut_off).min() else {
-        return Vec::new();
-    };
-    let late = facts.attempts.iter();
-    let late = late.filter(|(_, it)| it.ran.is_some_and(|ran| ran > end));
+    let cut_off: Vec<_> = cut_off.collect();
+    let late = facts.attempts.iter().filter(move |(_, it)| {
+        it.ran.is_some_and(|ran| {
+            let released = facts.attempts.values().filter_map(|it| it.released);
+            let released = released.filter(|at| *at <= ran).max();
+            let was_held = |at: &Time| *at < ran && released.is_none_or(|released| released < *at);
+            recorded.is_some_and(|at| at < ran) || cut_off.iter().any(was_held)
+        })
+    });
     late.map(|(attempt, _)| {
         let text = format!("attempt {attempt} ran although the call had its outcome");
         violation(Rule::RecordedStays, text)
     })
-    .collect()
 }
 
 /// Checks the reason for the second of two effects of a recorded tool.
@@ -130,5 +134,9 @@ fn has_reason(attempt: &AttemptFacts) -> bool {
     let is_stopped = matches!(attempt.behavior, Behavior::Panic | Behavior::Hang);
     let is_unrecorded = attempt.faults.contains(&Request::Record);
     attempt.recorded.is_none()
-        && (attempt.killed.is_some() || is_stopped || may_retry || is_unrecorded)
+        && (attempt.killed.is_some()
+            || attempt.frozen.is_some()
+            || is_stopped
+            || may_retry
+            || is_unrecorded)
 }

@@ -172,11 +172,11 @@ fn a_call_may_repeat_after_the_death_of_its_process() {
         .breaks(&[]);
     dead(Policy::AtMostOnce)
         .completed(2400, 2)
-        .breaks(&[Rule::AtMostOnce]);
+        .breaks(&[Rule::AtMostOnce, Rule::Kept]);
     // The claim is not free yet.
     dead(Policy::Recorded)
         .completed(2300, 2)
-        .breaks(&[Rule::ClaimHeld]);
+        .breaks(&[Rule::ClaimHeld, Rule::Kept]);
     // The effect of the first attempt, which did not return it.
     dead(Policy::Recorded)
         .delivered(2400, 2)
@@ -254,7 +254,7 @@ fn two_attempts_do_not_run_at_once() {
         .answered(5, 0, failure("The shop is busy", true))
         .stored(6, 1, RELEASE)
         .answered(7, 1, failure("The shop is busy", true))
-        .breaks(&[Rule::NoOverlap]);
+        .breaks(&[Rule::NoOverlap, Rule::Kept]);
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_recorded_call_does_not_run_again() {
     Story::new(Policy::Recorded)
         .completed(0, 0)
         .completed(10, 1)
-        .breaks(&[Rule::ReasonToRepeat, Rule::RecordedStays]);
+        .breaks(&[Rule::ReasonToRepeat, Rule::Kept, Rule::RecordedStays]);
     // Not even if its tool does nothing.
     Story::new(Policy::AtMostOnce)
         .completed(0, 0)
@@ -281,7 +281,7 @@ fn a_recorded_call_does_not_run_again() {
         .stored(11, 1, CLAIM)
         .ran(12, 1)
         .killed(13, 1)
-        .breaks(&[Rule::RecordedStays]);
+        .breaks(&[Rule::Kept, Rule::RecordedStays]);
     // A client was told that the call was cut off.
     Story::new(Policy::AtMostOnce)
         .delivered(0, 0)
@@ -290,6 +290,85 @@ fn a_recorded_call_does_not_run_again() {
         .delivered(2500, 1)
         .replayed(2501, 1, cut_off())
         .completed(2600, 2)
+        .breaks(&[Rule::Kept, Rule::RecordedStays]);
+}
+
+#[test]
+fn a_withdrawal_may_arrive_late() {
+    let cut_off = || {
+        Story::new(Policy::AtMostOnce)
+            .delivered(0, 0)
+            .stored(1, 0, CLAIM)
+            .answered(2, 0, failure("The shop is busy", true))
+            .delivered(2500, 1)
+            .replayed(2501, 1, cut_off())
+    };
+    cut_off()
+        .stored(2502, 0, RELEASE)
+        .completed(2510, 2)
+        .breaks(&[]);
+    cut_off()
+        .completed(2510, 2)
+        .breaks(&[Rule::Kept, Rule::RecordedStays]);
+}
+
+#[test]
+fn what_is_kept_of_a_call_is_replaced_only_by_its_own_attempt() {
+    let overtaken = || {
+        Story::new(Policy::Recorded)
+            .cut_short(0, 0)
+            .delivered(2400, 1)
+            .stored(2401, 1, CLAIM)
+            .effect(2402, 1)
+    };
+    let answered = |story: Story| story.answered(2410, 1, Outcome::Value(1, 0));
+    answered(overtaken().stored(2405, 1, RECORD)).breaks(&[]);
+    // The claim of the other attempt is deleted while its tool runs.
+    answered(overtaken().stored(2404, 0, RELEASE)).breaks(&[Rule::Kept]);
+    // Its outcome is replaced.
+    answered(overtaken().stored(2405, 1, RECORD))
+        .stored(2420, 0, RECORD)
+        .breaks(&[Rule::ReasonToRepeat, Rule::Kept]);
+    answered(overtaken().stored(2405, 1, RECORD))
+        .stored(2420, 2, CLAIM)
+        .breaks(&[Rule::Kept]);
+}
+
+#[test]
+fn a_frozen_process_is_like_a_dead_one() {
+    let frozen = || {
+        Story::new(Policy::Recorded)
+            .delivered(0, 0)
+            .stored(1, 0, CLAIM)
+            .effect(2, 0)
+            .at(3, What::Frozen(0, 0))
+    };
+    frozen()
+        .completed(2400, 1)
+        .at(2450, What::Thawed(0, 0))
+        .answered(2460, 0, Outcome::Value(0, 0))
+        .delivered(2500, 2)
+        .replayed(2501, 2, Outcome::Value(1, 0))
+        .breaks(&[]);
+    // The request for the effect was on its way.
+    Story::new(Policy::Recorded)
+        .delivered(0, 0)
+        .stored(1, 0, CLAIM)
+        .at(2, What::Frozen(0, 0))
+        .effect(3, 0)
+        .completed(2400, 1)
+        .breaks(&[]);
+    frozen()
+        .completed(2300, 1)
+        .breaks(&[Rule::ClaimHeld, Rule::Kept]);
+    // A tool that is started after its claim has become free.
+    Story::new(Policy::Recorded)
+        .delivered(0, 0)
+        .stored(1, 0, CLAIM)
+        .at(2, What::Frozen(0, 0))
+        .completed(2400, 1)
+        .at(2450, What::Thawed(0, 0))
+        .ran(2451, 0)
         .breaks(&[Rule::RecordedStays]);
 }
 

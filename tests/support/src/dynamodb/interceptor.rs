@@ -1,0 +1,125 @@
+//! The treatment of each request, which a test decides on.
+
+use std::pin::Pin;
+
+use serde_json::Value;
+
+use super::error::ApiError;
+
+/// An operation of DynamoDB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names are DynamoDB's")]
+pub enum Operation {
+    GetItem,
+    PutItem,
+    DeleteItem,
+}
+
+/// A request for the table.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Counts the requests, from 0.
+    pub number: u64,
+    /// The operation.
+    pub operation: Operation,
+    /// The access key that signed the request, which can identify the process that sent it.
+    pub access_key: String,
+    /// The parameters.
+    pub body: Value,
+}
+
+/// The response to a request that was applied.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body.
+    pub body: Value,
+    /// True if an item was written or deleted: the request's condition was met, if only the first
+    /// time of two.
+    pub has_written: bool,
+}
+
+/// The treatment of a request before it is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRequest {
+    /// Applies it.
+    Apply,
+    /// Applies it, and then once more, as if a client or a proxy had sent it twice. The second
+    /// response is returned.
+    ApplyTwice,
+    /// Does not apply it, and closes the connection.
+    Lose,
+    /// Does not apply it, and returns this error.
+    Fail(Fault),
+    /// Does not apply it, and never responds.
+    Ignore,
+}
+
+/// The treatment of a request after it was applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnResponse {
+    /// Sends the response.
+    Send,
+    /// Closes the connection instead.
+    Lose,
+    /// Returns this error instead.
+    Fail(Fault),
+    /// Never responds.
+    Ignore,
+}
+
+/// An error that DynamoDB may return for any request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A 500.
+    Internal,
+    /// A 503.
+    Unavailable,
+    /// A 400, because the table's capacity is exceeded.
+    ThroughputExceeded,
+    /// A 400, because the account's limits are exceeded.
+    Throttling,
+}
+
+impl Fault {
+    pub(super) fn error(self) -> ApiError {
+        match self {
+            Self::Internal => ApiError::internal(),
+            Self::Unavailable => ApiError::unavailable(),
+            Self::ThroughputExceeded => ApiError::throughput_exceeded(),
+            Self::Throttling => ApiError::throttling(),
+        }
+    }
+}
+
+/// The future that a method of [`Interceptor`] returns.
+pub type Interception<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Sees each request before and after it is applied, and decides on it. Either method may take its
+/// time: a request is applied even if its client has closed the connection meanwhile, like one that
+/// the network delivers late.
+pub trait Interceptor: Send + Sync {
+    /// Before a request is applied.
+    fn on_request<'a>(&'a self, request: &'a Request) -> Interception<'a, OnRequest>;
+
+    /// After a request was applied.
+    fn on_response<'a>(
+        &'a self,
+        request: &'a Request,
+        applied: &'a Applied,
+    ) -> Interception<'a, OnResponse>;
+}
+
+/// Lets every request through.
+pub(super) struct Nothing;
+
+impl Interceptor for Nothing {
+    fn on_request<'a>(&'a self, _: &'a Request) -> Interception<'a, OnRequest> {
+        Box::pin(std::future::ready(OnRequest::Apply))
+    }
+
+    fn on_response<'a>(&'a self, _: &'a Request, _: &'a Applied) -> Interception<'a, OnResponse> {
+        Box::pin(std::future::ready(OnResponse::Send))
+    }
+}
