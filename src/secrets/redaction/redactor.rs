@@ -94,6 +94,11 @@ impl Redactor {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn capacity_of_texts(&self) -> usize {
+        self.texts.capacity()
+    }
+
     /// The approximate size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
         /// The overhead of a form besides its text, in the redactor and in the index.

@@ -337,6 +337,21 @@ fn text_without_secrets_is_unchanged() {
 }
 
 #[test]
+fn the_forms_of_a_secret_are_in_one_piece_of_memory() {
+    for secret in SECRETS {
+        let redactor = Redactor::new(secret, SHORTEST);
+        let mut end = redactor.form(0).text.as_ptr();
+        for form in redactor.forms() {
+            assert_eq!(form.text.as_ptr(), end, "{secret}");
+            end = form.text.as_ptr_range().end;
+        }
+        // Nothing is left behind where it was smaller, and no memory is unused.
+        let length: usize = redactor.forms().map(|form| form.text.len()).sum();
+        assert_eq!(redactor.capacity_of_texts(), length, "{secret}");
+    }
+}
+
+#[test]
 fn a_removed_secret_is_not_redacted() {
     // The second one begins like the first one, the third one does not.
     for other in ["first-token", "second-key"] {
