@@ -1,6 +1,10 @@
 //! Tests with secrets in all encodings that other programs use.
 
-use std::fmt::Write;
+use std::{
+    fmt::Write,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use base64::{
     Engine,
@@ -371,6 +375,17 @@ fn a_removed_secret_is_not_redacted() {
     }
 }
 
+/// The processor time of this thread, which does not depend on other tests; without Linux, the time.
+fn thread_time() -> Duration {
+    static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let elapsed = STARTED.elapsed();
+    let schedule = std::fs::read_to_string("/proc/thread-self/schedstat");
+    schedule.map_or(elapsed, |text| {
+        let nanoseconds = text.split(' ').next().unwrap().parse().unwrap();
+        Duration::from_nanos(nanoseconds)
+    })
+}
+
 #[test]
 fn texts_with_many_readings_are_redacted_quickly() {
     let redaction = redaction([
@@ -379,7 +394,7 @@ fn texts_with_many_readings_are_redacted_quickly() {
         "%25%25%25%25",
         "1, 2, 3, 4, 5",
     ]);
-    let started = std::time::Instant::now();
+    let started = thread_time();
     for piece in [
         "%",
         "\\",
@@ -395,7 +410,8 @@ fn texts_with_many_readings_are_redacted_quickly() {
         let text = format!("%{}", piece.repeat(5_000 / piece.len()));
         redaction.redacted(&text);
     }
-    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    let taken = thread_time() - started;
+    assert!(taken.as_secs() < 5, "{taken:?}");
 }
 
 #[test]
