@@ -410,7 +410,7 @@ fn texts_with_many_readings_are_redacted_quickly() {
         let text = format!("%{}", piece.repeat(5_000 / piece.len()));
         redaction.redacted(&text);
     }
-    let taken = thread_time() - started;
+    let taken = thread_time().checked_sub(started).unwrap();
     assert!(taken.as_secs() < 5, "{taken:?}");
 }
 
