@@ -132,9 +132,9 @@ impl Auth {
             return Ok(Caller::ApiKey { id });
         }
         #[cfg(feature = "jwt")]
-        if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer) {
+        if let (Some(signers), true) = (&self.jwt, credentials.is_bearer) {
             let now = request.clock.now();
-            if let Some(caller) = check.token(credentials.value, jwt, jwt_reads, now) {
+            if let Some(caller) = check.token(credentials.value, signers, jwt_reads, now) {
                 return Ok(caller);
             }
         }
