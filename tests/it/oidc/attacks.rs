@@ -208,6 +208,10 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
             with(issuer, json!({"c_hash": "h"})),
         ),
         (
+            "an ID token with s_hash",
+            with(issuer, json!({"s_hash": "h"})),
+        ),
+        (
             "Cognito's ID token",
             with(issuer, json!({"token_use": "id"})),
         ),
@@ -231,6 +235,35 @@ fn attacks(issuer: &Issuer) -> Vec<(&'static str, String)> {
         (
             "a typ that is a number",
             with_header(issuer, json!({"typ": 5})),
+        ),
+        // The same kinds without their typ: OpenID Connect Back-Channel Logout 1.0, 2.4; RFC 8417,
+        // 2.2; RFC 9101, 4.
+        (
+            "a logout token without its typ",
+            with(
+                issuer,
+                json!({"sid": "s", "jti": "1", "events": {
+                    "http://schemas.openid.net/event/backchannel-logout": {}
+                }}),
+            ),
+        ),
+        (
+            "a security event without its typ",
+            with(issuer, json!({"jti": "1", "events": {"urn:x": {}}})),
+        ),
+        (
+            "a request object",
+            with(
+                issuer,
+                json!({"client_id": "app", "response_type": "code", "scope": "mail.read"}),
+            ),
+        ),
+        (
+            "a request object without a response_type",
+            with(
+                issuer,
+                json!({"client_id": "app", "redirect_uri": "https://app.example"}),
+            ),
         ),
         // The form.
         (
@@ -335,6 +368,30 @@ async fn these_variations_are_accepted() {
 
 /// The audience of an ID token is a client, which an owner may have configured as an audience: then
 /// the token itself must say that it is an access token.
+/// The claims of access tokens in the documentation of Auth0, Entra ID, Keycloak, Okta and Cognito,
+/// and at last those of a token of which nobody can say whether it is an ID token.
+#[tokio::test]
+async fn tokens_with_the_claims_of_known_issuers_are_accepted() {
+    let issuer = Issuer::start().await;
+    let function = served(Auth::issuer(&issuer.url));
+    for claims in [
+        r#"{"azp": "app", "scope": "tools.call", "gty": "password", "permissions": ["tools.call"]}"#,
+        r#"{"aio": "x", "azp": "app", "azpacr": "1", "name": "A", "oid": "1", "preferred_username": "a",
+            "rh": "x", "roles": [], "scp": "tools.call", "sid": "1", "tid": "1", "uti": "x", "ver": "2.0"}"#,
+        r#"{"typ": "Bearer", "azp": "app", "session_state": "1", "sid": "1", "acr": "1", "auth_time": 1,
+            "allowed-origins": ["*"], "realm_access": {}, "resource_access": {}, "scope": "email",
+            "email_verified": true, "email": "a@b.example", "jti": "1"}"#,
+        r#"{"ver": 1, "jti": "1", "cid": "app", "uid": "1", "scp": ["tools.call"], "auth_time": 1}"#,
+        r#"{"token_use": "access", "client_id": "app", "username": "a", "origin_jti": "1", "version": 2,
+            "event_id": "1", "auth_time": 1, "scope": "tools.call", "jti": "1", "cognito:groups": ["a"]}"#,
+        r#"{"azp": "app", "auth_time": 1, "email": "a@b.example"}"#,
+    ] {
+        let token = with(&issuer, serde_json::from_str(claims).unwrap());
+        let response = call(&function, "Who.AmI", &token).await;
+        assert_eq!(response.status, 200, "{claims} {response:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_id_token_for_a_configured_client_is_rejected() {
     let issuer = Issuer::start().await;
