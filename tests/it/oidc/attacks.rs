@@ -304,6 +304,8 @@ async fn none_of_these_tokens_is_accepted() {
     let valid = call(&function, "Who.AmI", &issuer.valid()).await;
     assert_eq!(valid.status, 200, "{valid:?}");
     for (name, token) in attacks(&issuer) {
+        // A function of its own, which may look up an unknown key.
+        let function = served(Auth::issuer(&issuer.url));
         let response = call(&function, "Who.AmI", &token).await;
         assert_eq!(response.status, 401, "{name}: {response:?}");
         let challenge = &response.headers["www-authenticate"];
@@ -318,11 +320,11 @@ async fn none_of_these_tokens_is_accepted() {
 #[tokio::test]
 async fn none_of_them_is_accepted_beside_other_credentials() {
     let issuer = Issuer::start().await;
-    let auth = Auth::issuer(&issuer.url)
-        .or(Auth::api_key_ids(["KEY"]))
-        .or(Auth::jwt_secret_ids(["SIGNING"]));
-    let function = served(auth);
     for (name, token) in attacks(&issuer) {
+        let auth = Auth::issuer(&issuer.url)
+            .or(Auth::api_key_ids(["KEY"]))
+            .or(Auth::jwt_secret_ids(["SIGNING"]));
+        let function = served(auth);
         let response = call(&function, "Who.AmI", &token).await;
         assert_eq!(response.status, 401, "{name}: {response:?}");
     }
@@ -366,8 +368,6 @@ async fn these_variations_are_accepted() {
     }
 }
 
-/// The audience of an ID token is a client, which an owner may have configured as an audience: then
-/// the token itself must say that it is an access token.
 /// The claims of access tokens in the documentation of Auth0, Entra ID, Keycloak, Okta and Cognito,
 /// and at last those of a token of which nobody can say whether it is an ID token.
 #[tokio::test]
@@ -392,6 +392,8 @@ async fn tokens_with_the_claims_of_known_issuers_are_accepted() {
     }
 }
 
+/// The audience of an ID token is a client, which an owner may have configured as an audience: then
+/// the token itself must say that it is an access token.
 #[tokio::test]
 async fn an_id_token_for_a_configured_client_is_rejected() {
     let issuer = Issuer::start().await;
