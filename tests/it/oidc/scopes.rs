@@ -150,14 +150,16 @@ async fn scopes_permit_calls_in_every_protocol() {
     }
 }
 
-/// A scope has no space (RFC 6749, 3.3): two of them in one text are two.
+/// A scope has no space (RFC 6749, 3.3): two of them in one text are two. The scopes of a server
+/// apply to all tokens, on both sides of `or`.
 #[tokio::test]
 async fn scopes_can_be_separated_by_spaces() {
     let issuer = Issuer::start().await;
     let tool = Tool::new("Who.AmI@1.0.0", who_am_i).scope(" mail.read\nmail.send ");
-    let auth = Auth::issuer(&issuer.url)
+    let keys = Auth::api_key_ids(["KEY"])
         .scope("tools.call  tools.list")
         .scope("");
+    let auth = Auth::issuer(&issuer.url).or(keys);
     let server = crate::support::server(Toolkit::new([tool]).unwrap()).auth(auth);
     let function = function(server);
     let all = "mail.read mail.send tools.call tools.list";
