@@ -47,16 +47,18 @@ pub(super) struct AuthenticatedRequest {
 
 impl AppState {
     /// Before the credentials, which a browser may add to any page's request.
-    pub(super) fn check_origin<P: Codec>(
+    pub(super) fn check_origin(
         &self,
         headers: &HeaderMap,
         arrival: &Arrival,
     ) -> Result<(), Rejection> {
-        let own = arrival.invocation.base_url.as_deref();
-        if P::DECLARATION.checks_origin && !self.allowed_origins.allow(headers, own) {
-            return Err(Rejection::ForbiddenOrigin);
+        let public = self.public_url.resolve(None);
+        let own = [arrival.invocation.base_url.as_deref(), public.as_deref()];
+        if self.allowed_origins.allow(headers, own) {
+            Ok(())
+        } else {
+            Err(Rejection::ForbiddenOrigin)
         }
-        Ok(())
     }
 
     /// The server's own URL. Only issuers' tokens need it.

@@ -53,8 +53,6 @@ pub(super) struct Declaration {
     /// The protocol's name in the list of all routes; `None` for the protocol at the root.
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
-    /// True if requests from unknown web pages are rejected.
-    pub(super) checks_origin: bool,
     /// The path that access tokens are issued for, after the server's URL.
     #[cfg_attr(
         not(feature = "oidc"),

@@ -132,7 +132,7 @@ impl<P: Codec> Exchange<P> {
             task.name(),
             task.span(),
         );
-        let admitted = match app.check_origin::<P>(headers, &arrival) {
+        let admitted = match app.check_origin(headers, &arrival) {
             Ok(()) => app.admit(request, &arrival).await,
             Err(rejection) => Err(rejection),
         };

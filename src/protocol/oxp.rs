@@ -101,7 +101,6 @@ impl Codec for OxpCodec {
                 others: None,
             },
         ],
-        checks_origin: false,
         resource_path: "",
         // The list of tools or the OpenAPI document.
         list: "response",
