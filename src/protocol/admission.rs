@@ -30,8 +30,6 @@ pub(crate) struct AppState {
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: AllowedOrigins,
     pub(crate) direct_calls: DirectCalls,
-    /// True if lists show only the tools that their reader has the scopes for.
-    pub(crate) lists_callable: bool,
     #[cfg(feature = "explorer")]
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,
@@ -109,7 +107,7 @@ impl AppState {
     ) -> ListedTools<'a> {
         let engine = &self.engine;
         let tools = ListedTools::complete(&engine.toolkit, &engine.auth, server_url);
-        if self.lists_callable {
+        if engine.lists_callable {
             tools.callable_by(reader)
         } else {
             tools

@@ -29,9 +29,9 @@ use super::{
     wording::Wording,
 };
 #[cfg(any(feature = "explorer", feature = "oauth"))]
-use crate::{Caller, ServerInfo};
+use crate::ServerInfo;
 use crate::{
-    Failure,
+    Caller, Failure,
     arrival::Arrival,
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,
@@ -103,6 +103,7 @@ fn respond_openly<P: Codec>(
             parts: &parts,
             body: &[],
             engine: &app.engine,
+            caller: &Caller::Anyone,
             max_values: 0,
         },
     );
@@ -191,6 +192,7 @@ impl<P: Codec> Exchange<P> {
                 parts: &request.parts,
                 body: &request.body,
                 engine,
+                caller: &request.caller,
                 max_values,
             };
             protocol.decode(task, &encoded)
