@@ -96,6 +96,7 @@ impl Calls {
                 large_requests: LargeRequests::default(),
                 is_healthy: None,
                 shows_calls: false,
+                lists_callable: false,
                 tasks: Tasks::default(),
             })
         };

@@ -75,7 +75,7 @@ pub(super) fn call(
         })),
         None => Operation::Reject(
             Rejection::UnknownTool {
-                closest: document.names.closest(&method, toolkit),
+                closest: document.names.closest(&method, request),
                 qualified: (&*method).into(),
             },
             RequestNames {
