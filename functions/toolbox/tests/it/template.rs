@@ -17,6 +17,7 @@ use test_support::{
     lambda::RUNTIME,
     openid::{Act, Browser, OpenId},
     repository,
+    sam::{Template, of_type},
 };
 
 use crate::{
@@ -28,23 +29,15 @@ use crate::{
 /// Sorted, for readable messages.
 type Names = BTreeSet<String>;
 
-/// The template as transformed by SAM, as JSON.
-fn template() -> &'static Value {
-    static TEMPLATE: LazyLock<Value> = LazyLock::new(|| {
-        let output = Command::new(installed("python"))
-            .arg(repository("functions/toolbox/tests/sam_transform.py"))
-            .arg(repository("template.yaml"))
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{stderr}");
-        serde_json::from_slice(&output.stdout).unwrap()
-    });
+fn template() -> &'static Template {
+    static TEMPLATE: LazyLock<Template> =
+        LazyLock::new(|| Template::transform(&repository("template.yaml")));
     &TEMPLATE
 }
 
+/// The properties of all resources of a type, with their conditions.
 fn resources(of_type: &str) -> BTreeMap<&'static str, &'static Value> {
-    let all = template()["Resources"].as_object().unwrap();
+    let all = template().json["Resources"].as_object().unwrap();
     all.iter()
         .filter(|(_, it)| it["Type"] == of_type)
         .map(|(name, it)| (&**name, &it["Properties"]))
@@ -406,7 +399,7 @@ fn every_function_has_alarms_and_a_log() {
             "{name}"
         );
     }
-    let resources = &self::template()["Resources"];
+    let resources = &self::template().json["Resources"];
     // Grants are retained, together with their key.
     for name in ["Grants", "AuthorizationKey"] {
         let [deletion, replacement] =
@@ -421,67 +414,170 @@ fn every_function_has_alarms_and_a_log() {
     }
 }
 
-/// The value of a condition with these parameters; the others have their defaults.
-fn evaluate(condition: &Value, parameters: &[(&str, &str)]) -> bool {
-    let text_of = |value: &Value| -> String {
-        let Some(name) = value["Ref"].as_str() else {
-            return value.as_str().map_or(value.to_string(), str::to_owned);
-        };
-        let given = parameters.iter().find(|(known, _)| *known == name);
-        let default = &template()["Parameters"][name]["Default"];
-        given.map_or_else(
-            || default.as_str().map_or(default.to_string(), str::to_owned),
-            |(_, value)| (*value).to_owned(),
-        )
-    };
-    let [(function, argument)] = condition.as_object().unwrap().iter().collect::<Vec<_>>()[..]
-    else {
-        panic!("{condition}");
-    };
-    let items = argument.as_array().map_or(&[][..], Vec::as_slice);
-    let mut values = items.iter().map(|it| evaluate(it, parameters));
-    match &**function {
-        "Condition" => {
-            let name = argument.as_str().unwrap();
-            evaluate(&template()["Conditions"][name], parameters)
-        }
-        "Fn::Equals" => text_of(&items[0]) == text_of(&items[1]),
-        "Fn::Not" => !values.next().unwrap(),
-        "Fn::And" => values.all(|value| value),
-        "Fn::Or" => values.any(|value| value),
-        other => panic!("{other}"),
-    }
-}
-
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
 fn each_kind_of_credentials_has_what_it_needs() {
-    let kinds = &template()["Parameters"]["Auth"]["AllowedValues"];
-    let kinds = kinds.as_array().unwrap().iter();
-    let kinds: Vec<_> = kinds.map(|it| it.as_str().unwrap()).collect();
+    let kinds = values_of("Auth");
     assert!(kinds.contains(&"oidc") && kinds.contains(&"api-key,oidc"));
     for kind in kinds {
         let has = |name| kind.split(',').any(|it| it == name);
         // The secrets are generated, and readable, only if they are used.
+        let resources = template().resources(&[("Auth", kind)]);
         for (secret, is_used) in [("ApiKey", has("api-key")), ("JwtSecret", has("jwt"))] {
-            let condition = template()["Resources"][secret]["Condition"].as_str();
-            let condition = serde_json::json!({"Condition": condition.unwrap()});
-            let is_generated = evaluate(&condition, &[("Auth", kind)]);
-            assert_eq!(is_generated, is_used, "{kind}: {secret}");
+            assert_eq!(resources.contains_key(secret), is_used, "{kind}: {secret}");
         }
-        let [assertion] = template()["Rules"]["OidcHasIssuers"]["Assertions"]
-            .as_array()
-            .unwrap()
-            .as_slice()
-        else {
-            panic!("one assertion");
-        };
         for (issuers, is_valid) in [("", !has("oidc")), ("https://id.example", true)] {
             let parameters = [("Auth", kind), ("OidcIssuers", issuers)];
-            let is_accepted = evaluate(&assertion["Assert"], &parameters);
+            let is_accepted = template().accepts(&parameters);
             assert_eq!(is_accepted, is_valid, "{kind}: {issuers}");
         }
     }
+}
+
+/// The values that a parameter allows.
+fn values_of(parameter: &str) -> Vec<&'static str> {
+    let values = &template().json["Parameters"][parameter]["AllowedValues"];
+    let values = values.as_array().unwrap().iter();
+    values.map(|it| it.as_str().unwrap()).collect()
+}
+
+/// A method and a path.
+type Route = (String, String);
+
+fn route(method: &str, url: &str) -> Route {
+    let path = url.parse::<reqwest::Url>().unwrap().path().to_owned();
+    (method.to_owned(), path)
+}
+
+/// The routes of a server with every kind of credentials that it checks itself.
+struct Routes {
+    /// Those that clients learn from the server.
+    all: Vec<Route>,
+    /// Those that a user's browser visits, and the client that waits for it.
+    consent: Vec<Route>,
+}
+
+impl Routes {
+    async fn read() -> Self {
+        const KEY: &str = "a-key-of-this-server-0123456789abcdef";
+        let (_running, server) = Running::serving(toolbox().envs([
+            ("TOOLS_AUTH", "api-key,oidc"),
+            ("TOOLS_API_KEY", KEY),
+            ("TOOLS_OIDC_ISSUERS", "http://127.0.0.1:9"),
+            ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
+            ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),
+            ("TOOLS_OAUTH_KEY", KEY),
+        ]));
+        let client = reqwest::Client::new();
+        // The response for an unknown path lists what the protocols declare.
+        let unknown = client.get(format!("{server}/unknown")).send();
+        let unknown: Value = unknown.await.unwrap().json().await.unwrap();
+        let words = unknown["developer_message"].as_str().unwrap();
+        let words: Vec<_> = words
+            .split([' ', ','])
+            .filter(|it| !it.is_empty())
+            .collect();
+        let declared = words.windows(2).filter(|pair| pair[1].starts_with('/'));
+        let mut all: Vec<_> = declared
+            .map(|pair| (pair[0].to_owned(), pair[1].trim_end_matches('.').to_owned()))
+            .collect();
+        let call = client.post(format!("{server}/mcp")).send().await.unwrap();
+        let sign_in = call.headers()["www-authenticate"].to_str().unwrap();
+        let (_, metadata) = sign_in.split_once("resource_metadata=\"").unwrap();
+        all.push(route("GET", metadata.split_once('"').unwrap().0));
+
+        let emails =
+            serde_json::json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": "user-1"}});
+        let call = client.post(format!("{server}/tools/call"));
+        let call = call.bearer_auth(KEY).body(emails.to_string()).send();
+        let missing: Value = call.await.unwrap().json().await.unwrap();
+        let challenge = &missing["missing_requirements"]["authorization"][0];
+        let [page, check] = ["url", "check_url"].map(|name| challenge[name].as_str().unwrap());
+        let browser = Browser::of("alice");
+        let consent = browser.get(page).await;
+        let (_, method) = consent.body.split_once("<form method=\"").unwrap();
+        let method = method.split_once('"').unwrap().0.to_uppercase();
+        let provider = &browser.start(page).await.headers["location"];
+        let provider: reqwest::Url = provider.parse().unwrap();
+        let mut query = provider.query_pairs();
+        let (_, callback) = query.find(|(name, _)| name == "redirect_uri").unwrap();
+        let consent = vec![
+            route("GET", check),
+            route("GET", page),
+            route(&method, page),
+            route("GET", &callback),
+        ];
+        Self { all, consent }
+    }
+}
+
+/// True if a request needs no AWS credentials, with these resources; `None` if it gets a 404. API
+/// Gateway selects the most specific route.
+fn is_open(resources: &BTreeMap<&str, Value>, (method, path): &Route) -> Option<bool> {
+    if let Some(url) = resources.get("ToolboxUrl") {
+        let permissions = ["EverybodyCallsUrl", "UrlCallsToolbox"];
+        let is_open = permissions.map(|name| resources.contains_key(name));
+        let kind = &url["Properties"]["AuthType"];
+        assert_eq!(is_open, [kind == "NONE"; 2], "{kind}");
+        return Some(is_open[0]);
+    }
+    let matches = |key: &str| match key.strip_suffix("{proxy+}") {
+        Some(prefix) => path.len() > prefix.len() && path.starts_with(prefix),
+        None => path == key,
+    };
+    let routes = of_type(resources, "AWS::ApiGatewayV2::Route").into_values();
+    let routes = routes.filter_map(|it| {
+        let (of, key) = it["RouteKey"].as_str().unwrap().split_once(' ').unwrap();
+        (of == method && matches(key)).then_some((key.len(), it["AuthorizationType"] == "NONE"))
+    });
+    Some(routes.max()?.1)
+}
+
+/// Whoever has AWS credentials only where the template requires them reaches every route, and with
+/// `iam`, nobody else reaches more than the pages for users.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+async fn clients_and_browsers_reach_the_routes_that_they_need() {
+    let routes = Routes::read().await;
+    assert!(
+        routes.all.contains(&("GET".into(), "/health".into())),
+        "{:?}",
+        routes.all
+    );
+    let explorer = ["/", "/explorer.json"].map(|path| ("GET".to_owned(), path.to_owned()));
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for auth in values_of("Auth") {
+        for access in values_of("Access") {
+            for client_id in ["", "1234.apps.googleusercontent.com"] {
+                let parameters = [
+                    ("Auth", auth),
+                    ("Access", access),
+                    ("GoogleClientId", client_id),
+                    ("OidcIssuers", "https://id.example"),
+                    ("Explorer", "yes"),
+                ];
+                if !template().accepts(&parameters) {
+                    continue;
+                }
+                count += 1;
+                let resources = template().resources(&parameters);
+                let variables = &resources["Toolbox"]["Properties"]["Environment"]["Variables"];
+                // Without AWS credentials, the toolbox checks its callers.
+                let checks = if auth == "iam" { "none" } else { auth };
+                assert_eq!(variables["TOOLS_AUTH"], checks);
+                for route in routes.all.iter().chain(&explorer).chain(&routes.consent) {
+                    let is_consent = !client_id.is_empty() && routes.consent.contains(route);
+                    let expected = Some(auth != "iam" || is_consent);
+                    if is_open(&resources, route) != expected {
+                        wrong.push(format!("{auth} {access} {route:?} is not {expected:?}"));
+                    }
+                }
+            }
+        }
+    }
+    // All but a function URL that requires AWS credentials of the users' browsers.
+    assert_eq!(count, 4 * values_of("Auth").len() - 1);
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// With the template's variables, clients learn where their users sign in. No provider and no AWS
