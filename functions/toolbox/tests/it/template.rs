@@ -12,7 +12,7 @@ use lambda_tools::Toolkit;
 use serde_json::Value;
 use test_support::{
     aws::Emulator,
-    documents::{quoted, table},
+    documents::{blocks, pages, quoted, table},
     installed,
     lambda::RUNTIME,
     openid::{Act, Browser, OpenId},
@@ -619,6 +619,46 @@ fn functions_are_in_the_subnets_that_are_set() {
             let count = actions.filter(|(it, _)| it.starts_with("ec2:")).count();
             assert_eq!(count > 0, is_in_vpc, "{name}");
         }
+    }
+}
+
+/// The secrets that readers create by hand and those of the stack have different names, and every
+/// command that reads a secret or an output names one that exists.
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn the_commands_of_the_pages_name_what_the_template_creates() {
+    let pages = pages().into_iter();
+    let pages = pages.filter(|(path, _)| ["README.md", "docs/lambda.md"].contains(&&**path));
+    let blocks = pages.flat_map(|(path, text)| blocks(&path, &text));
+    let text: String = blocks.map(|block| block.text).collect();
+    let words: Vec<_> = text.split([' ', '\n', ')']).collect();
+    let values_of = |option: &str| -> Names {
+        let pairs = words.windows(2).filter(|pair| pair[0] == option);
+        pairs.map(|pair| pair[1].to_owned()).collect()
+    };
+    let stacks = values_of("--stack-name");
+    let [stack] = stacks.iter().collect::<Vec<_>>()[..] else {
+        panic!("{stacks:?}");
+    };
+    let secrets = resources("AWS::SecretsManager::Secret").into_values();
+    let generated: Names = secrets
+        .map(|it| {
+            it["Name"]["Fn::Sub"]
+                .as_str()
+                .unwrap()
+                .replace("${AWS::StackName}", stack)
+        })
+        .collect();
+    let created = values_of("--name");
+    assert!(created.is_disjoint(&generated), "{created:?}");
+    let existing = &created | &generated;
+    let read = values_of("--secret-id");
+    assert!(!read.is_empty() && read.is_subset(&existing), "{read:?}");
+    let outputs: Vec<_> = text.split("OutputKey=='").skip(1).collect();
+    assert!(!outputs.is_empty());
+    for output in outputs {
+        let name = output.split_once('\'').unwrap().0;
+        assert!(template().json["Outputs"].get(name).is_some(), "{name}");
     }
 }
 
