@@ -452,66 +452,53 @@ fn route(method: &str, url: &str) -> Route {
     (method.to_owned(), path)
 }
 
-/// The routes of a server with every kind of credentials that it checks itself.
-struct Routes {
-    /// Those that clients learn from the server.
-    all: Vec<Route>,
-    /// Those that a user's browser visits, and the client that waits for it.
-    consent: Vec<Route>,
+const KEY: &str = "a-key-of-this-server-0123456789abcdef";
+
+/// The routes that the protocols declare: the response for an unknown path lists them.
+async fn declared_routes(server: &str) -> Vec<Route> {
+    let response = reqwest::get(format!("{server}/unknown")).await.unwrap();
+    let unknown: Value = response.json().await.unwrap();
+    let text = unknown["developer_message"].as_str().unwrap();
+    let words = text.split([' ', ',']).filter(|it| !it.is_empty());
+    let words: Vec<_> = words.collect();
+    let pairs = words.windows(2).filter(|pair| pair[1].starts_with('/'));
+    pairs
+        .map(|pair| (pair[0].to_owned(), pair[1].trim_end_matches('.').to_owned()))
+        .collect()
 }
 
-impl Routes {
-    async fn read() -> Self {
-        const KEY: &str = "a-key-of-this-server-0123456789abcdef";
-        let (_running, server) = Running::serving(toolbox().envs([
-            ("TOOLS_AUTH", "api-key,oidc"),
-            ("TOOLS_API_KEY", KEY),
-            ("TOOLS_OIDC_ISSUERS", "http://127.0.0.1:9"),
-            ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
-            ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),
-            ("TOOLS_OAUTH_KEY", KEY),
-        ]));
-        let client = reqwest::Client::new();
-        // The response for an unknown path lists what the protocols declare.
-        let unknown = client.get(format!("{server}/unknown")).send();
-        let unknown: Value = unknown.await.unwrap().json().await.unwrap();
-        let words = unknown["developer_message"].as_str().unwrap();
-        let words: Vec<_> = words
-            .split([' ', ','])
-            .filter(|it| !it.is_empty())
-            .collect();
-        let declared = words.windows(2).filter(|pair| pair[1].starts_with('/'));
-        let mut all: Vec<_> = declared
-            .map(|pair| (pair[0].to_owned(), pair[1].trim_end_matches('.').to_owned()))
-            .collect();
-        let call = client.post(format!("{server}/mcp")).send().await.unwrap();
-        let sign_in = call.headers()["www-authenticate"].to_str().unwrap();
-        let (_, metadata) = sign_in.split_once("resource_metadata=\"").unwrap();
-        all.push(route("GET", metadata.split_once('"').unwrap().0));
+/// The route of the metadata that a client without credentials is referred to.
+async fn metadata_route(server: &str) -> Route {
+    let call = reqwest::Client::new().post(format!("{server}/mcp")).send();
+    let call = call.await.unwrap();
+    let sign_in = call.headers()["www-authenticate"].to_str().unwrap();
+    let (_, url) = sign_in.split_once("resource_metadata=\"").unwrap();
+    route("GET", url.split_once('"').unwrap().0)
+}
 
-        let emails =
-            serde_json::json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": "user-1"}});
-        let call = client.post(format!("{server}/tools/call"));
-        let call = call.bearer_auth(KEY).body(emails.to_string()).send();
-        let missing: Value = call.await.unwrap().json().await.unwrap();
-        let challenge = &missing["missing_requirements"]["authorization"][0];
-        let [page, check] = ["url", "check_url"].map(|name| challenge[name].as_str().unwrap());
-        let browser = Browser::of("alice");
-        let consent = browser.get(page).await;
-        let (_, method) = consent.body.split_once("<form method=\"").unwrap();
-        let method = method.split_once('"').unwrap().0.to_uppercase();
-        let provider = &browser.start(page).await.headers["location"];
-        let provider: reqwest::Url = provider.parse().unwrap();
-        let mut query = provider.query_pairs();
-        let (_, callback) = query.find(|(name, _)| name == "redirect_uri").unwrap();
-        let consent = vec![
-            route("GET", check),
-            route("GET", page),
-            route(&method, page),
-            route("GET", &callback),
-        ];
-        Self { all, consent }
-    }
+/// The routes that a user's browser visits to grant access, and that of the client that waits.
+async fn consent_routes(server: &str) -> Vec<Route> {
+    let emails =
+        serde_json::json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": "user-1"}});
+    let call = reqwest::Client::new().post(format!("{server}/tools/call"));
+    let call = call.bearer_auth(KEY).body(emails.to_string()).send();
+    let missing: Value = call.await.unwrap().json().await.unwrap();
+    let challenge = &missing["missing_requirements"]["authorization"][0];
+    let [page, check] = ["url", "check_url"].map(|name| challenge[name].as_str().unwrap());
+    let browser = Browser::of("alice");
+    let consent = browser.get(page).await.body;
+    let (_, form) = consent.split_once("<form method=\"").unwrap();
+    let method = form.split_once('"').unwrap().0.to_uppercase();
+    let provider = &browser.start(page).await.headers["location"];
+    let provider: reqwest::Url = provider.parse().unwrap();
+    let mut query = provider.query_pairs();
+    let (_, callback) = query.find(|(name, _)| name == "redirect_uri").unwrap();
+    vec![
+        route("GET", check),
+        route("GET", page),
+        route(&method, page),
+        route("GET", &callback),
+    ]
 }
 
 /// True if a request needs no AWS credentials, with these resources; `None` if it gets a 404. API
@@ -536,18 +523,24 @@ fn is_open(resources: &BTreeMap<&str, Value>, (method, path): &Route) -> Option<
     Some(routes.max()?.1)
 }
 
-/// Whoever has AWS credentials only where the template requires them reaches every route, and with
-/// `iam`, nobody else reaches more than the pages for users.
+/// With `iam`, only the pages for users are open; otherwise, every route is.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs aws-sam-translator; run tests/all"]
 async fn clients_and_browsers_reach_the_routes_that_they_need() {
-    let routes = Routes::read().await;
-    assert!(
-        routes.all.contains(&("GET".into(), "/health".into())),
-        "{:?}",
-        routes.all
-    );
-    let explorer = ["/", "/explorer.json"].map(|path| ("GET".to_owned(), path.to_owned()));
+    let (_running, server) = Running::serving(toolbox().envs([
+        ("TOOLS_AUTH", "api-key,oidc"),
+        ("TOOLS_API_KEY", KEY),
+        ("TOOLS_OIDC_ISSUERS", "http://127.0.0.1:9"),
+        ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
+        ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),
+        ("TOOLS_OAUTH_KEY", KEY),
+    ]));
+    let mut routes = declared_routes(&server).await;
+    assert!(routes.contains(&route("GET", "http://tools/health")));
+    routes.push(metadata_route(&server).await);
+    routes.extend(["/", "/explorer.json"].map(|path| ("GET".into(), path.into())));
+    let consent = consent_routes(&server).await;
+    routes.extend_from_slice(&consent);
     let (mut wrong, mut count) = (Vec::new(), 0);
     for auth in values_of("Auth") {
         for access in values_of("Access") {
@@ -565,11 +558,11 @@ async fn clients_and_browsers_reach_the_routes_that_they_need() {
                 count += 1;
                 let resources = template().resources(&parameters);
                 let variables = &resources["Toolbox"]["Properties"]["Environment"]["Variables"];
-                // Without AWS credentials, the toolbox checks its callers.
+                // Where no AWS credentials are required, the toolbox checks its callers.
                 let checks = if auth == "iam" { "none" } else { auth };
                 assert_eq!(variables["TOOLS_AUTH"], checks);
-                for route in routes.all.iter().chain(&explorer).chain(&routes.consent) {
-                    let is_consent = !client_id.is_empty() && routes.consent.contains(route);
+                for route in &routes {
+                    let is_consent = !client_id.is_empty() && consent.contains(route);
                     let expected = Some(auth != "iam" || is_consent);
                     if is_open(&resources, route) != expected {
                         wrong.push(format!("{auth} {access} {route:?} is not {expected:?}"));
@@ -583,7 +576,6 @@ async fn clients_and_browsers_reach_the_routes_that_they_need() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The properties of the functions, and the actions on network interfaces that the roles allow.
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
 fn functions_are_in_the_subnets_that_are_set() {
