@@ -610,6 +610,10 @@ fn functions_are_in_the_subnets_that_are_set() {
             let actions = actions_of(role).into_iter();
             let count = actions.filter(|(it, _)| it.starts_with("ec2:")).count();
             assert_eq!(count > 0, is_in_vpc, "{name}");
+            // The function's code has no use for them.
+            let only_lambda = r#""Condition":{"Null":{"lambda:SourceFunctionArn":"true"}}"#;
+            let is_limited = role.to_string().contains(only_lambda);
+            assert_eq!(is_limited, is_in_vpc, "{name}");
         }
     }
 }
