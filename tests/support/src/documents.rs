@@ -107,9 +107,6 @@ fn mark_in(line: &str) -> Option<String> {
 /// The address in the pages, in place of which tests use a free port.
 pub const ADDRESS: &str = "http://127.0.0.1:9000";
 
-/// The address of a deployed function in the pages. It requires the key `YOUR_KEY`.
-pub const DEPLOYED: &str = "https://tools.example";
-
 /// A command of a `console` block, in a form that a test runs.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
@@ -122,7 +119,7 @@ pub enum Command {
     },
     /// Sends a request with curl.
     Request(String),
-    /// Connects Claude Code. A server at [`ADDRESS`] prints the same command.
+    /// Connects Claude Code. A local server prints the same command.
     Connect(String),
     /// Runs an example of the library with the server's URL.
     Example(String),
@@ -138,7 +135,7 @@ impl Command {
         let owned = || line.to_owned();
         match line.split_once(' ')?.0 {
             "curl" if line.contains(ADDRESS) => Some(Self::Request(owned())),
-            "claude" if is_connecting(line) => Some(Self::Connect(owned())),
+            "claude" if line.starts_with("claude mcp add ") => Some(Self::Connect(owned())),
             "echo" => Some(Self::Write(owned())),
             _ => None,
         }
@@ -162,12 +159,6 @@ impl Command {
             script: format!("{variables}exec \"$PROGRAM\""),
         })
     }
-}
-
-/// True for a command that adds one of the addresses in the pages to Claude Code.
-fn is_connecting(line: &str) -> bool {
-    let is_known = line.contains(ADDRESS) || line.contains(DEPLOYED);
-    line.starts_with("claude mcp add ") && is_known
 }
 
 /// The commands of a `console` block.

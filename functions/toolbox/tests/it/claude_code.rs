@@ -10,13 +10,14 @@ use axum::{Router, body::Bytes, response::Response};
 use serde_json::{Value, json};
 use test_support::{
     answer,
-    documents::{ADDRESS, DEPLOYED, blocks, pages},
+    documents::{ADDRESS, blocks, pages},
     openid::{Act, Browser},
     sign_in::IdentityProvider,
 };
 
 use crate::{
     clients::stdout_of,
+    documents::DEPLOYED,
     mcp_clients::limited,
     sign_in::serve_mail,
     support::{Running, installed, repository, toolbox},
