@@ -46,9 +46,8 @@ impl ClaudeCode {
         Self { home }
     }
 
-    /// A shell that runs a command as a page prints it.
-    fn shell(&self, script: &str) -> Command {
-        let mut command = limited("sh");
+    /// Lets a shell run a command as a page prints it.
+    fn shell(&self, mut command: Command, script: &str) -> Command {
         command.args(["-c", script]).current_dir(&self.home);
         command.env_clear();
         let path = std::env::var("PATH").unwrap();
@@ -66,7 +65,7 @@ impl ClaudeCode {
     }
 
     fn run(&self, script: &str) -> String {
-        let mut command = self.shell(script);
+        let mut command = self.shell(limited("sh"), script);
         let output = tokio::task::block_in_place(|| command.output());
         stdout_of(&output.unwrap())
     }
@@ -278,7 +277,7 @@ async fn claude_code_signs_its_user_in() {
     let python = installed("python");
     let login = "claude mcp login --no-browser tools";
     let login = format!("exec '{}' {terminal} {login}", python.display());
-    let login = Running::start(&mut claude.shell(&login));
+    let login = Running::start(&mut claude.shell(Command::new("sh"), &login));
     let line = login.line_with("/auth?", 30);
     let mut parts = line.split(['\u{7}', '\u{1b}']);
     let link = parts.find(|part| part.starts_with(&provider.issuer));
