@@ -3,6 +3,7 @@
 //! Creating a tool is cheap: it only stores functions. Schemas, validators and descriptions are
 //! built on first use.
 
+mod api_error;
 pub(crate) mod build_error;
 pub(crate) mod caller;
 pub(crate) mod content;
