@@ -32,7 +32,7 @@ use crate::{
     observe::{spans::Spans, trail::Trail},
     secrets::SecretCache,
     text::LONGEST_ID,
-    tool::{id::Selector, question::Answers, toolkit::ToolNotFound},
+    tool::{id::Selector, question::Answers, schema::RoundedNumbers, toolkit::ToolNotFound},
     watchdog::Tasks,
 };
 
@@ -72,9 +72,8 @@ pub(crate) struct Call {
     pub(crate) selector: Selector,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
-    /// The integer parameters that lost digits when the request was decoded.
-    pub(crate) lossy_integers: Vec<String>,
     pub(crate) input: Value,
+    pub(crate) rounded: RoundedNumbers,
     pub(crate) client_context: ClientContext,
     /// The turn of a large request, held until its input has been checked.
     pub(crate) permit: Option<LargeRequestPermit>,
