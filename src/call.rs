@@ -35,6 +35,7 @@ use crate::{
     tool::{
         id::Selector,
         question::Answers,
+        schema::RoundedNumbers,
         toolkit::{ToolEntry, ToolNotFound},
     },
     watchdog::Tasks,
@@ -79,9 +80,8 @@ pub(crate) struct Call {
     pub(crate) selector: Selector,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
-    /// The integer parameters that lost digits when the request was decoded.
-    pub(crate) lossy_integers: Vec<String>,
     pub(crate) input: Value,
+    pub(crate) rounded: RoundedNumbers,
     pub(crate) client_context: ClientContext,
     /// The turn of a large request, held until its input has been checked.
     pub(crate) permit: Option<LargeRequestPermit>,

@@ -40,11 +40,12 @@ pub(super) fn decode(
             "'name' must be the name of a tool: a string that is not empty.",
         ));
     };
-    let input = match params["arguments"].take() {
+    let mut input = match params["arguments"].take() {
         Value::Null => json!({}),
         input @ Value::Object(_) => input,
         _ => return Err(invalid("'arguments' must be an object.")),
     };
+    let rounded = integers::restore(request.body, &["params.arguments"], &mut input);
     let call_id = call_id_of(&request.parts.headers, &params).map_err(invalid)?;
     if form.is_modern() {
         let elicitation = Elicitation::of(&mut params, &name, &input, request.max_values);
@@ -75,7 +76,7 @@ pub(super) fn decode(
         selector,
         call_id,
         permit: None,
-        lossy_integers: integers::lossy_paths(request.body, &["params.arguments"]),
+        rounded,
         trace_id: None,
         input,
         client_context: ClientContext {
