@@ -21,7 +21,7 @@ mod validity;
 
 #[cfg(feature = "oidc")]
 use std::collections::BTreeSet;
-#[cfg(feature = "oidc")]
+#[cfg(feature = "jwt")]
 use std::sync::Arc;
 
 #[cfg(feature = "oidc")]
@@ -32,7 +32,7 @@ use crate::{Caller, text::separate_scopes};
 pub(crate) use accepted::AcceptedCredentials;
 pub(crate) use check::{AuthError, CredentialRequest, Unauthenticated};
 #[cfg(feature = "jwt")]
-use jwt::JwtVerifier;
+use jwt::JwtSigner;
 #[cfg(feature = "oidc")]
 use oidc::Issuer;
 use rotation::SecretRotation;
@@ -53,8 +53,9 @@ use rotation::SecretRotation;
 pub struct Auth {
     /// The ids of the secrets that hold API keys, by caller. `None`: API keys are not accepted.
     keys: Option<Vec<SecretRotation>>,
+    /// The signers of JWTs. `None`: JWTs are not accepted.
     #[cfg(feature = "jwt")]
-    jwt: Option<JwtVerifier>,
+    jwt: Option<Vec<JwtSigner>>,
     /// The identity providers whose access tokens are accepted.
     #[cfg(feature = "oidc")]
     issuers: Vec<Issuer>,
@@ -91,13 +92,23 @@ impl Auth {
     /// secrets of one signer, for rotation.
     ///
     /// A token must have an `exp` claim and be used before it, and not before its `nbf`; clocks may
-    /// differ by a minute. If the server has [audiences](Self::audience), the `aud` claim must name
+    /// differ by a minute. If the signer has [audiences](Self::audience), the `aud` claim must name
     /// one of them; otherwise there must be no `aud` claim (RFC 7519, 4.1.3; RFC 8725, 3.9).
+    ///
+    /// [`audience`](Self::audience) and [`subject_is_user`](Self::subject_is_user) apply to the
+    /// signers and issuers that they are called on, so those with different rules can be combined:
+    ///
+    /// ```
+    /// # use lambda_tools::Auth;
+    /// // Tokens of A must have no audience, those of B must be for this server.
+    /// let auth = Auth::jwt_secret_ids(["A"])
+    ///     .or(Auth::jwt_secret_ids(["B"]).audience("https://tools.example"));
+    /// ```
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn jwt_secret_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         let mut auth = Self::none();
-        auth.jwt = Some(JwtVerifier::new(rotations(ids)));
+        auth.jwt = Some(rotations(ids).into_iter().map(JwtSigner::new).collect());
         auth
     }
 
@@ -149,8 +160,8 @@ impl Auth {
         for issuer in &mut self.issuers {
             issuer.rules.audiences.push(audience.clone());
         }
-        if let Some(jwt) = &mut self.jwt {
-            jwt.audiences.push(audience);
+        for signer in self.jwt.iter_mut().flatten() {
+            signer.audiences.push(audience.clone());
         }
         self
     }
@@ -192,9 +203,10 @@ impl Auth {
     }
 
     /// Adds a scope that the token must have for every call, in addition to the scopes of the
-    /// [tool](crate::Tool::scope). It applies to JWTs of all kinds; callers without a token, such as
-    /// those with API keys, have no scopes and are not restricted. A text with spaces names several
-    /// scopes.
+    /// [tool](crate::Tool::scope). It applies to JWTs of all kinds, on both sides of
+    /// [`or`](Self::or), because clients are told one list of scopes; callers without a token, such
+    /// as those with API keys, have no scopes and are not restricted. A text with spaces names
+    /// several scopes.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.extend(separate_scopes(&scope.into()));
@@ -208,13 +220,14 @@ impl Auth {
     #[cfg(feature = "jwt")]
     #[must_use]
     pub fn subject_is_user(mut self) -> Self {
-        if let Some(jwt) = &mut self.jwt {
-            jwt.subject_is_user = true;
+        for signer in self.jwt.iter_mut().flatten() {
+            signer.subject_is_user = true;
         }
         self
     }
 
-    /// Also accepts the credentials that `other` accepts. [`Auth::none`] accepts none, and adds
+    /// Also accepts the credentials that `other` accepts. Each issuer and each signer of JWTs keeps
+    /// its rules; only [scopes](Self::scope) apply to all. [`Auth::none`] accepts none, and adds
     /// nothing.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
@@ -222,11 +235,8 @@ impl Auth {
             self.keys.get_or_insert_default().extend(keys);
         }
         #[cfg(feature = "jwt")]
-        if let Some(other) = other.jwt {
-            match &mut self.jwt {
-                Some(jwt) => jwt.merge(other),
-                jwt @ None => *jwt = Some(other),
-            }
+        if let Some(signers) = other.jwt {
+            self.jwt.get_or_insert_default().extend(signers);
         }
         #[cfg(feature = "oidc")]
         self.issuers.extend(other.issuers);
@@ -249,23 +259,25 @@ impl Auth {
         let user = match caller {
             Caller::AccessToken(token) => &token.user,
             #[cfg(feature = "jwt")]
-            Caller::Jwt { subject, .. }
-                if self.jwt.as_ref().is_some_and(|jwt| jwt.subject_is_user) =>
-            {
-                subject
-            }
+            Caller::Jwt { id, subject, .. } if self.subject_of_signer_is_user(id) => subject,
             _ => return PermittedUsers::Any,
         };
         let user = user.as_deref().filter(|user| !user.is_empty());
         user.map_or(PermittedUsers::None, PermittedUsers::Only)
     }
 
+    #[cfg(feature = "jwt")]
+    fn subject_of_signer_is_user(&self, signer: &Arc<str>) -> bool {
+        let mut signers = self.jwt.iter().flatten();
+        signers.any(|it| it.subject_is_user && it.secrets.name() == signer)
+    }
+
     /// The id of a secret that is listed twice. Two callers who share a secret cannot be
     /// distinguished.
     pub(crate) fn duplicate_secret_id(&self) -> Option<&str> {
-        let id = self.keys.as_deref().and_then(rotation::duplicate_id);
+        let id = rotation::duplicate_id(self.keys.iter().flatten());
         #[cfg(feature = "jwt")]
-        let id = id.or_else(|| rotation::duplicate_id(&self.jwt.as_ref()?.secrets));
+        let id = id.or_else(|| rotation::duplicate_id(self.jwt_secrets()));
         id
     }
 
@@ -273,8 +285,13 @@ impl Auth {
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let rotations = self.keys.iter().flatten();
         #[cfg(feature = "jwt")]
-        let rotations = rotations.chain(self.jwt.iter().flat_map(|jwt| &jwt.secrets));
+        let rotations = rotations.chain(self.jwt_secrets());
         rotations.flat_map(SecretRotation::ids).map(|id| &**id)
+    }
+
+    #[cfg(feature = "jwt")]
+    fn jwt_secrets(&self) -> impl Iterator<Item = &SecretRotation> {
+        self.jwt.iter().flatten().map(|signer| &signer.secrets)
     }
 
     #[cfg(feature = "jwt")]

@@ -7,9 +7,7 @@ use std::time::SystemTime;
 use subtle::ConstantTimeEq;
 
 #[cfg(feature = "jwt")]
-use super::jwt::JwtVerifier;
-#[cfg(feature = "jwt")]
-use super::jwt::SigningKey;
+use super::jwt::{JwtSigner, SigningKey, verify};
 use super::{
     AuthError,
     rotation::{SecretRotation, ids_with_names},
@@ -65,16 +63,20 @@ impl CredentialCheck {
     pub(super) fn token(
         &mut self,
         presented: &[u8],
-        jwt: &JwtVerifier,
+        signers: &[JwtSigner],
         reads: Vec<ReadResult>,
         now: SystemTime,
     ) -> Option<Caller> {
-        let mut secrets = Vec::new();
-        for ((name, id), read) in ids_with_names(&jwt.secrets).zip(reads) {
+        let ids = signers.iter().flat_map(|signer| {
+            let ids = signer.secrets.ids().iter();
+            ids.map(move |id| (signer, id))
+        });
+        let mut keys = Vec::new();
+        for ((signer, id), read) in ids.zip(reads) {
             let secret = self.secret(id, read);
-            secrets.extend(secret.map(|value| SigningKey { name, id, value }));
+            keys.extend(secret.map(|value| SigningKey { signer, id, value }));
         }
-        match jwt.verify(presented, secrets, now) {
+        match verify(presented, keys, now) {
             Ok(holder) => Some(Caller::Jwt {
                 id: Arc::clone(holder.signer),
                 subject: holder.subject,

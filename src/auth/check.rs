@@ -132,9 +132,9 @@ impl Auth {
             return Ok(Caller::ApiKey { id });
         }
         #[cfg(feature = "jwt")]
-        if let (Some(jwt), true) = (&self.jwt, credentials.is_bearer) {
+        if let (Some(signers), true) = (&self.jwt, credentials.is_bearer) {
             let now = request.clock.now();
-            if let Some(caller) = check.token(credentials.value, jwt, jwt_reads, now) {
+            if let Some(caller) = check.token(credentials.value, signers, jwt_reads, now) {
                 return Ok(caller);
             }
         }
@@ -153,11 +153,11 @@ impl Auth {
     ) -> Option<Result<Caller, AuthError>> {
         let mut result = None;
         for issuer in self.issuers.iter().filter(|it| it.is_named_by(token)) {
-            let verified = issuer.verify(token, &request.presentation()).await;
-            let is_accepted = verified.is_ok();
-            result = Some(verified.map_err(AuthError::from));
-            if is_accepted {
-                break;
+            match issuer.verify(token, &request.presentation()).await {
+                Ok(caller) => return Some(Ok(caller)),
+                // The rules that could not be applied may accept the token.
+                Err(_) if matches!(result, Some(Err(AuthError::Undecided))) => {}
+                Err(error) => result = Some(Err(error.into())),
             }
         }
         result

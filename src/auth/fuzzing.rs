@@ -1,8 +1,11 @@
 //! Verification of JWTs, for the fuzz targets.
 
-use std::{sync::Arc, time::SystemTime};
+use std::time::SystemTime;
 
-use super::jwt::{JwtVerifier, SigningKey};
+use super::{
+    jwt::{JwtSigner, SigningKey, verify},
+    rotation::SecretRotation,
+};
 use crate::Secret;
 
 pub(crate) use super::oidc::fuzzing::IssuerKeys;
@@ -14,17 +17,17 @@ pub(crate) fn holder_of(
     audiences: &[String],
     now: SystemTime,
 ) -> Result<(Option<String>, Vec<String>), &'static str> {
-    let verifier = JwtVerifier {
+    let secrets = SecretRotation::parse("KEY").expect("an id");
+    let signer = JwtSigner {
         audiences: audiences.to_vec(),
-        ..JwtVerifier::new(Vec::new())
+        ..JwtSigner::new(secrets)
     };
-    let name = Arc::from("KEY");
     let key = SigningKey {
-        name: &name,
-        id: &name,
+        signer: &signer,
+        id: signer.secrets.name(),
         value: secret.clone(),
     };
-    match verifier.verify(token, vec![key], now) {
+    match verify(token, vec![key], now) {
         Ok(holder) => Ok((holder.subject, holder.scopes)),
         Err(error) => Err(error.reason),
     }

@@ -18,18 +18,18 @@ use crate::Secret;
 /// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 const SHORTEST_SECRET: usize = 32;
 
+/// A signer of JWTs, and the rules for its tokens.
 #[derive(Clone, Debug)]
-pub(super) struct JwtVerifier {
-    /// The ids of the signing secrets, by signer.
-    pub(super) secrets: Vec<SecretRotation>,
+pub(super) struct JwtSigner {
+    /// The ids of its secrets.
+    pub(super) secrets: SecretRotation,
     pub(super) audiences: Vec<String>,
     pub(super) subject_is_user: bool,
 }
 
 /// A signing secret.
 pub(super) struct SigningKey<'a> {
-    /// The signer's name.
-    pub(super) name: &'a Arc<str>,
+    pub(super) signer: &'a JwtSigner,
     pub(super) id: &'a Arc<str>,
     pub(super) value: Secret,
 }
@@ -90,81 +90,75 @@ pub(super) fn install_cryptography() {
     let _ = aws_lc::DEFAULT_PROVIDER.install_default();
 }
 
-impl JwtVerifier {
-    pub(super) fn new(secrets: Vec<SecretRotation>) -> Self {
+/// Checks a token with the secret that signed it, and with the rules of that secret's signer.
+pub(super) fn verify<'a>(
+    token: &[u8],
+    keys: Vec<SigningKey<'a>>,
+    now: SystemTime,
+) -> Result<JwtHolder<'a>, JwtError> {
+    let mut reason = "the server has no JWT signing secret";
+    for SigningKey { signer, id, value } in keys {
+        // Secrets pasted into a store often end with a line feed.
+        let secret = value.expose().trim_end_matches(['\r', '\n']);
+        if secret.len() < SHORTEST_SECRET {
+            tracing::error!(
+                secret = &**id,
+                "a JWT signing secret has fewer than 32 bytes"
+            );
+            continue;
+        }
+        match claims_of(token, secret) {
+            Ok(claims) => {
+                let has_valid_signature = true;
+                return match signer.check(&claims, now) {
+                    Ok(()) => Ok(JwtHolder {
+                        signer: signer.secrets.name(),
+                        scopes: claims.scopes(),
+                        subject: claims.sub,
+                    }),
+                    Err(reason) => Err(JwtError {
+                        reason,
+                        has_valid_signature,
+                    }),
+                };
+            }
+            Err(text) => reason = text,
+        }
+    }
+    Err(JwtError {
+        reason,
+        has_valid_signature: false,
+    })
+}
+
+/// The claims of a token, if it was signed with this secret.
+fn claims_of(token: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
+    let mut only_signature = Validation::new(Algorithm::HS256);
+    only_signature.required_spec_claims.clear();
+    only_signature.validate_exp = false;
+    only_signature.validate_aud = false;
+    let key = DecodingKey::from_secret(secret.as_bytes());
+    let data: TokenData<VerifiedClaims> = jsonwebtoken::decode(token, &key, &only_signature)
+        .map_err(|error| match error.kind() {
+            ErrorKind::InvalidSignature => "the JWT's signature is not valid",
+            ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
+            _ => "the token is not a JWT with claims of the right types",
+        })?;
+    // RFC 7515, 4.1.11: `crit` lists extensions that must be understood; none is supported.
+    if may_have_crit(token) {
+        return Err("the JWT has a crit header");
+    }
+    Ok(data.claims)
+}
+
+impl JwtSigner {
+    pub(super) fn new(secrets: SecretRotation) -> Self {
         install_cryptography();
         Self {
             secrets,
             audiences: Vec::new(),
             subject_is_user: false,
         }
-    }
-
-    pub(super) fn merge(&mut self, other: Self) {
-        self.secrets.extend(other.secrets);
-        self.audiences.extend(other.audiences);
-        self.subject_is_user |= other.subject_is_user;
-    }
-
-    pub(super) fn verify<'a>(
-        &self,
-        token: &[u8],
-        secrets: Vec<SigningKey<'a>>,
-        now: SystemTime,
-    ) -> Result<JwtHolder<'a>, JwtError> {
-        let mut reason = "the server has no JWT signing secret";
-        for SigningKey { name, id, value } in secrets {
-            // Secrets pasted into a store often end with a line feed.
-            let secret = value.expose().trim_end_matches(['\r', '\n']);
-            if secret.len() < SHORTEST_SECRET {
-                tracing::error!(
-                    secret = &**id,
-                    "a JWT signing secret has fewer than 32 bytes"
-                );
-                continue;
-            }
-            match Self::claims_of(token, secret) {
-                Ok(claims) => {
-                    let has_valid_signature = true;
-                    return match self.check(&claims, now) {
-                        Ok(()) => Ok(JwtHolder {
-                            signer: name,
-                            scopes: claims.scopes(),
-                            subject: claims.sub,
-                        }),
-                        Err(reason) => Err(JwtError {
-                            reason,
-                            has_valid_signature,
-                        }),
-                    };
-                }
-                Err(text) => reason = text,
-            }
-        }
-        Err(JwtError {
-            reason,
-            has_valid_signature: false,
-        })
-    }
-
-    /// The claims of a token, if it was signed with this secret.
-    fn claims_of(token: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
-        let mut only_signature = Validation::new(Algorithm::HS256);
-        only_signature.required_spec_claims.clear();
-        only_signature.validate_exp = false;
-        only_signature.validate_aud = false;
-        let key = DecodingKey::from_secret(secret.as_bytes());
-        let data: TokenData<VerifiedClaims> = jsonwebtoken::decode(token, &key, &only_signature)
-            .map_err(|error| match error.kind() {
-                ErrorKind::InvalidSignature => "the JWT's signature is not valid",
-                ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
-                _ => "the token is not a JWT with claims of the right types",
-            })?;
-        // RFC 7515, 4.1.11: `crit` lists extensions that must be understood; none is supported.
-        if may_have_crit(token) {
-            return Err("the JWT has a crit header");
-        }
-        Ok(data.claims)
     }
 
     fn check(&self, claims: &VerifiedClaims, now: SystemTime) -> Result<(), &'static str> {

@@ -45,7 +45,7 @@ pub(super) struct Presentation<'a> {
 pub(super) enum TokenError {
     /// The text is for the log only.
     Invalid(&'static str),
-    /// The issuer's keys cannot be fetched.
+    /// The issuer's keys cannot be fetched, or not yet again.
     KeysUnavailable,
 }
 

@@ -35,9 +35,10 @@ pub(super) fn ids_with_names(
 }
 
 /// The first id that is listed more than once.
-pub(super) fn duplicate_id(rotations: &[SecretRotation]) -> Option<&str> {
+pub(super) fn duplicate_id<'a>(
+    rotations: impl Iterator<Item = &'a SecretRotation>,
+) -> Option<&'a str> {
     let mut seen = HashSet::new();
-    let all = rotations.iter();
-    let mut ids = all.flat_map(SecretRotation::ids).map(|id| &**id);
+    let mut ids = rotations.flat_map(SecretRotation::ids).map(|id| &**id);
     ids.find(|id| !seen.insert(*id))
 }

@@ -59,14 +59,14 @@ impl Auth {
     }
 
     /// The accepted kinds of credentials: the setting, the name of the secret, and the secrets.
-    fn kinds(&self) -> Vec<(&'static str, &'static str, &[SecretRotation])> {
-        let keys = self.keys.as_deref();
-        let keys = keys.map(|keys| ("api-key", "API key", keys));
+    fn kinds(&self) -> Vec<(&'static str, &'static str, Vec<&SecretRotation>)> {
+        let keys = self.keys.as_ref();
+        let keys = keys.map(|keys| ("api-key", "API key", keys.iter().collect()));
         let kinds = keys.into_iter();
         #[cfg(feature = "jwt")]
         let kinds = {
-            let jwt = self.jwt.as_ref();
-            kinds.chain(jwt.map(|jwt| ("jwt", "JWT secret", &*jwt.secrets)))
+            let jwt = self.jwt.is_some().then(|| self.jwt_secrets().collect());
+            kinds.chain(jwt.map(|secrets| ("jwt", "JWT secret", secrets)))
         };
         kinds.collect()
     }

@@ -94,11 +94,8 @@ fn claims_in(authorizer: &ApiGatewayRequestAuthorizer) -> Option<AuthorizerClaim
 /// The facts about a token's holder. `None` if the claims do not name the issuer and the holder.
 fn token_of(claims: &AuthorizerClaims<'_>) -> Option<Arc<AccessToken>> {
     let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
-    let list = |names: [&str; 2], separators: &[char]| {
-        let texts = names.into_iter().filter_map(text);
-        let items = texts.flat_map(|text| items_of(text, separators));
-        items.map(str::to_owned).collect()
-    };
+    let scopes = ["scope", "scp"].into_iter().filter_map(text);
+    let groups = ["groups", "cognito:groups"].into_iter().filter_map(text);
     let user = text("sub");
     let client_id = text("client_id").or_else(|| text("azp"));
     user.or(client_id)?;
@@ -107,17 +104,19 @@ fn token_of(claims: &AuthorizerClaims<'_>) -> Option<Arc<AccessToken>> {
         user: user.map(str::to_owned),
         subject: user.map(str::to_owned),
         client_id: client_id.map(str::to_owned),
-        // RFC 6749, 3.3: a scope may contain a comma.
-        scopes: list(["scope", "scp"], &[' ']),
-        groups: list(["groups", "cognito:groups"], &[' ', ',']),
+        scopes: scopes.flat_map(scopes_in).map(str::to_owned).collect(),
+        // API Gateway turns a list into a text, `[a b]` or `a,b`. A group may contain spaces and
+        // commas, so the text cannot be separated.
+        groups: groups.map(str::to_owned).collect(),
     }))
 }
 
-/// The items of a claim that API Gateway has turned into a text: `a b`, `[a b]` or `a,b`.
-fn items_of<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a str> {
+/// The scopes in `a b`, or in `[a b]`, which API Gateway makes of a list. A scope may contain a
+/// comma, but no space: RFC 6749, 3.3.
+fn scopes_in(text: &str) -> impl Iterator<Item = &str> {
     let list = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-    let items = list.unwrap_or(text).split(separators);
-    items.filter(|item| !item.is_empty())
+    let scopes = list.unwrap_or(text).split(' ');
+    scopes.filter(|scope| !scope.is_empty())
 }
 
 type AuthorizerClaims<'a> = BTreeMap<&'a str, Value>;

@@ -58,7 +58,8 @@ pub struct AccessToken {
     /// The scopes in the `scope` or `scp` claim.
     pub scopes: Vec<String>,
     /// The user's groups: the `groups` or `cognito:groups` claim, or the claim that the server's
-    /// owner chose.
+    /// owner chose. If API Gateway has verified the token, each claim is one text, such as `[a b]`,
+    /// because API Gateway does not say where a group ends.
     pub groups: Vec<String>,
 }
 

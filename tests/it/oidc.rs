@@ -56,6 +56,7 @@ fn server(auth: Auth) -> Server {
     let secrets = Secrets::fixed([
         ("KEY", "a-key"),
         ("SIGNING", "a-signing-secret-0123456789abcdefgh"),
+        ("OTHER", "another-signing-secret-0123456789abcdefgh"),
     ]);
     support::server(Toolkit::new(tools()).unwrap())
         .auth(auth)
@@ -246,6 +247,40 @@ async fn one_issuer_can_have_two_sets_of_rules() {
         claims["client_id"] = "app".into();
         let response = call(&function, "Who.AmI", &issuer.token(&claims)).await;
         assert_eq!(response.status, status, "{audience} {response:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_signer_has_its_own_audiences_and_users() {
+    let one = || Auth::jwt_secret_ids(["SIGNING"]);
+    let two = || Auth::jwt_secret_ids(["OTHER"]);
+    let bound = |auth: Auth| auth.audience("b").subject_is_user();
+    let secrets = [
+        "a-signing-secret-0123456789abcdefgh",
+        "another-signing-secret-0123456789abcdefgh",
+    ];
+    // The statuses of each signer's tokens without an audience for bob, with one for bob, and with
+    // one for alice, who is their subject.
+    let (free, limited) = ([200, 401, 401], [401, 400, 200]);
+    for (auth, expected) in [
+        (one().or(bound(two())), [free, limited]),
+        (bound(one()).or(two()), [limited, free]),
+        (bound(one().or(two())), [limited, limited]),
+        (one().or(two()), [free, free]),
+    ] {
+        let function = served(auth);
+        for (secret, expected) in secrets.into_iter().zip(expected) {
+            let mut statuses = Vec::new();
+            for (audience, user) in [(None, "bob"), (Some("b"), "bob"), (Some("b"), "alice")] {
+                let mut claims = claims("https://elsewhere.example");
+                claims["aud"] = json!(audience);
+                let token = issuer::sign_with_secret(secret, &claims);
+                let body = json!({"tool_id": "Who.AmI", "input": {}, "context": {"user_id": user}});
+                let event = event("POST", "/tools/call", Some(&token), &body);
+                statuses.push(respond(&function, &event).await.status);
+            }
+            assert_eq!(statuses, expected, "{secret}");
+        }
     }
 }
 

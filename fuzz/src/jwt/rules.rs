@@ -173,8 +173,10 @@ fn has_no_other_purpose(claims: &Map<String, Value>) -> bool {
         })
     };
     let has = |name: &str| claims.contains_key(name);
-    let is_id_token = has("at_hash") || has("c_hash") || (has("nonce") && !has("typ"));
-    is("token_use", "access") && is("typ", "Bearer") && !is_id_token
+    let is_id_token = has("at_hash") || has("c_hash") || has("s_hash");
+    let is_request_or_event = has("response_type") || has("redirect_uri") || has("events");
+    let is_other = is_id_token || is_request_or_event || (has("nonce") && !has("typ"));
+    is("token_use", "access") && is("typ", "Bearer") && !is_other
 }
 
 fn names_holder(claims: &Map<String, Value>) -> bool {

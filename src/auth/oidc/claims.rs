@@ -135,6 +135,18 @@ fn groups_in(claims: &Map<String, Value>, names: &[String]) -> Vec<String> {
     groups.map(str::to_owned).collect()
 }
 
+/// The claims that only other tokens of an issuer have: ID tokens (OpenID Connect Core 1.0, 3.3.2.11;
+/// Financial-grade API 1.0, part 2, 5.1), logout tokens and security events (RFC 8417, 2.2), and
+/// request objects (RFC 9101, 4).
+const OTHER_KINDS: [&str; 6] = [
+    "at_hash",
+    "c_hash",
+    "s_hash",
+    "events",
+    "redirect_uri",
+    "response_type",
+];
+
 /// Rejects tokens that say that they are ID tokens, refresh tokens or others.
 fn check_kind(claims: &Map<String, Value>) -> Result<(), &'static str> {
     let is_other = |name: &str, access: &str| {
@@ -143,11 +155,10 @@ fn check_kind(claims: &Map<String, Value>) -> Result<(), &'static str> {
     };
     // Cognito's claim, and Keycloak's.
     let is_marked = is_other("token_use", "access") || is_other("typ", "Bearer");
-    // OpenID Connect Core 1.0, 2 and 3.3.2.11. Keycloak's access tokens may have a nonce.
-    let is_id_token = claims.contains_key("at_hash")
-        || claims.contains_key("c_hash")
-        || (claims.contains_key("nonce") && !claims.contains_key("typ"));
-    if is_marked || is_id_token {
+    // OpenID Connect Core 1.0, 2. Keycloak's access tokens may have a nonce.
+    let has_nonce = claims.contains_key("nonce") && !claims.contains_key("typ");
+    let is_other_kind = OTHER_KINDS.iter().any(|name| claims.contains_key(*name));
+    if is_marked || has_nonce || is_other_kind {
         return Err("the JWT is not an access token");
     }
     Ok(())

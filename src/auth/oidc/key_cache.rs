@@ -85,7 +85,8 @@ impl KeyCache {
         keys.map(|keys| Arc::clone(&keys.set.url))
     }
 
-    /// The keys to check a token with, which names the key `kid`. `None` if they are unavailable.
+    /// The keys to check a token with, which names the key `kid`. `None` if they are unavailable, or
+    /// if the issuer may have added this key but cannot be asked yet.
     pub(super) async fn get(
         self: &Arc<Self>,
         kid: Option<&str>,
@@ -187,12 +188,13 @@ impl CacheState {
         };
         let set = Some(Arc::clone(&usable.set));
         if kid.is_some_and(|kid| !usable.set.has_key(kid)) {
-            let paused = self.unknown_key_at;
-            return match paused.is_some_and(|at| now < at + UNKNOWN_KEY_PAUSE) {
-                false => CacheUse::Due(None),
-                // If the fetch failed, the key may be one that the issuer has added since.
-                true if self.failed_at.is_some() => CacheUse::Final(None),
-                true => CacheUse::Final(set),
+            let last = self.unknown_key_at;
+            let is_paused = last.is_some_and(|at| now < at + UNKNOWN_KEY_PAUSE);
+            // The issuer may have added the key since the last fetch.
+            return if is_paused {
+                CacheUse::Final(None)
+            } else {
+                CacheUse::Due(None)
             };
         }
         if now < usable.due || has_failed {

@@ -56,6 +56,9 @@ impl ProviderState {
             if self.loss.is_none() {
                 self.violate("a refresh token is used twice");
             }
+        } else if number > 0 {
+            // Only a process that knows the new tokens, which last an hour, can send this one.
+            self.violate("a fresh grant is refreshed again");
         }
         if self.is_revoked {
             return json!({"error": "invalid_grant"}).to_string();

@@ -10,7 +10,10 @@ use std::{
 
 use axum::{Router, http::HeaderMap, routing::get};
 use serde_json::{Value, json};
-use test_support::{Running, installed, isolated, repository};
+use test_support::{
+    Running, installed, isolated, repository,
+    sam::{self, Template},
+};
 
 /// A generated project.
 struct Project {
@@ -247,28 +250,49 @@ fn a_zipped_template_makes_the_same_project() {
     assert_eq!(files_below(&project.folder), expected);
 }
 
-/// The resources of a project's template as transformed by SAM, as JSON.
-fn resources(project: &Project) -> Value {
-    let mut python = Command::new(installed("python"));
-    python.arg(repository("functions/toolbox/tests/sam_transform.py"));
-    let template = stdout_of(python.arg(project.folder.join("template.yaml")));
-    let mut template: Value = serde_json::from_str(&template).unwrap();
-    template["Resources"].take()
+fn of_type<'a>(resources: &'a BTreeMap<&str, Value>, kind: &str) -> Vec<&'a Value> {
+    sam::of_type(resources, kind).into_values().collect()
 }
 
-fn of_type<'a>(resources: &'a Value, kind: &str) -> Vec<&'a Value> {
-    let all = resources.as_object().unwrap().values();
-    let all = all.filter(|it| it["Type"] == kind);
-    all.map(|it| &it["Properties"]).collect()
+/// The actions that the role allows, as JSON.
+fn actions_of(resources: &BTreeMap<&str, Value>) -> Vec<String> {
+    let [role] = of_type(resources, "AWS::IAM::Role")[..] else {
+        panic!("{resources:?}");
+    };
+    assert_eq!(role.get("ManagedPolicyArns"), None);
+    let statements = &role["Policies"][0]["PolicyDocument"]["Statement"];
+    let statements = statements.as_array().unwrap().iter();
+    statements.map(|it| it["Action"].to_string()).collect()
+}
+
+/// The function is in a VPC if there are subnets and security groups.
+fn check_network(template: &Template) {
+    let network = [
+        ("SubnetIds", "subnet-01234567,subnet-89abcdef"),
+        ("SecurityGroupIds", "sg-01234567"),
+    ];
+    assert!(template.accepts(&[]) && template.accepts(&network));
+    assert!(!template.accepts(&network[..1]) && !template.accepts(&network[1..]));
+    let resources = template.resources(&network);
+    let function = of_type(&resources, "AWS::Lambda::Function")[0];
+    let subnets = ["subnet-01234567", "subnet-89abcdef"];
+    let expected = json!({"SubnetIds": subnets, "SecurityGroupIds": ["sg-01234567"]});
+    assert_eq!(function["VpcConfig"], expected);
+    let actions = actions_of(&resources);
+    let count = actions.iter().filter(|it| it.contains("ec2:")).count();
+    assert_eq!(count, 1, "{actions:?}");
 }
 
 /// The role allows what the function does, its URL is as open as the answer says, and the function
 /// reads its secrets from where they are.
 fn check_resources(project: &Project, secrets: &str, auth: &str) {
-    let resources = resources(project);
+    let template = Template::transform(&project.folder.join("template.yaml"));
+    check_network(&template);
+    let resources = template.resources(&[]);
     let [function] = of_type(&resources, "AWS::Lambda::Function")[..] else {
-        panic!("{resources}");
+        panic!("{resources:?}");
     };
+    assert_eq!(function.get("VpcConfig"), None);
     assert_eq!(function.get("ReservedConcurrentExecutions"), None);
     let variables = &function["Environment"]["Variables"];
     assert_eq!(
@@ -296,19 +320,12 @@ fn check_resources(project: &Project, secrets: &str, auth: &str) {
     let generated = of_type(&resources, "AWS::SecretsManager::Secret");
     let has_secret = ["api-key", "jwt"].contains(&auth);
     assert_eq!(generated.len(), usize::from(from_manager && has_secret));
-    let [role] = of_type(&resources, "AWS::IAM::Role")[..] else {
-        panic!("{resources}");
-    };
-    assert_eq!(role.get("ManagedPolicyArns"), None);
-    let statements = &role["Policies"][0]["PolicyDocument"]["Statement"];
-    let actions = statements.as_array().unwrap().iter();
-    let actions: Vec<_> = actions.map(|it| it["Action"].to_string()).collect();
     let mut expected = vec![r#"["logs:CreateLogStream","logs:PutLogEvents"]"#];
     if from_manager {
         expected.push(r#""secretsmanager:GetSecretValue""#);
         expected.push(r#""secretsmanager:BatchGetSecretValue""#);
     }
-    assert_eq!(actions, expected);
+    assert_eq!(actions_of(&resources), expected);
 }
 
 #[test]

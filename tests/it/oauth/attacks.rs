@@ -227,10 +227,19 @@ async fn requests_cannot_choose_the_redirect_target() {
         let text = response.text().await.unwrap();
         assert!(!text.contains("evil"), "{text}");
     }
-    // A callback of another issuer: RFC 9207.
-    let (browser, callback) = before_callback(&server, "user-3", "alice").await;
-    let page = browser.get(&with_parameter(&callback, "iss", evil)).await;
-    assert!(page.body.contains("did not work"), "{page:?}");
+    // A callback of another issuer, or without the issuer that this provider always names: RFC
+    // 9207, 2.4.
+    for (user, issuer) in [("user-3", Some(evil)), ("user-4", None)] {
+        let (browser, callback) = before_callback(&server, user, "alice").await;
+        let named = value_of(&callback, "iss");
+        assert_eq!(named, openid.url);
+        let changed = match issuer {
+            Some(issuer) => with_parameter(&callback, "iss", issuer),
+            None => callback.replace("&iss=", "&other="),
+        };
+        let page = browser.get(&changed).await;
+        assert!(page.body.contains("did not work"), "{issuer:?} {page:?}");
+    }
     assert_eq!(openid.token_requests("authorization_code").await, (0, 0));
 }
 

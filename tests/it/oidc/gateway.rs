@@ -26,7 +26,7 @@ const ISSUER: &str = "https://idp.example";
 async fn the_user_of_a_verified_token_is_the_user_of_the_call() {
     let claims = json!({
         "iss": ISSUER, "sub": "alice", "client_id": "app", "scope": "mail.read x",
-        "cognito:groups": "[staff admins]",
+        "groups": "staff",
     });
     let (status, body) = call_as(Auth::gateway(), "Mail.Read", jwt(claims)).await;
     assert_eq!(status, 200, "{body}");
@@ -38,7 +38,7 @@ async fn the_user_of_a_verified_token_is_the_user_of_the_call() {
             "user": "alice",
             "client": "app",
             "scopes": ["mail.read", "x"],
-            "groups": ["staff", "admins"],
+            "groups": ["staff"],
         })
     );
     let claims = json!({"iss": ISSUER, "sub": "alice", "scope": "x"});
@@ -164,5 +164,20 @@ async fn scopes_are_separated_by_spaces_only() {
         let claims = jwt(json!({"iss": ISSUER, "sub": "alice", "scope": scope}));
         let (got, body) = call_as(Auth::gateway(), "Mail.Send", claims).await;
         assert_eq!(got, status, "{scope} {body}");
+    }
+}
+
+/// API Gateway writes a list as one text, and a group may contain spaces, commas and brackets.
+#[tokio::test]
+async fn a_text_of_groups_is_not_separated() {
+    for claim in ["groups", "cognito:groups"] {
+        for text in ["[not admin]", "[staff]", "not,admin", "not admin"] {
+            let mut claims = json!({"iss": ISSUER, "sub": "alice"});
+            claims[claim] = text.into();
+            let (_, body) = call_as(Auth::gateway(), "Who.AmI", jwt(claims.clone())).await;
+            assert_eq!(body["value"]["groups"], json!([text]), "{claim}");
+            let (_, body) = call_over_rest(json!({"claims": claims})).await;
+            assert_eq!(body["value"]["groups"], json!([text]), "{claim}");
+        }
     }
 }

@@ -156,21 +156,47 @@ async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
     let claims = lasting(&issuer);
     let valid = issuer.token(&claims);
     assert_eq!(status(&function, &valid).await, 200);
-    for n in 0..20 {
-        let stranger = issuer.key(Algorithm::ES256);
+    let made_up = |n: usize| {
         let header = json!({"alg": "ES256", "kid": format!("made-up-{n}")});
-        assert_eq!(
-            status(&function, &stranger.sign_as(&header, &claims)).await,
-            401
-        );
-    }
-    assert_eq!(issuer.fetches(), 2);
-    function.advance(Duration::from_mins(1));
+        issuer.key(Algorithm::ES256).sign_as(&header, &claims)
+    };
+    assert_eq!(status(&function, &made_up(0)).await, 401);
     let next = SigningKey::new("next", Algorithm::ES256);
     issuer.change(|it| it.keys.push(next.clone()));
-    assert_eq!(status(&function, &next.sign(&claims)).await, 200);
+    let new = next.sign(&claims);
+    let wait = async |token: &str| {
+        let response = call(&function, "Who.AmI", token).await;
+        assert_eq!(response.status, 400, "{response:?}");
+        assert_eq!(response.headers["retry-after"], "1");
+    };
+    // Until the next lookup, nobody knows whether the issuer has added the key.
+    for n in 0..20 {
+        wait(&made_up(n)).await;
+    }
+    wait(&new).await;
+    function.advance(Duration::from_secs(59));
+    wait(&new).await;
+    assert_eq!(issuer.fetches(), 2);
+    function.advance(Duration::from_secs(1));
+    assert_eq!(status(&function, &new).await, 200);
     assert_eq!(issuer.fetches(), 3);
     assert_eq!(status(&function, &valid).await, 200);
+}
+
+/// Each set of rules has its own keys: the rules that would accept the token wait for theirs.
+#[tokio::test]
+async fn a_token_is_not_rejected_while_one_set_of_rules_lacks_its_key() {
+    let issuer = Issuer::start().await;
+    let auth = Auth::issuer(&issuer.url).or(Auth::issuer(&issuer.url).user_claim("name"));
+    let function = served(auth);
+    let mut claims = lasting(&issuer);
+    assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
+    let next = SigningKey::new("next", Algorithm::ES256);
+    let made_up = next.sign_as(&json!({"alg": "ES256", "kid": "made-up"}), &claims);
+    assert_eq!(status(&function, &made_up).await, 401);
+    issuer.change(|it| it.keys.push(next.clone()));
+    claims["name"] = json!([]);
+    assert_eq!(status(&function, &next.sign(&claims)).await, 400);
 }
 
 #[tokio::test]
@@ -186,6 +212,7 @@ async fn keys_at_a_url_that_the_metadata_no_longer_names_are_not_used() {
     issuer.change(|it| it.metadata = Some(metadata));
     function.advance(HOUR);
     assert_eq!(status(&function, &next.sign(&claims)).await, 200);
+    function.advance(Duration::from_mins(1));
     assert_eq!(status(&function, &old).await, 401);
 }
 

@@ -119,7 +119,7 @@ pub enum Command {
     },
     /// Sends a request with curl.
     Request(String),
-    /// Connects Claude Code. The server prints the same command.
+    /// Connects Claude Code. A local server prints the same command.
     Connect(String),
     /// Runs an example of the library with the server's URL.
     Example(String),
@@ -135,7 +135,7 @@ impl Command {
         let owned = || line.to_owned();
         match line.split_once(' ')?.0 {
             "curl" if line.contains(ADDRESS) => Some(Self::Request(owned())),
-            "claude" if line.contains(ADDRESS) => Some(Self::Connect(owned())),
+            "claude" if line.starts_with("claude mcp add ") => Some(Self::Connect(owned())),
             "echo" => Some(Self::Write(owned())),
             _ => None,
         }

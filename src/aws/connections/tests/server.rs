@@ -3,10 +3,10 @@
 use std::{
     env, fs,
     io::{Read, Write},
-    net::{TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
-    thread,
+    sync::Arc,
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -64,58 +64,61 @@ impl Drop for Authority {
     }
 }
 
-/// The events in order: `rejected` or `accepted` for a handshake, or the body of a request.
-type Log = Arc<Mutex<Vec<String>>>;
+/// The time to wait for a client.
+const LIMIT: Duration = Duration::from_secs(10);
 
-/// Returns the body of each request.
+/// The events in order: `rejected` or `accepted` for a handshake, or the body of a request.
+type Log = Vec<String>;
+
+/// A server that returns the body of each request. It serves one connection after the other.
 pub(super) struct Server {
-    url: String,
-    log: Log,
+    address: SocketAddr,
+    serving: JoinHandle<Log>,
 }
 
 impl Server {
     pub(super) fn start(authority: &Authority) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!(
-            "https://localhost:{}/",
-            listener.local_addr().unwrap().port()
-        );
-        let log = Log::default();
+        let address = listener.local_addr().unwrap();
         let config = Arc::new(authority.server_config());
-        let shared = Arc::clone(&log);
-        thread::spawn(move || {
+        let serving = thread::spawn(move || {
+            let mut log = Log::new();
             for socket in listener.incoming() {
-                let (config, log) = (Arc::clone(&config), Arc::clone(&shared));
-                thread::spawn(move || serve(socket.unwrap(), config, &log));
+                let socket = socket.unwrap();
+                socket.set_read_timeout(Some(LIMIT)).unwrap();
+                // Clients send something; `log` does not.
+                if socket.peek(&mut [0]).is_ok_and(|length| length == 0) {
+                    break;
+                }
+                serve(socket, Arc::clone(&config), &mut log);
             }
+            log
         });
-        Self { url, log }
+        Self { address, serving }
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.url
+    pub(super) fn url(&self) -> String {
+        format!("https://localhost:{}/", self.address.port())
     }
 
-    pub(super) fn log(&self) -> Vec<String> {
-        self.log.lock().unwrap().clone()
+    /// Stops the server after the connections that clients have opened, and returns its log: a client
+    /// knows of a rejection before the server does.
+    pub(super) fn log(self) -> Log {
+        drop(TcpStream::connect(self.address).unwrap());
+        self.serving.join().unwrap()
     }
 }
 
-fn serve(mut socket: TcpStream, config: Arc<ServerConfig>, log: &Log) {
-    let add = |entry: &str| log.lock().unwrap().push(entry.to_owned());
-    socket
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+fn serve(mut socket: TcpStream, config: Arc<ServerConfig>, log: &mut Log) {
     let mut connection = ServerConnection::new(config).unwrap();
     while connection.is_handshaking() {
         if connection.complete_io(&mut socket).is_err() {
-            return add("rejected");
+            return log.push("rejected".to_owned());
         }
     }
-    add("accepted");
+    log.push("accepted".to_owned());
     let mut stream = Stream::new(&mut connection, &mut socket);
     while let Some(body) = read_request(&mut stream) {
-        add(&body);
         let length = body.len();
         write!(
             stream,
@@ -123,6 +126,7 @@ fn serve(mut socket: TcpStream, config: Arc<ServerConfig>, log: &Log) {
         )
         .unwrap();
         stream.flush().unwrap();
+        log.push(body);
     }
 }
 
