@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+mod budget;
 mod call;
 mod credentials;
 mod error;
@@ -32,6 +33,7 @@ pub mod opentool;
 mod outcome;
 pub mod oxp;
 mod respond;
+mod response;
 mod retry;
 
 pub use call::{CallRequest, InputResponse};

@@ -96,6 +96,7 @@ mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
 pub mod idempotency;
+mod json;
 #[cfg(feature = "models")]
 pub mod models;
 #[cfg(feature = "oauth")]

@@ -6,6 +6,7 @@
 #![doc = include_str!("pages.md")]
 #![cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/models.md"))]
 
+mod budget;
 mod call;
 mod gemini;
 mod names;
