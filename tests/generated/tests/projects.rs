@@ -143,7 +143,9 @@ async fn the_commands_of_the_readmes_work() {
     let parent = parent_without("my-tools");
     let mut terminal = Terminal::open(&parent.join("lambda_tools"), &github);
     let readme = fs::read_to_string(repository("README.md")).unwrap();
-    terminal.type_page("README.md", &readme);
+    let typed = terminal.type_page("README.md", &readme);
+    let (_, tools) = typed.last().unwrap();
+    assert!(tools.contains("GitHub_FindIssues"), "{tools}");
     assert_eq!(terminal.folder(), parent.join("my-tools"));
     let project = Project::at(parent.join("my-tools"));
     let manifest = project.text("Cargo.toml");

@@ -97,17 +97,8 @@ impl Terminal {
 
     /// Types a command. Returns what it prints, unless it runs until it is interrupted.
     fn type_line(&mut self, line: &str) -> String {
-        if line.contains("cargo run") {
-            self.serve(line, free_port(), "Serving tools on");
-            return String::new();
-        }
-        if line.contains("cargo lambda watch") {
-            let port = free_port();
-            self.serve(
-                &format!("{line} -P {port}"),
-                port,
-                "starting Runtime server",
-            );
+        if line.contains("cargo run") || line.contains("cargo lambda watch") {
+            self.serve(line);
             return String::new();
         }
         let server = self.server.as_ref();
@@ -120,12 +111,15 @@ impl Terminal {
             return line;
         }
         if line.contains("cargo lambda invoke") {
-            line += &format!(" -P {}", server.unwrap().port);
+            line = format!("{line} -P {}", server.unwrap().port);
         }
-        let output = self
-            .shell(&format!("{line}\necho\npwd\necho \"$OLDPWD\""))
-            .output();
-        let output = output.unwrap();
+        self.run(&line)
+    }
+
+    /// Runs a command to its end, in the folder where the previous one has ended.
+    fn run(&mut self, line: &str) -> String {
+        let mut shell = self.shell(&format!("{line}\necho\npwd\necho \"$OLDPWD\""));
+        let output = shell.output().unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{line}\n{stdout}\n{stderr}");
@@ -144,11 +138,20 @@ impl Terminal {
         }
     }
 
-    fn serve(&mut self, line: &str, port: String, ready: &str) {
+    /// Starts a server or the emulator, in place of the previous one. Others than this machine cannot
+    /// reach it.
+    fn serve(&mut self, line: &str) {
         self.server = None;
-        let running = Running::start(self.shell(line).process_group(0));
-        let line = running.line_with(ready, 600);
-        let url = line.rsplit(' ').next().unwrap().to_owned();
+        let port = free_port();
+        let (line, ready) = if line.contains("watch") {
+            (format!("{line} -P {port}"), "starting Runtime server")
+        } else {
+            (line.to_owned(), "Serving tools on")
+        };
+        let running = Running::start(self.shell(&line).process_group(0));
+        let ready = running.line_with(ready, 600);
+        assert!(ready.contains("127.0.0.1:"), "{line}\n{ready}");
+        let url = ready.rsplit(' ').next().unwrap().to_owned();
         self.server = Some(Server { running, url, port });
     }
 
