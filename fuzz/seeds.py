@@ -166,7 +166,8 @@ def jwt():
     for header in (b'{"alg":"EdDSA","typ":"at+jwt","kid":"1"}', b'{"alg":"EdDSA"}', b'{"alg":"none"}', b'{"alg":"EdDSA","typ":"JWT","crit":[]}'):
         for claims in (b'{"iss":"https://issuer.example","aud":"https://tools.example/mcp","exp":1696510800,"sub":"s"}',
                        b'{"iss":"https://issuer.example","aud":["audience"],"exp":1696510800,"client_id":"c","scope":"a","typ":"Bearer","nonce":"n"}',
-                       b'{"iss":"https://issuer.example","client_id":"client","exp":1696510800,"token_use":"access","nbf":0}'):
+                       b'{"iss":"https://issuer.example","client_id":"client","exp":1696510800,"token_use":"access","nbf":0}',
+                       b'{"iss":"https://issuer.example","aud":"https://tools.example","exp":1696510800,"sub":"s","events":{},"response_type":"code","redirect_uri":"x","s_hash":"h"}'):
             yield b"i" + header + claims
     yield b'k{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"1","x":"6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw"}]}'
     yield b'k{"keys":[{"kty":"EC","crv":"P-256","kid":"1","key_ops":["verify"],"x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"},{"kty":"RSA","n":"AQAB","e":"AQAB"},{"kty":"oct","k":"AA"}]}'
