@@ -89,17 +89,20 @@ fn exact(text: &str, number: &Number) -> Option<Number> {
         return None;
     }
     let (digits, point) = decimal(text);
+    let is_whole = float.fract() == 0.0;
     if digits.len() > point {
-        let was_rounded = float.fract() == 0.0;
-        let fraction = was_rounded.then(|| with_fraction(float, &digits[..point]));
+        let fraction = is_whole.then(|| with_fraction(float, &digits[..point]));
         fraction.and_then(Number::from_f64)
     } else if digits.is_empty() || point > MAX_INTEGER_DIGITS {
         None
     } else {
         let size: i128 = format!("{digits:0<point$}").parse().ok()?;
         let integer = if float < 0.0 { -size } else { size };
-        #[expect(clippy::cast_precision_loss, reason = "floats have all of these")]
-        let is_same = size <= MAX_EXACT_INTEGER && integer as f64 == float;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a larger float is not the same"
+        )]
+        let is_same = is_whole && size <= MAX_EXACT_INTEGER && float as i128 == integer;
         Number::from_i128(integer).filter(|_| !is_same)
     }
 }

@@ -236,7 +236,7 @@ mod tests {
             "\n  body /content/0/text\n    expected: \"[1, 2]\"\n    actual:   \"[1,2]\""
         );
         assert_eq!(compare("[1, 2]", "[1, 2]"), None);
-        let many = |first: usize| Value::from_iter(first..first + 1000);
+        let many = |first: usize| (first..first + 1000).collect::<Value>();
         let report = difference(many(0), many(5000)).unwrap();
         assert!(report.ends_with("  and 980 more"), "{report}");
         assert!(report.lines().count() < 70, "{report}");
