@@ -278,10 +278,10 @@ async fn claude_code_signs_its_user_in() {
     let login = "claude mcp login --no-browser tools";
     let login = format!("exec '{}' {terminal} {login}", python.display());
     let login = Running::start(&mut claude.shell(Command::new("sh"), &login));
-    let line = login.line_with("/auth?", 30);
-    let mut parts = line.split(['\u{7}', '\u{1b}']);
+    let printed = login.line_with("/auth?", 30);
+    let mut parts = printed.split(['\u{7}', '\u{1b}']);
     let link = parts.find(|part| part.starts_with(&provider.issuer));
-    let link = link.unwrap_or_else(|| panic!("{line}"));
+    let link = link.unwrap_or_else(|| panic!("{printed}"));
     let page = Browser::of("alice").follow(link, Act::Allow).await;
     assert_eq!(page.status, 200, "{page:?}");
     login.line_with("Authenticated", 30);
