@@ -40,11 +40,7 @@ pub(crate) fn assemble(
     let secrets = SecretCache::new(secrets, declared, credential_clock.clone());
     let idempotency = server.idempotency.take().unwrap_or_else(Idempotency::none);
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
-    let configured = server.public_url.as_deref();
-    #[cfg(not(any(feature = "oauth", feature = "oidc")))]
-    let configured = None;
-    let public_url = PublicUrl::new(configured, server.base_path.as_deref());
+    let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
     let engine = Arc::new(Engine {
         #[cfg(feature = "oauth")]
         broker: build_broker(&mut server, &secrets, &credential_clock, &public_url),

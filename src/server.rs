@@ -39,7 +39,6 @@ pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = (
 pub struct Server {
     pub(crate) toolkit: Arc<Toolkit>,
     pub(crate) base_path: Option<String>,
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
     pub(crate) public_url: Option<String>,
     pub(crate) auth: Option<Auth>,
     pub(crate) secrets: Option<Secrets>,
@@ -68,7 +67,6 @@ impl Server {
         Self {
             toolkit: Arc::new(toolkit),
             base_path: None,
-            #[cfg(any(feature = "oauth", feature = "oidc"))]
             public_url: None,
             auth: None,
             secrets: None,
@@ -102,13 +100,12 @@ impl Server {
 
     /// Sets the URL at which clients and browsers reach the server, such as
     /// `https://tools.example/agents`: access tokens are issued for it, and challenges and redirects
-    /// begin with it. By default it is the setting `TOOLS_PUBLIC_URL`, the domain in the event (load
+    /// begin with it, and its web pages may send requests. By default it is the setting `TOOLS_PUBLIC_URL`, the domain in the event (load
     /// balancers send none), or the address of a local server. A request's `Host` header is never
     /// used.
     ///
     /// Set it if the domain is a wildcard, such as `*.example.com`: the event names the subdomain
     /// that the client chose, so that tokens for all subdomains would be accepted.
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
     #[must_use]
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.public_url = Some(url.into());

@@ -86,7 +86,6 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     }
     check_version(server.version())?;
     check_support_url(&server.info)?;
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
     fill_public_url(server)?;
     #[cfg(feature = "oauth")]
     oauth::apply(server, on_lambda)?;
@@ -112,18 +111,20 @@ fn check_issuers(auth: &Auth) -> Result<(), InvalidSetting> {
     }
 }
 
-#[cfg(any(feature = "oauth", feature = "oidc"))]
 fn fill_public_url(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.public_url.is_none() {
         server.public_url = get("TOOLS_PUBLIC_URL")?;
     }
-    match server.public_url.as_deref() {
-        Some(url) if !crate::public_url::is_base_url(url) => Err(InvalidSetting(format!(
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    if let Some(url) = &server.public_url
+        && !crate::public_url::is_base_url(url)
+    {
+        return Err(InvalidSetting(format!(
             "the public URL is '{url}', but must be an https:// URL without a query, fragment or \
              credentials (TOOLS_PUBLIC_URL)"
-        ))),
-        _ => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 /// CloudWatch ignores all metrics of an invalid namespace without reporting an error.

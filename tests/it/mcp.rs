@@ -72,7 +72,6 @@ async fn unknown_web_pages_get_only_what_is_open() {
     }
 }
 
-#[cfg(feature = "oidc")]
 #[tokio::test]
 async fn pages_of_the_public_url_may_call() {
     let function = function(server().public_url("https://public.example/agents"));
