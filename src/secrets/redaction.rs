@@ -169,4 +169,4 @@ fn replace(text: &str, mut matches: Vec<(Range<usize>, &str)>) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -376,7 +376,7 @@ fn a_removed_secret_is_not_redacted() {
 }
 
 /// The processor time of this thread, which does not depend on other tests; without Linux, the time.
-fn thread_time() -> Duration {
+pub(in crate::secrets) fn thread_time() -> Duration {
     static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
     let elapsed = STARTED.elapsed();
     let schedule = std::fs::read_to_string("/proc/thread-self/schedstat");
