@@ -55,6 +55,7 @@ pub(crate) fn assemble(
         clock: clock.clone(),
         large_requests: LargeRequests::default(),
         is_healthy: server.is_healthy,
+        lists_callable: server.lists_callable.unwrap_or_default(),
         shows_calls: server.shows_calls,
         tasks,
     });
@@ -75,7 +76,6 @@ pub(crate) fn assemble(
         max_request_size: server.max_request_size,
         direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
-        lists_callable: server.lists_callable.unwrap_or_default(),
         #[cfg(feature = "explorer")]
         has_explorer,
         public_url,

@@ -32,7 +32,12 @@ use crate::{
     observe::{spans::Spans, trail::Trail},
     secrets::SecretCache,
     text::LONGEST_ID,
-    tool::{id::Selector, question::Answers, toolkit::ToolNotFound},
+    tool::{
+        id::Selector,
+        question::Answers,
+        schema::RoundedNumbers,
+        toolkit::{ToolEntry, ToolNotFound},
+    },
     watchdog::Tasks,
 };
 
@@ -62,6 +67,9 @@ pub(crate) struct Engine {
     pub(crate) large_requests: LargeRequests,
     /// The owner's health check; while it fails, calls are rejected.
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// True if lists, and texts about other tools, show only the tools that their reader has the
+    /// scopes for.
+    pub(crate) lists_callable: bool,
     /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
     pub(crate) tasks: Tasks,
@@ -72,9 +80,8 @@ pub(crate) struct Call {
     pub(crate) selector: Selector,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
-    /// The integer parameters that lost digits when the request was decoded.
-    pub(crate) lossy_integers: Vec<String>,
     pub(crate) input: Value,
+    pub(crate) rounded: RoundedNumbers,
     pub(crate) client_context: ClientContext,
     /// The turn of a large request, held until its input has been checked.
     pub(crate) permit: Option<LargeRequestPermit>,
@@ -125,7 +132,8 @@ impl Engine {
         if !self.is_healthy() {
             return Err(Rejection::Unavailable);
         }
-        let entry = self.toolkit.resolve(&call.selector);
+        let is_listed = |entry: &ToolEntry| self.is_listed(entry, &caller);
+        let entry = self.toolkit.resolve(&call.selector, is_listed);
         let entry = entry.map_err(|error| tool_not_found(&call.selector, error))?;
         trail.tool = Some(entry.clone());
         let scopes = self
@@ -158,6 +166,11 @@ impl Engine {
             tracing::info!(output, "returned");
         }
         Ok(outcome)
+    }
+
+    /// Returns true if lists show this tool to the caller.
+    pub(crate) fn is_listed(&self, entry: &ToolEntry, caller: &Caller) -> bool {
+        !self.lists_callable || self.auth.may_call(caller, &entry.tool)
     }
 
     pub(crate) fn is_healthy(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Clients for any MCP, OXP, Open Tool Calling or OpenTool server.
+//! Clients for MCP, OXP, Open Tool Calling and OpenTool servers.
 //!
 //! They require the cargo feature `client` and are not compiled without it. All clients time out,
 //! limit the size of responses, follow no redirects, and never print their credentials. The clients
@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+mod budget;
 mod call;
 mod credentials;
 mod error;
@@ -32,6 +33,7 @@ pub mod opentool;
 mod outcome;
 pub mod oxp;
 mod respond;
+mod response;
 mod retry;
 
 pub use call::{CallRequest, InputResponse};

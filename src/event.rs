@@ -5,6 +5,7 @@
 //! matches, and panics on invalid base64. Here the event's first fields determine its kind, the
 //! event is parsed once, and errors are reported.
 
+mod client_context;
 mod direct;
 mod encoding;
 mod http_api;
@@ -37,6 +38,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
+use client_context::is_from_agentcore;
+pub(crate) use client_context::read_client_context;
 use direct::DirectError;
 use encoding::EventBody;
 pub(crate) use encoding::{EncodedResponse, without_list};
@@ -130,6 +133,8 @@ impl fmt::Display for InvocationError {
 impl std::error::Error for InvocationError {}
 
 /// Handles one event. With `direct_errors`, a call by itself that does not succeed is an error.
+///
+/// Who invoked the function decides before the fields of the event do.
 pub(crate) async fn invoke(
     router: Router,
     event: &str,
@@ -137,6 +142,9 @@ pub(crate) async fn invoke(
     is_cold: bool,
     direct_errors: bool,
 ) -> Result<EventResponse, InvocationError> {
+    if is_from_agentcore(&context) {
+        return Err(InvocationError::Event(EventError::AgentCore));
+    }
     let Event {
         source,
         request,

@@ -39,7 +39,7 @@ pub fn selector(text: &str) -> Option<(String, Option<String>, String)> {
 /// The id of the tool that a selector selects.
 #[must_use]
 pub fn resolved(toolkit: &Arc<Toolkit>, selector: &str) -> Option<String> {
-    let selected = toolkit.resolve(&selector.parse().ok()?).ok()?;
+    let selected = toolkit.resolve(&selector.parse().ok()?, |_| true).ok()?;
     Some(selected.id.to_string())
 }
 

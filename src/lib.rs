@@ -1,7 +1,7 @@
 //! Tools for AI agents: plain async Rust functions, deployed as one AWS Lambda function.
 //!
-//! Every agent that speaks MCP (Model Context Protocol), OXP (Open eXecution Protocol) 1.0, Open
-//! Tool Calling 1.0 or OpenTool 1.0 can discover and call them.
+//! Agents that speak MCP (Model Context Protocol) over Streamable HTTP can discover and call them,
+//! and so can clients of OXP (Open eXecution Protocol) 1.0, Open Tool Calling 1.0 and OpenTool 1.0.
 //!
 //! ```no_run
 //! use lambda_tools::prelude::*;
@@ -96,6 +96,7 @@ mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
 pub mod idempotency;
+mod json;
 #[cfg(feature = "models")]
 pub mod models;
 #[cfg(feature = "oauth")]

@@ -1,11 +1,12 @@
 //! Lists of tools for chat models, and models' calls of them.
 //!
 //! Each API of a model takes tools in a format of its own, with limits of its own; one tool that
-//! exceeds them makes the API reject the whole list.
+//! exceeds them may make the API reject the whole list.
 //!
 #![doc = include_str!("pages.md")]
 #![cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/models.md"))]
 
+mod budget;
 mod call;
 mod gemini;
 mod names;

@@ -16,7 +16,6 @@ pub(crate) mod fuzzing;
 pub(crate) mod http;
 mod idempotency_key;
 mod integers;
-mod json;
 mod json_response;
 mod jsonrpc;
 mod list_response;
@@ -50,7 +49,7 @@ use serde_json::Value;
 
 #[cfg(feature = "openapi")]
 use crate::{Auth, Toolkit};
-use crate::{Caller, ServerInfo, arrival::Invocation};
+use crate::{Caller, ServerInfo, arrival::Invocation, json};
 
 /// Lists the protocols; the first one encodes responses that belong to no protocol.
 macro_rules! protocols {

@@ -196,11 +196,11 @@ impl Server {
         self
     }
 
-    /// Sets the origins, such as `https://app.example`, of the web pages that may send requests over
-    /// MCP; `*` allows all. Pages of the domain in the event and of the user's own machine always
-    /// may, and so may programs, which send no origin. To read the responses, a page also needs
-    /// CORS. By default the environment decides (see [`serve`](crate::serve)). The local server has
-    /// its own check, for all protocols.
+    /// Sets the origins, such as `https://app.example`, of the web pages that may send requests; `*`
+    /// allows all. Pages of the domain in the event, of the public URL and of the user's own machine
+    /// always may, and so may programs, which send no origin. To read the responses, a page also
+    /// needs CORS. By default the environment decides (see [`serve`](crate::serve)). The local server has
+    /// its own check.
     #[must_use]
     pub fn allowed_origins<O: Into<String>>(
         mut self,

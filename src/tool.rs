@@ -3,6 +3,7 @@
 //! Creating a tool is cheap: it only stores functions. Schemas, validators and descriptions are
 //! built on first use.
 
+mod api_error;
 pub(crate) mod build_error;
 pub(crate) mod caller;
 pub(crate) mod content;
@@ -166,6 +167,15 @@ impl Tool {
     /// `input` is the JSON Schema of an object, `output` that of the result (`null` for none).
     /// Without `$schema`, they are read as draft 7, or as draft 2020-12 if they use its keywords.
     /// Their objects are not closed: unknown properties are allowed unless the schema forbids them.
+    ///
+    /// ```
+    /// use lambda_tools::Tool;
+    /// use serde_json::{Value, json};
+    ///
+    /// let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    /// let next = |input: Value| async move { Ok(json!(input["n"].as_i64().map(|n| n + 1))) };
+    /// let tool = Tool::dynamic("Numbers.Next@1.0.0", "Adds one.", schema, json!({}), next);
+    /// ```
     #[track_caller]
     pub fn dynamic<H, A: 'static>(
         id: impl Into<Cow<'static, str>>,
@@ -175,8 +185,7 @@ impl Tool {
         handler: H,
     ) -> Self
     where
-        H: Handler<A, In = Value, Out = Value>,
-        H::Error: IntoFailure,
+        H: Handler<A, In = Value, Out = Value, Error = Failure>,
         H::Future: Send + 'static,
     {
         let (input, output) = (Schema::from_value(input), Schema::from_value(output));

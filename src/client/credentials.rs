@@ -103,19 +103,19 @@ pub(super) enum ClientCredentials {
 }
 
 impl ClientCredentials {
-    /// The header that carries the credentials.
-    pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, ClientError> {
-        let bearer = |token: &str| (AUTHORIZATION, format!("Bearer {token}"));
-        let (name, value) = match self {
+    /// The header that carries the credentials, and the key or token in it.
+    pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue, Secret)>, ClientError> {
+        let (name, scheme, token) = match self {
             Self::None => return Ok(None),
-            Self::ApiKey(key, Some(name)) => (name.clone(), key.expose().trim().to_owned()),
-            Self::ApiKey(key, None) => bearer(key.expose().trim()),
-            Self::Jwt(jwt) => bearer(&jwt.token()?),
+            Self::ApiKey(key, Some(name)) => (name.clone(), "", key.expose().trim().to_owned()),
+            Self::ApiKey(key, None) => (AUTHORIZATION, "Bearer ", key.expose().trim().to_owned()),
+            Self::Jwt(jwt) => (AUTHORIZATION, "Bearer ", jwt.token()?),
         };
         let invalid_key = |_| ClientError::Setup("the API key is not a valid header value".into());
-        let mut value = HeaderValue::try_from(value).map_err(invalid_key)?;
+        let value = HeaderValue::try_from(format!("{scheme}{token}"));
+        let mut value = value.map_err(invalid_key)?;
         value.set_sensitive(true);
-        Ok(Some((name, value)))
+        Ok(Some((name, value, token.into())))
     }
 }
 

@@ -1,24 +1,25 @@
 //! HTTP requests with limits on time, size and redirects.
+//!
+//! The protocols' own clients send everything through this one, which also decides where credentials
+//! may go, and keeps them out of errors.
 
-use std::{error::Error as _, fmt, time::Duration};
+use std::{error::Error as _, fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method, StatusCode,
+    HeaderMap, HeaderValue, Method,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use reqwest::{Url, redirect::Policy};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use super::{ClientError, credentials::ClientCredentials};
-use crate::text::clipped;
+use super::{ClientError, budget::ResponseBudget, credentials::ClientCredentials};
+
+#[cfg(fuzzing)]
+pub(super) use super::response::received;
+pub(super) use super::response::{LONGEST_MESSAGE, ReceivedResponse, decode};
 
 /// The default maximum size of a response: more than Lambda can send.
 const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
-
-/// The maximum length of a server's text in an error, in bytes.
-pub(super) const LONGEST_MESSAGE: usize = 500;
 
 /// An HTTP client for one server.
 #[derive(Clone)]
@@ -27,15 +28,12 @@ pub(super) struct HttpClient {
     base: Url,
     pub(super) credentials: ClientCredentials,
     pub(super) max_response_size: usize,
+    /// True if credentials may be sent to other machines unencrypted.
+    pub(super) allows_http: bool,
+    /// The budget of all responses together, if they are the pages of one list.
+    budget: Option<Arc<ResponseBudget>>,
     /// The media types that the protocol's responses may have.
     pub(super) accept: HeaderValue,
-}
-
-/// A response with its whole body.
-pub(super) struct ReceivedResponse {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
 }
 
 impl HttpClient {
@@ -65,8 +63,38 @@ impl HttpClient {
             base,
             credentials: ClientCredentials::None,
             max_response_size: MAX_RESPONSE_SIZE,
+            allows_http: false,
+            budget: None,
             accept: HeaderValue::from_static("application/json"),
         })
+    }
+
+    /// The same client for the pages of one list, which together are limited like one response.
+    pub(super) fn for_one_list(&self) -> Self {
+        let budget = Some(self.budget());
+        Self {
+            budget,
+            ..self.clone()
+        }
+    }
+
+    /// The budget of the next response.
+    pub(super) fn budget(&self) -> Arc<ResponseBudget> {
+        let of_list = self.budget.clone();
+        of_list.unwrap_or_else(|| ResponseBudget::new(self.max_response_size))
+    }
+
+    /// Refuses to send credentials that other machines could read on their way.
+    pub(super) fn check_encryption(&self) -> Result<(), ClientError> {
+        let host = self.base.host_str().unwrap_or_default();
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let is_local = host == "localhost" || address.is_ok_and(|it| it.is_loopback());
+        if is_local || self.allows_http || self.base.scheme() == "https" {
+            return Ok(());
+        }
+        let text = "credentials would be sent unencrypted to another machine; use https://, or \
+                    allow_http for a server inside a trusted network";
+        Err(ClientError::Setup(text.into()))
     }
 
     /// Appends a path segment to the base URL, unless it already ends with it.
@@ -106,7 +134,8 @@ impl HttpClient {
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
         let request = (Method::GET, url, headers, Bytes::new());
-        self.send(request, timeout, |_, _| false).await
+        self.send(request, timeout, self.budget(), |_, _| false)
+            .await
     }
 
     pub(super) async fn post(
@@ -116,7 +145,8 @@ impl HttpClient {
         body: Bytes,
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
-        self.post_until(url, headers, body, timeout, |_, _| false)
+        let request = (Method::POST, url, headers, body);
+        self.send(request, timeout, self.budget(), |_, _| false)
             .await
     }
 
@@ -128,16 +158,18 @@ impl HttpClient {
         headers: HeaderMap,
         body: Bytes,
         timeout: Duration,
+        budget: Arc<ResponseBudget>,
         is_complete: impl FnMut(&HeaderMap, &[u8]) -> bool,
     ) -> Result<ReceivedResponse, ClientError> {
         let request = (Method::POST, url, headers, body);
-        self.send(request, timeout, is_complete).await
+        self.send(request, timeout, budget, is_complete).await
     }
 
     async fn send(
         &self,
         (method, url, headers, body): (Method, Url, HeaderMap, Bytes),
         timeout: Duration,
+        budget: Arc<ResponseBudget>,
         mut is_complete: impl FnMut(&HeaderMap, &[u8]) -> bool,
     ) -> Result<ReceivedResponse, ClientError> {
         // Credentials are sent only to this server, even if it names a URL on another one.
@@ -152,8 +184,11 @@ impl HttpClient {
         if has_body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        if let (true, Some((name, value))) = (is_same_origin, self.credentials.header()?) {
+        let mut secrets = Vec::new();
+        if let (true, Some((name, value, secret))) = (is_same_origin, self.credentials.header()?) {
+            self.check_encryption()?;
             request = request.header(name, value);
+            secrets.push(secret);
         }
         let unreachable = |error| ClientError::Unreachable(text_of(error));
         let mut response = request.send().await.map_err(unreachable)?;
@@ -164,9 +199,7 @@ impl HttpClient {
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            if body.len() + chunk.len() > limit {
-                return Err(ClientError::TooLarge { limit });
-            }
+            budget.take(chunk.len())?;
             body.extend_from_slice(&chunk);
             if is_complete(response.headers(), &body) {
                 break;
@@ -176,6 +209,8 @@ impl HttpClient {
             status: response.status(),
             headers: std::mem::take(response.headers_mut()),
             body: body.into(),
+            budget,
+            secrets,
         })
     }
 }
@@ -187,65 +222,6 @@ impl fmt::Debug for HttpClient {
             .field("credentials", &self.credentials)
             .finish_non_exhaustive()
     }
-}
-
-impl ReceivedResponse {
-    /// The body as JSON.
-    pub(super) fn json(&self) -> Result<Value, ClientError> {
-        let kind = self.headers.get(CONTENT_TYPE).map(|it| it.to_str());
-        if let Some(kind) = kind {
-            let kind = kind.unwrap_or_default();
-            let essence = kind.split(';').next().unwrap_or_default().trim();
-            if !essence.ends_with("/json") && !essence.ends_with("+json") {
-                return Err(ClientError::Unreadable(format!(
-                    "its type is '{essence}', not JSON"
-                )));
-            }
-        }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| ClientError::Unreadable(format!("it is not valid JSON: {error}")))
-    }
-
-    /// The body as this type.
-    pub(super) fn decode<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
-        decode(self.json()?)
-    }
-
-    /// True if the body is empty or `null`.
-    pub(super) fn is_empty(&self) -> bool {
-        matches!(self.body.trim_ascii(), b"" | b"null")
-    }
-
-    /// The body's `message`, that of its JSON-RPC error, or the meaning of the status.
-    pub(super) fn message(&self) -> String {
-        let body = self.json().unwrap_or_default();
-        let message = body["message"].as_str();
-        if let Some(message) = message.or(body["error"]["message"].as_str()) {
-            return clipped(message, LONGEST_MESSAGE).into_owned();
-        }
-        if self.status.is_redirection() {
-            return "redirects are not followed".to_owned();
-        }
-        let reason = self.status.canonical_reason();
-        reason.unwrap_or("no message").to_owned()
-    }
-
-    /// The error for a status that says nothing about the request.
-    pub(super) fn status_error(&self) -> ClientError {
-        let message = self.message();
-        match self.status.as_u16() {
-            401 => ClientError::Unauthorized { message },
-            status => ClientError::Status { status, message },
-        }
-    }
-}
-
-/// Decodes a value as this type.
-pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, ClientError> {
-    serde_json::from_value(value).map_err(|error| {
-        let text = format!("it does not have the expected form: {error}");
-        ClientError::Unreadable(clipped(&text, LONGEST_MESSAGE).into_owned())
-    })
 }
 
 /// The text of an error and its causes, without the URL, which may be confidential.

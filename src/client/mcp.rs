@@ -124,6 +124,14 @@ impl McpClient {
         self.credentials(ClientCredentials::Jwt(jwt))
     }
 
+    /// Allows credentials to be sent to other machines over `http://`. Use it only for a server inside
+    /// a network that you trust: without encryption, everyone on the way can read them.
+    #[must_use]
+    pub fn allow_http(mut self) -> Self {
+        self.http.allows_http = true;
+        self
+    }
+
     fn credentials(mut self, credentials: ClientCredentials) -> Self {
         self.http.credentials = credentials;
         // A session and a list may depend on who asks.
@@ -185,21 +193,30 @@ impl McpClient {
         }
     }
 
-    /// `tools/list`: all tools, from all pages.
+    /// `tools/list`: all tools, from all pages. The pages together have the deadline of one request
+    /// and the maximum size of one response.
     ///
     /// # Errors
-    /// No attempt returned a list, or the pages do not end.
+    /// No attempt returned a list, or the pages exceed a limit.
     pub async fn tools(&self) -> Result<Vec<McpTool>, ClientError> {
         self.list(self.limits).await
     }
 
     async fn list(&self, limits: RetryLimits) -> Result<Vec<McpTool>, ClientError> {
+        // All pages together have the limits of one response.
+        let client = Self {
+            http: self.http.for_one_list(),
+            ..self.clone()
+        };
+        let pages = Attempts::new(limits);
         let mut tools = Vec::new();
         let mut listed = HashMap::new();
         let mut cursors = HashSet::new();
         let mut params = JsonObject::new();
         loop {
-            let (result, revision) = self.request("tools/list", &params, limits).await?;
+            let deadline = pages.remaining();
+            let limits = RetryLimits { deadline, ..limits };
+            let (result, revision) = client.request("tools/list", &params, limits).await?;
             let page = tool::page_in(result, revision.is_modern())?;
             for (tool, details) in page.tools {
                 listed.insert(tool.name.clone(), details);

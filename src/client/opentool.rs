@@ -134,6 +134,14 @@ impl OpenToolClient {
         self
     }
 
+    /// Allows credentials to be sent to other machines over `http://`. Use it only for a server inside
+    /// a network that you trust: without encryption, everyone on the way can read them.
+    #[must_use]
+    pub fn allow_http(mut self) -> Self {
+        self.http.allows_http = true;
+        self
+    }
+
     /// Sets the timeout of a request; the default is 30 seconds.
     #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
@@ -216,9 +224,9 @@ struct RpcReplyError {
 }
 
 impl RpcReplyError {
-    fn into_error(self) -> OpenToolError {
-        let message = self.message.unwrap_or_else(|| "The call failed".to_owned());
-        OpenToolError::call(self.code, message)
+    fn into_error(self, response: &ReceivedResponse) -> OpenToolError {
+        let message = self.message.as_deref().unwrap_or("The call failed");
+        OpenToolError::call(self.code, response.redacted(message))
     }
 }
 
@@ -232,7 +240,7 @@ fn tool_return(response: &ReceivedResponse, id: &str) -> Result<ToolReturn, Open
     }
     let reply: RpcReply = response.decode().map_err(OpenToolError::of)?;
     match (reply.error, reply.result) {
-        (Some(error), _) => Err(error.into_error()),
+        (Some(error), _) => Err(error.into_error(response)),
         (None, None) => Err(OpenToolError::ResponseNull { code }),
         (None, Some(Value::Object(result))) if reply.id == id => Ok(ToolReturn {
             id: id.to_owned(),
@@ -259,7 +267,7 @@ fn status_error(response: &ReceivedResponse) -> OpenToolError {
     }
     let body = response.json().unwrap_or_default();
     match serde_json::from_value::<RpcReplyError>(body["error"].clone()) {
-        Ok(error) => error.into_error(),
+        Ok(error) => error.into_error(response),
         Err(_) if response.is_empty() => OpenToolError::ResponseNull { code },
         Err(_) => OpenToolError::ErrorNull { code },
     }

@@ -80,6 +80,14 @@ impl OxpClient {
         self
     }
 
+    /// Allows credentials to be sent to other machines over `http://`. Use it only for a server inside
+    /// a network that you trust: without encryption, everyone on the way can read them.
+    #[must_use]
+    pub fn allow_http(mut self) -> Self {
+        self.http.allows_http = true;
+        self
+    }
+
     /// Sets the dialect of calls; responses are understood in every dialect.
     #[must_use]
     pub fn dialect(mut self, dialect: CallFormat) -> Self {
@@ -173,13 +181,20 @@ impl OxpClient {
             let text = "OXP calls cannot carry input responses or a request state";
             return Err(ClientError::Unsupported(text));
         }
+        if !call.tokens.is_empty() || !call.secrets.is_empty() {
+            self.http.check_encryption()?;
+        }
         let call_id = call.id();
         let body = Bytes::from(call.encode(&call_id, self.dialect));
         let mut attempts = Attempts::new(self.limits);
         loop {
             let timeout = attempts.begin();
             let (url, body) = (self.http.url("tools/call"), body.clone());
-            let response = self.http.post(url, self.version(), body, timeout).await;
+            let mut response = self.http.post(url, self.version(), body, timeout).await;
+            if let Ok(response) = &mut response {
+                let secrets = call.tokens.values().chain(call.secrets.values());
+                response.secrets.extend(secrets.cloned());
+            }
             let advice = advice_on(&response);
             let mut reply = response.and_then(|it| CallReply::of(&it, &call_id));
             let advice = match &reply {

@@ -148,6 +148,7 @@ mod tests {
         let mut attempts = Attempts::new(RetryLimits::default());
         attempts.begin();
         let late = RetryAdvice::Again(Some(Duration::from_secs(90)));
-        assert!(!attempts.wait_for_next(late).await, "after the deadline");
+        let waits = tokio::time::timeout(Duration::from_secs(5), attempts.wait_for_next(late));
+        assert_eq!(waits.await, Ok(false), "after the deadline");
     }
 }

@@ -100,9 +100,11 @@ fn is_call_schema(schema: &str) -> bool {
     schema.starts_with("urn:oxp:") || schema.starts_with("otc://") || schema.contains("oxp")
 }
 
-/// The reason why an event could not be read as an HTTP request.
+/// The reason why an event is not handled.
 #[derive(Debug)]
 pub(crate) enum EventError {
+    /// The event is the arguments of a model.
+    AgentCore,
     /// The event is from another service; these are the names of its first fields.
     NotHttp(Vec<String>),
     /// The event is of a supported kind, but is invalid.
@@ -128,6 +130,11 @@ impl fmt::Display for EventError {
                                 URLs and Application Load Balancers, and calls \
                                 ({\"tool_id\": …, \"input\": …})";
         match self {
+            Self::AgentCore => f.write_str(
+                "The event comes from an AgentCore Gateway that has this function as a Lambda \
+                 target, which this function does not support; add an MCP server target with the \
+                 function's URL instead (docs/mcp.md)",
+            ),
             Self::NotHttp(fields) if fields.is_empty() => {
                 write!(f, "{EXPECTED}; the event is an empty object")
             }

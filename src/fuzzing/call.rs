@@ -92,7 +92,7 @@ impl DecodedCall {
             tool: call.selector.to_string(),
             call_id: call.call_id,
             trace_id: call.trace_id,
-            lossy_integers: call.lossy_integers,
+            lossy_integers: call.rounded.lossy_integers,
             input: call.input,
             user_id: context.user_id,
             tokens: exposed(context.tokens),

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{portable::InputSchema, references};
+use super::{budget::CopyBudget, portable::InputSchema, references};
 use crate::{
     payload::JsonObject,
     tool::schema::reduced::{self, SchemaFormat, sentences},
@@ -34,9 +34,9 @@ fn is_count(value: &Value) -> bool {
 }
 
 /// The `parameters`, or `None` for a function without parameters, and notes for its description.
-pub(super) fn parameters(input: InputSchema) -> (Option<Value>, Vec<String>) {
+pub(super) fn parameters(input: InputSchema, budget: &CopyBudget) -> (Option<Value>, Vec<String>) {
     let InputSchema { schema, mut notes } = input;
-    let schema = references::inlined(schema);
+    let schema = references::inlined(schema, budget);
     let mut schema = reduced::merged(schema.into(), &FORMAT);
     let text = reduced::take_description(&mut schema);
     notes.extend(Some(text).filter(|text| !text.is_empty()));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{ModelApi, names::NameRule, references};
+use super::{ModelApi, budget::CopyBudget, names::NameRule, references};
 use crate::{
     payload::JsonObject,
     tool::schema::{each_inner, fold::fold_unions, modernize, reduced::sentences},
@@ -25,15 +25,15 @@ const NOT_AT_ROOT: [&str; 6] = ["const", "else", "enum", "if", "not", "then"];
 
 impl InputSchema {
     /// The schema of any server's tool.
-    pub(super) fn of(schema: &Value) -> Self {
+    pub(super) fn of(schema: &Value, budget: &CopyBudget) -> Self {
         let mut schema = schema.clone();
         modernize(&mut schema);
-        let mut schema = references::hoisted(&schema);
+        let mut schema = references::hoisted(&schema, budget);
         let mut notes = Vec::new();
         if let Some(Value::String(text)) = schema.shift_remove("description") {
             notes.push(text);
         }
-        inline_forms(&mut schema);
+        inline_forms(&mut schema, budget);
         notes.extend(fold_unions(&mut schema));
         quote(
             &mut schema,
@@ -51,8 +51,8 @@ impl InputSchema {
 
     /// Without references, and with nothing but properties at the root: Amazon Nova Sonic, Tool
     /// choice best practices, "Limit top-level keys to 3 or fewer when possible".
-    pub(super) fn bare(mut self) -> Self {
-        self.schema = references::inlined(self.schema);
+    pub(super) fn bare(mut self, budget: &CopyBudget) -> Self {
+        self.schema = references::inlined(self.schema, budget);
         self.only_properties();
         self.schema.shift_remove("additionalProperties");
         self
@@ -128,17 +128,15 @@ fn renamed_property(rule: NameRule, name: &str, property: Value) -> (String, Val
 }
 
 /// Replaces references in a union at the root, whose properties are to be listed.
-fn inline_forms(root: &mut JsonObject) {
+fn inline_forms(root: &mut JsonObject, budget: &CopyBudget) {
     let defs = root.get("$defs").and_then(Value::as_object).cloned();
     let defs = defs.unwrap_or_default();
     for keyword in ["anyOf", "oneOf", "allOf"] {
         let forms = root.get_mut(keyword).and_then(Value::as_array_mut);
         for form in forms.into_iter().flatten() {
-            let target = form
-                .get("$ref")
-                .and_then(|it| references::target(it, &defs));
-            if let Some(target) = target {
-                *form = target.into();
+            let reference = form.get("$ref");
+            if let Some(copy) = reference.and_then(|it| references::copied(it, &defs, budget)) {
+                *form = copy.into();
             }
         }
     }

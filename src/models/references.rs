@@ -3,18 +3,16 @@
 //! Definitions of this library have none, but those of other MCP servers do: into any place of the
 //! schema, or by name.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ptr};
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
+use super::budget::CopyBudget;
 use crate::{
     payload::JsonObject,
     tool::schema::{each_inner, reduced::sentences},
 };
-
-/// The name of a definition in `$defs`, by the reference as it was written.
-type Names = HashMap<String, String>;
 
 /// Keywords of references and their targets, and those that mean nothing to a model.
 const IGNORED: [&str; 10] = [
@@ -29,35 +27,41 @@ const IGNORED: [&str; 10] = [
     "definitions",
     "id",
 ];
-/// The maximum number of schemas that references are replaced with.
-const MAX_INLINED: usize = 2000;
 /// The depth below which no reference is replaced.
 const MAX_DEPTH: usize = 64;
 
 /// Moves the targets of all references to `$defs` of the root, and replaces references elsewhere
 /// with a sentence. A reference at the root is replaced with its target.
-pub(super) fn hoisted(schema: &Value) -> JsonObject {
-    let mut names = Names::new();
-    let mut pending = Vec::new();
+pub(super) fn hoisted(schema: &Value, budget: &CopyBudget) -> JsonObject {
+    let mut targets = Targets {
+        root: schema,
+        budget,
+        anchors: HashMap::new(),
+        names: HashMap::new(),
+        counts: HashMap::new(),
+        pending: Vec::new(),
+    };
+    add_anchors(schema, &mut targets.anchors);
     let mut rewritten = schema.clone();
-    rewrite(&mut rewritten, schema, &mut names, &mut pending);
+    targets.rewrite(&mut rewritten);
     let mut defs = JsonObject::new();
-    while let Some((name, mut target)) = pending.pop() {
-        rewrite(&mut target, schema, &mut names, &mut pending);
+    while let Some((name, mut target)) = targets.pending.pop() {
+        targets.rewrite(&mut target);
         defs.insert(name, target);
     }
     let mut root = match rewritten {
         Value::Object(root) => root,
         _ => JsonObject::new(),
     };
-    for _ in 0..=defs.len() {
-        let Some(target) = root.shift_remove("$ref").and_then(|it| target(&it, &defs)) else {
-            break;
-        };
-        for (keyword, value) in target {
-            root.entry(keyword).or_insert(value);
+    for _ in 0..MAX_DEPTH {
+        let reference = root.shift_remove("$ref");
+        let target = reference.and_then(|it| target(&it, &defs)?.as_object());
+        for (keyword, value) in target.into_iter().flatten() {
+            root.entry(keyword).or_insert_with(|| value.clone());
         }
     }
+    // The root of a schema that is itself.
+    root.shift_remove("$ref");
     defs.sort_keys();
     if uses_references(&root.clone().into()) {
         root.insert("$defs".into(), defs.into());
@@ -65,10 +69,21 @@ pub(super) fn hoisted(schema: &Value) -> JsonObject {
     root
 }
 
-/// The definition that a reference of [`hoisted`] names.
-pub(super) fn target(reference: &Value, defs: &JsonObject) -> Option<JsonObject> {
+/// The definition, an object, that a reference of [`hoisted`] names.
+pub(super) fn target<'a>(reference: &Value, defs: &'a JsonObject) -> Option<&'a Value> {
     let name = reference.as_str()?.strip_prefix("#/$defs/")?;
-    defs.get(name)?.as_object().cloned()
+    defs.get(name).filter(|it| it.is_object())
+}
+
+/// A copy of the definition. `None` once the budget is spent.
+pub(super) fn copied(
+    reference: &Value,
+    defs: &JsonObject,
+    budget: &CopyBudget,
+) -> Option<JsonObject> {
+    let target = target(reference, defs)?;
+    budget.spend(target)?;
+    target.as_object().cloned()
 }
 
 fn uses_references(schema: &Value) -> bool {
@@ -81,31 +96,75 @@ fn uses_references(schema: &Value) -> bool {
     }
 }
 
-fn rewrite(
-    schema: &mut Value,
-    root: &Value,
-    names: &mut Names,
-    pending: &mut Vec<(String, Value)>,
-) {
-    let Some(object) = schema.as_object_mut() else {
-        return;
-    };
-    object.retain(|keyword, value| {
-        // `id` was a keyword in draft 4.
-        !IGNORED.contains(&keyword.as_str()) || (keyword == "id" && !value.is_string())
-    });
-    let reference = ["$ref", "$dynamicRef", "$recursiveRef"]
-        .into_iter()
-        .find_map(|keyword| object.shift_remove(keyword));
-    if let Some(Value::String(reference)) = reference {
-        if let Some(name) = name_of(&reference, root, names, pending) {
-            object.insert("$ref".into(), format!("#/$defs/{name}").into());
-        } else {
-            let quoted = format!("JSON Schema: {}.", json!({"$ref": reference}));
-            append(object, quoted);
+/// The targets of references.
+struct Targets<'a> {
+    root: &'a Value,
+    budget: &'a CopyBudget,
+    /// The schemas with an `$anchor`.
+    anchors: HashMap<&'a str, &'a Value>,
+    /// The names of targets in `$defs`. One target may have many references: `%64` is a `d`.
+    names: HashMap<*const Value, String>,
+    /// The names, and how many others were made from each.
+    counts: HashMap<String, usize>,
+    /// The targets that are not yet rewritten.
+    pending: Vec<(String, Value)>,
+}
+
+impl Targets<'_> {
+    fn rewrite(&mut self, schema: &mut Value) {
+        let Some(object) = schema.as_object_mut() else {
+            return;
+        };
+        object.retain(|keyword, value| {
+            // `id` was a keyword in draft 4.
+            !IGNORED.contains(&keyword.as_str()) || (keyword == "id" && !value.is_string())
+        });
+        let reference = ["$ref", "$dynamicRef", "$recursiveRef"]
+            .into_iter()
+            .find_map(|keyword| object.shift_remove(keyword));
+        if let Some(Value::String(reference)) = reference {
+            if let Some(name) = self.name_of(&reference) {
+                object.insert("$ref".into(), format!("#/$defs/{name}").into());
+            } else {
+                let quoted = format!("JSON Schema: {}.", json!({"$ref": reference}));
+                append(object, quoted);
+            }
         }
+        each_inner(object, &mut |_, inner| self.rewrite(inner));
     }
-    each_inner(object, &mut |_, inner| rewrite(inner, root, names, pending));
+
+    fn name_of(&mut self, reference: &str) -> Option<String> {
+        let fragment = reference.strip_prefix('#')?;
+        let fragment = percent_decode_str(fragment).decode_utf8().ok()?;
+        let target = match &*fragment {
+            "" => self.root,
+            pointer if pointer.starts_with('/') => self.root.pointer(pointer)?,
+            anchor => self.anchors.get(anchor)?,
+        };
+        if let Some(name) = self.names.get(&ptr::from_ref(target)) {
+            return Some(name.clone());
+        }
+        self.budget.spend(target)?;
+        let last = fragment.rsplit('/').next().unwrap_or_default();
+        let is_allowed = |char: &char| char.is_ascii_alphanumeric() || *char == '_';
+        let base: String = last.chars().filter(is_allowed).take(40).collect();
+        let name = self.unused(if base.is_empty() { "root" } else { &base });
+        self.names.insert(target, name.clone());
+        self.pending.push((name.clone(), target.clone()));
+        Some(name)
+    }
+
+    /// The name, with a number if it is used already.
+    fn unused(&mut self, base: &str) -> String {
+        let mut name = base.to_owned();
+        while self.counts.contains_key(&name) {
+            let count = self.counts.entry(base.to_owned()).or_default();
+            *count += 1;
+            name = format!("{base}_{count}");
+        }
+        self.counts.insert(name.clone(), 1);
+        name
+    }
 }
 
 /// Appends a sentence to the description.
@@ -115,64 +174,32 @@ pub(super) fn append(schema: &mut JsonObject, sentence: String) {
     schema.insert("description".into(), text.into());
 }
 
-fn name_of(
-    reference: &str,
-    root: &Value,
-    names: &mut Names,
-    pending: &mut Vec<(String, Value)>,
-) -> Option<String> {
-    if let Some(name) = names.get(reference) {
-        return Some(name.clone());
-    }
-    let fragment = reference.strip_prefix('#')?;
-    let fragment = percent_decode_str(fragment).decode_utf8().ok()?;
-    let target = match &*fragment {
-        "" => root,
-        pointer if pointer.starts_with('/') => root.pointer(pointer)?,
-        anchor => with_anchor(root, anchor)?,
-    };
-    let last = fragment.rsplit('/').next().unwrap_or_default();
-    let is_allowed = |char: &char| char.is_ascii_alphanumeric() || *char == '_';
-    let base: String = last.chars().filter(is_allowed).take(40).collect();
-    let base = if base.is_empty() { "root".into() } else { base };
-    let is_taken = |name: &String| names.values().any(|it| it == name);
-    let numbered = (2..).map(|number| format!("{base}_{number}"));
-    let name = [base.clone()]
-        .into_iter()
-        .chain(numbered)
-        .find(|name| !is_taken(name))?;
-    names.insert(reference.to_owned(), name.clone());
-    pending.push((name.clone(), target.clone()));
-    Some(name)
-}
-
-/// The schema with this `$anchor`, anywhere in the root.
-fn with_anchor<'a>(value: &'a Value, anchor: &str) -> Option<&'a Value> {
+/// Adds the schemas with an `$anchor`, anywhere in the value.
+fn add_anchors<'a>(value: &'a Value, anchors: &mut HashMap<&'a str, &'a Value>) {
     match value {
         Value::Object(object) => {
-            let names = ["$anchor", "$dynamicAnchor"];
-            if names
-                .iter()
-                .any(|name| object.get(*name).is_some_and(|it| it == anchor))
-            {
-                return Some(value);
+            for keyword in ["$anchor", "$dynamicAnchor"] {
+                if let Some(anchor) = object.get(keyword).and_then(Value::as_str) {
+                    anchors.entry(anchor).or_insert(value);
+                }
             }
-            object.values().find_map(|inner| with_anchor(inner, anchor))
+            object
+                .values()
+                .for_each(|inner| add_anchors(inner, anchors));
         }
-        Value::Array(list) => list.iter().find_map(|inner| with_anchor(inner, anchor)),
-        _ => None,
+        Value::Array(list) => list.iter().for_each(|inner| add_anchors(inner, anchors)),
+        _ => {}
     }
 }
 
-/// Replaces all references of [`hoisted`] with their targets. Where a schema contains itself, a
-/// sentence takes the place of the second occurrence.
-pub(super) fn inlined(mut root: JsonObject) -> JsonObject {
+/// Replaces all references of [`hoisted`] with their targets. Where a schema contains itself, or
+/// the budget is spent, a sentence takes the place of the schema.
+pub(super) fn inlined(mut root: JsonObject, budget: &CopyBudget) -> JsonObject {
     let Some(Value::Object(defs)) = root.shift_remove("$defs") else {
         return root;
     };
-    let mut budget = MAX_INLINED;
     let mut root = Value::Object(root);
-    inline(&mut root, &defs, &mut Vec::new(), &mut budget);
+    inline(&mut root, &defs, &mut Vec::new(), budget);
     match root {
         Value::Object(root) => root,
         _ => JsonObject::new(),
@@ -184,19 +211,19 @@ fn inline(
     schema: &mut Value,
     defs: &JsonObject,
     open: &mut Vec<Option<String>>,
-    budget: &mut usize,
+    budget: &CopyBudget,
 ) {
     let Some(object) = schema.as_object_mut() else {
         return;
     };
-    *budget = budget.saturating_sub(1);
     let opened = open.len();
     open.push(None);
     while let Some(reference) = object.shift_remove("$ref") {
         let name = reference.as_str().map(str::to_owned);
-        let target = target(&reference, defs).unwrap_or_default();
-        if open.contains(&name) || open.len() > MAX_DEPTH || *budget == 0 {
-            if let Some(kind) = target.get("type") {
+        let may_copy = !open.contains(&name) && open.len() <= MAX_DEPTH;
+        let copy = may_copy.then(|| copied(&reference, defs, budget)).flatten();
+        let Some(copy) = copy else {
+            if let Some(kind) = target(&reference, defs).and_then(|it| it.get("type")) {
                 object.entry("type").or_insert(kind.clone());
             }
             let name = name.unwrap_or_default();
@@ -206,9 +233,9 @@ fn inline(
                 format!("Has the form of `{last}`, as described above."),
             );
             break;
-        }
+        };
         open.push(name);
-        for (keyword, value) in target {
+        for (keyword, value) in copy {
             object.entry(keyword).or_insert(value);
         }
     }

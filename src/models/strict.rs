@@ -7,9 +7,11 @@ mod limits;
 mod merge;
 mod unions;
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
-use super::{portable::InputSchema, references};
+use super::{budget::CopyBudget, portable::InputSchema, references};
 use crate::{
     payload::JsonObject,
     tool::schema::reduced::{
@@ -20,7 +22,7 @@ use crate::{
 
 /// The schema in the subset, or `None` if the subset cannot express it. What a sentence states is
 /// not enforced.
-pub(super) fn schema_of(input: &InputSchema) -> Option<JsonObject> {
+pub(super) fn schema_of(input: &InputSchema, copies: &CopyBudget) -> Option<JsonObject> {
     let mut root = input.schema.clone();
     let defs = root
         .shift_remove("$defs")
@@ -29,6 +31,7 @@ pub(super) fn schema_of(input: &InputSchema) -> Option<JsonObject> {
     let mut strict = Strict {
         defs: &defs,
         budget: MAX_SCHEMAS,
+        copies,
         depth: 0,
     };
     let Value::Object(mut schema) = strict.schema(&root.into(), false)? else {
@@ -73,6 +76,7 @@ const NUMBERS: [&str; 5] = [
 struct Strict<'a> {
     defs: &'a JsonObject,
     budget: usize,
+    copies: &'a CopyBudget,
     depth: usize,
 }
 
@@ -90,7 +94,7 @@ impl Strict<'_> {
     }
 
     fn part(&mut self, schema: &Value, is_nullable: bool) -> Option<Value> {
-        let mut rest = merge::all_of(schema.as_object()?.clone(), self.defs)?;
+        let mut rest = merge::all_of(schema.as_object()?.clone(), self.defs, self.copies)?;
         if let Some(reference) = rest.shift_remove("$ref") {
             return self.reference(&reference, rest, is_nullable);
         }
@@ -128,9 +132,9 @@ impl Strict<'_> {
         if !rest.keys().all(is_annotation) {
             return None;
         }
-        let target: Value = references::target(reference, self.defs)?.into();
+        let target = references::target(reference, self.defs)?;
         let mut forms = vec![json!({"$ref": reference})];
-        if is_nullable && !allows_null(&target) {
+        if is_nullable && !allows_null(target) {
             forms.push(json!({"type": "null"}));
         }
         if forms.len() == 1 && rest.is_empty() {
@@ -195,7 +199,7 @@ impl Strict<'_> {
             .shift_remove("properties")
             .map(object_of)
             .unwrap_or_default();
-        let required = names(rest.shift_remove("required"));
+        let required: HashSet<_> = names(rest.shift_remove("required")).into_iter().collect();
         let is_closed = is_closed(rest);
         let is_restricted = values_of(rest).is_some() || rest.contains_key("patternProperties");
         let is_free = properties.is_empty() && !is_closed;

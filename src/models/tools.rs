@@ -5,8 +5,19 @@ use std::collections::{BTreeMap, HashMap};
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::{ModelApi, gemini, names::NameRule, portable::InputSchema, references, strict};
-use crate::{ToolDefinition, payload::JsonObject};
+use super::{
+    ModelApi,
+    budget::{CopyBudget, LARGEST_DEFINITION, LARGEST_ITEM, LARGEST_LIST, size_of},
+    gemini,
+    names::NameRule,
+    portable::InputSchema,
+    references, strict,
+};
+use crate::{
+    ToolDefinition,
+    payload::JsonObject,
+    text::{LONGEST_SHOWN, clipped},
+};
 
 /// The tools of a server, listed for one API.
 ///
@@ -34,7 +45,8 @@ const LONGEST_OPENAI_DESCRIPTION: usize = 1024;
 impl ModelTools {
     /// Lists tools of any server: those of a [`Toolkit`](crate::Toolkit), of
     /// [`OxpClient::tools`](crate::client::oxp::OxpClient::tools) or of
-    /// [`McpClient::tools`](crate::client::mcp::McpClient::tools).
+    /// [`McpClient::tools`](crate::client::mcp::McpClient::tools). Those whose definitions are too
+    /// large are left out, with a warning in the log.
     pub fn new<D: Into<ToolDefinition>>(
         api: ModelApi,
         definitions: impl IntoIterator<Item = D>,
@@ -42,12 +54,17 @@ impl ModelTools {
         let definitions = definitions.into_iter().map(Into::into);
         let mut list = Vec::new();
         let mut tools = HashMap::new();
+        let mut left = LARGEST_LIST;
         for definition in newest(definitions.collect()) {
             let name =
                 NameRule::of_tools(api).tool(&definition.name, qualified(&definition.id), |name| {
                     tools.contains_key(name)
                 });
-            let (item, renamed) = item(api, &name, &definition);
+            let Some((item, renamed)) = item_within(&mut left, api, &name, &definition) else {
+                let name = clipped(&definition.name, LONGEST_SHOWN);
+                tracing::warn!("left out the tool {name:?}: its definition is too large");
+                continue;
+            };
             list.push(item);
             let tool = ListedTool {
                 id: definition.id,
@@ -97,18 +114,43 @@ fn newest(definitions: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
     definitions.map(|(_, definition)| definition).collect()
 }
 
+/// The same as [`item`], if it is within the limits and within what is left of the list.
+fn item_within(
+    left: &mut usize,
+    api: ModelApi,
+    name: &str,
+    definition: &ToolDefinition,
+) -> Option<(Value, BTreeMap<String, String>)> {
+    let size = size_of(&definition.input_schema) + definition.description.len();
+    if size > LARGEST_DEFINITION {
+        return None;
+    }
+    let copies = LARGEST_DEFINITION.min(*left);
+    let budget = CopyBudget::new(copies);
+    let (item, renamed) = item(api, name, definition, &budget);
+    *left -= copies - budget.left();
+    let size = size_of(&item);
+    *left = left.checked_sub(size).filter(|_| size <= LARGEST_ITEM)?;
+    Some((item, renamed))
+}
+
 /// A tool in the format of an API, and its parameters that have other names there.
 fn item(
     api: ModelApi,
     name: &str,
     definition: &ToolDefinition,
+    budget: &CopyBudget,
 ) -> (Value, BTreeMap<String, String>) {
-    let mut input = InputSchema::of(&definition.input_schema);
+    let mut input = InputSchema::of(&definition.input_schema, budget);
     let text = &definition.description;
     match api {
-        ModelApi::OpenAi { strict } => (openai(name, text, input, strict), BTreeMap::new()),
+        ModelApi::OpenAi { strict } => {
+            let function = function(name, text, input, strict.then_some(budget));
+            (openai(function, strict), BTreeMap::new())
+        }
         ModelApi::OpenAiResponses { strict } => {
-            (openai_responses(name, text, input, strict), BTreeMap::new())
+            let function = function(name, text, input, strict.then_some(budget));
+            (openai_responses(function), BTreeMap::new())
         }
         ModelApi::Anthropic => {
             let renamed = input.rename_parameters(api);
@@ -117,7 +159,7 @@ fn item(
             (tool.into(), renamed)
         }
         ModelApi::Bedrock => {
-            let mut input = input.bare();
+            let mut input = input.bare(budget);
             let renamed = input.rename_parameters(api);
             let mut tool = named(name, &input.described(text));
             tool.insert("inputSchema".into(), json!({"json": input.schema}));
@@ -125,7 +167,7 @@ fn item(
         }
         ModelApi::Gemini => {
             let renamed = input.rename_parameters(api);
-            let (parameters, notes) = gemini::parameters(input);
+            let (parameters, notes) = gemini::parameters(input, budget);
             let mut tool = named(name, &gemini::described(text, &notes));
             tool.extend(parameters.map(|it| ("parameters".to_owned(), it)));
             (tool.into(), renamed)
@@ -146,8 +188,7 @@ fn named(name: &str, description: &str) -> JsonObject {
     tool
 }
 
-fn openai(name: &str, text: &str, input: InputSchema, strict: bool) -> Value {
-    let (mut function, is_strict) = function(name, text, input, strict);
+fn openai((mut function, is_strict): (JsonObject, bool), strict: bool) -> Value {
     // A compatible API may not know the field.
     if strict {
         function.insert("strict".into(), is_strict.into());
@@ -155,17 +196,22 @@ fn openai(name: &str, text: &str, input: InputSchema, strict: bool) -> Value {
     json!({"type": "function", "function": function})
 }
 
-fn openai_responses(name: &str, text: &str, input: InputSchema, strict: bool) -> Value {
-    let (mut function, is_strict) = function(name, text, input, strict);
+fn openai_responses((mut function, is_strict): (JsonObject, bool)) -> Value {
     // Without the field, the API tries to make the schema strict by itself.
     function.insert("strict".into(), is_strict.into());
     function.shift_insert(0, "type".into(), "function".into());
     function.into()
 }
 
-fn function(name: &str, text: &str, input: InputSchema, strict: bool) -> (JsonObject, bool) {
+/// A function, and true if its schema is strict, which is tried within a budget.
+fn function(
+    name: &str,
+    text: &str,
+    input: InputSchema,
+    strict: Option<&CopyBudget>,
+) -> (JsonObject, bool) {
     let description = input.described(text);
-    let strict_schema = strict.then(|| strict::schema_of(&input)).flatten();
+    let strict_schema = strict.and_then(|budget| strict::schema_of(&input, budget));
     let is_strict = strict_schema.is_some();
     let mut schema = strict_schema.unwrap_or(input.schema);
     let (start, rest) = split(&description, LONGEST_OPENAI_DESCRIPTION);

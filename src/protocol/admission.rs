@@ -30,8 +30,6 @@ pub(crate) struct AppState {
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: AllowedOrigins,
     pub(crate) direct_calls: DirectCalls,
-    /// True if lists show only the tools that their reader has the scopes for.
-    pub(crate) lists_callable: bool,
     #[cfg(feature = "explorer")]
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,
@@ -47,16 +45,18 @@ pub(super) struct AuthenticatedRequest {
 
 impl AppState {
     /// Before the credentials, which a browser may add to any page's request.
-    pub(super) fn check_origin<P: Codec>(
+    pub(super) fn check_origin(
         &self,
         headers: &HeaderMap,
         arrival: &Arrival,
     ) -> Result<(), Rejection> {
-        let own = arrival.invocation.base_url.as_deref();
-        if P::DECLARATION.checks_origin && !self.allowed_origins.allow(headers, own) {
-            return Err(Rejection::ForbiddenOrigin);
+        let public = self.public_url.resolve(None);
+        let own = [arrival.invocation.base_url.as_deref(), public.as_deref()];
+        if self.allowed_origins.allow(headers, own) {
+            Ok(())
+        } else {
+            Err(Rejection::ForbiddenOrigin)
         }
-        Ok(())
     }
 
     /// The server's own URL. Only issuers' tokens need it.
@@ -107,7 +107,7 @@ impl AppState {
     ) -> ListedTools<'a> {
         let engine = &self.engine;
         let tools = ListedTools::complete(&engine.toolkit, &engine.auth, server_url);
-        if self.lists_callable {
+        if engine.lists_callable {
             tools.callable_by(reader)
         } else {
             tools

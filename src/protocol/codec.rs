@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, StatusCode, request::Parts};
 
 use super::{listed_tools::ListedTools, representation::Representations};
 use crate::{
-    ServerInfo,
+    Caller, ServerInfo,
     call::{Call, Engine, Outcome, rejection::Rejection},
     observe::request_log::RequestNames,
 };
@@ -53,8 +53,6 @@ pub(super) struct Declaration {
     /// The protocol's name in the list of all routes; `None` for the protocol at the root.
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
-    /// True if requests from unknown web pages are rejected.
-    pub(super) checks_origin: bool,
     /// The path that access tokens are issued for, after the server's URL.
     #[cfg_attr(
         not(feature = "oidc"),
@@ -155,8 +153,17 @@ pub(super) struct EncodedRequest<'a> {
     pub(super) parts: &'a Parts,
     pub(super) body: &'a [u8],
     pub(super) engine: &'a Engine,
+    pub(super) caller: &'a Caller,
     /// The maximum number of JSON values in the body.
     pub(super) max_values: usize,
+}
+
+impl EncodedRequest<'_> {
+    /// True if the caller's list has the newest version of this tool.
+    pub(super) fn is_listed(&self, qualified: &str) -> bool {
+        let newest = self.engine.toolkit.newest_of(qualified);
+        newest.is_some_and(|entry| self.engine.is_listed(entry, self.caller))
+    }
 }
 
 /// A request as far as it could be read.

@@ -9,7 +9,7 @@ use super::{
     json::max_values,
 };
 use crate::{
-    ServerInfo,
+    Caller, ServerInfo,
     call::{Call, Engine},
 };
 
@@ -31,6 +31,7 @@ pub(super) fn decoder<P: Codec>(engine: &Arc<Engine>) -> CallDecoder {
             parts,
             body,
             engine: &engine,
+            caller: &Caller::Anyone,
             max_values: max_values(MAX_REQUEST_SIZE),
         };
         match codec.decode(route.task, &request).operation {

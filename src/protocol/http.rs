@@ -29,9 +29,9 @@ use super::{
     wording::Wording,
 };
 #[cfg(any(feature = "explorer", feature = "oauth"))]
-use crate::{Caller, ServerInfo};
+use crate::ServerInfo;
 use crate::{
-    Failure,
+    Caller, Failure,
     arrival::Arrival,
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,
@@ -103,6 +103,7 @@ fn respond_openly<P: Codec>(
             parts: &parts,
             body: &[],
             engine: &app.engine,
+            caller: &Caller::Anyone,
             max_values: 0,
         },
     );
@@ -132,7 +133,7 @@ impl<P: Codec> Exchange<P> {
             task.name(),
             task.span(),
         );
-        let admitted = match app.check_origin::<P>(headers, &arrival) {
+        let admitted = match app.check_origin(headers, &arrival) {
             Ok(()) => app.admit(request, &arrival).await,
             Err(rejection) => Err(rejection),
         };
@@ -191,6 +192,7 @@ impl<P: Codec> Exchange<P> {
                 parts: &request.parts,
                 body: &request.body,
                 engine,
+                caller: &request.caller,
                 max_values,
             };
             protocol.decode(task, &encoded)

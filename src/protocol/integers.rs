@@ -1,57 +1,138 @@
-//! Integers in a request that would lose digits: wider than 64 bits, and not exact as a float.
+//! The exact values of an input's numbers, as its text has them.
 //!
-//! Once read, such a number is indistinguishable from an intended float, so the text is searched.
+//! A decoded number may have been rounded: an integer wider than 64 bits, or a number with a
+//! fraction or an exponent that no float represents. Once read, it is indistinguishable from an
+//! intended float, so the text is searched.
 
-/// Integers with fewer digits always fit.
-const MIN_DIGITS: usize = 19;
+use memchr::memchr2;
+use serde_json::{Number, Value};
+
+use crate::tool::schema::{RoundedNumbers, joined};
+
+/// Numbers of at most this length without an exponent have no more digits than a float.
+const MAX_FLOAT_DIGITS: usize = 16;
 
 /// The maximum number of paths in a result.
 const MAX_PATHS: usize = 100;
 
-/// The paths of the integers below `roots` that would lose digits, relative to their root, such as
-/// `items[2].count`. The text must be valid JSON.
-pub(super) fn lossy_paths(json: &[u8], roots: &[&str]) -> Vec<String> {
-    if !has_long_number(json) {
-        return Vec::new();
+/// The number of digits of the largest integer of 64 bits.
+const MAX_INTEGER_DIGITS: usize = 20;
+
+/// Floats represent every integer up to this one.
+const MAX_EXACT_INTEGER: i128 = 1 << 53;
+
+/// Floats from this one on have no fractions.
+const FIRST_WITHOUT_FRACTION: f64 = 4_503_599_627_370_496.0;
+
+/// Gives each number in `input` its exact value if that is an integer of 64 bits, and returns what
+/// was lost of the others. `json` is the valid text of the request, and the input is at one of the
+/// paths `roots`.
+pub(super) fn restore(json: &[u8], roots: &[&str], input: &mut Value) -> RoundedNumbers {
+    let mut has_float = false;
+    each_number(input, &mut |number| has_float |= number.is_f64());
+    if !has_float {
+        return RoundedNumbers::default();
     }
-    let mut walk = IntegerWalk {
+    let mut walk = NumberWalk {
         json,
+        roots,
         at: 0,
         steps: Vec::new(),
-        paths: Vec::new(),
+        texts: Vec::new(),
+        lossy_integers: Vec::new(),
     };
     walk.run();
-    let relative = |path: &String| roots.iter().find_map(|root| below(root, path));
-    walk.paths.iter().filter_map(relative).collect()
-}
-
-/// The part of a path below a root; an empty root is the whole text.
-fn below(root: &str, path: &str) -> Option<String> {
-    let rest = path.strip_prefix(root)?;
-    if root.is_empty() || rest.starts_with('[') {
-        return Some(rest.to_owned());
+    RoundedNumbers {
+        with_fractions: restore_numbers(input, &walk.texts),
+        lossy_integers: walk.lossy_integers,
     }
-    rest.strip_prefix('.').map(str::to_owned)
 }
 
-/// True if the text has a run of [`MIN_DIGITS`] digits, in a number or elsewhere; few texts do.
-fn has_long_number(json: &[u8]) -> bool {
-    let is_digit = |byte: &u8| byte.is_ascii_digit();
-    // Such a run covers one of these places, so the others are not looked at.
-    let places = (MIN_DIGITS - 1..json.len()).step_by(MIN_DIGITS);
-    let mut places = places.filter(|&at| is_digit(&json[at]));
-    places.any(|at| {
-        let before = json[..at]
-            .iter()
-            .rev()
-            .take_while(|it| is_digit(it))
-            .take(MIN_DIGITS);
-        let after = json[at..]
-            .iter()
-            .take_while(|it| is_digit(it))
-            .take(MIN_DIGITS);
-        before.count() + after.count() >= MIN_DIGITS
-    })
+/// Calls `f` with the numbers in a value, in the order of its text.
+fn each_number(value: &mut Value, f: &mut impl FnMut(&mut Number)) {
+    match value {
+        Value::Number(number) => f(number),
+        Value::Array(items) => items.iter_mut().for_each(|it| each_number(it, f)),
+        Value::Object(fields) => fields.values_mut().for_each(|it| each_number(it, f)),
+        _ => {}
+    }
+}
+
+/// Restores the integers. Returns a copy of the input in which the numbers that lost their fraction
+/// have one, if there are any.
+fn restore_numbers(input: &mut Value, texts: &[&str]) -> Option<Value> {
+    let mut texts = texts.iter();
+    let mut fractions = Vec::new();
+    each_number(input, &mut |number| {
+        let exact = texts.next().and_then(|text| exact(text, number));
+        if let Some(integer) = exact.as_ref().filter(|it| !it.is_f64()) {
+            *number = integer.clone();
+        }
+        fractions.push(exact.filter(Number::is_f64));
+    });
+    fractions.iter().flatten().next()?;
+    let mut copy = input.clone();
+    let mut fractions = fractions.into_iter();
+    each_number(&mut copy, &mut |number| {
+        if let Some(fraction) = fractions.next().flatten() {
+            *number = fraction;
+        }
+    });
+    Some(copy)
+}
+
+/// The integer in the text of a float. For a fraction that was rounded to an integer, a float with
+/// a fraction that is close to it. `None` if nothing was lost.
+fn exact(text: &str, number: &Number) -> Option<Number> {
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    if text.len() <= MAX_FLOAT_DIGITS && !text.contains(['e', 'E']) {
+        return None;
+    }
+    let (digits, point) = decimal(text);
+    let is_whole = float.fract() == 0.0;
+    if digits.len() > point {
+        let fraction = is_whole.then(|| with_fraction(float, &digits[..point]));
+        fraction.and_then(Number::from_f64)
+    } else if digits.is_empty() || point > MAX_INTEGER_DIGITS {
+        None
+    } else {
+        let size: i128 = format!("{digits:0<point$}").parse().ok()?;
+        let integer = if float < 0.0 { -size } else { size };
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a larger float is not the same"
+        )]
+        let is_same = is_whole && size <= MAX_EXACT_INTEGER && float as i128 == integer;
+        Number::from_i128(integer).filter(|_| !is_same)
+    }
+}
+
+/// The significant digits of a number, and the number of digits before its decimal point; none for
+/// 0.
+fn decimal(text: &str) -> (String, usize) {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let unsigned = mantissa.trim_start_matches('-');
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    // Only 0 may have a larger exponent than a float.
+    let exponent: i64 = exponent.parse().unwrap_or(i64::MIN);
+    let point = i128::from(exponent) + digits.len() as i128 - fraction.len() as i128;
+    let digits = digits.trim_end_matches('0').to_owned();
+    (digits, usize::try_from(point).unwrap_or(0))
+}
+
+/// The float with a fraction that is closest to a number that was rounded to `float`, and whose
+/// digits before the decimal point are `whole`.
+fn with_fraction(float: f64, whole: &str) -> f64 {
+    let size = float.abs().min(FIRST_WITHOUT_FRACTION);
+    let is_larger = whole.parse().unwrap_or(0.0) >= size && size < FIRST_WITHOUT_FRACTION;
+    let neighbor = if is_larger {
+        size.next_up()
+    } else {
+        size.next_down()
+    };
+    neighbor.copysign(float)
 }
 
 /// One step of a path.
@@ -60,14 +141,18 @@ enum PathStep {
     Field(Option<String>),
 }
 
-struct IntegerWalk<'a> {
+/// Collects the texts of the numbers below the roots.
+struct NumberWalk<'a> {
     json: &'a [u8],
+    roots: &'a [&'a str],
     at: usize,
     steps: Vec<PathStep>,
-    paths: Vec<String>,
+    texts: Vec<&'a str>,
+    /// The paths of the integers that lost digits, relative to their root.
+    lossy_integers: Vec<String>,
 }
 
-impl IntegerWalk<'_> {
+impl NumberWalk<'_> {
     fn run(&mut self) {
         while let Some(&byte) = self.json.get(self.at) {
             match byte {
@@ -99,12 +184,13 @@ impl IntegerWalk<'_> {
     fn string(&mut self) {
         let start = self.at;
         self.at += 1;
-        while let Some(&byte) = self.json.get(self.at) {
-            self.at += 1;
-            match byte {
-                b'\\' => self.at += 1,
-                b'"' => break,
-                _ => {}
+        while let Some(rest) = self.json.get(self.at..)
+            && let Some(length) = memchr2(b'"', b'\\', rest)
+        {
+            let is_end = rest[length] == b'"';
+            self.at += length + if is_end { 1 } else { 2 };
+            if is_end {
+                break;
             }
         }
         if let Some(PathStep::Field(name @ None)) = self.steps.last_mut() {
@@ -118,31 +204,38 @@ impl IntegerWalk<'_> {
         let is_of_number =
             |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
         let length = rest.iter().take_while(|it| is_of_number(it)).count();
-        if length >= MIN_DIGITS && self.paths.len() < MAX_PATHS && is_lossy(&rest[..length]) {
-            self.paths.push(self.path());
-        }
         self.at += length;
-    }
-
-    fn path(&self) -> String {
-        let mut path = String::new();
-        for step in &self.steps {
-            match step {
-                PathStep::Item(index) => path = format!("{path}[{index}]"),
-                PathStep::Field(name) => {
-                    let name = name.as_deref().unwrap_or_default();
-                    path = crate::tool::schema::joined(&path, name);
-                }
-            }
+        let text = str::from_utf8(&rest[..length]).unwrap_or_default();
+        let mut roots = self.roots.iter();
+        let Some(steps) = roots.find_map(|root| below(&self.steps, root)) else {
+            return;
+        };
+        if self.lossy_integers.len() < MAX_PATHS && is_lossy(text) {
+            self.lossy_integers.push(path_of(steps));
         }
-        path
+        self.texts.push(text);
     }
 }
 
-fn is_lossy(number: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(number) else {
-        return false;
-    };
+/// The steps below a root; an empty root is the whole text.
+fn below<'a>(steps: &'a [PathStep], root: &str) -> Option<&'a [PathStep]> {
+    let mut names = root.split('.').filter(|name| !name.is_empty());
+    names.try_fold(steps, |steps, name| match steps.split_first()? {
+        (PathStep::Field(Some(field)), rest) if field == name => Some(rest),
+        _ => None,
+    })
+}
+
+/// The path of some steps, such as `items[2].count`.
+fn path_of(steps: &[PathStep]) -> String {
+    steps.iter().fold(String::new(), |path, step| match step {
+        PathStep::Item(index) => format!("{path}[{index}]"),
+        PathStep::Field(name) => joined(&path, name.as_deref().unwrap_or_default()),
+    })
+}
+
+/// True for an integer without a fraction or an exponent that lost digits.
+fn is_lossy(text: &str) -> bool {
     let is_integer = !text.contains(['.', 'e', 'E']);
     if !is_integer || text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok() {
         return false;
@@ -157,6 +250,12 @@ mod tests {
     use super::*;
 
     const ROOTS: [&str; 2] = ["input", "request.input"];
+
+    fn lossy_paths(json: &[u8], roots: &[&str]) -> Vec<String> {
+        // The text need not be that of a number that fits in a float.
+        let value = serde_json::from_slice(json).unwrap_or(Value::from(0.5));
+        restore(json, roots, &mut value.clone()).lossy_integers
+    }
 
     #[test]
     fn integers_that_would_lose_digits_are_listed() {

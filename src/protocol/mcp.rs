@@ -64,7 +64,6 @@ impl Codec for McpCodec {
             // GET and DELETE are for streams and sessions, which this server does not have.
             others: Some(Task::Unsupported),
         }],
-        checks_origin: true,
         resource_path: "/mcp",
         list: "list of tools",
         // Lists are requested with POST.

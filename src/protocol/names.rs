@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use super::codec::EncodedRequest;
 use crate::{
     Toolkit,
     tool::{
@@ -23,9 +24,11 @@ impl ModelNames {
         self.index(toolkit).get(name).cloned()
     }
 
-    pub(super) fn closest(&self, name: &str, toolkit: &Toolkit) -> Option<String> {
-        let names = self.index(toolkit);
-        closest_name(name, names.keys().map(String::as_str), names.len(), '_')
+    /// The closest name in the caller's list.
+    pub(super) fn closest(&self, name: &str, request: &EncodedRequest<'_>) -> Option<String> {
+        let names = self.index(&request.engine.toolkit);
+        let listed = names.iter().filter(|(_, id)| request.is_listed(id));
+        closest_name(name, listed.map(|(name, _)| &**name), names.len(), '_')
     }
 
     /// Built on first use: cold starts must not take longer with more tools.

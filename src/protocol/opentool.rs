@@ -57,7 +57,6 @@ impl Codec for OpenToolCodec {
                 others: None,
             },
         ],
-        checks_origin: false,
         resource_path: "",
         list: "document",
         list_varies_by: "accept-encoding",

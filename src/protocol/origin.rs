@@ -1,7 +1,8 @@
 //! The web pages that may send requests.
 //!
 //! A browser says which origin a request comes from; a program does not. MCP requires servers to
-//! reject other origins (2025-11-25, Transports, Security Warning).
+//! reject other origins (2025-11-25, Transports, Security Warning). So do the other protocols: a
+//! browser sends a simple POST from any page, with the user's cookies and from the user's network.
 
 use http::{HeaderMap, header::ORIGIN};
 
@@ -19,8 +20,8 @@ impl AllowedOrigins {
         Self(origins)
     }
 
-    /// True for a request from no web page, or from an allowed one. `own` is the function's URL.
-    pub(super) fn allow(&self, headers: &HeaderMap, own: Option<&str>) -> bool {
+    /// True for a request from no web page, or from an allowed one. `own` are the function's URLs.
+    pub(super) fn allow(&self, headers: &HeaderMap, own: [Option<&str>; 2]) -> bool {
         let mut origins = headers.get_all(ORIGIN).iter();
         let (first, second) = (origins.next(), origins.next());
         let Some(origin) = first else {
@@ -34,7 +35,7 @@ impl AllowedOrigins {
             return false;
         };
         let is_same = |allowed: &str| allowed.eq_ignore_ascii_case(origin);
-        own.is_some_and(|url| is_same(origin_of(url)))
+        own.into_iter().flatten().any(|url| is_same(origin_of(url)))
             || HostName::in_origin(origin).is_some_and(|host| host.is_this_machine())
             || self.0.iter().any(|allowed| is_same(allowed))
     }
@@ -66,7 +67,8 @@ mod tests {
 
     use super::*;
 
-    const OWN: Option<&str> = Some("https://tools.example/prod");
+    const NONE: [Option<&str>; 2] = [None; 2];
+    const OWN: [Option<&str>; 2] = [Some("https://tools.example/prod"), None];
 
     fn request(origins: &[&'static str]) -> HeaderMap {
         let origins = origins.iter();
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn programs_and_known_pages_are_allowed() {
         let allowed = AllowedOrigins::of(vec!["https://app.example".to_owned()]);
-        assert!(allowed.allow(&request(&[]), None));
+        assert!(allowed.allow(&request(&[]), NONE));
         for origin in [
             "https://app.example",
             "https://Tools.example",
@@ -114,7 +116,7 @@ mod tests {
         ] {
             assert!(!allowed.allow(&request(&[origin]), OWN), "{origin}");
         }
-        assert!(!allowed.allow(&request(&["https://tools.example"]), None));
+        assert!(!allowed.allow(&request(&["https://tools.example"]), NONE));
         let twice = request(&["https://app.example", "https://evil.example"]);
         assert!(!allowed.allow(&twice, OWN));
         assert!(AllowedOrigins::of(vec![ALL.to_owned()]).allow(&twice, OWN));

@@ -26,7 +26,7 @@ use super::{
     representation::Representations,
 };
 use crate::{
-    ServerInfo, Toolkit,
+    ServerInfo,
     call::{Outcome, rejection::Rejection},
     observe::request_log::RequestNames,
 };
@@ -101,7 +101,6 @@ impl Codec for OxpCodec {
                 others: None,
             },
         ],
-        checks_origin: false,
         resource_path: "",
         // The list of tools or the OpenAPI document.
         list: "response",
@@ -240,15 +239,17 @@ impl OxpCodec {
     fn suggest(&self, rejection: &mut Rejection, names: &RequestNames, request: &EncodedRequest) {
         if let Rejection::InvalidToolId { closest, .. } = rejection {
             let id = names.tool.as_deref();
-            *closest = id.and_then(|id| self.id_for(id, &request.engine.toolkit));
+            *closest = id.and_then(|id| self.id_for(id, request));
         }
     }
 
     /// The id of the tool whose name is, or is similar to, the text that was sent as an id.
-    fn id_for(&self, text: &str, toolkit: &Toolkit) -> Option<String> {
+    fn id_for(&self, text: &str, request: &EncodedRequest<'_>) -> Option<String> {
+        let toolkit = &request.engine.toolkit;
         let name = text.split_once('@').map_or(text, |(name, _)| name);
-        let id = self.names.tool_of(name, toolkit).or_else(|| {
-            let closest = self.names.closest(name, toolkit)?;
+        let exact = self.names.tool_of(name, toolkit);
+        let id = exact.filter(|id| request.is_listed(id)).or_else(|| {
+            let closest = self.names.closest(name, request)?;
             self.names.tool_of(&closest, toolkit)
         });
         id.map(|id| id.to_string())

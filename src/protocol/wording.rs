@@ -170,11 +170,12 @@ fn unknown_tool(qualified: &str, closest: Option<&str>) -> Wording {
 
 fn unknown_version(qualified: &str, version: &Version, available: &[Version]) -> Wording {
     let available: Vec<_> = available.iter().map(Version::to_string).collect();
-    let available = available.join(", ");
-    Wording::new(
-        not_found(qualified),
-        format!("{qualified} version {version} is not available; available: {available}"),
-    )
+    let mut detail = format!("{qualified} version {version} is not available");
+    // The caller's list may have none of them.
+    if !available.is_empty() {
+        detail = format!("{detail}; available: {}", available.join(", "));
+    }
+    Wording::new(not_found(qualified), detail)
 }
 
 /// The specification's text, with the name that models use for the tool.

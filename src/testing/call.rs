@@ -17,7 +17,7 @@ use crate::{
     call::{Call, ClientContext, Engine, Outcome, rejection::Rejection},
     observe::trail::Trail,
     protocol::wording::Wording,
-    tool::output::Output,
+    tool::{output::Output, schema::RoundedNumbers},
 };
 
 /// Calls a tool as a client would, with everything that the server does with a call: validation,
@@ -123,7 +123,7 @@ impl TestCall {
             selector: self.tool.parse()?,
             call_id: self.call_id,
             trace_id: None,
-            lossy_integers: Vec::new(),
+            rounded: RoundedNumbers::default(),
             input: self.input,
             client_context: self.context,
             permit: None,

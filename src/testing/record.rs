@@ -168,13 +168,17 @@ pub(crate) fn recording_of(
 impl Recorder {
     fn write(&self, event: &Value, expected: &ExpectedResponse) -> io::Result<PathBuf> {
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-        let in_file_name = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let in_file_name = |text: &str| -> String {
+            let chars = text.chars().take(60);
+            let chars = chars.map(|it| if it.is_ascii_alphanumeric() { it } else { '-' });
+            chars.collect()
+        };
         let http = &event["requestContext"]["http"];
         let field = |name: &str| http[name].as_str().unwrap_or_default();
-        let path = field("path").chars().take(60);
-        let path: String = path.map(in_file_name).collect();
         let method = field("method").to_lowercase();
-        let name = format!("{number:04}-{method}{path}");
+        let path = in_file_name(field("path"));
+        let called = called_in(event).map(|name| in_file_name(&format!("-{name}")));
+        let name = format!("{number:04}-{method}{path}{}", called.unwrap_or_default());
         let file = self.folder.join(format!("{name}.json"));
         write_new(&file, event)?;
         write_new(
@@ -183,6 +187,14 @@ impl Recorder {
         )?;
         Ok(file)
     }
+}
+
+/// The name of the tool, or of the method, in the body of an event.
+fn called_in(event: &Value) -> Option<String> {
+    const NAMES: [&str; 4] = ["/tool_id", "/request/tool_id", "/params/name", "/method"];
+    let body: Value = serde_json::from_str(event["body"].as_str()?).ok()?;
+    let mut names = NAMES.iter().filter_map(|name| body.pointer(name)?.as_str());
+    names.next().map(str::to_owned)
 }
 
 /// Creates a file. An existing one is never overwritten, so that no recording is lost.
@@ -299,7 +311,7 @@ mod tests {
         let request = Request::post("/tools/call").body(Body::from(r#"{"tool_id": "T.T"}"#));
         let response = router.oneshot(request.unwrap()).await.unwrap();
         assert_eq!(response.status(), 200);
-        let expected = fs::read_to_string(folder.join("0001-post-tools-call.expected.json"));
+        let expected = fs::read_to_string(folder.join("0001-post-tools-call-T-T.expected.json"));
         fs::remove_dir_all(&folder).unwrap();
         let expected = expected.unwrap();
         assert!(
@@ -351,7 +363,7 @@ mod tests {
             let body: Value = serde_json::from_slice(&body).unwrap();
             assert_eq!(body["success"], success, "{body}");
             let number = last_number_in(&folder).unwrap();
-            let event = folder.join(format!("{number:04}-post-tools-call.json"));
+            let event = folder.join(format!("{number:04}-post-tools-call-Door-Open.json"));
             let event = fs::read_to_string(event).unwrap();
             assert!(!event.contains("marked"), "{event}");
             let event: Value = serde_json::from_str(&event).unwrap();

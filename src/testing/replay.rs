@@ -1,5 +1,7 @@
 //! Replaying recorded events.
 
+mod json_diff;
+
 use std::{
     env, fmt, fs, io,
     path::{Path, PathBuf},
@@ -118,6 +120,9 @@ impl LambdaFunction {
     }
 }
 
+/// The maximum number of places in a body that a report shows.
+const MAX_PLACES: usize = 20;
+
 /// The differences between a response and the expected one.
 struct Difference(String);
 
@@ -148,8 +153,13 @@ impl Difference {
                 report(&format!("header {name}"), &"(absent)", value);
             }
         }
-        if expected.body != actual.body {
-            report("body", &expected.body, &actual.body);
+        let places = json_diff::differences(&expected.body, &actual.body);
+        for place in places.iter().take(MAX_PLACES) {
+            let part = format!("body {}", place.pointer);
+            report(part.trim_end(), &place.expected, &place.actual);
+        }
+        if places.len() > MAX_PLACES {
+            lines.push(format!("  and {} more", places.len() - MAX_PLACES));
         }
         (!lines.is_empty()).then(|| Self(format!("\n{}", lines.join("\n"))))
     }
@@ -158,5 +168,77 @@ impl Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn difference(expected: Value, actual: Value) -> Option<String> {
+        let response = |body| ExpectedResponse {
+            status: 200,
+            headers: std::collections::BTreeMap::new(),
+            body,
+        };
+        let difference = Difference::between(&response(expected), &response(actual));
+        difference.map(|it| it.to_string())
+    }
+
+    #[test]
+    fn a_changed_list_is_shown_as_pointers_with_both_values() {
+        let tool = |name: &str, title: &str| json!({"name": name, "title": title, "a/b~": "x".repeat(4800)});
+        let all =
+            |title| json!({"tools": [tool("a", "A"), tool("b", title), tool("c", "C")], "n": 1});
+        let mut fewer = all("B");
+        fewer["tools"].as_array_mut().unwrap().remove(0);
+        let long = "x".repeat(4800) + "y" + &"z".repeat(4800);
+        let mut longer = all("B");
+        longer["tools"][2]["a/b~"] = long.into();
+        for (actual, expected) in [
+            (all("B"), ""),
+            (
+                all("Z"),
+                "  body /tools/1/title\n    expected: \"B\"\n    actual:   \"Z\"",
+            ),
+            (
+                json!({"tools": all("B")["tools"], "m": 1}),
+                "  body /n\n    expected: 1\n    actual:   (absent)\n  body /m\n    expected: (absent)\n    actual:   1",
+            ),
+            (json!(7), "  body\n    expected: {"),
+            (fewer, "  body /tools/0\n    expected: {"),
+            (longer, "  body /tools/2/a~1b~0\n    expected: …xxx"),
+        ] {
+            let difference = difference(all("B"), actual).unwrap_or_default();
+            assert!(
+                difference.trim_start_matches('\n').starts_with(expected),
+                "{difference}"
+            );
+            assert_eq!(difference.is_empty(), expected.is_empty(), "{difference}");
+            assert!(difference.len() < 700, "{difference}");
+        }
+    }
+
+    #[test]
+    fn json_in_a_text_is_compared_as_json_and_a_report_is_bounded() {
+        let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+        let compare = |expected: &str, actual: &str| difference(text(expected), text(actual));
+        let changed = compare(r#"{"a": [1, 2]}"#, r#"{"a": [1, 3]}"#).unwrap();
+        assert_eq!(
+            changed,
+            "\n  body /content/0/text/a/1\n    expected: 2\n    actual:   3"
+        );
+        // Equal as JSON, but not the same text.
+        let spaced = compare("[1, 2]", "[1,2]").unwrap();
+        assert_eq!(
+            spaced,
+            "\n  body /content/0/text\n    expected: \"[1, 2]\"\n    actual:   \"[1,2]\""
+        );
+        assert_eq!(compare("[1, 2]", "[1, 2]"), None);
+        let many = |first: usize| (first..first + 1000).collect::<Value>();
+        let report = difference(many(0), many(5000)).unwrap();
+        assert!(report.ends_with("  and 980 more"), "{report}");
+        assert!(report.lines().count() < 70, "{report}");
     }
 }

@@ -233,7 +233,7 @@ impl Context {
     ///
     /// `T` is a struct whose fields are texts, numbers, booleans, constants (enums without data) or
     /// lists of constants; clients show it as a form. Its doc comments describe the fields. `key`
-    /// identifies the question within the call.
+    /// identifies the question within the call; the client sees it.
     ///
     /// Without an answer, this returns a failure that makes the client ask. It then repeats the call
     /// with the answer, which runs the tool again from its start, so ask before changing anything.
@@ -282,6 +282,9 @@ impl Context {
         message: impl Into<String>,
     ) -> Result<Option<T>, Failure> {
         let message = message.into();
+        // The client sends the answer back under the key that it got.
+        let redacted = self.redacted(key);
+        let key = redacted.as_deref().unwrap_or(key);
         match &self.0.answers {
             Some(answers) => question::answer_in(answers, key, message),
             None => Err(Failure::new(format!(

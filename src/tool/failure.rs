@@ -10,11 +10,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
+use axum::body::HttpBody;
+use http::{HeaderMap, Response, StatusCode, header::RETRY_AFTER};
 use serde_json::Value;
 
-use super::reason::Reason;
-use crate::retry_after;
+use super::{api_error, reason::Reason};
+use crate::{retry_after, text::clipped};
+
+/// The maximum length, in bytes, of a message with an API's own text.
+const LONGEST_WITH_API_TEXT: usize = 600;
 
 /// A tool's report that it could not complete a call.
 ///
@@ -36,6 +40,9 @@ pub struct Failure(Box<FailureParts>);
 
 pub(crate) struct FailureParts {
     pub(crate) message: String,
+    /// The message is cut at this length, but not before the call's secrets are redacted: a part of
+    /// a secret could not be recognized.
+    longest_message: usize,
     pub(crate) developer_message: Option<String>,
     pub(crate) can_retry: bool,
     pub(crate) retry_after: Option<Duration>,
@@ -61,6 +68,7 @@ impl Failure {
     pub fn new(message: impl Into<String>) -> Self {
         Self(Box::new(FailureParts {
             message: message.into(),
+            longest_message: usize::MAX,
             developer_message: None,
             can_retry: false,
             retry_after: None,
@@ -84,23 +92,40 @@ impl Failure {
         Self::caused_by(&*error.into())
     }
 
-    /// Creates a failure from an HTTP response that reports an error, for tools that call an API.
+    /// Creates a failure from an HTTP response that reports an error, for tools that call an API:
+    /// a [`http::Response`], or what converts to one, such as a response of `reqwest`.
     ///
     /// The statuses 408, 425, 429 and 5xx may be retried, after the time in `Retry-After`; the
     /// others may not. The message says what the status means for the model: bad credentials, an
-    /// unknown resource, a rejected request, or an API that is busy or not available.
+    /// unknown resource, a rejected request, or an API that is busy or not available. The API's own
+    /// text follows, if the start of the body, of at most 8 KiB, arrives within two seconds and has
+    /// one: the text of a problem (RFC 9457) or of another usual JSON format, or a text that is not
+    /// HTML. It is cut at 600 bytes.
     ///
     /// ```
-    /// # async fn run(response: http::Response<()>) -> Result<(), lambda_tools::Failure> {
+    /// # async fn run(response: reqwest::Response) -> Result<(), lambda_tools::Failure> {
     /// # use lambda_tools::Failure;
     /// if !response.status().is_success() {
-    ///     return Err(Failure::from_response(response.status(), response.headers()));
+    ///     return Err(Failure::from_response(response).await);
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
-    pub fn from_response(status: StatusCode, headers: &HeaderMap) -> Self {
+    pub async fn from_response<R, B>(response: R) -> Self
+    where
+        R: Into<Response<B>>,
+        B: HttpBody,
+    {
+        let (parts, body) = response.into().into_parts();
+        let mut failure = Self::of_status(parts.status, &parts.headers);
+        if let Some(text) = api_error::text_of(&parts.headers, body).await {
+            failure.0.message = format!("{}: {text}", failure.0.message);
+            failure.0.longest_message = LONGEST_WITH_API_TEXT;
+        }
+        failure
+    }
+
+    fn of_status(status: StatusCode, headers: &HeaderMap) -> Self {
         let message = match status.as_u16() {
             401 | 403 => "The API rejected the credentials",
             404 | 410 => "The API does not know what was asked for",
@@ -214,6 +239,9 @@ impl Failure {
         };
         let parts = &mut self.0;
         clean(&mut parts.message);
+        if parts.message.len() > parts.longest_message {
+            parts.message = clipped(&parts.message, parts.longest_message).into_owned();
+        }
         parts.developer_message.as_mut().map(clean);
         parts.additional_prompt_content.as_mut().map(clean);
         self
@@ -283,10 +311,16 @@ mod tests {
         assert_eq!(text, Some("no such thing"));
     }
 
-    #[test]
-    fn the_status_of_a_response_decides_about_retries() {
-        let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, http::HeaderValue::from_static("7"));
+    #[tokio::test]
+    async fn the_status_of_a_response_decides_about_retries() {
+        let from = async |status: StatusCode, retry_after: Option<&str>| {
+            let response = Response::builder().status(status);
+            let response = match retry_after {
+                Some(wait) => response.header(RETRY_AFTER, wait),
+                None => response,
+            };
+            Failure::from_response(response.body(String::new()).unwrap()).await
+        };
         for (status, can_retry, message) in [
             (401, false, "The API rejected the credentials"),
             (404, false, "The API does not know what was asked for"),
@@ -296,12 +330,12 @@ mod tests {
             (503, true, "The API is temporarily unavailable"),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            let failure = Failure::from_response(status, &headers);
+            let failure = from(status, Some("7")).await;
             assert_eq!(failure.message(), message);
             assert_eq!(failure.can_retry(), can_retry, "{status}");
             let wait = can_retry.then(|| Duration::from_secs(7));
             assert_eq!(failure.parts().retry_after, wait, "{status}");
-            let plain = Failure::from_response(status, &HeaderMap::new());
+            let plain = from(status, None).await;
             assert_eq!(plain.can_retry(), can_retry, "{status}");
             assert_eq!(plain.parts().retry_after, None);
         }

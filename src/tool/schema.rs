@@ -35,7 +35,7 @@ use fast_check::{FastCheck, Verdict};
 
 pub(crate) use derive::{of_input, of_output};
 pub(crate) use expected::{declared_properties, declared_properties_at, expected_form};
-pub(crate) use integers::{lossy_integers, range_of};
+pub(crate) use integers::{RoundedNumbers, lossy_integers, range_of};
 #[cfg(any(feature = "models", feature = "openapi"))]
 pub(crate) use modern::modernize;
 #[cfg(feature = "models")]

@@ -160,13 +160,14 @@ impl Toolkit {
         let _ = catch_unwind(AssertUnwindSafe(|| schema::prepare(schemas)));
     }
 
-    /// OXP 1.0, Tool Version Resolution.
+    /// OXP 1.0, Tool Version Resolution. The error names only tools that `is_listed`.
     pub(crate) fn resolve(
         self: &Arc<Self>,
         selector: &Selector,
+        is_listed: impl Fn(&ToolEntry) -> bool,
     ) -> Result<SelectedTool, ToolNotFound> {
         let Some(&newest) = self.newest.get(&selector.qualified) else {
-            let closest = self.closest(&selector.qualified);
+            let closest = self.closest(&selector.qualified, is_listed);
             return Err(ToolNotFound::Tool { closest });
         };
         let select = |index| SelectedTool {
@@ -181,6 +182,7 @@ impl Toolkit {
         let matching = versions.find(|index| version_at(*index) == version);
         matching.map(select).ok_or_else(|| {
             let versions = self.versions(newest);
+            let versions = versions.filter(|index| is_listed(&self.entries[*index]));
             let mut available: Vec<_> = versions.map(|it| version_at(it).clone()).collect();
             available.reverse();
             let version = version.clone();
@@ -193,9 +195,17 @@ impl Toolkit {
         std::iter::successors(Some(newest), |newer| self.older[*newer])
     }
 
-    fn closest(&self, qualified: &str) -> Option<String> {
-        let names = self.newest.keys().map(|name| &**name);
+    fn closest(&self, qualified: &str, is_listed: impl Fn(&ToolEntry) -> bool) -> Option<String> {
+        let newest = self.newest.iter();
+        let listed = newest.filter(|(_, index)| is_listed(&self.entries[**index]));
+        let names = listed.map(|(name, _)| &**name);
         closest_name(qualified, names, self.newest.len(), '.')
+    }
+
+    /// The newest version of a tool.
+    pub(crate) fn newest_of(&self, qualified: &str) -> Option<&ToolEntry> {
+        let index = self.newest.get(qualified)?;
+        Some(&self.entries[*index])
     }
 
     /// The newest version of each tool, in the order of registration.

@@ -1,7 +1,7 @@
 //! Tools that ask their user a question.
 
 use lambda_tools::{
-    Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, testing,
+    Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, secrets::Secrets, testing,
     testing::LambdaFunction,
 };
 use schemars::JsonSchema;
@@ -220,6 +220,32 @@ async fn responses_have_a_limited_size() {
     }));
     let response = mcp_call(&tools, "T_Book", params).await;
     assert_eq!(response["error"]["code"], -32602, "{response}");
+}
+
+async fn ask_with_secret(_: Nothing, cx: Context) -> Result<u8, Failure> {
+    let key = format!("guests-{}", cx.secret("KEY")?.expose());
+    let guests = cx.ask::<Guests>(&key, "A table for how many?")?;
+    Ok(guests.map_or(0, |it| it.guests))
+}
+
+/// A secret in a question's key reaches nobody, and the answer still finds its question.
+#[tokio::test]
+async fn a_key_is_redacted() {
+    let tool = Tool::new("T.Ask@1.0.0", ask_with_secret).secret("KEY");
+    let server = Server::new(Toolkit::new([tool]).unwrap());
+    let tools = function(server.secrets(Secrets::fixed([("KEY", "a-secret-0123456789")])));
+    let first = mcp_call(&tools, "T_Ask", with_forms(json!({}))).await;
+    question(&first, "guests-[secret]");
+    assert!(!first.to_string().contains("a-secret"), "{first}");
+    let answered = with_forms(json!({
+        "inputResponses": {"guests-[secret]": {"action": "accept", "content": {"guests": 4}}},
+        "requestState": first["result"]["requestState"],
+    }));
+    let answered = mcp_call(&tools, "T_Ask", answered).await;
+    assert_eq!(
+        answered["result"]["structuredContent"]["result"], 4,
+        "{answered}"
+    );
 }
 
 #[tokio::test]

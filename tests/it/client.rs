@@ -2,6 +2,7 @@
 //! servers.
 
 mod agent;
+mod hostile;
 mod mcp;
 mod mcp_servers;
 mod misbehaving;
@@ -15,6 +16,7 @@ use std::{
     net::SocketAddr,
     pin::Pin,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use axum::{
@@ -102,6 +104,12 @@ impl Drop for FakeServer {
 }
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+
+/// Fails instead of waiting for a client whose own limits do not work.
+async fn soon<F: Future>(future: F) -> F::Output {
+    let limited = tokio::time::timeout(Duration::from_secs(5), future).await;
+    limited.expect("the client ends by itself")
+}
 
 fn now(response: Response) -> ResponseFuture {
     Box::pin(async { response })

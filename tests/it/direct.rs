@@ -9,6 +9,7 @@ use lambda_tools::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use test_support::lambda::Platform;
 
 /// Chooses an outcome.
 #[derive(Deserialize, JsonSchema)]
@@ -100,5 +101,20 @@ async fn a_server_without_oxp_answers_calls_as_events_only() {
         let event = crate::support::event(method, path, &call("success"));
         let response = function.respond(&event).await.unwrap();
         assert_eq!(response.status, 404, "{path}: {response:?}");
+    }
+}
+
+/// With `run`, the toolbox's tests check it.
+#[tokio::test]
+async fn with_serve_an_event_of_an_agentcore_gateway_is_refused() {
+    let mut command = crate::misbehaving_function::command();
+    let mut platform = Platform::start(&mut command, &[], &[]).await;
+    let call = json!({"tool_id": "Night.Leave"});
+    for (context, is_refused) in [
+        (r#"{"custom": {"bedrockAgentCoreToolName": "a___b"}}"#, true),
+        (r#"{"custom": {"other": "a___b"}}"#, false),
+    ] {
+        let (failed, answer, _) = platform.invoke_with(&call, context.as_bytes()).await;
+        assert_eq!(failed, is_refused, "{context} {answer}");
     }
 }

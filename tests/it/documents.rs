@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs};
 
 use test_support::{
-    documents::{blocks, covered, pages},
+    documents::{blocks, covered, explained, pages},
     repository,
 };
 
@@ -88,6 +88,30 @@ fn a_block_that_no_test_covers_is_a_mistake() {
         &format!("```console\n{curl}\n```\n```json\n{{}}\n```\n"),
     ] {
         assert_eq!(mistakes_in("p", text), [""; 0], "{text}");
+    }
+}
+
+/// In a rendered page, the mark itself is invisible.
+#[test]
+fn readers_of_the_readme_see_why_no_test_runs_a_command() {
+    let readme = fs::read_to_string(repository("README.md")).unwrap();
+    assert_eq!(explained("README.md", &readme), Ok(()));
+    let block = "<!-- not run: a test -->\n```console\nx\n```";
+    for (around, is_explained) in [
+        (["", ""], false),
+        (["No test runs it.", ""], true),
+        (
+            ["", "Tests run others; the tests of this\nneed a key."],
+            true,
+        ),
+        (
+            ["No test runs it.\n\nAnother paragraph.", "The latest."],
+            false,
+        ),
+    ] {
+        let [before, after] = around;
+        let text = format!("{before}\n\n{block}\n\n{after}\n");
+        assert_eq!(explained("p", &text).is_ok(), is_explained, "{text}");
     }
 }
 

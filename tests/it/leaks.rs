@@ -6,7 +6,7 @@ use std::{
 };
 
 use lambda_tools::{
-    Context, Failure, Secret, Server, Tool, Toolkit,
+    Context, Failure, Secret, Server, Tool, Toolkit, http,
     secrets::{ReadFuture, SecretStore, Secrets},
     serve,
     testing::LambdaFunction,
@@ -98,6 +98,18 @@ fn careless_tools() -> Vec<Tool> {
             "message" => Err(Failure::new(text())
                 .prompt(text())
                 .developer_message(text())),
+            // The text is longer than what is read of it, or its message is cut within the key.
+            "api" | "api-cut" => {
+                let (before, times) = if input.way == "api" {
+                    (0, 200)
+                } else {
+                    (529, 1)
+                };
+                let text = format!("{} {}", "x".repeat(before), text().repeat(times));
+                let body = json!({"message": text}).to_string();
+                let response = http::Response::builder().status(422).body(body)?;
+                Err(Failure::from_response(response).await)
+            }
             "trace" => {
                 let _span = tracing::info_span!("own", text = text()).entered();
                 tracing::info!(key = secret.expose(), "with {}", token.expose());
@@ -156,6 +168,8 @@ async fn a_careless_tool_does_not_leak_its_secrets() {
         "thread",
         "question-mark",
         "message",
+        "api",
+        "api-cut",
         "log",
         "trace",
         "later-log",

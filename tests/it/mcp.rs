@@ -56,14 +56,30 @@ async fn only_known_web_pages_may_call() {
 }
 
 #[tokio::test]
-async fn other_protocols_leave_web_pages_to_cors() {
-    let mut event: Value = serde_json::from_str(&event("GET", "/tools", "")).unwrap();
-    event["headers"]["origin"] = json!("https://app.example");
-    let response = function(server())
-        .respond(&event.to_string())
-        .await
-        .unwrap();
-    assert_eq!(response.status, 200, "{response:?}");
+async fn unknown_web_pages_get_only_what_is_open() {
+    let function = function(server());
+    for (path, origin, status) in [
+        ("/tools", "https://app.example", 403),
+        ("/opentool/version", "https://app.example", 403),
+        ("/tools", "https://tools.example", 200),
+        ("/health", "https://app.example", 200),
+    ] {
+        let mut event: Value = serde_json::from_str(&event("GET", path, "")).unwrap();
+        event["headers"]["origin"] = json!(origin);
+        event["requestContext"]["domainName"] = json!("tools.example");
+        let response = function.respond(&event.to_string()).await.unwrap();
+        assert_eq!(response.status, status, "{path} {origin}: {response:?}");
+    }
+}
+
+#[cfg(feature = "oidc")]
+#[tokio::test]
+async fn pages_of_the_public_url_may_call() {
+    let function = function(server().public_url("https://public.example/agents"));
+    for origin in ["https://public.example", "https://tools.example"] {
+        let answer = post(&function, origin, PING).await;
+        assert_eq!(answer, (200, Value::Null), "{origin}");
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 const MANIFEST: &str = include_str!("../../Cargo.toml");
-const GENERATED: &str = include_str!("../../templates/function/Cargo.toml");
+const GENERATED: &str = include_str!("../../templates/function/Cargo.toml{{nil}}");
 const PAGE: &str = include_str!("../../docs/lambda.md");
 
 /// The settings between two lines.

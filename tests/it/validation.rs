@@ -340,6 +340,96 @@ async fn the_message_about_an_integer_out_of_range_contains_the_range() {
 }
 
 #[tokio::test]
+async fn an_integer_parameter_gets_the_exact_value_of_its_text() {
+    async fn echo(input: Value) -> Result<Value, Failure> {
+        Ok(input)
+    }
+    let integer = json!({"type": "integer", "description": "An integer."});
+    let number = json!({"type": "number", "description": "A number.", "minimum": -1});
+    let list = json!({"type": "array", "items": integer, "description": "Integers."});
+    let properties = json!({"signed": integer, "list": list, "any": number});
+    let schema = json!({"type": "object", "properties": properties});
+    let dynamic = Tool::dynamic("Count.Echo@1.0.0", "Echoes.", schema, json!({}), echo);
+    let tools = [Tool::new("Count.Up@1.0.0", count), dynamic];
+    let function = function(Toolkit::new(tools).unwrap());
+    let respond = async |tool: &str, input: &str| {
+        let request = format!(r#"{{"tool_id": "{tool}", "input": {input}}}"#);
+        // The numbers outside of the request are not part of the input.
+        let body = format!(r#"{{"input": {{"any": 0.5, "x": 7}}, "request": {request}}}"#);
+        let event = event("POST", "/tools/call", &body);
+        function.respond(&event).await.unwrap().body
+    };
+    for (number, exact) in [
+        ("9007199254740993.0", "9007199254740993"),
+        ("-900719925474099300e-2", "-9007199254740993"),
+        ("0.0009007199254740993E+19", "9007199254740993"),
+        ("9223372036854775807.000", "9223372036854775807"),
+        ("9007199254740994.0", "9007199254740994"),
+        ("1e18", "1000000000000000000"),
+        ("15.0", "15"),
+        ("0e99999999999999999999", "0"),
+        ("-0.0", "0"),
+    ] {
+        let input = format!(r#"{{"signed": {number}}}"#);
+        let body = respond("Count.Up", &input).await;
+        let value = &body["result"]["value"];
+        assert_eq!(value.to_string(), exact, "{number}: {body}");
+        let input = format!(r#"{{"any": 0.5, "list": [7, {number}], "signed": 50e-1}}"#);
+        let body = respond("Count.Echo", &input).await;
+        let value = &body["result"]["value"];
+        assert_eq!(value["list"][1].to_string(), exact, "{body}");
+        assert_eq!(value["any"], 0.5, "{body}");
+        assert_eq!(value["signed"], 5, "{body}");
+    }
+    for number in [
+        "4503599627370497.5",
+        "9007199254740993.5",
+        "1e-400",
+        "-1E-99999999999999999999",
+        "0.99999999999999999999",
+        "-7.000000000000000000001",
+        "12345678901234567890123e-3",
+        "123456789012345678901234.5",
+    ] {
+        let rejected = json!("Must be an integer");
+        let input = format!(r#"{{"signed": {number}}}"#);
+        let body = respond("Count.Up", &input).await;
+        assert_eq!(
+            body["parameter_errors"],
+            json!({"signed": rejected}),
+            "{number}"
+        );
+        let input = format!(r#"{{"any": null, "list": [1, {number}]}}"#);
+        let body = respond("Count.Echo", &input).await;
+        assert_eq!(
+            body["parameter_errors"],
+            json!({"list[1]": rejected}),
+            "{number}"
+        );
+    }
+    // A number is as close as a float can be.
+    for (number, float) in [
+        ("4503599627370497.5", 4_503_599_627_370_498.0),
+        ("1e-400", 0.0),
+        ("0.99999999999999999999", 1.0),
+        ("1e23", 1e23),
+    ] {
+        let body = respond("Count.Echo", &format!(r#"{{"any": {number}}}"#)).await;
+        assert_eq!(
+            body["result"]["value"]["any"].as_f64(),
+            Some(float),
+            "{number}: {body}"
+        );
+    }
+    // The limit is that of the exact value.
+    let body = respond("Count.Echo", r#"{"any": -1.00000000000000000001}"#).await;
+    assert_eq!(
+        body["parameter_errors"],
+        json!({"any": "Must be at least -1"})
+    );
+}
+
+#[tokio::test]
 async fn integers_that_would_lose_digits_are_rejected_for_dynamic_tools() {
     async fn echo(input: Value) -> Result<Value, Failure> {
         Ok(input["n"].clone())

@@ -1,26 +1,31 @@
 """Checks lists of tools and results of calls with the types of the APIs' own SDKs.
 
-Reads lines of JSON: {"api": …, "tools": …} has a list, and {"api": …, "reply": …, "messages": …} a
-model's reply and the messages with the results of its calls. Prints the number of checked lines."""
+Reads lines of JSON: {"api": …, "tools": …} has a list, {"api": …, "reply": …, "messages": …} a model's reply and the
+messages with the results of its calls, and {"request": …, "beta": …} a request that names an MCP server, with
+Anthropic's beta header. Prints the number of checked lines."""
 
 import json
 import sys
 import warnings
+from typing import get_args
 
 import botocore.session
-from anthropic.types import Message, ToolParam, ToolResultBlockParam
+from anthropic.types import AnthropicBetaParam, Message, ToolParam, ToolResultBlockParam
+from anthropic.types.beta import BetaMCPToolsetParam, BetaRequestMCPServerURLDefinitionParam
 from botocore.validate import ParamValidator
 from google.genai import types as gemini
 from jsonschema import Draft202012Validator
 from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessage, ChatCompletionToolMessageParam
 from openai.types.responses import FunctionToolParam, ResponseFunctionToolCall
 from openai.types.responses.response_input_item_param import FunctionCallOutput
+from openai.types.responses.tool_param import Mcp
 from pydantic import TypeAdapter
 
 # Unknown names of types are warnings only.
 warnings.simplefilter("error")
-converse = botocore.session.Session().get_service_model("bedrock-runtime", api_version="2023-09-30") \
-    .operation_model("Converse").input_shape
+aws = botocore.session.Session()
+converse = aws.get_service_model("bedrock-runtime", api_version="2023-09-30").operation_model("Converse").input_shape
+gateway_target = aws.get_service_model("bedrock-agentcore-control").shape_for("TargetConfiguration")
 
 
 def exactly(kind, value):
@@ -33,8 +38,8 @@ def schema(value):
     Draft202012Validator.check_schema(value)
 
 
-def bedrock(params):
-    report = ParamValidator().validate(params, converse)
+def bedrock(params, shape=converse):
+    report = ParamValidator().validate(params, shape)
     assert not report.has_errors(), report.generate_report()
     # The validator checks types and lengths, but no patterns.
 
@@ -98,11 +103,27 @@ def check_results(api, reply, messages):
     assert calls and calls == results, (calls, results)
 
 
+def check_request(request, beta):
+    if "mcp_servers" in request:
+        assert set(request) == {"mcp_servers", "tools"} and beta in get_args(get_args(AnthropicBetaParam)[1]), beta
+        exactly(list[BetaRequestMCPServerURLDefinitionParam], request["mcp_servers"])
+        exactly(list[BetaMCPToolsetParam], request["tools"])
+        servers = [server["name"] for server in request["mcp_servers"]]
+        assert servers == [toolset["mcp_server_name"] for toolset in request["tools"]], request
+    elif "tools" in request:
+        assert set(request) == {"tools"}, request
+        exactly(list[Mcp], request["tools"])
+    else:
+        bedrock(request, gateway_target)
+
+
 count = 0
 for line in sys.stdin:
     checked = json.loads(line)
     if "tools" in checked:
         check_tools(checked["api"], checked["tools"])
+    elif "request" in checked:
+        check_request(**checked)
     else:
         check_results(**checked)
     count += 1

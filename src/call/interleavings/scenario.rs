@@ -29,6 +29,7 @@ use crate::{
             Treatment, request,
         },
     },
+    tool::schema::RoundedNumbers,
     watchdog::Tasks,
 };
 
@@ -96,6 +97,7 @@ impl Calls {
                 large_requests: LargeRequests::default(),
                 is_healthy: None,
                 shows_calls: false,
+                lists_callable: false,
                 tasks: Tasks::default(),
             })
         };
@@ -152,7 +154,7 @@ impl Scenario for Calls {
                 selector: "Act.Do".parse().unwrap(),
                 call_id: Some("same".to_owned()),
                 trace_id: None,
-                lossy_integers: Vec::new(),
+                rounded: RoundedNumbers::default(),
                 input: json!({"text": input}),
                 client_context: ClientContext::default(),
                 permit: None,

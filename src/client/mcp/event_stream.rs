@@ -3,14 +3,18 @@
 //! A server may send progress before the response, and may leave the stream open after it, so the
 //! stream is searched while it arrives.
 
+use std::sync::Arc;
+
 use memchr::memchr2;
 use serde_json::Value;
 
 use super::message::answers;
+use crate::client::budget::ResponseBudget;
 
 /// Finds the response to one request in a stream.
 pub(super) struct EventReader {
     id: u64,
+    budget: Arc<ResponseBudget>,
     /// The start of the first line that was not read yet.
     position: usize,
     /// The end of the part that was searched for the end of that line.
@@ -21,9 +25,10 @@ pub(super) struct EventReader {
 }
 
 impl EventReader {
-    pub(super) fn new(id: u64) -> Self {
+    pub(super) fn new(id: u64, budget: Arc<ResponseBudget>) -> Self {
         Self {
             id,
+            budget,
             position: 0,
             searched: 0,
             is_message: true,
@@ -103,7 +108,7 @@ impl EventReader {
         if !is_message {
             return;
         }
-        let message: Option<Value> = serde_json::from_slice(&data).ok();
+        let message = self.budget.read(&data).ok();
         self.response = message.filter(|it| answers(it, self.id));
     }
 }
@@ -122,7 +127,7 @@ mod tests {
 
     /// The response, if the stream arrives in pieces of this size.
     fn response(stream: &[u8], size: usize) -> Option<Value> {
-        let mut reader = EventReader::new(7);
+        let mut reader = EventReader::new(7, ResponseBudget::new(1 << 20));
         let mut arrived = Vec::new();
         for piece in stream.chunks(size) {
             arrived.extend_from_slice(piece);
@@ -144,7 +149,7 @@ mod tests {
                 assert_eq!(response(unfinished, size), expected, "{line_end:?}");
             }
         }
-        let mut reader = EventReader::new(7);
+        let mut reader = EventReader::new(7, ResponseBudget::new(1 << 20));
         assert!(reader.read(STREAM.as_bytes()), "before the stream ends");
         assert_eq!(response(b"data: {\"id\":9,\"result\":{}}\n\n", 4), None);
         assert_eq!(response(b"", 1), None);

@@ -127,18 +127,21 @@ impl McpClient {
     ) -> Result<Exchange, FailedAttempt> {
         let id = self.shared.next_id.fetch_add(1, Relaxed);
         let body = request.encode(Some(id), context.revision).into();
-        let mut events = EventReader::new(id);
+        let budget = self.http.budget();
+        let mut events = EventReader::new(id, budget.clone());
         let is_complete =
             |headers: &HeaderMap, body: &[u8]| is_event_stream(headers) && events.read(body);
         let (url, headers) = (self.http.base().clone(), headers_of(context, request));
         let sent = self
             .http
-            .post_until(url, headers, body, time.remaining(), is_complete);
+            .post_until(url, headers, body, time.remaining(), budget, is_complete);
         let response = checked(sent.await)?;
         let answer = if !is_event_stream(&response.headers) {
             response.json().and_then(|message| answer_in(message, id))
         } else if let Some(message) = events.finish(&response.body) {
             answer_in(message, id)
+        } else if let Some(error) = response.budget.rejection() {
+            Err(error)
         } else {
             return Err(FailedAttempt {
                 error: ClientError::Unreachable("the stream ended without a response".into()),
@@ -146,6 +149,7 @@ impl McpClient {
                 may_have_run: true,
             });
         };
+        let answer = answer.map(|it| it.without_credentials(&response));
         Ok(Exchange { response, answer })
     }
 

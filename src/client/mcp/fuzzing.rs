@@ -11,7 +11,7 @@ use super::{
     tool::page_in,
 };
 use crate::{
-    client::{CallReply, ClientError},
+    client::{CallReply, ClientError, budget::ResponseBudget},
     payload::JsonObject,
 };
 
@@ -44,7 +44,7 @@ pub(crate) fn encoded_call(
 /// The message in a stream of server-sent events that answers the request 7, if the stream arrives
 /// in these pieces.
 pub(crate) fn message_in_stream<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<Value> {
-    let mut reader = EventReader::new(ID);
+    let mut reader = EventReader::new(ID, ResponseBudget::new(usize::MAX));
     let mut arrived = Vec::new();
     for piece in pieces {
         arrived.extend_from_slice(piece);

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 use super::revision::McpRevision;
 use crate::{
-    client::{ClientError, http::LONGEST_MESSAGE},
+    client::{
+        ClientError,
+        http::{LONGEST_MESSAGE, ReceivedResponse},
+    },
     payload::JsonObject,
     text::clipped,
 };
@@ -108,6 +111,23 @@ pub(super) fn client_info() -> Value {
 pub(super) enum RpcAnswer {
     Result(JsonObject),
     Error(RpcError),
+}
+
+impl RpcAnswer {
+    /// Redacts the client's credentials in errors.
+    pub(super) fn without_credentials(self, response: &ReceivedResponse) -> Self {
+        match self {
+            Self::Error(mut error) => {
+                error.message = response.redacted(&error.message);
+                Self::Error(error)
+            }
+            Self::Result(result) if result.get("isError").is_some_and(|it| it == true) => {
+                let redacted = response.redacted_json(&result.into());
+                Self::Result(redacted.as_object().cloned().unwrap_or_default())
+            }
+            result @ Self::Result(_) => result,
+        }
+    }
 }
 
 /// JSON-RPC 2.0, section 5.1.

@@ -1,10 +1,9 @@
 //! Encoding of calls and decoding of responses, for the fuzz targets.
 
-use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
 use super::{FunctionCall, OpenToolDocument, OpenToolError, ToolReturn, tool_return};
-use crate::client::http::ReceivedResponse;
+use crate::client::http::received;
 
 /// The body of a call.
 pub(crate) fn encoded_call(call: &FunctionCall) -> Vec<u8> {
@@ -13,18 +12,10 @@ pub(crate) fn encoded_call(call: &FunctionCall) -> Vec<u8> {
 
 /// The reply to the call `id-1`.
 pub(crate) fn reply_in(status: StatusCode, body: &[u8]) -> Result<ToolReturn, OpenToolError> {
-    tool_return(&response(status, body), "id-1")
+    tool_return(&received(status, body), "id-1")
 }
 
 /// The document of a server.
 pub(crate) fn document_in(body: &[u8]) -> Option<OpenToolDocument> {
-    response(StatusCode::OK, body).decode().ok()
-}
-
-fn response(status: StatusCode, body: &[u8]) -> ReceivedResponse {
-    ReceivedResponse {
-        status,
-        headers: HeaderMap::new(),
-        body: Bytes::copy_from_slice(body),
-    }
+    received(StatusCode::OK, body).decode().ok()
 }

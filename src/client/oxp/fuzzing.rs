@@ -1,12 +1,11 @@
 //! Encoding of calls and decoding of responses, for the fuzz targets.
 
-use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
 use super::{CallFormat, list::tools_in};
 use crate::{
     ToolDefinition,
-    client::{CallReply, CallRequest, ClientError, http::ReceivedResponse},
+    client::{CallReply, CallRequest, ClientError, http::received},
 };
 
 /// The body of a call.
@@ -16,18 +15,10 @@ pub(crate) fn encoded_call(call: &CallRequest, call_id: &str, format: CallFormat
 
 /// The reply to a call.
 pub(crate) fn reply_in(status: StatusCode, body: &[u8]) -> Result<CallReply, ClientError> {
-    CallReply::of(&response(status, body), "id-1")
+    CallReply::of(&received(status, body), "id-1")
 }
 
 /// The list of tools.
 pub(crate) fn list_in(body: &[u8]) -> Result<Vec<ToolDefinition>, ClientError> {
-    tools_in(response(StatusCode::OK, body).json()?)
-}
-
-fn response(status: StatusCode, body: &[u8]) -> ReceivedResponse {
-    ReceivedResponse {
-        status,
-        headers: HeaderMap::new(),
-        body: Bytes::copy_from_slice(body),
-    }
+    tools_in(received(StatusCode::OK, body).json()?)
 }

@@ -3,7 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Requirements, ToolDefinition, client::ClientError};
+use crate::{
+    Requirements, ToolDefinition,
+    client::{ClientError, http::decode},
+};
 
 #[derive(Deserialize)]
 struct ToolListBody {
@@ -27,12 +30,9 @@ struct ListedTool {
 
 /// Reads OXP's `items` or OTC's `tools`; if a server sends both, they are the same list.
 pub(super) fn tools_in(body: Value) -> Result<Vec<ToolDefinition>, ClientError> {
-    let unreadable = |text: String| ClientError::Unreadable(text);
-    let list: ToolListBody = serde_json::from_value(body)
-        .map_err(|error| unreadable(format!("it is not a list of tools: {error}")))?;
-    let definitions = list.items.or(list.tools);
-    let definitions =
-        definitions.ok_or_else(|| unreadable("it has neither 'items' nor 'tools'".to_owned()))?;
+    let list: ToolListBody = decode(body)?;
+    let missing = || ClientError::Unreadable("it has neither 'items' nor 'tools'".to_owned());
+    let definitions = list.items.or(list.tools).ok_or_else(missing)?;
     Ok(definitions.into_iter().map(ToolDefinition::from).collect())
 }
 

@@ -52,6 +52,7 @@ impl CallReply {
         let id = result.get("call_id").and_then(Value::as_str);
         let call_id = id.unwrap_or(call_id).to_owned();
         let error = result.swap_remove("error");
+        let error = error.map(|it| response.redacted_json(&it));
         let outcome = match (result.get("success"), error) {
             (Some(Value::Bool(true)), None | Some(Value::Null)) => {
                 CallOutcome::Value(result.swap_remove("value").unwrap_or_default())

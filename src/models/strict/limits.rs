@@ -109,7 +109,7 @@ impl Levels<'_> {
         }
         self.known.insert(name.clone(), 0);
         let target = references::target(reference, self.defs);
-        let levels = target.map_or(0, |target| self.of(&target.into()));
+        let levels = target.map_or(0, |target| self.of(target));
         self.known.insert(name, levels);
         levels
     }

@@ -1,19 +1,25 @@
 //! Merges schemas that apply to the same value: the subset has no `allOf`.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::is_closed;
 use crate::{
-    models::references,
+    models::{budget::CopyBudget, references},
     payload::JsonObject,
-    tool::schema::reduced::keywords::{names, object_of},
+    tool::schema::reduced::keywords::{KINDS, names, object_of},
 };
 
 /// The maximum number of references that are followed to merge two schemas.
 const MAX_REFERENCES: usize = 8;
 
 /// The schema without `allOf`, or `None` if its parts cannot be merged.
-pub(super) fn all_of(mut schema: JsonObject, defs: &JsonObject) -> Option<JsonObject> {
+pub(super) fn all_of(
+    mut schema: JsonObject,
+    defs: &JsonObject,
+    copies: &CopyBudget,
+) -> Option<JsonObject> {
     let mut steps = 0;
     while let Some(parts) = schema.shift_remove("allOf") {
         steps += 1;
@@ -28,7 +34,10 @@ pub(super) fn all_of(mut schema: JsonObject, defs: &JsonObject) -> Option<JsonOb
                 part.extend(description.map(|it| ("description".to_owned(), it)));
                 part
             } else {
-                both(resolved(schema, defs)?, resolved(part, defs)?)?
+                both(
+                    resolved(schema, defs, copies)?,
+                    resolved(part, defs, copies)?,
+                )?
             };
         }
     }
@@ -36,12 +45,16 @@ pub(super) fn all_of(mut schema: JsonObject, defs: &JsonObject) -> Option<JsonOb
 }
 
 /// The schema with the target of its reference in place of the reference.
-pub(super) fn resolved(mut schema: JsonObject, defs: &JsonObject) -> Option<JsonObject> {
+pub(super) fn resolved(
+    mut schema: JsonObject,
+    defs: &JsonObject,
+    copies: &CopyBudget,
+) -> Option<JsonObject> {
     for _ in 0..MAX_REFERENCES {
         let Some(reference) = schema.shift_remove("$ref") else {
             return Some(schema);
         };
-        schema = both(schema, references::target(&reference, defs)?)?;
+        schema = both(schema, references::copied(&reference, defs, copies)?)?;
     }
     None
 }
@@ -65,13 +78,8 @@ pub(super) fn both(mut one: JsonObject, other: JsonObject) -> Option<JsonObject>
             "required" => {
                 let mut all = names(Some(known.take()));
                 all.extend(names(Some(value)));
-                let mut unique: Vec<String> = Vec::new();
-                all.retain(|name| {
-                    !unique.contains(name) && {
-                        unique.push(name.clone());
-                        true
-                    }
-                });
+                let mut unique = HashSet::new();
+                all.retain(|name| unique.insert(name.clone()));
                 all.into()
             }
             "type" => common_types(known, &value)?,
@@ -113,7 +121,8 @@ fn properties(mut one: JsonObject, other: JsonObject) -> Option<JsonObject> {
 
 fn common_types(one: &Value, other: &Value) -> Option<Value> {
     let list = |kinds: &Value| match kinds {
-        Value::Array(list) => list.clone(),
+        // Each type once.
+        Value::Array(list) => list.iter().take(KINDS.len()).cloned().collect(),
         single => vec![single.clone()],
     };
     let other = list(other);

@@ -2,11 +2,12 @@ use proptest::{collection, prelude::*, sample::select};
 use serde_json::{Value, json};
 use test_support::models::strict_violations;
 
-use super::InputSchema;
+use super::{CopyBudget, InputSchema};
 use crate::tool::schema::drop_optional_nulls;
 
 fn strict(schema: &Value) -> Option<Value> {
-    let strict = super::schema_of(&InputSchema::of(schema)).map(Value::from);
+    let budget = CopyBudget::new(usize::MAX);
+    let strict = super::schema_of(&InputSchema::of(schema, &budget), &budget).map(Value::from);
     if let Some(strict) = &strict {
         let violations = strict_violations(strict);
         assert!(violations.is_empty(), "{schema}\n{strict}\n{violations:#?}");

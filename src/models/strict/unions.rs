@@ -1,11 +1,13 @@
 //! Unions in OpenAI's subset, which has `anyOf` only.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::{Strict, allows_null, described, is_closed, merge};
 use crate::{
     payload::JsonObject,
-    tool::schema::reduced::keywords::{kinds_of, listed, names, values_of},
+    tool::schema::reduced::keywords::{kinds_of, listed, names, object_of, values_of},
 };
 
 /// Keywords that describe a union rather than restrict its values.
@@ -44,10 +46,10 @@ impl Strict<'_> {
         if keyword == "oneOf" && !are_disjoint(&complete) {
             sentences.push("Must match exactly one of the forms.".to_owned());
         }
-        let mut listed = Vec::new();
+        let (mut listed, mut known) = (Vec::new(), HashSet::new());
         for form in complete {
             let form = self.schema(&form.into(), false)?;
-            if !listed.contains(&form) {
+            if known.insert(form.clone()) {
                 listed.push(form);
             }
         }
@@ -62,15 +64,17 @@ impl Strict<'_> {
         let Value::Object(form) = form else {
             return None;
         };
-        let form = merge::all_of(form, self.defs)?;
+        let form = merge::all_of(form, self.defs, self.copies)?;
         let is_implied =
             |(name, value): (&String, &Value)| name == "type" && form.get("type") == Some(value);
         if whole.iter().all(is_implied) {
             return Some(form);
         }
-        let form = merge::resolved(form, self.defs)?;
+        let form = merge::resolved(form, self.defs, self.copies)?;
         // It closes the form with its properties and those of the whole.
-        let mut whole = whole.clone();
+        let whole = whole.clone().into();
+        self.copies.spend(&whole)?;
+        let mut whole = object_of(whole);
         let closes = whole.shift_remove("unevaluatedProperties");
         let is_open = closes.as_ref().is_some_and(|it| *it != false);
         // A closed form has no properties of the whole.
@@ -84,7 +88,7 @@ impl Strict<'_> {
 
 /// The values of a union of constants, and a sentence for each that has a description.
 fn constants(forms: &[JsonObject]) -> Option<(Vec<Value>, Vec<String>)> {
-    let (mut values, mut sentences) = (Vec::new(), Vec::new());
+    let (mut values, mut known, mut sentences) = (Vec::new(), HashSet::new(), Vec::new());
     for form in forms {
         let covered = ["const", "enum", "type", "description", "title"];
         if !form
@@ -103,7 +107,7 @@ fn constants(forms: &[JsonObject]) -> Option<(Vec<Value>, Vec<String>)> {
             sentences.push(format!("{}: {text}.", listed(&of_form, " or ")));
         }
         for value in of_form {
-            if !values.contains(&value) {
+            if known.insert(value.clone()) {
                 values.push(value);
             }
         }
@@ -111,14 +115,19 @@ fn constants(forms: &[JsonObject]) -> Option<(Vec<Value>, Vec<String>)> {
     Some((values, sentences))
 }
 
-/// True if no value matches two forms: then `anyOf` means the same as `oneOf`.
+/// The maximum number of forms of which each is compared with each.
+const MAX_COMPARED: usize = 100;
+
+/// True if no value matches two forms, as far as they are compared: then `anyOf` means the same as
+/// `oneOf`.
 fn are_disjoint(forms: &[JsonObject]) -> bool {
     let mut pairs = forms.iter().enumerate();
-    pairs.all(|(index, one)| {
-        forms[index + 1..]
-            .iter()
-            .all(|other| are_two_disjoint(one, other))
-    })
+    forms.len() <= MAX_COMPARED
+        && pairs.all(|(index, one)| {
+            forms[index + 1..]
+                .iter()
+                .all(|other| are_two_disjoint(one, other))
+        })
 }
 
 fn are_two_disjoint(one: &JsonObject, other: &JsonObject) -> bool {

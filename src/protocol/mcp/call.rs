@@ -13,7 +13,7 @@ use super::{
     schema,
 };
 use crate::{
-    Tool, Toolkit,
+    Tool,
     call::{Call, ClientContext, rejection::Rejection},
     observe::request_log::RequestNames,
     protocol::{
@@ -40,11 +40,12 @@ pub(super) fn decode(
             "'name' must be the name of a tool: a string that is not empty.",
         ));
     };
-    let input = match params["arguments"].take() {
+    let mut input = match params["arguments"].take() {
         Value::Null => json!({}),
         input @ Value::Object(_) => input,
         _ => return Err(invalid("'arguments' must be an object.")),
     };
+    let rounded = integers::restore(request.body, &["params.arguments"], &mut input);
     let call_id = call_id_of(&request.parts.headers, &params).map_err(invalid)?;
     if form.is_modern() {
         let elicitation = Elicitation::of(&mut params, &name, &input, request.max_values);
@@ -53,7 +54,7 @@ pub(super) fn decode(
     let toolkit = &request.engine.toolkit;
     let Some(qualified) = codec.names.tool_of(&name, toolkit) else {
         let rejection = Rejection::UnknownTool {
-            closest: closest(codec, &name, toolkit),
+            closest: closest(codec, &name, request),
             qualified: (&*name).into(),
         };
         let names = RequestNames {
@@ -69,13 +70,13 @@ pub(super) fn decode(
         version: None,
     };
     // The schema of this tool alone: a first call must not take longer with more tools.
-    let tool = toolkit.resolve(&selector);
+    let tool = toolkit.newest_of(&selector.qualified);
     form.output = tool.map_or(OutputKind::Object, |it| output_kind_of(&it.tool));
     let operation = Operation::Call(Box::new(Call {
         selector,
         call_id,
         permit: None,
-        lossy_integers: integers::lossy_paths(request.body, &["params.arguments"]),
+        rounded,
         trace_id: None,
         input,
         client_context: ClientContext {
@@ -87,9 +88,9 @@ pub(super) fn decode(
 }
 
 /// The name that comes closest to an unknown one, which may be a tool's id.
-fn closest(codec: &McpCodec, name: &str, toolkit: &Toolkit) -> Option<String> {
+fn closest(codec: &McpCodec, name: &str, request: &EncodedRequest<'_>) -> Option<String> {
     let qualified = name.split('@').next().unwrap_or_default();
-    codec.names.closest(&qualified.replace('.', "_"), toolkit)
+    codec.names.closest(&qualified.replace('.', "_"), request)
 }
 
 /// The id that identifies a repeated call: never the JSON-RPC id, because clients number their

@@ -45,11 +45,11 @@ impl RpcError {
 pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
     match rejection {
         Rejection::Unauthenticated(..) => (StatusCode::UNAUTHORIZED, 401),
+        Rejection::ForbiddenOrigin => (StatusCode::FORBIDDEN, INVALID_REQUEST),
         // Malformed calls were already rejected during decoding; here, the body could not be
         // received.
         Rejection::Malformed { .. }
         | Rejection::TooLarge { .. }
-        | Rejection::ForbiddenOrigin
         | Rejection::UnsupportedVersion
         | Rejection::InvalidToolId { .. } => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
         Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {

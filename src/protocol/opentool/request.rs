@@ -54,7 +54,7 @@ pub(super) fn call(
         Ok(method) => method,
         Err(detail) => return reject(id, None, (INVALID_REQUEST, detail.into())),
     };
-    let input = match input_in(rpc.params, request.max_values) {
+    let mut input = match input_in(rpc.params, request.max_values) {
         Ok(input) => input,
         Err(error) => return reject(id, Some(method), error),
     };
@@ -68,14 +68,14 @@ pub(super) fn call(
             // Some clients send an empty string for an unset id.
             call_id: Some(call_id).filter(|id| !id.is_empty()),
             permit: None,
-            lossy_integers: integers::lossy_paths(body, &["params"]),
+            rounded: integers::restore(body, &["params"], &mut input),
             trace_id: None,
             input,
             client_context: ClientContext::default(),
         })),
         None => Operation::Reject(
             Rejection::UnknownTool {
-                closest: document.names.closest(&method, toolkit),
+                closest: document.names.closest(&method, request),
                 qualified: (&*method).into(),
             },
             RequestNames {

@@ -1,7 +1,7 @@
 //! Encoding of rejections.
 //!
-//! The status is 401 for invalid credentials, 422 for invalid input and 400 otherwise. The texts
-//! are the specification's, where it has any.
+//! The status is 401 for invalid credentials, 403 for other web pages, 422 for invalid input and 400
+//! otherwise. The texts are the specification's, where it has any.
 
 use http::StatusCode;
 use serde::Serialize;
@@ -20,6 +20,7 @@ use crate::{
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
     match rejection {
         Rejection::Unauthenticated(..) => StatusCode::UNAUTHORIZED,
+        Rejection::ForbiddenOrigin => StatusCode::FORBIDDEN,
         Rejection::InvalidInput(_) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::BAD_REQUEST,
     }

@@ -71,9 +71,6 @@ const BODY: JsonScope = call_fields!(("$schema", JsonScope::Scalar), ("request",
 /// The body of `GET /tools`.
 const LIST: JsonScope = JsonScope::Fields(&[("$schema", JsonScope::Scalar)]);
 
-/// The paths of the input.
-const INPUTS: [&str; 4] = ["input", "inputs", "request.input", "request.inputs"];
-
 const NAMES: JsonScope = JsonScope::Fields(&[
     ("tool_id", JsonScope::Scalar),
     ("call_id", JsonScope::Scalar),
@@ -95,15 +92,12 @@ pub(super) fn call(
     max_values: usize,
 ) -> DecodedRequest<OxpForm> {
     let (dialect, call) = match object(bytes, &BODY, max_values) {
-        Ok(body) => call_in(headers, body),
+        Ok(body) => call_in(headers, body, bytes),
         Err(rejection) => (Dialect::Header, Err(rejection)),
     };
     let call = call.and_then(|call| identified(call, headers));
     let operation = match call {
-        Ok(call) => Operation::Call(Box::new(Call {
-            lossy_integers: integers::lossy_paths(bytes, &INPUTS),
-            ..call
-        })),
+        Ok(call) => Operation::Call(Box::new(call)),
         Err(rejection) => Operation::Reject(rejection, names_in(bytes)),
     };
     let form = dialect.into();
@@ -124,19 +118,19 @@ pub(super) fn single_tool(
         trace_id: None,
     };
     let call = || {
-        let input = match bytes.trim_ascii() {
+        let mut input = Value::Object(match bytes.trim_ascii() {
             [] => JsonObject::new(),
             bytes => object(bytes, &JsonScope::Whole, max_values)?,
-        };
+        });
         dialect::check_header(&parts.headers)?;
         let call_id = call_id.map_err(|it| Rejection::malformed(NOT_UNDERSTOOD, it))?;
         Ok(Call {
             selector: tool_id.parse().map_err(Rejection::from)?,
             call_id,
             permit: None,
-            lossy_integers: integers::lossy_paths(bytes, &[""]),
+            rounded: integers::restore(bytes, &[""], &mut input),
             trace_id: None,
-            input: Value::Object(input),
+            input,
             client_context: ClientContext::default(),
         })
     };
@@ -162,10 +156,10 @@ fn identified(mut call: Call, headers: &HeaderMap) -> Result<Call, Rejection> {
 /// A dialect, and the call in it.
 type DialectCall = (Dialect, Result<Call, Rejection>);
 
-fn call_in(headers: &HeaderMap, body: JsonObject) -> DialectCall {
+fn call_in(headers: &HeaderMap, body: JsonObject, bytes: &[u8]) -> DialectCall {
     let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
-        (false, true) => return (Dialect::Header, bare(headers, body)),
-        (true, false) => return enveloped(headers, body),
+        (false, true) => return (Dialect::Header, bare(headers, body, bytes)),
+        (true, false) => return enveloped(headers, body, bytes),
         (true, true) => "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
         (false, false) => {
             "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
@@ -194,13 +188,13 @@ fn names_in(body: &[u8]) -> RequestNames {
     }
 }
 
-fn bare(headers: &HeaderMap, body: JsonObject) -> Result<Call, Rejection> {
+fn bare(headers: &HeaderMap, body: JsonObject, bytes: &[u8]) -> Result<Call, Rejection> {
     let request = CallToolRequest::of(body, "")?;
     dialect::check_header(headers)?;
-    request.into_call()
+    request.into_call(&["input", "inputs"], bytes)
 }
 
-fn enveloped(headers: &HeaderMap, body: JsonObject) -> DialectCall {
+fn enveloped(headers: &HeaderMap, body: JsonObject, bytes: &[u8]) -> DialectCall {
     let mut envelope = ObjectFields::of(body, "");
     let schema = match envelope.text("$schema") {
         Ok(schema) => schema,
@@ -213,7 +207,7 @@ fn enveloped(headers: &HeaderMap, body: JsonObject) -> DialectCall {
         .and_then(|request| {
             dialect::check_schema(schema)?;
             dialect::check_header(headers)?;
-            request.into_call()
+            request.into_call(&["request.input", "request.inputs"], bytes)
         });
     (Dialect::of_envelope(schema), call)
 }
@@ -307,14 +301,16 @@ impl CallToolRequest {
         })
     }
 
-    fn into_call(self) -> Result<Call, Rejection> {
+    /// `bytes` is the text of the body, and the input is at one of the paths `roots`.
+    fn into_call(self, roots: &[&str], bytes: &[u8]) -> Result<Call, Rejection> {
+        let mut input = Value::Object(self.input);
         Ok(Call {
             selector: self.tool_id.parse().map_err(Rejection::from)?,
             call_id: self.call_id,
             permit: None,
-            lossy_integers: Vec::new(),
+            rounded: integers::restore(bytes, roots, &mut input),
             trace_id: self.trace_id,
-            input: Value::Object(self.input),
+            input,
             client_context: self.context,
         })
     }

@@ -87,7 +87,7 @@ impl Function {
 
 fn diagnostic(error: &InvocationError) -> Diagnostic {
     if let InvocationError::Event(error) = error {
-        tracing::error!(%error, "the event is neither an HTTP request nor a call");
+        tracing::error!(%error, "the event is not supported");
     }
     Diagnostic {
         error_type: error.kind().into(),

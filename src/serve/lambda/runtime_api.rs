@@ -25,11 +25,12 @@ use tokio::net::TcpStream;
 
 use crate::{
     Error,
-    event::{EncodedResponse, without_list},
+    event::{EncodedResponse, read_client_context, without_list},
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
 const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-deadline-ms");
+const CLIENT_CONTEXT: HeaderName = HeaderName::from_static("lambda-runtime-client-context");
 /// Sent back with the response, so that the platform can reject a response to another invocation.
 const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-runtime-invocation-id");
 const ERROR_TYPE: HeaderName = HeaderName::from_static("lambda-runtime-function-error-type");
@@ -121,7 +122,7 @@ impl RuntimeApi {
     /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Result<Event, Error> {
         let request = self.request(Method::GET, "next", without_list(Vec::new()))?;
-        let (parts, body) = self.send(request).await?.into_parts();
+        let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status != StatusCode::OK {
             return Err(format!("the runtime API answered {} to /next", parts.status).into());
         }
@@ -138,7 +139,7 @@ impl RuntimeApi {
         header(&DEADLINE)?;
         Ok(Event {
             body,
-            context: self.context(&request, &parts.headers),
+            context: self.context(&request, &mut parts.headers),
             id: InvocationId {
                 request,
                 invocation: parts.headers.get(INVOCATION_ID).cloned(),
@@ -146,12 +147,19 @@ impl RuntimeApi {
         })
     }
 
-    fn context(&self, request_id: &str, headers: &HeaderMap) -> Result<Context, Diagnostic> {
+    fn context(&self, request_id: &str, headers: &mut HeaderMap) -> Result<Context, Diagnostic> {
         let config = Arc::clone(&self.endpoint.config);
-        Context::new(request_id, config, headers).map_err(|error| Diagnostic {
-            error_type: "UnsupportedContext".into(),
-            error_message: format!("The invocation's context cannot be read: {error}"),
-        })
+        // `Context::new` would accept only objects of strings.
+        let sent = headers.remove(&CLIENT_CONTEXT);
+        let mut context =
+            Context::new(request_id, config, headers).map_err(|error| Diagnostic {
+                error_type: "UnsupportedContext".into(),
+                error_message: format!("The invocation's context cannot be read: {error}"),
+            })?;
+        if let Some(sent) = sent {
+            read_client_context(sent.as_bytes(), &mut context);
+        }
+        Ok(context)
     }
 
     /// Sends the response to an event, or the error that it failed with.

@@ -2,6 +2,8 @@
 //!
 //! Anthropic's and OpenAI's APIs accept no union at the root of a tool's input.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::payload::JsonObject;
@@ -41,8 +43,10 @@ pub(crate) fn fold_unions(schema: &mut JsonObject) -> Option<String> {
 }
 
 fn add_properties(properties: &mut JsonObject, keyword: &str, forms: &Value) {
+    let mut added = HashSet::new();
     for form in forms.as_array().into_iter().flatten() {
-        for (name, property) in form["properties"].as_object().into_iter().flatten() {
+        let of_form = form["properties"].as_object().into_iter().flatten();
+        for (name, property) in of_form.filter(|it| added.insert(*it)) {
             match properties.get_mut(name) {
                 None => {
                     properties.insert(name.clone(), property.clone());
@@ -58,8 +62,7 @@ fn add_properties(properties: &mut JsonObject, keyword: &str, forms: &Value) {
 fn add_form(known: &mut Value, keyword: &str, property: &Value) {
     let combine = if keyword == "allOf" { "allOf" } else { "anyOf" };
     match known.get_mut(combine).and_then(Value::as_array_mut) {
-        Some(forms) if !forms.contains(property) => forms.push(property.clone()),
-        Some(_) => {}
+        Some(forms) => forms.push(property.clone()),
         None => *known = json!({combine: [known.take(), property]}),
     }
 }

@@ -9,6 +9,8 @@ pub(crate) mod keywords;
 pub(crate) mod sentences;
 mod unions;
 
+use std::collections::HashSet;
+
 use crate::payload::JsonObject;
 use serde_json::{Value, json};
 
@@ -133,12 +135,9 @@ fn take_values(
     format: &SchemaFormat,
 ) {
     let listed = values_of(rest).unwrap_or_default().iter();
-    let mut values: Vec<Value> = Vec::new();
-    for value in listed.filter(|value| !value.is_null()) {
-        if !values.contains(value) {
-            values.push(value.clone());
-        }
-    }
+    let mut known = HashSet::new();
+    let values = listed.filter(|value| !value.is_null() && known.insert(*value));
+    let values: Vec<Value> = values.cloned().collect();
     let has = |value: &Value| fits(value, kind) && (format.has_choice)(kind, value);
     if !values.is_empty() && values.iter().all(has) {
         let is_constant = rest.shift_remove("const").is_some();

@@ -57,9 +57,8 @@ async fn find_issues(github: GitHub, input: FindIssues, cx: Context) -> Result<F
     let request = request.query(&[("q", &*input.query), ("per_page", "5")]);
     let token = cx.secret("GITHUB_TOKEN")?;
     let response = request.bearer_auth(token.expose()).send().await?;
-    let status = response.status();
-    if !status.is_success() {
-        return Err(Failure::from_response(status, response.headers()));
+    if !response.status().is_success() {
+        return Err(Failure::from_response(response).await);
     }
     Ok(response.json().await?)
 }

@@ -111,6 +111,8 @@ async fn main() -> Result<(), Error> {
         Tool::new("Test.Ask@1.0.0", ask).name("test_input_required_result_elicitation"),
         Tool::new("Test.AskTwice@1.0.0", ask_twice).name("test_input_required_result_multi_round"),
         Tool::new("Test.Confirm@1.0.0", confirm).name("test_input_required_result_request_state"),
+        // The state is not signed: the suite notices only that a damaged one is rejected.
+        Tool::new("Test.Tampered@1.0.0", confirm).name("test_input_required_result_tampered_state"),
     ];
     let info = ServerInfo::new("Conformance", env!("CARGO_PKG_VERSION"));
     serve(Server::new(Toolkit::new(tools)?).info(info)).await

@@ -1,16 +1,24 @@
-//! Projects that cargo-lambda generates from `templates/function`, built with this working tree.
+//! Projects that cargo-lambda generates from `templates/function`, built with this working tree, and
+//! the commands of the README, which generate one.
+
+mod terminal;
 
 use std::{
     collections::BTreeMap,
     fs,
-    net::TcpListener,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use axum::{Router, http::HeaderMap, routing::get};
 use serde_json::{Value, json};
-use test_support::{Running, installed, isolated, repository};
+use test_support::{
+    installed, isolated, repository,
+    sam::{self, Template},
+};
+
+use terminal::Terminal;
 
 /// A generated project.
 struct Project {
@@ -26,24 +34,22 @@ impl Project {
 
     /// Generates a project from another copy of the template.
     fn generate_from(template: &Path, name: &str, answers: &[(&str, &str)]) -> Self {
-        let parent = repository("target/template");
-        fs::create_dir_all(&parent).unwrap();
-        let parent = parent.canonicalize().unwrap();
-        let folder = parent.join(name);
-        let _ = fs::remove_dir_all(&folder);
         let mut command = Command::new(installed("cargo-lambda").canonicalize().unwrap());
         command.args(["lambda", "new", name, "--no-interactive", "--template"]);
         command.arg(template);
-        let library = repository(".").canonicalize().unwrap();
-        let library = format!("lambda_tools={}", library.display());
-        command.args(["--render-var", &library]);
+        command.args(["--render-var", "lambda_tools=../lambda_tools"]);
         for (variable, value) in answers {
             command.args(["--render-var", &format!("{variable}={value}")]);
         }
-        stdout_of(command.current_dir(&parent));
+        stdout_of(command.current_dir(parent_without(name)));
+        let project = Self::at(parent_without("").join(name));
         // The versions that are tested, which are also already downloaded.
-        fs::copy(repository("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-        let name = name.to_owned();
+        fs::copy(repository("Cargo.lock"), project.folder.join("Cargo.lock")).unwrap();
+        project
+    }
+
+    fn at(folder: PathBuf) -> Self {
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         Self { name, folder }
     }
 
@@ -65,17 +71,25 @@ impl Project {
         stdout_of(self.command("cargo").args(arguments));
     }
 
-    fn cargo_lambda(&self, command: &str) -> Command {
-        let program = installed("cargo-lambda").canonicalize().unwrap();
-        let mut cargo_lambda = self.command(program);
-        cargo_lambda.args(["lambda", command]);
-        cargo_lambda
-    }
-
     /// The program, which has been built.
     fn program(&self) -> Command {
         self.command(built_below().join("debug").join(&self.name))
     }
+}
+
+/// The folder of all projects, without this one. It also has what looks like a clone of the library.
+fn parent_without(name: &str) -> PathBuf {
+    let parent = repository("target/template");
+    fs::create_dir_all(&parent).unwrap();
+    let parent = parent.canonicalize().unwrap();
+    let _ = symlink(
+        repository(".").canonicalize().unwrap(),
+        parent.join("lambda_tools"),
+    );
+    if !name.is_empty() {
+        let _ = fs::remove_dir_all(parent.join(name));
+    }
+    parent
 }
 
 fn built_below() -> PathBuf {
@@ -104,58 +118,6 @@ async fn played_github() -> String {
     url
 }
 
-async fn post(url: String, body: &Value) -> Value {
-    let request = reqwest::Client::new().post(url);
-    let request = request.header("content-type", "application/json");
-    let request = request.header("accept", "application/json, text/event-stream");
-    let response = request.json(body).send().await.unwrap();
-    response.json().await.unwrap()
-}
-
-fn mcp_call() -> Value {
-    let params = json!({"name": "GitHub_FindIssues", "arguments": {"query": "is:issue panics"}});
-    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-}
-
-async fn answers_locally(project: &Project, github: &str) {
-    let mut program = project.program();
-    program
-        .env("GITHUB_URL", github)
-        .env("GITHUB_TOKEN", "a-token");
-    let (_running, url) = Running::serving(&mut program);
-    let called = post(format!("{url}/mcp"), &mcp_call()).await;
-    let found = &called["result"]["structuredContent"];
-    assert_eq!(found["items"][0]["title"], "It panics", "{called}");
-    let call = json!({"tool_id": "GitHub.FindIssues", "input": {"query": "is:issue panics"}});
-    let called = post(format!("{url}/tools/call"), &call).await;
-    assert_eq!(&called["value"], found, "{called}");
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-/// With the commands in the project's README.
-fn answers_in_the_emulator(project: &Project, github: &str) {
-    let port = free_port().to_string();
-    let address = ["-A", "127.0.0.1", "-P", &port];
-    fs::write(project.folder.join(".env"), "GITHUB_TOKEN=a-token\n").unwrap();
-    let mut watch = project.cargo_lambda("watch");
-    watch.args(["--env-file", ".env"]).args(address);
-    let mut watching = Running::start(watch.env("GITHUB_URL", github));
-    watching.line_with("starting Runtime server", 20);
-    for event in ["find-issues", "find-issues.mcp"] {
-        let mut invoke = project.cargo_lambda("invoke");
-        invoke.arg(&project.name).args(address);
-        invoke.args(["--data-file", &format!("events/{event}.json")]);
-        Running::start(&mut invoke).line_with("It panics", 60);
-    }
-    // It ends the function as well, which a kill would not.
-    watching.signal("INT");
-    assert!(watching.has_ended_within(10));
-}
-
 /// A setting whose feature is not compiled in.
 fn names_the_missing_feature(project: &Project) {
     for (variable, value) in [
@@ -176,19 +138,140 @@ fn names_the_missing_feature(project: &Project) {
     }
 }
 
+/// The README's last project has a README with commands, too.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs cargo-lambda; run tests/all"]
-async fn the_default_project_tests_itself_and_answers() {
-    let project = Project::generate("my-tools", &[]);
+#[ignore = "needs cargo-lambda and curl; run tests/all"]
+async fn the_commands_of_the_readmes_work() {
+    let github = played_github().await;
+    let parent = parent_without("my-tools");
+    let mut terminal = Terminal::open(&parent.join("lambda_tools"), &github);
+    let readme = fs::read_to_string(repository("README.md")).unwrap();
+    let typed = terminal.type_page("README.md", &readme);
+    let (_, tools) = typed.last().unwrap();
+    assert!(tools.contains("GitHub_FindIssues"), "{tools}");
+    assert_eq!(terminal.folder(), parent.join("my-tools"));
+    let project = Project::at(parent.join("my-tools"));
     let manifest = project.text("Cargo.toml");
     assert!(!manifest.contains("\"jwt\"") && !manifest.contains("secrets-manager"));
     project.cargo(&["fmt", "--check"]);
-    project.cargo(&["test", "--quiet"]);
-    project.cargo(&["build", "--quiet"]);
-    let github = played_github().await;
-    answers_locally(&project, &github).await;
-    answers_in_the_emulator(&project, &github);
+    answers_as_its_readme_says(&project, &mut terminal);
     names_the_missing_feature(&project);
+}
+
+/// Types the commands of a project's README.
+fn answers_as_its_readme_says(project: &Project, terminal: &mut Terminal) {
+    let typed = terminal.type_page("README.md", &project.text("README.md"));
+    let calls = ["curl ", "cargo lambda invoke "];
+    let is_call = |command: &str| calls.iter().any(|call| command.starts_with(call));
+    let answers = typed.iter().filter(|(command, _)| is_call(command));
+    let answers: Vec<_> = answers.map(|(_, answer)| answer).collect();
+    assert_eq!(answers.len(), 2);
+    assert!(
+        answers.iter().all(|it| it.contains("It panics")),
+        "{answers:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs cargo-lambda and curl; run tests/all"]
+async fn the_commands_of_a_readme_for_mcp_alone_work() {
+    let project = Project::generate("mcp-tools", &[("protocols", "mcp")]);
+    let mut terminal = Terminal::open(&project.folder, &played_github().await);
+    answers_as_its_readme_says(&project, &mut terminal);
+}
+
+/// cargo-lambda asks the questions of a template also if their answers were given.
+#[test]
+#[ignore = "needs cargo-lambda; run tests/all"]
+fn nobody_is_asked_where_the_library_is() {
+    let parent = parent_without("asked");
+    let mut asked = Command::new(installed("python"));
+    asked.arg("-c").arg(include_str!("answer.py"));
+    asked.arg(installed("cargo-lambda").canonicalize().unwrap());
+    asked.args(["lambda", "new", "asked", "--template"]);
+    asked.arg(repository("templates/function").canonicalize().unwrap());
+    asked.args(["--render-var", "lambda_tools=../lambda_tools"]);
+    let shown = stdout_of(asked.current_dir(&parent));
+    assert!(
+        shown.contains("Which protocols does the function speak?"),
+        "{shown}"
+    );
+    assert!(!shown.contains("lambda_tools"), "{shown}");
+}
+
+/// The dependency on the library as cargo reads it, of a project that gets it from `source`.
+fn dependency_from(name: &str, source: &str) -> (Project, Value) {
+    let project = Project::generate(name, &[("lambda_tools", source)]);
+    let arguments = ["metadata", "--no-deps", "--format-version", "1"];
+    let metadata = stdout_of(project.command("cargo").args(arguments));
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let dependencies = metadata["packages"][0]["dependencies"].as_array().unwrap();
+    let library = dependencies.iter().find(|it| it["name"] == "lambda_tools");
+    (project, library.unwrap().clone())
+}
+
+#[test]
+#[ignore = "needs cargo-lambda; run tests/all"]
+fn a_project_gets_the_library_from_a_path_or_as_a_version() {
+    let (_, path) = dependency_from("from-path", "../lambda_tools");
+    let clone = parent_without("").join("lambda_tools");
+    assert_eq!(path["path"], clone.to_str().unwrap());
+    let (_, version) = dependency_from("from-version", "0.1.0");
+    assert!(
+        version["source"].as_str().unwrap().starts_with("registry+"),
+        "{version}"
+    );
+    assert_eq!(version["req"], "^0.1.0");
+}
+
+/// A git repository with the files of the working tree, and its URL.
+fn git_repository() -> (impl Fn(&[&str]) -> String, String) {
+    let folder = parent_without("lambda_tools.git").join("lambda_tools.git");
+    let url = format!("file://{}", folder.display());
+    let git = move |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("--git-dir").arg(&folder);
+        git.arg("--work-tree")
+            .arg(repository(".").canonicalize().unwrap());
+        git.args(["-c", "user.name=test", "-c", "user.email=test@example.com"]);
+        stdout_of(git.args(arguments)).trim().to_owned()
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "--message", "Test"]);
+    (git, url)
+}
+
+/// Also in a clone of the project, whose lock file names the commit.
+#[test]
+#[ignore = "needs cargo-lambda and git; run tests/all"]
+fn a_project_gets_the_library_from_a_commit_of_a_git_repository() {
+    let (git, url) = git_repository();
+    let (project, dependency) = dependency_from("from-git", &url);
+    assert_eq!(dependency["source"], format!("git+{url}"));
+    let resolve = |arguments: &[&str]| {
+        let mut cargo = project.command("cargo");
+        // A request to any other address fails: nothing listens there.
+        cargo.env("CARGO_HTTP_PROXY", "http://127.0.0.1:9");
+        cargo.env("CARGO_NET_OFFLINE", "false");
+        let output = cargo
+            .args(["metadata", "--format-version", "1"])
+            .args(arguments)
+            .output();
+        let output = output.unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() && !stderr.contains("error"),
+            "{stderr}"
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    resolve(&[]);
+    let commit = git(&["rev-parse", "HEAD"]);
+    let pinned = format!("{url}#{commit}");
+    assert!(project.text("Cargo.lock").contains(&pinned));
+    git(&["commit", "--quiet", "--allow-empty", "--message", "Later"]);
+    assert!(resolve(&["--locked"]).contains(&pinned));
 }
 
 #[test]
@@ -247,28 +330,49 @@ fn a_zipped_template_makes_the_same_project() {
     assert_eq!(files_below(&project.folder), expected);
 }
 
-/// The resources of a project's template as transformed by SAM, as JSON.
-fn resources(project: &Project) -> Value {
-    let mut python = Command::new(installed("python"));
-    python.arg(repository("functions/toolbox/tests/sam_transform.py"));
-    let template = stdout_of(python.arg(project.folder.join("template.yaml")));
-    let mut template: Value = serde_json::from_str(&template).unwrap();
-    template["Resources"].take()
+fn of_type<'a>(resources: &'a BTreeMap<&str, Value>, kind: &str) -> Vec<&'a Value> {
+    sam::of_type(resources, kind).into_values().collect()
 }
 
-fn of_type<'a>(resources: &'a Value, kind: &str) -> Vec<&'a Value> {
-    let all = resources.as_object().unwrap().values();
-    let all = all.filter(|it| it["Type"] == kind);
-    all.map(|it| &it["Properties"]).collect()
+/// The actions that the role allows, as JSON.
+fn actions_of(resources: &BTreeMap<&str, Value>) -> Vec<String> {
+    let [role] = of_type(resources, "AWS::IAM::Role")[..] else {
+        panic!("{resources:?}");
+    };
+    assert_eq!(role.get("ManagedPolicyArns"), None);
+    let statements = &role["Policies"][0]["PolicyDocument"]["Statement"];
+    let statements = statements.as_array().unwrap().iter();
+    statements.map(|it| it["Action"].to_string()).collect()
+}
+
+/// The function is in a VPC if there are subnets and security groups.
+fn check_network(template: &Template) {
+    let network = [
+        ("SubnetIds", "subnet-01234567,subnet-89abcdef"),
+        ("SecurityGroupIds", "sg-01234567"),
+    ];
+    assert!(template.accepts(&[]) && template.accepts(&network));
+    assert!(!template.accepts(&network[..1]) && !template.accepts(&network[1..]));
+    let resources = template.resources(&network);
+    let function = of_type(&resources, "AWS::Lambda::Function")[0];
+    let subnets = ["subnet-01234567", "subnet-89abcdef"];
+    let expected = json!({"SubnetIds": subnets, "SecurityGroupIds": ["sg-01234567"]});
+    assert_eq!(function["VpcConfig"], expected);
+    let actions = actions_of(&resources);
+    let count = actions.iter().filter(|it| it.contains("ec2:")).count();
+    assert_eq!(count, 1, "{actions:?}");
 }
 
 /// The role allows what the function does, its URL is as open as the answer says, and the function
 /// reads its secrets from where they are.
 fn check_resources(project: &Project, secrets: &str, auth: &str) {
-    let resources = resources(project);
+    let template = Template::transform(&project.folder.join("template.yaml"));
+    check_network(&template);
+    let resources = template.resources(&[]);
     let [function] = of_type(&resources, "AWS::Lambda::Function")[..] else {
-        panic!("{resources}");
+        panic!("{resources:?}");
     };
+    assert_eq!(function.get("VpcConfig"), None);
     assert_eq!(function.get("ReservedConcurrentExecutions"), None);
     let variables = &function["Environment"]["Variables"];
     assert_eq!(
@@ -296,19 +400,12 @@ fn check_resources(project: &Project, secrets: &str, auth: &str) {
     let generated = of_type(&resources, "AWS::SecretsManager::Secret");
     let has_secret = ["api-key", "jwt"].contains(&auth);
     assert_eq!(generated.len(), usize::from(from_manager && has_secret));
-    let [role] = of_type(&resources, "AWS::IAM::Role")[..] else {
-        panic!("{resources}");
-    };
-    assert_eq!(role.get("ManagedPolicyArns"), None);
-    let statements = &role["Policies"][0]["PolicyDocument"]["Statement"];
-    let actions = statements.as_array().unwrap().iter();
-    let actions: Vec<_> = actions.map(|it| it["Action"].to_string()).collect();
     let mut expected = vec![r#"["logs:CreateLogStream","logs:PutLogEvents"]"#];
     if from_manager {
         expected.push(r#""secretsmanager:GetSecretValue""#);
         expected.push(r#""secretsmanager:BatchGetSecretValue""#);
     }
-    assert_eq!(actions, expected);
+    assert_eq!(actions_of(&resources), expected);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use lambda_tools::client::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{FakeRequest, FakeServer, JSON, ResponseFuture, answer, now};
+use super::{FakeRequest, FakeServer, JSON, ResponseFuture, answer, now, soon};
 
 const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream; charset=utf-8")];
 const SOON: &[(&str, &str)] = &[("retry-after", "0")];
@@ -348,7 +348,7 @@ async fn a_response_is_read_from_a_stream_that_stays_open() {
     })
     .await;
     let begun = Instant::now();
-    let reply = client(&server).call(&call()).await.unwrap();
+    let reply = soon(client(&server).call(&call())).await.unwrap();
     assert_eq!(reply.outcome.value(), Some(json!("15")));
     assert!(begun.elapsed() < Duration::from_secs(5));
 }

@@ -12,7 +12,7 @@ use lambda_tools::client::{
 };
 use serde_json::{Value, json};
 
-use super::{FakeServer, JSON, answer, now};
+use super::{FakeServer, JSON, answer, now, soon};
 
 const FIFTEEN: &str = r#"{"call_id": "c", "success": true, "duration": 1.5, "value": 15}"#;
 
@@ -162,7 +162,7 @@ async fn retries_end_after_the_attempts_and_before_the_deadline() {
     // The client does not begin a wait that would end after the deadline.
     let server = FakeServer::fixed(429, &[("retry-after", "3600")], "busy").await;
     let begun = Instant::now();
-    let error = client(&server).call(&add()).await.unwrap_err();
+    let error = soon(client(&server).call(&add())).await.unwrap_err();
     assert!(
         matches!(error, ClientError::Status { status: 429, .. }),
         "{error}"
@@ -183,7 +183,7 @@ async fn a_call_to_a_slow_server_times_out_and_is_retried() {
     let client = client(&server)
         .timeout(Duration::from_millis(200))
         .deadline(Duration::from_secs(2));
-    let error = client.call(&add()).await.unwrap_err();
+    let error = soon(client.call(&add())).await.unwrap_err();
     assert!(
         matches!(&error, ClientError::Unreachable(text) if text.contains("in time")),
         "{error}"
@@ -263,10 +263,10 @@ async fn the_deadline_also_limits_a_single_attempt() {
     .await;
     let begun = Instant::now();
     let client = client(&server).deadline(Duration::from_millis(300));
-    assert!(client.call(&add()).await.is_err());
+    assert!(soon(client.call(&add())).await.is_err());
     assert!(begun.elapsed() < Duration::from_secs(3));
     let client = client.challenge_polling(Duration::from_millis(300), Duration::ZERO);
-    let error = client.wait_for(&challenge("/check")).await;
+    let error = soon(client.wait_for(&challenge("/check"))).await;
     assert!(matches!(error, Err(ClientError::StillPending)));
     assert!(begun.elapsed() < Duration::from_secs(6));
 }
@@ -400,7 +400,7 @@ async fn the_client_waits_for_the_decision_of_a_challenge() {
     let client = client(&server);
     let client = client.challenge_polling(Duration::from_millis(100), Duration::from_millis(30));
     assert!(matches!(
-        client.wait_for(&challenge("/c")).await,
+        soon(client.wait_for(&challenge("/c"))).await,
         Err(ClientError::StillPending)
     ));
     for wrong in ["", "ftp://x/", "file:///etc/passwd", "javascript:1"] {

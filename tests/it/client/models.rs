@@ -1,13 +1,16 @@
 //! Models' calls, run by the clients, and the results as each API takes them.
 
+use std::time::{Duration, Instant};
+
 use lambda_tools::{
+    ToolDefinition,
     client::{mcp::McpClient, oxp::OxpClient},
     models::{ModelApi, ModelTools},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use test_support::{
     Running, answer,
-    models::{assert_list, check_with_sdks},
+    models::{assert_list, check_with_sdks, functions},
 };
 
 use super::{FakeServer, JSON, now};
@@ -391,4 +394,147 @@ async fn tools_of_any_mcp_server_are_listed_and_called() {
         assert_eq!(sent[0]["arguments"], json!({"$pet": {"name": "Rex"}}));
         assert_eq!(sent[1]["name"].as_str().unwrap().len(), 100);
     }
+}
+
+/// The definitions of a server whose tools have these input schemas.
+async fn definitions_with(schemas: &[Value]) -> Vec<ToolDefinition> {
+    let tool = |(number, schema): (usize, &Value)| {
+        json!({"id": format!("T.T{number}@1.0.0"), "name": format!("T_T{number}"),
+            "description": "A tool.", "version": "1.0.0", "input_schema": schema})
+    };
+    let tools: Vec<_> = schemas.iter().enumerate().map(tool).collect();
+    let list = json!({"items": tools}).to_string();
+    let server = FakeServer::start(move |_, _| now(answer(200, JSON, list.clone()))).await;
+    let client = OxpClient::new(&server.url()).unwrap();
+    client.max_response_size(64 << 20).tools().await.unwrap()
+}
+
+/// A schema whose properties are made from their numbers.
+fn properties(count: usize, one: impl Fn(usize) -> Value) -> Value {
+    let all = (0..count).map(|number| (format!("p{number}"), one(number)));
+    json!({"type": "object", "properties": all.collect::<Map<_, _>>()})
+}
+
+/// One of the spellings of a reference.
+fn spelled(pointer: &str, number: usize) -> Value {
+    let letter = |(at, letter): (usize, char)| match (number >> at) & 1 {
+        0 => letter.to_string(),
+        _ => format!("%{:02x}", u32::from(letter)),
+    };
+    let letters: String = pointer.chars().enumerate().map(letter).collect();
+    json!({"$ref": format!("#/{letters}")})
+}
+
+/// Small schemas that references and unions could multiply, or that take long to compare.
+fn multiplying() -> Vec<(&'static str, Value)> {
+    let words = |count: usize| {
+        (0..count)
+            .map(|it| json!(format!("w{it}")))
+            .collect::<Value>()
+    };
+    let with = |mut schema: Value, keyword: &str, value: Value| {
+        schema[keyword] = value;
+        schema
+    };
+    let copies = |count: usize, schema: Value| Value::from(vec![schema; count]);
+    let long = json!({"long": {"type": "string", "description": "long ".repeat(30_000)}});
+    let choices = properties(500, |number| spelled("definitions/E", number));
+    let nested = |number: usize| json!({"properties": {"x": {"const": number}}});
+    let same_end = properties(2000, |number| match number % 2 {
+        0 => nested(number),
+        _ => json!({"$ref": format!("#/properties/p{}/properties/x", number - 1)}),
+    });
+    let forms = |count: usize| (0..count).map(nested).collect::<Value>();
+    let anchors = properties(2000, |number| json!({"$ref": format!("#a{number}")}));
+    let chain = properties(
+        2000,
+        |number| json!({"$ref": format!("#/properties/p{}", number + 1)}),
+    );
+    vec![
+        (
+            "500 spellings of one reference",
+            with(choices, "definitions", json!({"E": {"enum": words(2000)}})),
+        ),
+        ("references with the same last part", same_end),
+        (
+            "200 forms that are the whole",
+            json!({"type": "object", "properties": long, "anyOf": copies(200, json!({"$ref": "#"}))}),
+        ),
+        (
+            "200 properties that are the whole",
+            with(properties(200, |_| json!({"$ref": "#"})), "x", long.clone()),
+        ),
+        (
+            "8,000 choices",
+            properties(1, |_| json!({"enum": words(8000)})),
+        ),
+        (
+            "forms with different properties",
+            json!({"type": "object", "anyOf": forms(1500)}),
+        ),
+        (
+            "a property with different forms",
+            properties(
+                1,
+                |_| json!({"description": "long ".repeat(20_000), "oneOf": forms(1500)}),
+            ),
+        ),
+        (
+            "rules beside many forms",
+            json!({"type": "object", "properties": {"a": {"type": "object", "properties": long,
+                "anyOf": copies(1000, json!({"required": ["long"]}))}}}),
+        ),
+        ("references to nothing", anchors),
+        (
+            "a chain of references",
+            with(chain, "$ref", json!("#/properties/p0")),
+        ),
+        (
+            "a schema that is itself",
+            json!({"type": "object", "$ref": "#", "x": words(8000)}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn no_definition_is_multiplied() {
+    let others = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let mut wrong = Vec::new();
+    for (what, schema) in multiplying() {
+        let definitions = definitions_with(&[schema, others.clone()]).await;
+        for (name, api) in APIS {
+            let begun = Instant::now();
+            let tools = ModelTools::new(api, definitions.clone());
+            let (time, size) = (begun.elapsed(), json!(tools.list()).to_string().len());
+            assert_list(name, tools.list());
+            let line = format!("{what}, {name}: {size} bytes, {time:?}");
+            println!("{line}");
+            if size > 1 << 21 || time > Duration::from_secs(5) {
+                wrong.push(line);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test]
+async fn a_definition_that_is_too_large_is_left_out() {
+    let described = |length: usize| json!({"type": "object", "properties": {"a": {"type": "string", "description": "x".repeat(length)}}});
+    let values: Value = (0..100_000).collect();
+    let many = json!({"type": "object", "properties": {"a": {"enum": values}}});
+    let definitions = definitions_with(&[described(250_000), described(270_000), many]).await;
+    for (_, api) in APIS {
+        let tools = ModelTools::new(api, definitions.clone());
+        assert_eq!(functions(tools.list()).len(), 1, "{api:?}");
+        let calls = tools.calls(&reply(api, &[("T_T0", json!({})), ("T_T1", json!({}))]));
+        assert!(
+            calls[0].request.is_ok() && calls[1].request.is_err(),
+            "{api:?}"
+        );
+    }
+    // Tools that together are larger than any API accepts.
+    let definitions = definitions_with(&vec![described(250_000); 200]).await;
+    let tools = ModelTools::new(ModelApi::Anthropic, definitions);
+    let size = json!(tools.list()).to_string().len();
+    assert!((10 << 20..20 << 20).contains(&size), "{size} bytes");
 }

@@ -247,3 +247,55 @@ async fn a_list_can_show_only_what_its_reader_may_call() {
         assert_eq!(names(&filtered, "a-key").await, all);
     }
 }
+
+/// Texts name only what the list shows; a call that names a hidden tool exactly is still told which
+/// scopes it needs.
+#[tokio::test]
+async fn suggestions_and_versions_name_only_what_the_list_shows() {
+    let issuer = Issuer::start().await;
+    let mut tools = super::tools();
+    tools.push(Tool::new("Who.AmI@2.0.0", who_am_i).scope("admin"));
+    tools.push(Tool::new("Vault.Open@1.0.0", who_am_i).scope("admin"));
+    let server = crate::support::server(Toolkit::new(tools).unwrap());
+    let server = server.auth(Auth::issuer(&issuer.url));
+    let function = function(server.list_only_callable_tools());
+    let oxp = |id: &str| ("/tools/call", json!({"tool_id": id, "input": {}}));
+    let opentool = |name: &str| {
+        let body = json!({"jsonrpc": "2.0", "id": "1", "method": name, "params": {}});
+        ("/opentool/call", body)
+    };
+    // A request, and the names in its answer: for a caller who sees the tool, and for one who does
+    // not.
+    for ((path, body), seen, unseen) in [
+        (oxp("Vault.Opens"), "did you mean Vault.Open?", ""),
+        (oxp("Vault_Open"), "did you mean Vault.Open?", ""),
+        (oxp("Vault_Opens"), "did you mean Vault.Open?", ""),
+        (("/mcp", mcp("Vault_Opens")), "did you mean Vault_Open?", ""),
+        (opentool("Vault_Opens"), "did you mean 'Vault_Open'?", ""),
+        (
+            oxp("Who.AmI@3"),
+            "available: 1.0.0, 2.0.0",
+            "available: 1.0.0",
+        ),
+        (oxp("Vault.Open@3"), "available: 1.0.0", ""),
+        (
+            oxp("Mail.Reads"),
+            "did you mean Mail.Read?",
+            "did you mean Mail.Read?",
+        ),
+    ] {
+        for (scopes, names) in [("mail.read admin", seen), ("mail.read", unseen)] {
+            let (_, answer, _) = post(&function, path, &token(&issuer, scopes), &body).await;
+            let answer = answer.to_string();
+            for text in ["did you mean", "available: "] {
+                let said = answer.split_once(text).map(|(_, rest)| rest);
+                let said = said.and_then(|rest| rest.split('"').next());
+                let expected = names.strip_prefix(text).filter(|it| !it.is_empty());
+                assert_eq!(said, expected, "{scopes} {body} {answer}");
+            }
+        }
+    }
+    let token = token(&issuer, "mail.read");
+    let (_, answer, _) = post(&function, "/mcp", &token, &mcp("Vault_Open")).await;
+    assert_eq!(answer["error"]["code"], 403, "{answer}");
+}

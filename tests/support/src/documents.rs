@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, fs};
 
+use serde_json::Value;
+
 use crate::repository;
 
 /// The rows of the table in `docs/operations.md` or `docs/lambda.md` whose first column has this
@@ -104,6 +106,49 @@ fn mark_in(line: &str) -> Option<String> {
     Some(reason.strip_suffix(" -->")?.trim().to_owned())
 }
 
+/// Checks that a reader sees why no test runs the commands of a marked block: a mark is a comment, so
+/// the paragraph before the block, or the one after it, must say that no test runs them, or how tests
+/// run them.
+///
+/// # Errors
+/// The first block whose page does not.
+pub fn explained(path: &str, text: &str) -> Result<(), String> {
+    let prose: Vec<_> = text.split("```").step_by(2).collect();
+    for (block, around) in blocks(path, text).iter().zip(prose.windows(2)) {
+        let unmarked = around[0].lines().filter(|line| mark_in(line).is_none());
+        let unmarked: Vec<_> = unmarked.collect();
+        let unmarked = unmarked.join("\n");
+        let before = unmarked.trim().rsplit("\n\n").next().unwrap_or_default();
+        let after = around[1].trim().split("\n\n").next().unwrap_or_default();
+        let said = [before, after].map(|paragraph| paragraph.replace('\n', " "));
+        let is_said = |words: &str| said.iter().any(|paragraph| paragraph.contains(words));
+        let is_explained = is_said("o test runs ") || is_said("ests run ");
+        if block.language == "console" && block.mark.is_some() && !is_explained {
+            return Err(format!(
+                "{}: readers do not see why no test runs it",
+                block.place
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// True if a response has all the fields in a page. The text `…` matches any value.
+pub fn matches(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::Object(expected), Value::Object(actual)) => expected.iter().all(|(name, value)| {
+            let actual = actual.get(name);
+            actual.is_some_and(|actual| matches(value, actual))
+        }),
+        (Value::Array(expected), Value::Array(actual)) => {
+            let mut pairs = expected.iter().zip(actual);
+            expected.len() == actual.len() && pairs.all(|(one, other)| matches(one, other))
+        }
+        (Value::String(text), _) if text == "…" => true,
+        _ => expected == actual,
+    }
+}
+
 /// The address in the pages, in place of which tests use a free port.
 pub const ADDRESS: &str = "http://127.0.0.1:9000";
 
@@ -119,7 +164,7 @@ pub enum Command {
     },
     /// Sends a request with curl.
     Request(String),
-    /// Connects Claude Code. The server prints the same command.
+    /// Connects Claude Code. A local server prints the same command.
     Connect(String),
     /// Runs an example of the library with the server's URL.
     Example(String),
@@ -135,7 +180,7 @@ impl Command {
         let owned = || line.to_owned();
         match line.split_once(' ')?.0 {
             "curl" if line.contains(ADDRESS) => Some(Self::Request(owned())),
-            "claude" if line.contains(ADDRESS) => Some(Self::Connect(owned())),
+            "claude" if line.starts_with("claude mcp add ") => Some(Self::Connect(owned())),
             "echo" => Some(Self::Write(owned())),
             _ => None,
         }
@@ -202,6 +247,8 @@ pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
             Some(word) => Err(format!("`{word}` keeps the block from being compiled")),
             None => Ok(()),
         },
+        // `generated` types these as they are printed.
+        "console" | "json" if block.place.starts_with("README.md:") => Ok(()),
         // Run by the toolbox's tests.
         "console" => commands(block).map(drop),
         "python" => Ok(()),

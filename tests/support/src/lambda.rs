@@ -13,7 +13,7 @@ use std::{
 use axum::{
     Router,
     extract::{Path, State},
-    http::StatusCode,
+    http::{HeaderValue, StatusCode},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -49,11 +49,11 @@ pub fn request_id(number: usize) -> String {
     format!("8476a536-e9f4-11e8-9739-{number:012}")
 }
 
-/// An event and its time limit.
-type TimedEvent = (String, Option<Duration>);
+/// An event, its time limit and its client context.
+type SentEvent = (String, Option<Duration>, Option<HeaderValue>);
 
 struct RuntimeApi {
-    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<TimedEvent>>,
+    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<SentEvent>>,
     sent: AtomicUsize,
     reports: mpsc::UnboundedSender<Report>,
     deadlines: Mutex<HashMap<String, Option<SystemTime>>>,
@@ -61,7 +61,7 @@ struct RuntimeApi {
 
 async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
     let next = api.events.lock().await.recv().await;
-    let Some((event, limit)) = next else {
+    let Some((event, limit, client_context)) = next else {
         return std::future::pending().await;
     };
     let deadline = limit.map(|limit| SystemTime::now() + limit);
@@ -85,7 +85,12 @@ async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
         ("lambda-runtime-trace-id", TRACE_HEADER.to_owned()),
         ("content-type", "application/json".to_owned()),
     ];
-    (headers, event).into_response()
+    let mut response = (headers, event).into_response();
+    if let Some(client_context) = client_context {
+        let name = "lambda-runtime-client-context";
+        response.headers_mut().insert(name, client_context);
+    }
+    response
 }
 
 async fn report(
@@ -111,7 +116,7 @@ async fn register() -> Response {
 pub struct Platform {
     /// The function's process.
     pub function: Running,
-    events: mpsc::UnboundedSender<TimedEvent>,
+    events: mpsc::UnboundedSender<SentEvent>,
     reports: mpsc::UnboundedReceiver<Report>,
     server: JoinHandle<()>,
 }
@@ -165,8 +170,17 @@ impl Platform {
     /// Sends more events.
     pub fn send_events(&self, events: &[(Value, Option<Duration>)]) {
         for (event, limit) in events {
-            self.events.send((event.to_string(), *limit)).unwrap();
+            let event = (event.to_string(), *limit, None);
+            self.events.send(event).unwrap();
         }
+    }
+
+    /// Invokes the function with a client context; returns the report.
+    pub async fn invoke_with(&mut self, event: &Value, client_context: &[u8]) -> Report {
+        let client_context = HeaderValue::from_bytes(client_context).unwrap();
+        let event = (event.to_string(), LONG, Some(client_context));
+        self.events.send(event).unwrap();
+        self.reports(1).await.remove(0)
     }
 
     /// Waits for this many reports.

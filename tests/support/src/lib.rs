@@ -20,6 +20,7 @@ pub mod mcp;
 pub mod models;
 pub mod openid;
 pub mod requests;
+pub mod sam;
 pub mod sign_in;
 
 use axum::{body::Body, response::Response};

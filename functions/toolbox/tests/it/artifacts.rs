@@ -1,10 +1,18 @@
 //! The binaries and zips that are deployed.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use serde_json::Value;
 use test_support::{
     aws::Emulator,
+    documents::blocks,
+    function_url::FunctionUrl,
     installed, isolated,
     lambda::{event, invoke_on},
     repository,
@@ -68,55 +76,104 @@ fn check_zip(name: &str, zip: &Path, bootstrap: &Path) {
     assert_eq!(stdout.trim(), expected, "{name}");
 }
 
-/// The arguments of `cargo lambda deploy` in the pages.
-fn deploy_arguments() -> Vec<String> {
-    let pages = ["README.md", "docs/lambda.md"].map(|page| {
-        let text = fs::read_to_string(repository(page)).unwrap();
-        let mut lines = text.lines();
-        let line = lines.find_map(|line| line.strip_prefix("cargo lambda deploy "));
-        line.unwrap().to_owned()
-    });
-    assert_eq!(pages[0], pages[1]);
-    pages[0].split_whitespace().map(str::to_owned).collect()
+/// A folder that cargo takes as its target folder, with a copy of a function's binary: the commands
+/// write their zip next to it, and other tests read that one.
+fn target_with(name: &str) -> PathBuf {
+    let target = std::env::temp_dir().join(format!("deployed-{name}-{}", std::process::id()));
+    let folder = target.join("lambda").join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let bootstrap = repository(&format!("target/lambda/{name}/bootstrap"));
+    fs::copy(bootstrap, folder.join("bootstrap")).unwrap();
+    target
 }
 
-/// Runs the pages' command against an emulator's APIs.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs moto, cargo-lambda and what tests/all builds"]
-async fn cargo_lambda_deploys_the_toolbox() {
-    let emulator = Emulator::with_policies().await;
-    // A copy, because the command writes its zip next to the binary, and other tests read that one.
-    let folder = std::env::temp_dir().join(format!("deployed-{}", std::process::id()));
-    let bootstrap = folder.join("toolbox/bootstrap");
-    fs::create_dir_all(bootstrap.parent().unwrap()).unwrap();
-    fs::copy(repository("target/lambda/toolbox/bootstrap"), &bootstrap).unwrap();
-    let mut cargo_lambda = Command::new(installed("cargo-lambda"));
-    cargo_lambda
-        .args(["lambda", "deploy"])
-        .args(deploy_arguments())
-        .args(["--endpoint-url", emulator.url(), "--lambda-dir"])
-        .arg(&folder)
-        .current_dir(repository("functions/toolbox"))
+/// Runs the commands of a page's block that deploys a function with cargo-lambda; returns what they
+/// print, and then the variables `URL` and `KEY`. `tests/build` installs and builds; the AWS CLI is
+/// not installed, and the command that calls the function comes later.
+fn deploy(page: &str, target: &Path, emulator: &Emulator) -> String {
+    let left_out = ["pip ", "cargo lambda build ", "aws ", "curl "];
+    let mut lines = lines_of_deployment(page);
+    lines.retain(|line| !left_out.iter().any(|it| line.starts_with(it)));
+    lines.push("echo \"$URL $KEY\"".into());
+    let programs = installed("cargo-lambda").canonicalize().unwrap();
+    let programs = programs.parent().unwrap().display();
+    let path = std::env::var("PATH").unwrap();
+    let mut shell = isolated(Command::new("sh"));
+    shell
+        .args(["-ec", &lines.join("\n")])
+        .current_dir(repository("."))
+        .env("PATH", format!("{programs}:{path}"))
+        .env("CARGO_TARGET_DIR", target)
+        .env("AWS_ENDPOINT_URL", emulator.url())
         .env("AWS_REGION", "us-east-1")
         .env("AWS_ACCESS_KEY_ID", "AKIA0123456789")
         .env("AWS_SECRET_ACCESS_KEY", "aws-0123456789");
-    stdout_of(&mut cargo_lambda);
-    let url = format!("{}/2015-03-31/functions/toolbox", emulator.url());
+    stdout_of(&mut shell)
+}
+
+fn lines_of_deployment(page: &str) -> Vec<String> {
+    let text = fs::read_to_string(repository(page)).unwrap();
+    let mut blocks = blocks(page, &text).into_iter();
+    let block = blocks.find(|it| it.text.contains("cargo lambda deploy "));
+    block.unwrap().text.lines().map(str::to_owned).collect()
+}
+
+/// Checks a deployed function; returns its variables.
+async fn deployed(name: &str, target: &Path, emulator: &Emulator) -> BTreeMap<String, String> {
+    let url = format!("{}/2015-03-31/functions/{name}", emulator.url());
     let credential =
         "AWS4-HMAC-SHA256 Credential=AKIA0123456789/20260101/us-east-1/lambda/aws4_request";
     let request = reqwest::Client::new()
         .get(url)
         .header("authorization", credential);
-    let deployed: Value = request.send().await.unwrap().json().await.unwrap();
-    let configuration = &deployed["Configuration"];
+    let mut deployed: Value = request.send().await.unwrap().json().await.unwrap();
+    let configuration = &mut deployed["Configuration"];
     assert_eq!(configuration["Timeout"], 23);
     assert_eq!(configuration["MemorySize"], 256);
     assert_eq!(configuration["Runtime"], "provided.al2023");
-    let zip = folder.join("toolbox/bootstrap.zip");
+    let folder = target.join("lambda").join(name);
+    let zip = folder.join("bootstrap.zip");
     assert_eq!(configuration["CodeSize"], fs::metadata(&zip).unwrap().len());
-    check_zip("toolbox", &zip, &bootstrap);
-    let variables = &configuration["Environment"]["Variables"];
+    check_zip(name, &zip, &folder.join("bootstrap"));
+    serde_json::from_value(configuration["Environment"]["Variables"].take()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs moto, cargo-lambda and what tests/all builds"]
+async fn cargo_lambda_deploys_the_toolbox() {
+    let emulator = Emulator::with_policies().await;
+    let target = target_with("toolbox");
+    deploy("docs/lambda.md", &target, &emulator);
+    let variables = deployed("toolbox", &target, &emulator).await;
     assert_eq!(variables["TOOLS_AUTH"], "api-key");
-    assert_eq!(variables["TOOLS_SECRETS_PREFIX"], "tools/");
-    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(variables["TOOLS_SECRETS_PREFIX"], "toolbox/");
+    fs::remove_dir_all(&target).unwrap();
+}
+
+/// The function is deployed to an emulator's APIs, which cannot run it; so the runtime API of these
+/// tests does, with the variables of the deployment.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs moto, cargo-lambda, curl and what tests/all builds"]
+async fn the_commands_of_the_readme_deploy_a_function_that_answers() {
+    let emulator = Emulator::with_policies().await;
+    let target = target_with("hello");
+    let printed = deploy("README.md", &target, &emulator);
+    let (url, key) = printed.trim().split_once(' ').unwrap();
+    assert!(url.starts_with("https://") && !url.ends_with('/'), "{url}");
+    let variables = deployed("hello", &target, &emulator).await;
+    let variables: Vec<_> = variables.iter().map(|(a, b)| (&**a, &**b)).collect();
+    let mut program = isolated(Command::new(target.join("lambda/hello/bootstrap")));
+    let function = FunctionUrl::start(&mut program, &variables).await;
+    let mut lines = lines_of_deployment("README.md").into_iter();
+    let call = lines.find(|line| line.starts_with("curl ")).unwrap();
+    for (key, value) in [(key, "Hello, Ada!".into()), ("another", Value::Null)] {
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-ec", &call])
+            .envs([("URL", &*function.url), ("KEY", key)]);
+        let answer = tokio::task::block_in_place(|| stdout_of(&mut shell));
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["value"], value, "{answer}");
+    }
+    fs::remove_dir_all(&target).unwrap();
 }

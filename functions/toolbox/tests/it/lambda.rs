@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use test_support::lambda::{Report, event, invoke_on};
+use test_support::lambda::{Platform, Report, event, invoke_on};
 
 use crate::{stub::Stub, support::toolbox};
 
@@ -76,4 +76,95 @@ async fn a_response_is_sent_before_the_deadline() {
     let (_, answer, _) = &reports[2];
     let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["success"], true, "{body}");
+}
+
+/// For a Lambda target of an AgentCore Gateway, the arguments of the model are the event.
+#[tokio::test]
+async fn an_event_of_an_agentcore_gateway_is_refused_whatever_its_fields_are() {
+    let mut posing = event("sources/http-api");
+    let claims = json!({"iss": "https://idp.example", "sub": "admin"});
+    posing["requestContext"]["authorizer"] = json!({"jwt": {"claims": claims, "scopes": []}});
+    let call = json!({"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}});
+    let events = [
+        posing,
+        event("sources/alb"),
+        call.clone(),
+        json!({"$schema": "otc://1.0", "request": call}),
+        json!({"a": 10, "b": 5}),
+        json!({}),
+        json!([1]),
+    ];
+    let tool = r#""bedrockAgentCoreToolName": "calc___Calculator_Add""#;
+    let contexts = [
+        format!(r#"{{"custom": {{{tool}}}}}"#),
+        format!(r#"{{"custom": {{{tool}, "bedrockAgentCorePropagatedHeaders": {{"a": "b"}}}}}}"#),
+        r#"{"custom": {"bedrockagentcorePropagatedHeaders": {"a": "\ud800"}}}"#.to_owned(),
+        r#"{"client": {}, "custom": {"x": 1, "BEDROCKAGENTCORE": null}}"#.to_owned(),
+        format!(r#"{{{tool}, "custom": "\u00fc"}}"#),
+        format!(
+            r#"{{"custom": {{{tool}, "deep": {}{}}}}}"#,
+            "[".repeat(900),
+            "]".repeat(900)
+        ),
+    ];
+    let mut contexts: Vec<_> = contexts.map(String::into_bytes).into();
+    // Headers of clients need not be UTF-8.
+    contexts.push([b"{\"custom\": {\"bedrockAgentCoreX\": \"", &b"\xff\"}}"[..]].concat());
+    let environment = [("TOOLS_AUTH", "gateway")];
+    let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
+    let (failed, answer, _) = platform.invoke_with(&events[0], b"{}").await;
+    assert_eq!(
+        (failed, &answer["statusCode"]),
+        (false, &json!(200)),
+        "{answer}"
+    );
+    for (number, context) in contexts.iter().enumerate() {
+        for event in &events {
+            let (failed, error, _) = platform.invoke_with(event, context).await;
+            assert!(failed, "{number} {event} {error}");
+            assert_eq!(error["errorType"], "UnsupportedEvent", "{number} {event}");
+            let message = error["errorMessage"].as_str().unwrap();
+            for text in ["AgentCore Gateway", "MCP server", "docs/mcp.md"] {
+                assert!(message.contains(text), "{message}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_client_context_fails_an_invocation() {
+    let long = format!(r#"{{"custom": {{"a": "{}"}}}}"#, "x".repeat(3_560));
+    let deep = format!(
+        r#"{{"custom": {}{}}}"#,
+        "[".repeat(1_000),
+        "]".repeat(1_000)
+    );
+    let contexts = [
+        "",
+        "{}",
+        r#"{"custom": {}}"#,
+        r#"{"custom": {"a": {"b": [1]}, "c": [2], "d": 3, "e": null, "f": "\ud800"}}"#,
+        r#"{"custom": {"a": "bedrockAgentCoreToolName", "x-bedrockAgentCore": "b"}}"#,
+        r#"{"custom": [1]}"#,
+        r#"{"custom": {"gr\u00f6\u00dfe": "größe 日本"}, "unknown": 1}"#,
+        r#"{"client": {"installation_id": 1}, "env": [], "environment": {"locale": {}}}"#,
+        r#""text""#,
+        "[1]",
+        "null",
+        "not JSON",
+        r#"{"custom": {"#,
+        &long,
+        &deep,
+    ];
+    let mut platform = Platform::start(&mut toolbox(), &[], &[]).await;
+    let contexts = contexts
+        .map(str::as_bytes)
+        .into_iter()
+        .chain([&b"\xff"[..]]);
+    for context in contexts {
+        let (failed, answer, _) = platform.invoke_with(&event("sources/alb"), context).await;
+        let context = String::from_utf8_lossy(context);
+        assert!(!failed, "{context} {answer}");
+        assert_eq!(answer["statusCode"], 200, "{context} {answer}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Tests of the function: its tools, its events, its process, and the programs that call it.
 
 mod artifacts;
+mod claude_code;
 mod clients;
 mod conformance;
 mod deployed;

@@ -1,8 +1,12 @@
-//! The lists for chat models of the functions in this repository, checked with the APIs' own SDKs.
+//! The lists for chat models of the functions in this repository, and the requests that name an MCP
+//! server, checked with the APIs' own SDKs.
 
 use lambda_tools::{Failure, Tool, Toolkit};
 use serde_json::{Value, json};
-use test_support::models::{LISTS, assert_list, check_with_sdks, functions};
+use test_support::{
+    documents::blocks,
+    models::{LISTS, assert_list, check_with_sdks, functions},
+};
 
 use crate::support::{Running, faults, repository, toolbox};
 
@@ -85,4 +89,30 @@ async fn the_sdks_accept_the_lists_of_all_functions() {
         assert_list(api, tools);
     }
     check_with_sdks(&lines).unwrap();
+}
+
+#[test]
+#[ignore = "needs the SDKs of models' APIs; run tests/all"]
+fn the_sdks_accept_the_requests_in_the_page_of_mcp_clients() {
+    let page = std::fs::read_to_string(repository("docs/mcp.md")).unwrap();
+    let (_, beta) = page.split_once("`anthropic-beta: ").unwrap();
+    let (beta, _) = beta.split_once('`').unwrap();
+    let is_request = |mark: &str| mark.contains("with the types of");
+    let blocks = blocks("docs/mcp.md", &page).into_iter();
+    let requests = blocks.filter(|block| block.mark.as_deref().is_some_and(is_request));
+    let lines: Vec<_> = requests
+        .map(|block| serde_json::from_str::<Value>(&block.text).unwrap())
+        .map(|request| json!({"request": request, "beta": beta}))
+        .collect();
+    check_with_sdks(&lines).unwrap();
+    // Of OpenAI, Anthropic and AWS; each with another name of a field is not accepted.
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        let wrong = line.to_string().replace("_url", "_uri");
+        let wrong = wrong
+            .replace("mcp_server_name", "server")
+            .replace("endpoint", "url");
+        let wrong = serde_json::from_str(&wrong).unwrap();
+        assert!(check_with_sdks(&[wrong]).is_err(), "{line}");
+    }
 }

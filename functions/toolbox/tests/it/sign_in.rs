@@ -81,7 +81,7 @@ fn mail(provider: &IdentityProvider) -> Command {
 }
 
 /// A server of this function, for which tokens need a scope.
-fn serve_mail(provider: &IdentityProvider) -> (Running, String) {
+pub(crate) fn serve_mail(provider: &IdentityProvider) -> (Running, String) {
     Running::serving(mail(provider).env("TOOLS_OIDC_SCOPES", NEEDED))
 }
 

@@ -12,11 +12,12 @@ use lambda_tools::Toolkit;
 use serde_json::Value;
 use test_support::{
     aws::Emulator,
-    documents::{quoted, table},
+    documents::{blocks, pages, quoted, table},
     installed,
     lambda::RUNTIME,
     openid::{Act, Browser, OpenId},
     repository,
+    sam::{Template, of_type},
 };
 
 use crate::{
@@ -28,23 +29,15 @@ use crate::{
 /// Sorted, for readable messages.
 type Names = BTreeSet<String>;
 
-/// The template as transformed by SAM, as JSON.
-fn template() -> &'static Value {
-    static TEMPLATE: LazyLock<Value> = LazyLock::new(|| {
-        let output = Command::new(installed("python"))
-            .arg(repository("functions/toolbox/tests/sam_transform.py"))
-            .arg(repository("template.yaml"))
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{stderr}");
-        serde_json::from_slice(&output.stdout).unwrap()
-    });
+fn template() -> &'static Template {
+    static TEMPLATE: LazyLock<Template> =
+        LazyLock::new(|| Template::transform(&repository("template.yaml")));
     &TEMPLATE
 }
 
+/// The properties of all resources of a type, with their conditions.
 fn resources(of_type: &str) -> BTreeMap<&'static str, &'static Value> {
-    let all = template()["Resources"].as_object().unwrap();
+    let all = template().json["Resources"].as_object().unwrap();
     all.iter()
         .filter(|(_, it)| it["Type"] == of_type)
         .map(|(name, it)| (&**name, &it["Properties"]))
@@ -199,7 +192,10 @@ async fn the_toolbox_needs_exactly_the_actions_that_its_role_allows() {
     let requests = requests_of_the_toolbox().await;
     let role = resources("AWS::IAM::Role")["ToolboxRole"];
     let allowed = actions_of(role).into_iter();
-    let allowed = allowed.filter(|(it, _)| !it.starts_with("logs:") && !it.starts_with("xray:"));
+    // The other actions are used by Lambda itself.
+    let by_the_code = ["secretsmanager:", "dynamodb:"];
+    let allowed =
+        allowed.filter(|(it, _)| by_the_code.iter().any(|service| it.starts_with(service)));
     let allowed = allowed.map(|(action, resource)| {
         let of = |name: &&str| resource.contains(&format!("[\"{name}\",\"Arn\"]"));
         let table = ["Calls", "Grants"].into_iter().find(of);
@@ -248,9 +244,9 @@ fn roles_allow_the_documented_actions() {
             assert_eq!(names, documented, "{role}");
         }
         for (action, resource) in allowed {
-            let takes_no_resource =
-                action == "secretsmanager:BatchGetSecretValue" || action.starts_with("xray:");
-            assert_eq!(resource == "\"*\"", takes_no_resource, "{role}: {action}");
+            let on_all = ["secretsmanager:BatchGetSecretValue", "xray:", "ec2:"];
+            let is_on_all = on_all.iter().any(|it| action.starts_with(it));
+            assert_eq!(resource == "\"*\"", is_on_all, "{role}: {action}");
         }
     }
     assert!(documented.is_empty(), "no such roles: {documented:?}");
@@ -406,7 +402,7 @@ fn every_function_has_alarms_and_a_log() {
             "{name}"
         );
     }
-    let resources = &self::template()["Resources"];
+    let resources = &self::template().json["Resources"];
     // Grants are retained, together with their key.
     for name in ["Grants", "AuthorizationKey"] {
         let [deletion, replacement] =
@@ -421,66 +417,244 @@ fn every_function_has_alarms_and_a_log() {
     }
 }
 
-/// The value of a condition with these parameters; the others have their defaults.
-fn evaluate(condition: &Value, parameters: &[(&str, &str)]) -> bool {
-    let text_of = |value: &Value| -> String {
-        let Some(name) = value["Ref"].as_str() else {
-            return value.as_str().map_or(value.to_string(), str::to_owned);
-        };
-        let given = parameters.iter().find(|(known, _)| *known == name);
-        let default = &template()["Parameters"][name]["Default"];
-        given.map_or_else(
-            || default.as_str().map_or(default.to_string(), str::to_owned),
-            |(_, value)| (*value).to_owned(),
-        )
-    };
-    let [(function, argument)] = condition.as_object().unwrap().iter().collect::<Vec<_>>()[..]
-    else {
-        panic!("{condition}");
-    };
-    let items = argument.as_array().map_or(&[][..], Vec::as_slice);
-    let mut values = items.iter().map(|it| evaluate(it, parameters));
-    match &**function {
-        "Condition" => {
-            let name = argument.as_str().unwrap();
-            evaluate(&template()["Conditions"][name], parameters)
-        }
-        "Fn::Equals" => text_of(&items[0]) == text_of(&items[1]),
-        "Fn::Not" => !values.next().unwrap(),
-        "Fn::And" => values.all(|value| value),
-        "Fn::Or" => values.any(|value| value),
-        other => panic!("{other}"),
-    }
-}
-
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
 fn each_kind_of_credentials_has_what_it_needs() {
-    let kinds = &template()["Parameters"]["Auth"]["AllowedValues"];
-    let kinds = kinds.as_array().unwrap().iter();
-    let kinds: Vec<_> = kinds.map(|it| it.as_str().unwrap()).collect();
+    let kinds = values_of("Auth");
     assert!(kinds.contains(&"oidc") && kinds.contains(&"api-key,oidc"));
     for kind in kinds {
         let has = |name| kind.split(',').any(|it| it == name);
         // The secrets are generated, and readable, only if they are used.
+        let resources = template().resources(&[("Auth", kind)]);
         for (secret, is_used) in [("ApiKey", has("api-key")), ("JwtSecret", has("jwt"))] {
-            let condition = template()["Resources"][secret]["Condition"].as_str();
-            let condition = serde_json::json!({"Condition": condition.unwrap()});
-            let is_generated = evaluate(&condition, &[("Auth", kind)]);
-            assert_eq!(is_generated, is_used, "{kind}: {secret}");
+            assert_eq!(resources.contains_key(secret), is_used, "{kind}: {secret}");
         }
-        let [assertion] = template()["Rules"]["OidcHasIssuers"]["Assertions"]
-            .as_array()
-            .unwrap()
-            .as_slice()
-        else {
-            panic!("one assertion");
-        };
         for (issuers, is_valid) in [("", !has("oidc")), ("https://id.example", true)] {
             let parameters = [("Auth", kind), ("OidcIssuers", issuers)];
-            let is_accepted = evaluate(&assertion["Assert"], &parameters);
+            let is_accepted = template().accepts(&parameters);
             assert_eq!(is_accepted, is_valid, "{kind}: {issuers}");
         }
+    }
+}
+
+/// The values that a parameter allows.
+fn values_of(parameter: &str) -> Vec<&'static str> {
+    let values = &template().json["Parameters"][parameter]["AllowedValues"];
+    let values = values.as_array().unwrap().iter();
+    values.map(|it| it.as_str().unwrap()).collect()
+}
+
+/// A method and a path.
+type Route = (String, String);
+
+fn route(method: &str, url: &str) -> Route {
+    let path = url.parse::<reqwest::Url>().unwrap().path().to_owned();
+    (method.to_owned(), path)
+}
+
+const KEY: &str = "a-key-of-this-server-0123456789abcdef";
+
+/// The routes that the protocols declare: the response for an unknown path lists them.
+async fn declared_routes(server: &str) -> Vec<Route> {
+    let response = reqwest::get(format!("{server}/unknown")).await.unwrap();
+    let unknown: Value = response.json().await.unwrap();
+    let text = unknown["developer_message"].as_str().unwrap();
+    let words = text.split([' ', ',']).filter(|it| !it.is_empty());
+    let words: Vec<_> = words.collect();
+    let pairs = words.windows(2).filter(|pair| pair[1].starts_with('/'));
+    pairs
+        .map(|pair| (pair[0].to_owned(), pair[1].trim_end_matches('.').to_owned()))
+        .collect()
+}
+
+/// The route of the metadata that a client without credentials is referred to.
+async fn metadata_route(server: &str) -> Route {
+    let call = reqwest::Client::new().post(format!("{server}/mcp")).send();
+    let call = call.await.unwrap();
+    let sign_in = call.headers()["www-authenticate"].to_str().unwrap();
+    let (_, url) = sign_in.split_once("resource_metadata=\"").unwrap();
+    route("GET", url.split_once('"').unwrap().0)
+}
+
+/// The routes that a user's browser visits to grant access, and that of the client that waits.
+async fn consent_routes(server: &str) -> Vec<Route> {
+    let emails =
+        serde_json::json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": "user-1"}});
+    let call = reqwest::Client::new().post(format!("{server}/tools/call"));
+    let call = call.bearer_auth(KEY).body(emails.to_string()).send();
+    let missing: Value = call.await.unwrap().json().await.unwrap();
+    let challenge = &missing["missing_requirements"]["authorization"][0];
+    let [page, check] = ["url", "check_url"].map(|name| challenge[name].as_str().unwrap());
+    let browser = Browser::of("alice");
+    let consent = browser.get(page).await.body;
+    let (_, form) = consent.split_once("<form method=\"").unwrap();
+    let method = form.split_once('"').unwrap().0.to_uppercase();
+    let provider = &browser.start(page).await.headers["location"];
+    let provider: reqwest::Url = provider.parse().unwrap();
+    let mut query = provider.query_pairs();
+    let (_, callback) = query.find(|(name, _)| name == "redirect_uri").unwrap();
+    vec![
+        route("GET", check),
+        route("GET", page),
+        route(&method, page),
+        route("GET", &callback),
+    ]
+}
+
+/// True if a request needs no AWS credentials, with these resources; `None` if it gets a 404. API
+/// Gateway selects the most specific route.
+fn is_open(resources: &BTreeMap<&str, Value>, (method, path): &Route) -> Option<bool> {
+    if let Some(url) = resources.get("ToolboxUrl") {
+        let permissions = ["EverybodyCallsUrl", "UrlCallsToolbox"];
+        let is_open = permissions.map(|name| resources.contains_key(name));
+        let kind = &url["Properties"]["AuthType"];
+        assert_eq!(is_open, [kind == "NONE"; 2], "{kind}");
+        return Some(is_open[0]);
+    }
+    let matches = |key: &str| match key.strip_suffix("{proxy+}") {
+        Some(prefix) => path.len() > prefix.len() && path.starts_with(prefix),
+        None => path == key,
+    };
+    let routes = of_type(resources, "AWS::ApiGatewayV2::Route").into_values();
+    let routes = routes.filter_map(|it| {
+        let (of, key) = it["RouteKey"].as_str().unwrap().split_once(' ').unwrap();
+        (of == method && matches(key)).then_some((key.len(), it["AuthorizationType"] == "NONE"))
+    });
+    Some(routes.max()?.1)
+}
+
+/// With `iam`, only the pages for users are open; otherwise, every route is.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+async fn clients_and_browsers_reach_the_routes_that_they_need() {
+    let (_running, server) = Running::serving(toolbox().envs([
+        ("TOOLS_AUTH", "api-key,oidc"),
+        ("TOOLS_API_KEY", KEY),
+        ("TOOLS_OIDC_ISSUERS", "http://127.0.0.1:9"),
+        ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
+        ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),
+        ("TOOLS_OAUTH_KEY", KEY),
+    ]));
+    let mut routes = declared_routes(&server).await;
+    assert!(routes.contains(&route("GET", "http://tools/health")));
+    routes.push(metadata_route(&server).await);
+    routes.extend(["/", "/explorer.json"].map(|path| ("GET".into(), path.into())));
+    let consent = consent_routes(&server).await;
+    routes.extend_from_slice(&consent);
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for auth in values_of("Auth") {
+        for access in values_of("Access") {
+            for client_id in ["", "1234.apps.googleusercontent.com"] {
+                let parameters = [
+                    ("Auth", auth),
+                    ("Access", access),
+                    ("GoogleClientId", client_id),
+                    ("OidcIssuers", "https://id.example"),
+                    ("Explorer", "yes"),
+                ];
+                if !template().accepts(&parameters) {
+                    continue;
+                }
+                count += 1;
+                let resources = template().resources(&parameters);
+                let variables = &resources["Toolbox"]["Properties"]["Environment"]["Variables"];
+                // Where no AWS credentials are required, the toolbox checks its callers.
+                let checks = if auth == "iam" { "none" } else { auth };
+                assert_eq!(variables["TOOLS_AUTH"], checks);
+                for route in &routes {
+                    let is_consent = !client_id.is_empty() && consent.contains(route);
+                    let expected = Some(auth != "iam" || is_consent);
+                    if is_open(&resources, route) != expected {
+                        wrong.push(format!("{auth} {access} {route:?} is not {expected:?}"));
+                    }
+                }
+            }
+        }
+    }
+    // All but a function URL that requires AWS credentials of the users' browsers.
+    assert_eq!(count, 4 * values_of("Auth").len() - 1);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn functions_are_in_the_subnets_that_are_set() {
+    let (subnets, groups) = ("subnet-01234567,subnet-89abcdef", "sg-01234567");
+    for (parameters, is_valid) in [
+        ([("SubnetIds", subnets), ("SecurityGroupIds", groups)], true),
+        ([("SubnetIds", ""), ("SecurityGroupIds", "")], true),
+        ([("SubnetIds", subnets), ("SecurityGroupIds", "")], false),
+        ([("SubnetIds", ""), ("SecurityGroupIds", groups)], false),
+    ] {
+        for (name, value) in parameters {
+            let pattern = &template().json["Parameters"][name]["AllowedPattern"];
+            let schema = serde_json::json!({"type": "string", "pattern": pattern});
+            assert!(jsonschema::is_valid(&schema, &value.into()), "{value}");
+        }
+        assert_eq!(template().accepts(&parameters), is_valid, "{parameters:?}");
+        if !is_valid {
+            continue;
+        }
+        let is_in_vpc = !parameters[0].1.is_empty();
+        let resources = template().resources(&parameters);
+        let vpc = is_in_vpc.then(|| {
+            let subnets: Vec<_> = subnets.split(',').collect();
+            serde_json::json!({"SubnetIds": subnets, "SecurityGroupIds": [groups]})
+        });
+        let functions = of_type(&resources, "AWS::Lambda::Function");
+        assert_eq!(functions.len(), 2);
+        for (name, function) in functions {
+            assert_eq!(function.get("VpcConfig"), vpc.as_ref(), "{name}");
+        }
+        for (name, role) in of_type(&resources, "AWS::IAM::Role") {
+            let actions = actions_of(role).into_iter();
+            let count = actions.filter(|(it, _)| it.starts_with("ec2:")).count();
+            assert_eq!(count > 0, is_in_vpc, "{name}");
+            // The function's code has no use for them.
+            let only_lambda = r#""Condition":{"Null":{"lambda:SourceFunctionArn":"true"}}"#;
+            let is_limited = role.to_string().contains(only_lambda);
+            assert_eq!(is_limited, is_in_vpc, "{name}");
+        }
+    }
+}
+
+/// The secrets that readers create by hand and those of the stack have different names, and every
+/// command that reads a secret or an output names one that exists.
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn the_commands_of_the_pages_name_what_the_template_creates() {
+    let pages = pages().into_iter();
+    let pages = pages.filter(|(path, _)| ["README.md", "docs/lambda.md"].contains(&&**path));
+    let blocks = pages.flat_map(|(path, text)| blocks(&path, &text));
+    let text: String = blocks.map(|block| block.text).collect();
+    let words: Vec<_> = text.split([' ', '\n', ')']).collect();
+    let values_of = |option: &str| -> Names {
+        let pairs = words.windows(2).filter(|pair| pair[0] == option);
+        pairs.map(|pair| pair[1].to_owned()).collect()
+    };
+    let stacks = values_of("--stack-name");
+    let [stack] = stacks.iter().collect::<Vec<_>>()[..] else {
+        panic!("{stacks:?}");
+    };
+    let secrets = resources("AWS::SecretsManager::Secret").into_values();
+    let generated: Names = secrets
+        .map(|it| {
+            it["Name"]["Fn::Sub"]
+                .as_str()
+                .unwrap()
+                .replace("${AWS::StackName}", stack)
+        })
+        .collect();
+    let created = values_of("--name");
+    assert!(created.is_disjoint(&generated), "{created:?}");
+    let existing = &created | &generated;
+    let read = values_of("--secret-id");
+    assert!(!read.is_empty() && read.is_subset(&existing), "{read:?}");
+    let outputs: Vec<_> = text.split("OutputKey=='").skip(1).collect();
+    assert!(!outputs.is_empty());
+    for output in outputs {
+        let name = output.split_once('\'').unwrap().0;
+        assert!(template().json["Outputs"].get(name).is_some(), "{name}");
     }
 }
 

@@ -182,7 +182,10 @@ fn text() -> impl Strategy<Value = String> {
         "9f0c1e6a-6b1f-4b6e-9d0a-2f3b4c5d6e7g",
     ];
     let digits = "[0-9]{4}-[01][0-9]-[0-3][0-9](T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,4})?(Z|[+-][0-2][0-9]:[0-6][0-9]))?";
-    prop_oneof![4 => select(texts.map(str::to_owned).to_vec()), 1 => digits]
+    // One to four bytes each, and up to one more than the limits of lengths.
+    let characters = select(vec!['a', 'ä', '€', '\u{1F600}', '\u{301}']);
+    let short = vec(characters, 0..5).prop_map(String::from_iter);
+    prop_oneof![4 => select(texts.map(str::to_owned).to_vec()), 4 => short, 1 => digits]
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -245,8 +248,8 @@ fn keyword(
         2 => named("items", inner.clone().boxed()),
         1 => named("minItems", count.clone()),
         1 => named("maxItems", count.clone()),
-        1 => named("minLength", count.clone()),
-        1 => named("maxLength", count.clone()),
+        3 => named("minLength", count.clone()),
+        3 => named("maxLength", count.clone()),
         1 => named("minimum", limit.clone()),
         1 => named("maximum", limit.clone()),
         1 => named("exclusiveMinimum", limit.clone()),

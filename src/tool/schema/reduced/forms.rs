@@ -4,6 +4,8 @@
 //! client sends only the properties and choices that it sees, so the result lists those of all
 //! forms.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::keywords::{fits, is_bare, kinds_of, listed, names, object_of, values_of};
@@ -92,13 +94,13 @@ fn is_plain_constant(form: &Value) -> bool {
 /// or, with `allOf`, if any of them does.
 fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
     let is_all_of = keyword == "allOf";
-    let mut properties = JsonObject::new();
-    let mut required = add_properties(&mut properties, schema);
+    let (mut properties, mut added) = (JsonObject::new(), HashSet::new());
+    let mut required = add_properties(&mut properties, &mut added, schema);
     let mut in_forms: Option<Vec<String>> = None;
     for form in forms {
         let mut form = object_of(form.clone());
         merge(&mut form, "object", &mut Vec::new());
-        let names = add_properties(&mut properties, &mut form);
+        let names = add_properties(&mut properties, &mut added, &mut form);
         in_forms = Some(match in_forms {
             None => names,
             Some(earlier) if is_all_of => [earlier, names].concat(),
@@ -108,11 +110,9 @@ fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
                 .collect(),
         });
     }
-    for name in in_forms.into_iter().flatten() {
-        if !required.contains(&name) {
-            required.push(name);
-        }
-    }
+    required.extend(in_forms.into_iter().flatten());
+    let mut known = HashSet::new();
+    required.retain(|name| known.insert(name.clone()));
     let combine = if is_all_of { "allOf" } else { "anyOf" };
     for (_, property) in &mut properties {
         *property = match property.as_array_mut() {
@@ -127,13 +127,17 @@ fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
 }
 
 /// Moves an object's properties into lists by name; returns the names of its required properties.
-fn add_properties(properties: &mut JsonObject, object: &mut JsonObject) -> Vec<String> {
+fn add_properties(
+    properties: &mut JsonObject,
+    added: &mut HashSet<(String, Value)>,
+    object: &mut JsonObject,
+) -> Vec<String> {
     let more = object.shift_remove("properties").map(object_of);
     for (name, property) in more.into_iter().flatten() {
-        let several = properties.entry(name).or_insert_with(|| json!([]));
-        if let Value::Array(several) = several
-            && !several.contains(&property)
-        {
+        if !added.insert((name.clone(), property.clone())) {
+            continue;
+        }
+        if let Value::Array(several) = properties.entry(name).or_insert_with(|| json!([])) {
             several.push(property);
         }
     }

@@ -12,8 +12,11 @@ use crate::payload::JsonObject;
 /// The types that together describe any value. Arrays are missing because they need `items`.
 const ANY: [&str; 4] = ["string", "number", "boolean", "object"];
 
+/// A description of more bytes is not repeated: there may be many forms.
+const LONGEST_REPEATED: usize = 1024;
+
 /// The forms of a schema, if there are several. Each has the description of the whole, because
-/// nothing may stand next to `anyOf`.
+/// nothing may stand next to `anyOf`; a long one is in the first form only.
 pub(super) fn forms_of(schema: &Value) -> Option<Vec<Value>> {
     let kinds = kinds_of(schema);
     let is_nullable = kinds.contains(&"null") && kinds.len() < KINDS.len();
@@ -23,11 +26,13 @@ pub(super) fn forms_of(schema: &Value) -> Option<Vec<Value>> {
         None => types_in(&whole, &kinds)?,
     };
     let text = take_description(&mut whole);
-    let described = |form: Value| {
+    let described = |(index, form): (usize, Value)| {
         let mut form = object_of(form);
         let own = take_description(&mut form);
         let own = Vec::from_iter(Some(own).filter(|it| !it.is_empty()));
-        let text = sentences::appended(text.clone(), &own);
+        let is_repeated = index == 0 || text.len() <= LONGEST_REPEATED;
+        let text = if is_repeated { text.as_str() } else { "" };
+        let text = sentences::appended(text.to_owned(), &own);
         if !text.is_empty() {
             form.insert("description".into(), text.into());
         }
@@ -36,7 +41,7 @@ pub(super) fn forms_of(schema: &Value) -> Option<Vec<Value>> {
         }
         Value::from(form)
     };
-    Some(forms.into_iter().map(described).collect())
+    Some(forms.into_iter().enumerate().map(described).collect())
 }
 
 /// The forms of a union without other rules next to it, except for constants and `Option`s.

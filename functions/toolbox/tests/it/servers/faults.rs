@@ -5,7 +5,7 @@
 use std::{future::ready, time::SystemTime};
 
 use lambda_tools::{
-    Failure, StoreError, Tool,
+    Failure, StoreError, Tool, http,
     store::{PutOutcome, Record, Store, StoreFuture},
 };
 use schemars::JsonSchema;
@@ -25,11 +25,19 @@ impl<'de> Deserialize<'de> for Undecodable {
     }
 }
 
+/// Calls an API, which rejects the request.
+#[derive(Deserialize, JsonSchema)]
+struct CallApi {
+    /// The status of the API's response.
+    status: u16,
+}
+
 /// More bytes than a Lambda response can have.
 const TOO_LARGE: usize = 7_000_000;
 
 pub(crate) fn tools() -> Vec<Tool> {
     vec![
+        Tool::new("Faults.CallApi@1.0.0", call_api),
         Tool::new("Faults.Large@1.0.0", async |_: Nothing| {
             Ok::<_, Failure>("x".repeat(TOO_LARGE))
         }),
@@ -40,6 +48,15 @@ pub(crate) fn tools() -> Vec<Tool> {
         Tool::new("Faults.Refuse@1.0.0", refuse),
         Tool::new("Faults.Retry@1.0.0", retry),
     ]
+}
+
+async fn call_api(input: CallApi) -> Result<(), Failure> {
+    // RFC 9457, 3.
+    let problem =
+        r#"{"type": "about:blank", "title": "Not valid", "detail": "There is no article 7"}"#;
+    let response = http::Response::builder().status(input.status);
+    let response = response.body(problem.to_owned())?;
+    Err(Failure::from_response(response).await)
 }
 
 async fn panics(_: Nothing) -> Result<(), Failure> {

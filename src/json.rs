@@ -2,7 +2,7 @@
 //!
 //! A few bytes of JSON can become a thousand in memory: `[[[0]]]` costs an allocation for each pair
 //! of brackets. Unknown fields are not built at all, and values that are built are counted as they
-//! are read, so no request takes more than its share of memory.
+//! are read, so no request or response takes more than its share of memory.
 
 use std::{
     borrow::Cow,
@@ -28,7 +28,7 @@ const MIN_VALUES: usize = 1000;
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// The part of a JSON text to build.
-pub(super) enum JsonScope {
+pub(crate) enum JsonScope {
     /// All of it.
     Whole,
     /// A string, a number, `true`, `false` or `null`. An array or an object is left empty.
@@ -40,34 +40,42 @@ pub(super) enum JsonScope {
 }
 
 /// An error while reading a text.
-pub(super) enum JsonError {
+pub(crate) enum JsonError {
     /// The text is not JSON.
     Syntax(serde_json::Error),
     /// The text is JSON but is rejected for the reason that the sentence states.
     Rejected(String),
 }
 
-/// The maximum number of values in a request whose size limit is this many bytes.
-pub(crate) fn max_values(max_request_size: usize) -> usize {
+/// The maximum number of values in a request or a response whose size limit is this many bytes.
+pub(crate) fn max_values(max_size: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
-        reason = "Lambda accepts at most 6 MB"
+        reason = "no limit is near 2^53 bytes, and the cast saturates"
     )]
-    let values = (max_request_size as f64 * VALUES_PER_BYTE) as usize;
+    let values = (max_size as f64 * VALUES_PER_BYTE) as usize;
     values.max(MIN_VALUES)
 }
 
 /// Reads a part of a JSON text, with at most this many values. A duplicate field is rejected:
 /// programs that saw the request earlier may have used the other one.
-pub(super) fn read(json: &[u8], scope: &JsonScope, max_values: usize) -> Result<Value, JsonError> {
-    read_with(json, scope, max_values, true)
+pub(crate) fn read(json: &[u8], scope: &JsonScope, max_values: usize) -> Result<Value, JsonError> {
+    let (value, _) = read_with(json, scope, max_values, true)?;
+    Ok(value)
+}
+
+/// Reads a whole text in the same way. Returns the number of values that are left, too.
+#[cfg(feature = "client")]
+pub(crate) fn read_counted(json: &[u8], max_values: usize) -> Result<(Value, usize), JsonError> {
+    read_with(json, &JsonScope::Whole, max_values, true)
 }
 
 /// Reads a part of a text that is rejected anyway: of duplicate fields, the first counts.
-pub(super) fn read_leniently(json: &[u8], scope: &JsonScope) -> Option<Value> {
-    read_with(json, scope, usize::MAX, false).ok()
+pub(crate) fn read_leniently(json: &[u8], scope: &JsonScope) -> Option<Value> {
+    let (value, _) = read_with(json, scope, usize::MAX, false).ok()?;
+    Some(value)
 }
 
 fn read_with(
@@ -75,7 +83,7 @@ fn read_with(
     scope: &JsonScope,
     max_values: usize,
     is_strict: bool,
-) -> Result<Value, JsonError> {
+) -> Result<(Value, usize), JsonError> {
     let reader = JsonReader {
         max_values,
         values_left: Cell::new(max_values),
@@ -90,10 +98,11 @@ fn read_with(
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let value = seed.deserialize(&mut deserializer);
     let value = value.and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| match reader.rejection.take() {
+    let value = value.map_err(|error| match reader.rejection.take() {
         Some(sentence) => JsonError::Rejected(sentence),
         None => JsonError::Syntax(error),
-    })
+    })?;
+    Ok((value, reader.values_left.get()))
 }
 
 /// The state while a text is read.

@@ -1,0 +1,98 @@
+//! The client context of an invocation: what its invoker sends besides the event.
+//!
+//! Any invoker can send any text, so unknown forms fail no invocation. `lambda_runtime` requires
+//! objects of strings, although services send other values too.
+
+use std::collections::HashMap;
+
+use lambda_http::lambda_runtime::Context;
+use serde_json::{json, value::RawValue};
+
+/// The beginning of the names of what an AgentCore Gateway sends.
+const AGENTCORE: &str = "bedrockAgentCore";
+
+/// The fields of an object. Their values are not parsed, so that none is invalid or too deep.
+type Fields = HashMap<String, Box<RawValue>>;
+
+/// Reads a client context as far as `Context` has a place for it. A value that is not a string
+/// becomes its JSON text.
+pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
+    // An invalid byte in one value must not hide the other fields.
+    let Some(mut fields) = fields_in(&String::from_utf8_lossy(header)) else {
+        return;
+    };
+    let mut texts = |name| {
+        let object = fields.remove(name)?;
+        fields_in(object.get()).map(texts_of)
+    };
+    let mut custom = texts("custom").unwrap_or_default();
+    let environment = texts("environment").unwrap_or_default();
+    let client = texts("client").unwrap_or_default();
+    fields.retain(|name, _| is_of_agentcore(name));
+    custom.extend(texts_of(fields));
+    let rest = json!({"custom": custom, "environment": environment});
+    let mut whole = rest.clone();
+    whole["client"] = json!(client);
+    let read = serde_json::from_value(whole).or_else(|_| serde_json::from_value(rest));
+    context.client_context = read.ok();
+}
+
+fn fields_in(object: &str) -> Option<Fields> {
+    serde_json::from_str(object).ok()
+}
+
+fn texts_of(fields: Fields) -> HashMap<String, String> {
+    let text = |value: Box<RawValue>| {
+        serde_json::from_str(value.get()).unwrap_or_else(|_| value.get().to_owned())
+    };
+    let fields = fields.into_iter();
+    fields.map(|(name, value)| (name, text(value))).collect()
+}
+
+/// True if an AgentCore Gateway invoked the function as a Lambda target: the event is then the
+/// arguments that a model chose, whatever fields it has.
+pub(super) fn is_from_agentcore(context: &Context) -> bool {
+    let client_context = context.client_context.as_ref();
+    client_context.is_some_and(|it| it.custom.keys().any(|name| is_of_agentcore(name)))
+}
+
+fn is_of_agentcore(name: &str) -> bool {
+    let start = name.get(..AGENTCORE.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(AGENTCORE))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn read(sent: &str) -> Value {
+        let mut context = Context::default();
+        read_client_context(sent.as_bytes(), &mut context);
+        json!(context.client_context)
+    }
+
+    #[test]
+    fn values_that_are_not_strings_become_their_json() {
+        let client = json!({"installationId": "i", "appTitle": "t", "appVersionName": "v",
+            "appVersionCode": "c", "appPackageName": "p"});
+        let sent = json!({
+            "client": client,
+            "custom": {"a": "text", "b": {"c": [1]}, "d": null},
+            "environment": {"locale": "en", "n": 1},
+            "bedrockagentcoreX": true,
+            "other": 1,
+        });
+        let custom = json!({"a": "text", "b": r#"{"c":[1]}"#, "d": "null",
+            "bedrockagentcoreX": "true"});
+        let environment = json!({"locale": "en", "n": "1"});
+        let expected = json!({"client": client, "custom": custom, "environment": environment});
+        assert_eq!(read(&sent.to_string()), expected);
+        for nothing in ["", "[]", "null", "\"a\"", "{\"a\":"] {
+            assert_eq!(read(nothing), Value::Null, "{nothing}");
+        }
+        let empty = read(r#"{"custom": 1, "client": {"appTitle": 1}}"#);
+        assert_eq!(empty["custom"], json!({}));
+    }
+}

@@ -1,0 +1,177 @@
+//! A terminal in which a test types the commands of a page as they are printed.
+
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+use test_support::{
+    Running,
+    documents::{ADDRESS, blocks, explained, matches},
+    installed, isolated, repository,
+};
+
+/// The folder in which a user types, and the program that they left running in another terminal.
+pub(crate) struct Terminal {
+    folder: PathBuf,
+    previous_folder: PathBuf,
+    variables: Vec<(&'static str, String)>,
+    server: Option<Server>,
+}
+
+/// A program that runs until it is interrupted, and its address.
+struct Server {
+    running: Running,
+    url: String,
+    port: String,
+}
+
+impl Drop for Server {
+    /// Interrupts all of its processes, as a terminal does.
+    fn drop(&mut self) {
+        let group = format!("-{}", self.running.child.id());
+        let _ = Command::new("kill").args(["-INT", "--", &group]).status();
+        self.running.has_ended_within(10);
+    }
+}
+
+impl Terminal {
+    /// Opens a terminal in a folder, with cargo-lambda installed, and a GitHub CLI that has a token.
+    pub(crate) fn open(folder: &Path, github: &str) -> Self {
+        let home = folder.with_extension("home");
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join(".curlrc"), "fail\nsilent\nshow-error\n").unwrap();
+        write_program(&home.join("gh"), "#!/bin/sh\necho a-token\n");
+        let installed = installed("cargo-lambda").canonicalize().unwrap();
+        let path = [&home, installed.parent().unwrap()].map(|it| it.display().to_string());
+        let path = format!("{}:{}", path.join(":"), std::env::var("PATH").unwrap());
+        let target = repository("target").canonicalize().unwrap();
+        let variables = vec![
+            ("PATH", path),
+            ("CURL_HOME", home.display().to_string()),
+            // All projects share what they build.
+            ("CARGO_TARGET_DIR", target.display().to_string()),
+            ("CARGO_NET_OFFLINE", "true".into()),
+            ("GITHUB_URL", github.into()),
+            ("PORT", "0".into()),
+        ];
+        Self {
+            folder: folder.into(),
+            previous_folder: folder.into(),
+            variables,
+            server: None,
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Types the commands of a page, except those that the page says are not tested, and compares
+    /// the answers with those on the page. Returns the commands, each with what it printed.
+    pub(crate) fn type_page(&mut self, path: &str, text: &str) -> Vec<(String, String)> {
+        let mut typed = Vec::new();
+        explained(path, text).unwrap();
+        let mut blocks = blocks(path, text).into_iter().peekable();
+        while let Some(block) = blocks.next() {
+            if block.language != "console" || block.mark.is_some() {
+                continue;
+            }
+            for line in block.text.lines() {
+                let answer = self.type_line(line);
+                typed.push((line.to_owned(), answer));
+            }
+            if let Some(expected) = blocks.next_if(|next| next.language == "json") {
+                let expected: Value = serde_json::from_str(&expected.text).unwrap();
+                let (_, answer) = typed.last().unwrap();
+                let answer: Value = serde_json::from_str(answer).unwrap();
+                assert!(matches(&expected, &answer), "{}: {answer}", block.place);
+            }
+        }
+        typed
+    }
+
+    /// Types a command. Returns what it prints, unless it runs until it is interrupted.
+    fn type_line(&mut self, line: &str) -> String {
+        if line.contains("cargo run") || line.contains("cargo lambda watch") {
+            self.serve(line);
+            return String::new();
+        }
+        let server = self.server.as_ref();
+        let url = server.map_or(ADDRESS, |server| &server.url);
+        let mut line = line.replace(ADDRESS, url);
+        // Another test runs Claude Code. The server prints the same command.
+        if line.starts_with("claude ") {
+            let printed = server.unwrap().running.line_with("claude mcp add", 5);
+            assert_eq!(printed.trim(), line);
+            return line;
+        }
+        if line.contains("cargo lambda invoke") {
+            line = format!("{line} -P {}", server.unwrap().port);
+        }
+        self.run(&line)
+    }
+
+    /// Runs a command to its end, in the folder where the previous one has ended.
+    fn run(&mut self, line: &str) -> String {
+        let mut shell = self.shell(&format!("{line}\necho\npwd\necho \"$OLDPWD\""));
+        let output = shell.output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}\n{stdout}\n{stderr}");
+        let mut lines: Vec<_> = stdout.lines().collect();
+        self.previous_folder = lines.pop().unwrap().into();
+        self.folder = lines.pop().unwrap().into();
+        self.lock();
+        lines.join("\n").trim().to_owned()
+    }
+
+    /// Gives a new project the versions that are tested, which are also already downloaded.
+    fn lock(&self) {
+        let lock = self.folder.join("Cargo.lock");
+        if self.folder.join("Cargo.toml").exists() && !lock.exists() {
+            fs::copy(repository("Cargo.lock"), lock).unwrap();
+        }
+    }
+
+    /// Starts a server or the emulator, in place of the previous one. Others than this machine cannot
+    /// reach it.
+    fn serve(&mut self, line: &str) {
+        self.server = None;
+        let port = free_port();
+        let (line, ready) = if line.contains("watch") {
+            (format!("{line} -P {port}"), "starting Runtime server")
+        } else {
+            (line.to_owned(), "Serving tools on")
+        };
+        let running = Running::start(self.shell(&line).process_group(0));
+        let ready = running.line_with(ready, 600);
+        assert!(ready.contains("127.0.0.1:"), "{line}\n{ready}");
+        let url = ready.rsplit(' ').next().unwrap().to_owned();
+        self.server = Some(Server { running, url, port });
+    }
+
+    fn shell(&self, script: &str) -> Command {
+        let mut shell = isolated(Command::new("sh"));
+        shell.args(["-ec", script]).current_dir(&self.folder);
+        shell.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        shell.env("PWD", &self.folder);
+        shell.env("OLDPWD", &self.previous_folder);
+        shell
+    }
+}
+
+fn write_program(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}

@@ -1,0 +1,324 @@
+//! The clients against servers that want their memory, their time or their credentials.
+
+use std::time::Duration;
+
+use lambda_tools::client::{
+    ClientError, JwtSigner,
+    mcp::{CallRequest, McpClient},
+    opentool::{FunctionCall, OpenToolClient},
+    oxp::{CallOutcome, OxpClient},
+};
+use serde_json::{Map, Value, json};
+
+use super::{FakeRequest, FakeServer, JSON, answer, now, soon};
+
+const MEGABYTE: usize = 1 << 20;
+const KEY: &str = "key-of-the-agent";
+
+fn message_of(request: &FakeRequest) -> Value {
+    serde_json::from_slice(&request.body).unwrap_or_default()
+}
+
+/// The body of a reply over any of the protocols, whose value is the text of this JSON.
+fn reply(request: &FakeRequest, value: &str) -> String {
+    let message = message_of(request);
+    let id = &message["id"];
+    match message["method"].as_str() {
+        Some("server/discover") => {
+            let result = json!({"supportedVersions": ["2026-07-28"]});
+            json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
+        }
+        Some("tools/call") => {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"structuredContent":{value}}}}}"#)
+        }
+        Some(_) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"value":{value}}}}}"#),
+        None => format!(r#"{{"call_id":"c","success":true,"value":{value}}}"#),
+    }
+}
+
+#[tokio::test]
+async fn values_are_counted_as_on_the_server() {
+    let lists = |count: usize| format!("[{}0]", "[[[0]]],".repeat(count));
+    // A response may have 52,428 values for each megabyte.
+    for (count, is_read) in [(13_000, true), (13_200, false)] {
+        for events in [false, true] {
+            let server = FakeServer::start(move |_, request| {
+                let is_mcp = request.path == "/mcp";
+                let body = reply(&request, &lists(count));
+                if events && is_mcp {
+                    let stream = [("content-type", "text/event-stream")];
+                    return now(answer(200, &stream, format!("data: {body}\n\n")));
+                }
+                now(answer(200, JSON, body))
+            })
+            .await;
+            let call = CallRequest::new("tool");
+            let oxp = OxpClient::new(&server.url()).unwrap().attempts(1);
+            let oxp = oxp.max_response_size(MEGABYTE).call(&call).await;
+            let mcp = McpClient::new(&server.url()).unwrap().attempts(1);
+            let mcp = mcp.max_response_size(MEGABYTE).call(&call).await;
+            let opentool = OpenToolClient::new(&server.url()).unwrap();
+            let opentool = opentool.max_response_size(MEGABYTE);
+            let opentool = opentool
+                .call(&FunctionCall::new("c", "t", Map::new()))
+                .await;
+            assert_eq!(oxp.is_ok(), is_read, "{count}: {:?}", oxp.err());
+            assert_eq!(mcp.is_ok(), is_read, "{count}: {:?}", mcp.err());
+            assert_eq!(opentool.is_ok(), is_read, "{count}: {:?}", opentool.err());
+            if let (Err(error), Err(other), Err(third)) = (oxp, mcp, opentool) {
+                for text in [error.to_string(), other.to_string(), third.to_string()] {
+                    assert!(text.contains("more than 52428 values"), "{text}");
+                }
+            }
+        }
+    }
+}
+
+/// A server whose list of tools never ends; each page has this tool, and takes this long.
+async fn endless(tool: Value, time: Duration) -> FakeServer {
+    FakeServer::start(move |number, request| {
+        let message = message_of(&request);
+        let result = match message["method"].as_str() {
+            Some("server/discover") => json!({"supportedVersions": ["2026-07-28"]}),
+            _ => json!({"tools": [tool], "nextCursor": number.to_string()}),
+        };
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        Box::pin(async move {
+            tokio::time::sleep(time).await;
+            answer(200, JSON, body.to_string())
+        })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn all_pages_of_a_list_share_one_deadline_and_one_budget() {
+    let client = |server: &FakeServer| McpClient::new(&server.url()).unwrap();
+    let tool = |schema: Value| json!({"name": "tool", "inputSchema": schema});
+    let slow = endless(tool(json!({})), Duration::from_millis(100)).await;
+    let limited = client(&slow).deadline(Duration::from_millis(600));
+    let error = soon(limited.tools()).await.unwrap_err();
+    assert!(matches!(error, ClientError::Unreachable(_)), "{error}");
+    assert!(slow.requests().len() < 10);
+    // A page has 100,000 bytes, or 5,000 values.
+    let long = tool(json!({"description": "x".repeat(100_000)}));
+    let many = tool(json!({"enum": vec![0; 5000]}));
+    for tool in [long, many] {
+        let server = endless(tool, Duration::ZERO).await;
+        let limited = client(&server).max_response_size(MEGABYTE);
+        let error = soon(limited.tools()).await.unwrap_err();
+        let is_expected = matches!(
+            error,
+            ClientError::TooLarge { .. } | ClientError::Unreadable(_)
+        );
+        assert!(is_expected, "{error}");
+        assert!(
+            (10..14).contains(&server.requests().len()),
+            "{}",
+            server.requests().len()
+        );
+        // The next list has a budget of its own.
+        assert!(soon(limited.tools()).await.is_err());
+        assert!(server.requests().len() > 20);
+    }
+}
+
+/// The responses of a server that repeats the credentials that it gets.
+const ECHOES: [(u16, &str); 12] = [
+    (401, r#"{"message": "no: KEY"}"#),
+    (403, r#"{"error": {"message": "no: KEY", "code": "KEY"}}"#),
+    (400, r#"{"message": "no: KEY", "developer_message": "KEY"}"#),
+    (
+        422,
+        r#"{"message": "no: KEY", "parameter_errors": {"KEY": "KEY"}}"#,
+    ),
+    (
+        500,
+        r#"{"jsonrpc": "2.0", "id": ID, "error": {"code": 500, "message": "no: KEY"}}"#,
+    ),
+    (
+        200,
+        r#"{"jsonrpc": "2.0", "id": ID, "error": {"code": 1, "message": "no: KEY"}}"#,
+    ),
+    (
+        200,
+        r#"{"jsonrpc": "2.0", "id": ID, "result": {"isError": true, "content": [{"type": "text", "text": "no: KEY"}]}}"#,
+    ),
+    (
+        200,
+        r#"{"success": false, "call_id": "c", "error": {"message": "no: KEY", "additional_prompt_content": "KEY"}}"#,
+    ),
+    (200, r#"{"items": "KEY", "call_id": "KEY"}"#),
+    (200, r#"{"items": [{"id": {"KEY": 1}, "KEY": "KEY"}]}"#),
+    (
+        200,
+        r#"{"jsonrpc": "2.0", "id": ID, "result": {"tools": "\" \u004bEY KEY"}}"#,
+    ),
+    (200, "KEY"),
+];
+
+#[tokio::test]
+async fn the_clients_own_credentials_are_in_no_error() {
+    let mut shown = Vec::new();
+    for (status, echo) in ECHOES {
+        for kind in ["application/json", "text/event-stream", "text/KEY"] {
+            let server = FakeServer::start(move |_, request| {
+                let headers = ["oxp-api-key", "authorization"];
+                let key = headers.iter().find_map(|it| request.headers.get(*it));
+                let key = key.map_or("", |it| it.to_str().unwrap());
+                let key = key.trim_start_matches("Bearer ");
+                let message = message_of(&request);
+                if message["method"] == "server/discover" {
+                    return now(answer(200, JSON, reply(&request, "")));
+                }
+                let body = echo.replace("KEY", key);
+                let mut body = body.replace("ID", &message["id"].to_string());
+                if kind == "text/event-stream" {
+                    body = format!("data: {body}\n\n");
+                }
+                let kind = kind.replace("KEY", key);
+                now(answer(status, &[("content-type", &kind)], body))
+            })
+            .await;
+            let url = server.url();
+            let jwt = || JwtSigner::signed_with("a-secret-of-32-bytes-or-more-.....");
+            let call = CallRequest::new("tool");
+            for has_key in [true, false] {
+                let oxp = OxpClient::new(&url).unwrap().attempts(1);
+                let mcp = McpClient::new(&url).unwrap().attempts(1);
+                let opentool = OpenToolClient::new(&url).unwrap();
+                let (oxp, mcp, opentool) = if has_key {
+                    (oxp.api_key(KEY), mcp.api_key(KEY), opentool.api_key(KEY))
+                } else {
+                    (oxp.jwt(jwt()), mcp.jwt(jwt()), opentool.jwt(jwt()))
+                };
+                for error in [
+                    oxp.tools().await.err(),
+                    oxp.run::<u64>(&call).await.err(),
+                    mcp.tools().await.err(),
+                    mcp.run::<u64>(&call).await.err(),
+                ] {
+                    let error = error.expect("no response is usable");
+                    shown.push(format!("{error} {error:?}"));
+                }
+                let call = FunctionCall::new("c", "tool", Map::new());
+                for error in [
+                    opentool.load().await.err(),
+                    opentool.call(&call).await.err(),
+                ] {
+                    shown.extend(error.map(|it| format!("{it} {it:?}")));
+                }
+            }
+        }
+    }
+    let leak = shown
+        .iter()
+        .find(|it| it.contains(KEY) || it.contains("eyJ0"));
+    assert_eq!(leak, None);
+    assert!(shown.iter().any(|it| it.contains("no: [secret]")));
+}
+
+#[tokio::test]
+async fn a_calls_own_secrets_are_in_no_error_and_a_value_is_unchanged() {
+    let echo = |request: &FakeRequest| message_of(request)["context"].to_string();
+    let call = CallRequest::new("tool").token("google", "token-of-the-user");
+    let call = call.secret("ID", "secret-of-the-call");
+    let server = FakeServer::start(move |_, request| {
+        let text = echo(&request);
+        now(answer(400, JSON, json!({"message": text}).to_string()))
+    })
+    .await;
+    let client = OxpClient::new(&server.url()).unwrap();
+    let outcome = client.call(&call).await.unwrap().outcome;
+    let text = outcome.message();
+    assert!(
+        text.contains("google") && text.contains("[secret]"),
+        "{text}"
+    );
+    assert!(!text.contains("-of-the-"), "{text}");
+    let server = FakeServer::start(move |_, request| {
+        now(answer(200, JSON, reply(&request, &format!("\"{KEY}\""))))
+    })
+    .await;
+    let client = OxpClient::new(&server.url()).unwrap().api_key(KEY);
+    let outcome = client.call(&call).await.unwrap().outcome;
+    assert!(matches!(outcome, CallOutcome::Value(value) if value == KEY));
+}
+
+/// Every address of this machine reaches the server, but only some are known to be this machine.
+#[tokio::test]
+async fn credentials_are_not_sent_unencrypted_to_other_machines() {
+    let server = FakeServer::start(|_, request| now(answer(200, JSON, reply(&request, "1")))).await;
+    let port = server.address.port();
+    let call = CallRequest::new("tool");
+    let function = FunctionCall::new("c", "tool", Map::new());
+    for (host, is_sent) in [("127.0.0.1", true), ("localhost", true), ("0.0.0.0", false)] {
+        let url = format!("http://{host}:{port}");
+        let oxp = OxpClient::new(&url).unwrap().attempts(1);
+        let mcp = McpClient::new(&url).unwrap().attempts(1);
+        let opentool = OpenToolClient::new(&url).unwrap();
+        let jwt = JwtSigner::signed_with("a-secret-of-32-bytes-or-more-.....");
+        let before = server.requests().len();
+        let with_token = call.clone().token("google", "token-of-the-user");
+        let errors = [
+            oxp.clone()
+                .api_key(KEY)
+                .call(&call)
+                .await
+                .err()
+                .map(|it| it.to_string()),
+            oxp.clone()
+                .jwt(jwt)
+                .call(&call)
+                .await
+                .err()
+                .map(|it| it.to_string()),
+            oxp.clone()
+                .call(&with_token)
+                .await
+                .err()
+                .map(|it| it.to_string()),
+            mcp.clone()
+                .api_key(KEY)
+                .call(&call)
+                .await
+                .err()
+                .map(|it| it.to_string()),
+            opentool
+                .clone()
+                .api_key(KEY)
+                .call(&function)
+                .await
+                .err()
+                .map(|it| it.to_string()),
+        ];
+        for error in errors {
+            assert_eq!(error.is_none(), is_sent, "{host}: {error:?}");
+            assert!(error.is_none_or(|it| it.contains("https://")), "{host}");
+        }
+        assert_eq!(server.requests().len() > before, is_sent, "{host}");
+        // Without credentials, or for a network that is trusted.
+        assert!(oxp.call(&call).await.is_ok(), "{host}");
+        assert!(
+            oxp.api_key(KEY)
+                .allow_http()
+                .call(&with_token)
+                .await
+                .is_ok(),
+            "{host}"
+        );
+        assert!(
+            mcp.api_key(KEY).allow_http().call(&call).await.is_ok(),
+            "{host}"
+        );
+        assert!(
+            opentool
+                .api_key(KEY)
+                .allow_http()
+                .call(&function)
+                .await
+                .is_ok(),
+            "{host}"
+        );
+    }
+}

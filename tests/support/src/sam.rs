@@ -1,0 +1,129 @@
+//! SAM templates, as a deployment with certain parameters expands them.
+
+use std::{collections::BTreeMap, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::{installed, repository};
+
+/// Values of parameters with their names; all others have their defaults.
+pub type Parameters<'a> = [(&'a str, &'a str)];
+
+/// A template after SAM's transform.
+pub struct Template {
+    /// The result of the transform.
+    pub json: Value,
+}
+
+impl Template {
+    /// Transforms a template.
+    pub fn transform(path: &Path) -> Self {
+        let output = Command::new(installed("python"))
+            .arg(repository("functions/toolbox/tests/sam_transform.py"))
+            .arg(path)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        let json = serde_json::from_slice(&output.stdout).unwrap();
+        Self { json }
+    }
+
+    /// True if the template's rules accept these parameters.
+    pub fn accepts(&self, parameters: &Parameters<'_>) -> bool {
+        let rules = self.json["Rules"].as_object().into_iter().flatten();
+        let mut assertions = rules.flat_map(|(_, rule)| rule["Assertions"].as_array().unwrap());
+        assertions.all(|it| self.evaluate(&it["Assert"], parameters))
+    }
+
+    /// The resources that these parameters create, by their names, with the values of parameters and
+    /// conditions.
+    pub fn resources(&self, parameters: &Parameters<'_>) -> BTreeMap<&str, Value> {
+        let all = self.json["Resources"].as_object().unwrap().iter();
+        let exists = |resource: &Value| {
+            let name = resource["Condition"].as_str();
+            name.is_none_or(|name| self.holds(name, parameters))
+        };
+        all.filter(|(_, resource)| exists(resource))
+            .map(|(name, resource)| (&**name, self.resolve(resource, parameters)))
+            .collect()
+    }
+
+    fn holds(&self, condition: &str, parameters: &Parameters<'_>) -> bool {
+        self.evaluate(&self.json["Conditions"][condition], parameters)
+    }
+
+    /// The value of a condition.
+    fn evaluate(&self, condition: &Value, parameters: &Parameters<'_>) -> bool {
+        let (function, argument) = call_in(condition).unwrap_or_else(|| panic!("{condition}"));
+        let items = argument.as_array().map_or(&[][..], Vec::as_slice);
+        let mut values = items.iter().map(|it| self.evaluate(it, parameters));
+        match function {
+            "Condition" => self.holds(argument.as_str().unwrap(), parameters),
+            "Fn::Equals" => self.text(&items[0], parameters) == self.text(&items[1], parameters),
+            "Fn::Not" => !values.next().unwrap(),
+            "Fn::And" => values.all(|value| value),
+            "Fn::Or" => values.any(|value| value),
+            other => panic!("{other}"),
+        }
+    }
+
+    /// A text, or the value of the parameter that it refers to.
+    fn text(&self, value: &Value, parameters: &Parameters<'_>) -> String {
+        let as_text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        let Some(name) = value["Ref"].as_str() else {
+            return as_text(value);
+        };
+        let given = parameters.iter().find(|(known, _)| *known == name);
+        let default = || as_text(&self.json["Parameters"][name]["Default"]);
+        given.map_or_else(default, |(_, value)| (*value).to_owned())
+    }
+
+    fn resolve(&self, value: &Value, parameters: &Parameters<'_>) -> Value {
+        let no_value = json!({"Ref": "AWS::NoValue"});
+        match (call_in(value), value) {
+            (Some(("Fn::If", arguments)), _) => {
+                let holds = self.holds(arguments[0].as_str().unwrap(), parameters);
+                self.resolve(&arguments[if holds { 1 } else { 2 }], parameters)
+            }
+            (Some(("Fn::Split", arguments)), _) => {
+                let list = self.text(&arguments[1], parameters);
+                list.split(arguments[0].as_str().unwrap()).collect()
+            }
+            (Some(("Ref", name)), _)
+                if !self.json["Parameters"][name.as_str().unwrap()].is_null() =>
+            {
+                self.text(value, parameters).into()
+            }
+            (_, Value::Array(items)) => {
+                let items = items.iter().map(|it| self.resolve(it, parameters));
+                items.filter(|it| *it != no_value).collect()
+            }
+            (_, Value::Object(fields)) => {
+                let fields = fields.iter();
+                let fields = fields.map(|(name, it)| (name.clone(), self.resolve(it, parameters)));
+                Value::Object(fields.filter(|(_, it)| *it != no_value).collect())
+            }
+            _ => value.clone(),
+        }
+    }
+}
+
+/// The function that a value calls, and its argument.
+fn call_in(value: &Value) -> Option<(&str, &Value)> {
+    let fields = value.as_object().filter(|fields| fields.len() == 1)?;
+    let (name, argument) = fields.iter().next()?;
+    Some((name, argument))
+}
+
+/// The properties of the resources of a type, by their names.
+pub fn of_type<'a>(
+    resources: &'a BTreeMap<&str, Value>,
+    kind: &str,
+) -> BTreeMap<&'a str, &'a Value> {
+    let resources = resources.iter();
+    let resources = resources.filter(|(_, resource)| resource["Type"] == kind);
+    resources
+        .map(|(name, it)| (*name, &it["Properties"]))
+        .collect()
+}
