@@ -45,8 +45,8 @@ pub(super) struct Presentation<'a> {
 pub(super) enum TokenError {
     /// The text is for the log only.
     Invalid(&'static str),
-    /// The issuer's keys cannot be fetched, or not yet again.
-    KeysUnavailable,
+    /// The issuer's keys cannot be fetched, or not again before this time has passed.
+    KeysUnavailable(Duration),
 }
 
 impl Issuer {
@@ -94,7 +94,8 @@ impl Issuer {
         let Presentation { clock, left, .. } = *presentation;
         let kid = token.header.kid.as_deref();
         let keys = self.keys.get(kid, clock, left).await;
-        let keys = keys.ok_or(TokenError::KeysUnavailable)?;
+        let pause = || TokenError::KeysUnavailable(self.keys.pause(clock.instant()));
+        let keys = keys.ok_or_else(pause)?;
         let accepted = accepted(
             token,
             &keys,
