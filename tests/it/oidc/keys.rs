@@ -174,6 +174,12 @@ async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
         wait(&made_up(n), "60").await;
     }
     wait(&new, "60").await;
+    // Whoever signed an expired token, it is not valid. Clocks may differ by 60 seconds.
+    let mut expiring = claims.clone();
+    expiring["exp"] = (NOW - 59).into();
+    wait(&next.sign(&expiring), "60").await;
+    expiring["exp"] = (NOW - 60).into();
+    assert_eq!(status(&function, &next.sign(&expiring)).await, 401);
     function.advance(Duration::from_millis(58_500));
     wait(&new, "2").await;
     function.advance(Duration::from_millis(500));
