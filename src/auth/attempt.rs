@@ -1,8 +1,8 @@
 //! Checks a request's credentials against the secrets in the store.
 
-use std::sync::Arc;
 #[cfg(feature = "jwt")]
 use std::time::SystemTime;
+use std::{sync::Arc, time::Duration};
 
 use subtle::ConstantTimeEq;
 
@@ -111,7 +111,7 @@ impl CredentialCheck {
 
     pub(super) fn into_error(self) -> AuthError {
         if self.is_undecided {
-            return AuthError::Undecided;
+            return AuthError::Undecided(Duration::ZERO);
         }
         AuthError::invalid(self.reason.unwrap_or("the credentials are not valid"))
     }

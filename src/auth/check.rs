@@ -43,8 +43,9 @@ impl CredentialRequest<'_> {
 pub(crate) enum AuthError {
     /// The credentials are missing or invalid.
     Unauthenticated(Unauthenticated),
-    /// The credentials cannot be checked, because a secret or a public key cannot be read.
-    Undecided,
+    /// The credentials cannot be checked, because a secret or a public key cannot be read, and
+    /// cannot be read again before this time has passed.
+    Undecided(Duration),
 }
 
 /// The reason why credentials were not accepted.
@@ -73,7 +74,7 @@ impl From<TokenError> for AuthError {
     fn from(error: TokenError) -> Self {
         match error {
             TokenError::Invalid(reason) => Self::invalid(reason),
-            TokenError::KeysUnavailable => Self::Undecided,
+            TokenError::KeysUnavailable(pause) => Self::Undecided(pause),
         }
     }
 }
@@ -156,7 +157,7 @@ impl Auth {
             match issuer.verify(token, &request.presentation()).await {
                 Ok(caller) => return Some(Ok(caller)),
                 // The rules that could not be applied may accept the token.
-                Err(_) if matches!(result, Some(Err(AuthError::Undecided))) => {}
+                Err(_) if matches!(result, Some(Err(AuthError::Undecided(_)))) => {}
                 Err(error) => result = Some(Err(error.into())),
             }
         }

@@ -90,13 +90,17 @@ pub(super) fn install_cryptography() {
     let _ = aws_lc::DEFAULT_PROVIDER.install_default();
 }
 
-/// Checks a token with the secret that signed it, and with the rules of that secret's signer.
+/// Checks a token with the secret that signed it, and with the rules of the signers that have this
+/// secret: those of one signer are enough.
 pub(super) fn verify<'a>(
     token: &[u8],
     keys: Vec<SigningKey<'a>>,
     now: SystemTime,
 ) -> Result<JwtHolder<'a>, JwtError> {
-    let mut reason = "the server has no JWT signing secret";
+    let mut error = JwtError {
+        reason: "the server has no JWT signing secret",
+        has_valid_signature: false,
+    };
     for SigningKey { signer, id, value } in keys {
         // Secrets pasted into a store often end with a line feed.
         let secret = value.expose().trim_end_matches(['\r', '\n']);
@@ -108,27 +112,27 @@ pub(super) fn verify<'a>(
             continue;
         }
         match claims_of(token, secret) {
-            Ok(claims) => {
-                let has_valid_signature = true;
-                return match signer.check(&claims, now) {
-                    Ok(()) => Ok(JwtHolder {
+            Ok(claims) => match signer.check(&claims, now) {
+                Ok(()) => {
+                    return Ok(JwtHolder {
                         signer: signer.secrets.name(),
                         scopes: claims.scopes(),
                         subject: claims.sub,
-                    }),
-                    Err(reason) => Err(JwtError {
+                    });
+                }
+                // Another signer may have a secret of the same value.
+                Err(reason) => {
+                    error = JwtError {
                         reason,
-                        has_valid_signature,
-                    }),
-                };
-            }
-            Err(text) => reason = text,
+                        has_valid_signature: true,
+                    }
+                }
+            },
+            Err(reason) if !error.has_valid_signature => error.reason = reason,
+            Err(_) => {}
         }
     }
-    Err(JwtError {
-        reason,
-        has_valid_signature: false,
-    })
+    Err(error)
 }
 
 /// The claims of a token, if it was signed with this secret.

@@ -18,7 +18,8 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use crate::{AccessToken, Caller, auth::jwt::install_cryptography, clock::Clock};
+use super::{jwt::install_cryptography, validity::check_validity};
+use crate::{AccessToken, Caller, clock::Clock};
 use claims::ClaimRules;
 pub(super) use header::UnverifiedToken;
 use key_cache::KeyCache;
@@ -45,8 +46,8 @@ pub(super) struct Presentation<'a> {
 pub(super) enum TokenError {
     /// The text is for the log only.
     Invalid(&'static str),
-    /// The issuer's keys cannot be fetched, or not yet again.
-    KeysUnavailable,
+    /// The issuer's keys cannot be fetched, or not again before this time has passed.
+    KeysUnavailable(Duration),
 }
 
 impl Issuer {
@@ -92,9 +93,15 @@ impl Issuer {
         presentation: &Presentation<'_>,
     ) -> Result<Caller, TokenError> {
         let Presentation { clock, left, .. } = *presentation;
+        // Not only once there is a key: clients sign in again after a 401, but not after a 503.
+        if token.expires_at.is_some() {
+            let validity = check_validity(token.expires_at, None, clock.now());
+            validity.map_err(TokenError::Invalid)?;
+        }
         let kid = token.header.kid.as_deref();
         let keys = self.keys.get(kid, clock, left).await;
-        let keys = keys.ok_or(TokenError::KeysUnavailable)?;
+        let pause = || TokenError::KeysUnavailable(self.keys.pause(clock.instant()));
+        let keys = keys.ok_or_else(pause)?;
         let accepted = accepted(
             token,
             &keys,

@@ -21,8 +21,8 @@ pub(crate) enum Rejection {
     /// The credentials are missing or invalid.
     Unauthenticated(Unauthenticated, Option<SignIn>),
     /// The credentials cannot be checked, because the secrets to compare them with, or the keys of
-    /// the token's issuer, are unreadable.
-    Undecided,
+    /// the token's issuer, are unreadable, and cannot be read again before this time has passed.
+    Undecided(Duration),
     /// The caller's token lacks scopes.
     InsufficientScope(Box<InsufficientScope>),
     /// The request violates the protocol, or names a user for whom the caller may not call.
@@ -119,7 +119,7 @@ impl From<AuthError> for Rejection {
     fn from(error: AuthError) -> Self {
         match error {
             AuthError::Unauthenticated(why) => Self::Unauthenticated(why, None),
-            AuthError::Undecided => Self::Undecided,
+            AuthError::Undecided(pause) => Self::Undecided(pause),
         }
     }
 }
@@ -137,7 +137,7 @@ impl Rejection {
         match self {
             Self::Unauthenticated(..) => Reason::Unauthenticated,
             Self::InsufficientScope(_) => Reason::InsufficientScope,
-            Self::Undecided => Reason::Undecided,
+            Self::Undecided(_) => Reason::Undecided,
             Self::Malformed { .. } | Self::TooLarge { .. } => Reason::Malformed,
             Self::ForbiddenOrigin => Reason::ForbiddenOrigin,
             Self::UnsupportedVersion => Reason::UnsupportedVersion,
@@ -165,7 +165,7 @@ impl Rejection {
     /// True if the same call may soon be accepted.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
-            Self::Busy | Self::Undecided | Self::Unavailable => true,
+            Self::Busy | Self::Undecided(_) | Self::Unavailable => true,
             Self::Unprotected(error) | Self::Unauthorizable(error) => error.is_temporary(),
             Self::Missing(missing) => {
                 let mut errors = missing.unreadable.iter().map(|(_, error)| error);

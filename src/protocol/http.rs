@@ -366,7 +366,11 @@ fn rejection_response<P: Codec>(protocol: &P, form: &P::Form, rejection: &Reject
         headers.insert(WWW_AUTHENTICATE, www_authenticate(rejection));
     }
     if rejection.is_temporary() {
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        let wait = match rejection {
+            Rejection::Undecided(pause) => pause.as_secs() + u64::from(pause.subsec_nanos() > 0),
+            _ => 1,
+        };
+        headers.insert(RETRY_AFTER, wait.max(1).into());
         insert(headers, P::DECLARATION.retry_headers);
     }
     response

@@ -40,7 +40,7 @@ impl Wording {
         match rejection {
             Rejection::Unauthenticated(_, sign_in) => unauthenticated(sign_in.as_ref()),
             Rejection::InsufficientScope(insufficient) => insufficient_scope(insufficient),
-            Rejection::Undecided => Self::new(
+            Rejection::Undecided(_) => Self::new(
                 UNAVAILABLE,
                 "The server cannot check the credentials at the moment.",
             ),

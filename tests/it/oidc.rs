@@ -57,6 +57,7 @@ fn server(auth: Auth) -> Server {
         ("KEY", "a-key"),
         ("SIGNING", "a-signing-secret-0123456789abcdefgh"),
         ("OTHER", "another-signing-secret-0123456789abcdefgh"),
+        ("SAME", "a-signing-secret-0123456789abcdefgh"),
     ]);
     support::server(Toolkit::new(tools()).unwrap())
         .auth(auth)
@@ -254,6 +255,7 @@ async fn one_issuer_can_have_two_sets_of_rules() {
 async fn each_signer_has_its_own_audiences_and_users() {
     let one = || Auth::jwt_secret_ids(["SIGNING"]);
     let two = || Auth::jwt_secret_ids(["OTHER"]);
+    let same = || Auth::jwt_secret_ids(["SAME"]);
     let bound = |auth: Auth| auth.audience("b").subject_is_user();
     let secrets = [
         "a-signing-secret-0123456789abcdefgh",
@@ -267,6 +269,9 @@ async fn each_signer_has_its_own_audiences_and_users() {
         (bound(one()).or(two()), [limited, free]),
         (bound(one().or(two())), [limited, limited]),
         (one().or(two()), [free, free]),
+        // The rules of each signer that has the secret are tried.
+        (one().or(bound(same())), [[200, 400, 200], [401; 3]]),
+        (bound(one()).or(same()), [[200, 400, 200], [401; 3]]),
     ] {
         let function = served(auth);
         for (secret, expected) in secrets.into_iter().zip(expected) {

@@ -2,17 +2,20 @@
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
 use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 /// The maximum length of a token, in bytes. Lambda's event sources limit all headers together to
 /// less.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
-/// A token whose signature has not been checked: its issuer only selects the keys to check it with.
+/// A token whose signature has not been checked: its issuer only selects the keys to check it with,
+/// and its expiry can only lead to its rejection.
 pub(crate) struct UnverifiedToken<'a> {
     pub(super) text: &'a [u8],
     pub(super) header: Header,
     pub(super) issuer: String,
+    /// Its `exp` claim, if that is a number.
+    pub(super) expires_at: Option<f64>,
 }
 
 /// The JOSE header: RFC 7515, 4.1. A field that occurs twice is an error.
@@ -40,6 +43,7 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Box<RawValue>>,
 #[derive(Deserialize)]
 struct UnverifiedClaims {
     iss: String,
+    exp: Option<Value>,
 }
 
 impl<'a> UnverifiedToken<'a> {
@@ -59,6 +63,7 @@ impl<'a> UnverifiedToken<'a> {
             text,
             header,
             issuer: claims.iss,
+            expires_at: claims.exp.and_then(|exp| exp.as_f64()),
         })
     }
 }

@@ -114,6 +114,15 @@ impl KeyCache {
         }
     }
 
+    /// The time until the issuer can be asked again.
+    pub(super) fn pause(&self, now: Instant) -> Duration {
+        let state = self.lock();
+        let failed = state.failed_at.map(|at| at + PAUSE);
+        let unknown_key = state.unknown_key_at.map(|at| at + UNKNOWN_KEY_PAUSE);
+        let end = failed.max(unknown_key).unwrap_or(now);
+        end.saturating_duration_since(now)
+    }
+
     async fn refresh(self: Arc<Self>, kid: Option<String>, clock: Clock) -> Option<Arc<KeySet>> {
         let _one_at_a_time = self.fetching.lock().await;
         // Another call may have fetched them in the meantime.

@@ -104,7 +104,7 @@ fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
             data["error"] = "insufficient_scope".into();
             Some(response.data(data))
         }
-        Rejection::Undecided | Rejection::Unavailable | Rejection::Busy => {
+        Rejection::Undecided(_) | Rejection::Unavailable | Rejection::Busy => {
             new(StatusCode::SERVICE_UNAVAILABLE, 503)
         }
         Rejection::TooLarge { .. } => new(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST),

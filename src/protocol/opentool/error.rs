@@ -65,7 +65,7 @@ pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
         Rejection::Misdefined { .. } => (StatusCode::OK, INTERNAL_ERROR),
         Rejection::CallIdReused => (StatusCode::OK, ID_REUSED),
         // Can occur on all three routes; two of them are not JSON-RPC.
-        Rejection::Undecided => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
+        Rejection::Undecided(_) => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
         Rejection::Unauthorizable(_) if !rejection.is_temporary() => {
             (StatusCode::OK, INTERNAL_ERROR)
         }
@@ -98,7 +98,7 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
         }
         Rejection::Unauthorizable(error) if !error.is_temporary() => CANNOT_ASK.to_owned(),
         Rejection::Unauthorizable(_)
-        | Rejection::Undecided
+        | Rejection::Undecided(_)
         | Rejection::Busy
         | Rejection::Unprotected(_)
         | Rejection::Unavailable => wording::UNAVAILABLE.to_owned(),
