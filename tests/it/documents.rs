@@ -100,10 +100,8 @@ fn readers_of_the_readme_see_why_no_test_runs_a_command() {
     for (around, is_explained) in [
         (["", ""], false),
         (["No test runs it.", ""], true),
-        (
-            ["", "Tests run others; the tests of this\nneed a key."],
-            true,
-        ),
+        (["", "Elsewhere, tests\nrun these commands."], true),
+        (["", "Tests run others."], false),
         (
             ["No test runs it.\n\nAnother paragraph.", "The latest."],
             false,

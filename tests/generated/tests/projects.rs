@@ -20,6 +20,9 @@ use test_support::{
 
 use terminal::Terminal;
 
+/// The answer that names the clone in `parent_without`.
+const CLONE: (&str, &str) = ("lambda_tools", "../lambda_tools");
+
 /// A generated project.
 struct Project {
     name: String,
@@ -29,15 +32,15 @@ struct Project {
 impl Project {
     /// Generates a project with the default answers, except for `answers`.
     fn generate(name: &str, answers: &[(&str, &str)]) -> Self {
-        Self::generate_from(&repository("templates/function"), name, answers)
+        let answers = [&[CLONE], answers].concat();
+        Self::generate_from(&repository("templates/function"), name, &answers)
     }
 
-    /// Generates a project from another copy of the template.
+    /// Generates a project from a copy of the template, with these answers alone.
     fn generate_from(template: &Path, name: &str, answers: &[(&str, &str)]) -> Self {
         let mut command = Command::new(installed("cargo-lambda").canonicalize().unwrap());
         command.args(["lambda", "new", name, "--no-interactive", "--template"]);
         command.arg(template);
-        command.args(["--render-var", "lambda_tools=../lambda_tools"]);
         for (variable, value) in answers {
             command.args(["--render-var", &format!("{variable}={value}")]);
         }
@@ -199,9 +202,9 @@ fn nobody_is_asked_where_the_library_is() {
     assert!(!shown.contains("lambda_tools"), "{shown}");
 }
 
-/// The dependency on the library as cargo reads it, of a project that gets it from `source`.
-fn dependency_from(name: &str, source: &str) -> (Project, Value) {
-    let project = Project::generate(name, &[("lambda_tools", source)]);
+/// A project with these answers alone, and its dependency on the library as cargo reads it.
+fn dependency_from(name: &str, answers: &[(&str, &str)]) -> (Project, Value) {
+    let project = Project::generate_from(&repository("templates/function"), name, answers);
     let arguments = ["metadata", "--no-deps", "--format-version", "1"];
     let metadata = stdout_of(project.command("cargo").args(arguments));
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
@@ -213,15 +216,20 @@ fn dependency_from(name: &str, source: &str) -> (Project, Value) {
 #[test]
 #[ignore = "needs cargo-lambda; run tests/all"]
 fn a_project_gets_the_library_from_a_path_or_as_a_version() {
-    let (_, path) = dependency_from("from-path", "../lambda_tools");
+    let (_, path) = dependency_from("from-path", &[CLONE]);
     let clone = parent_without("").join("lambda_tools");
     assert_eq!(path["path"], clone.to_str().unwrap());
-    let (_, version) = dependency_from("from-version", "0.1.0");
-    assert!(
-        version["source"].as_str().unwrap().starts_with("registry+"),
-        "{version}"
-    );
-    assert_eq!(version["req"], "^0.1.0");
+    for (name, answers, expected) in [
+        ("from-version", &[("lambda_tools", "0.1.0")][..], "^0.1.0"),
+        ("from-default", &[], "^0.1"),
+    ] {
+        let (_, version) = dependency_from(name, answers);
+        assert!(
+            version["source"].as_str().unwrap().starts_with("registry+"),
+            "{version}"
+        );
+        assert_eq!(version["req"], expected);
+    }
 }
 
 /// A git repository with the files of the working tree, and its URL.
@@ -247,7 +255,7 @@ fn git_repository() -> (impl Fn(&[&str]) -> String, String) {
 #[ignore = "needs cargo-lambda and git; run tests/all"]
 fn a_project_gets_the_library_from_a_commit_of_a_git_repository() {
     let (git, url) = git_repository();
-    let (project, dependency) = dependency_from("from-git", &url);
+    let (project, dependency) = dependency_from("from-git", &[("lambda_tools", &url)]);
     assert_eq!(dependency["source"], format!("git+{url}"));
     let resolve = |arguments: &[&str]| {
         let mut cargo = project.command("cargo");
@@ -261,7 +269,7 @@ fn a_project_gets_the_library_from_a_commit_of_a_git_repository() {
         let output = output.unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            output.status.success() && !stderr.contains("error"),
+            output.status.success() && !stderr.contains("error:"),
             "{stderr}"
         );
         String::from_utf8(output.stdout).unwrap()
@@ -326,7 +334,7 @@ fn a_zipped_template_makes_the_same_project() {
         .arg(parent.join("function-template"));
     stdout_of(python.arg(repository("templates/function")));
     let archive = parent.join("function-template.zip");
-    let project = Project::generate_from(&archive, "zipped", &[]);
+    let project = Project::generate_from(&archive, "zipped", &[CLONE]);
     assert_eq!(files_below(&project.folder), expected);
 }
 

@@ -122,7 +122,9 @@ pub fn explained(path: &str, text: &str) -> Result<(), String> {
         let after = around[1].trim().split("\n\n").next().unwrap_or_default();
         let said = [before, after].map(|paragraph| paragraph.replace('\n', " "));
         let is_said = |words: &str| said.iter().any(|paragraph| paragraph.contains(words));
-        let is_explained = is_said("o test runs ") || is_said("ests run ");
+        let is_explained = ["it", "this", "these"].iter().any(|commands| {
+            is_said(&format!("o test runs {commands}")) || is_said(&format!("ests run {commands}"))
+        });
         if block.language == "console" && block.mark.is_some() && !is_explained {
             return Err(format!(
                 "{}: readers do not see why no test runs it",
