@@ -66,10 +66,11 @@ pub(crate) fn read(json: &[u8], scope: &JsonScope, max_values: usize) -> Result<
     Ok(value)
 }
 
-/// Reads a whole text in the same way. Returns the number of values that are left, too.
+/// Reads a whole text; of duplicate fields, the first counts. Returns the number of values that are
+/// left, too.
 #[cfg(feature = "client")]
 pub(crate) fn read_counted(json: &[u8], max_values: usize) -> Result<(Value, usize), JsonError> {
-    read_with(json, &JsonScope::Whole, max_values, true)
+    read_with(json, &JsonScope::Whole, max_values, false)
 }
 
 /// Reads a part of a text that is rejected anyway: of duplicate fields, the first counts.

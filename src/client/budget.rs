@@ -1,7 +1,7 @@
 //! The limits of responses, in bytes and in JSON values.
 
 use std::sync::{
-    Arc, OnceLock,
+    Arc,
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
@@ -16,8 +16,6 @@ pub(super) struct ResponseBudget {
     limit: usize,
     bytes: AtomicUsize,
     values: AtomicUsize,
-    /// The reason why a text was not read although it is JSON.
-    rejected: OnceLock<String>,
 }
 
 impl ResponseBudget {
@@ -27,7 +25,6 @@ impl ResponseBudget {
             limit,
             bytes: limit.into(),
             values: json::max_values(limit).into(),
-            rejected: OnceLock::new(),
         })
     }
 
@@ -41,22 +38,18 @@ impl ResponseBudget {
     }
 
     /// Reads a JSON text, and takes its values.
-    pub(super) fn read(&self, json: &[u8]) -> Result<Value, ClientError> {
-        let read = json::read_counted(json, self.values.load(Relaxed));
-        let (value, left) = read.map_err(|error| match error {
-            JsonError::Syntax(error) => {
-                ClientError::Unreadable(format!("it is not valid JSON: {error}"))
-            }
-            JsonError::Rejected(sentence) => {
-                ClientError::Unreadable(self.rejected.get_or_init(|| sentence).clone())
-            }
-        })?;
+    pub(super) fn read(&self, json: &[u8]) -> Result<Value, JsonError> {
+        let (value, left) = json::read_counted(json, self.values.load(Relaxed))?;
         self.values.store(left, Relaxed);
         Ok(value)
     }
+}
 
-    /// The error of a text that was not read although it is JSON.
-    pub(super) fn rejection(&self) -> Option<ClientError> {
-        self.rejected.get().cloned().map(ClientError::Unreadable)
+impl From<JsonError> for ClientError {
+    fn from(error: JsonError) -> Self {
+        Self::Unreadable(match error {
+            JsonError::Syntax(error) => format!("it is not valid JSON: {error}"),
+            JsonError::Rejected(sentence) => sentence,
+        })
     }
 }

@@ -52,12 +52,15 @@ impl HttpClient {
             let text = "the base URL contains credentials; pass them with api_key or jwt";
             return Err(setup(text.into()));
         }
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder()
             // A redirect could turn a POST into a GET and send credentials to another server.
             .redirect(Policy::none())
-            .connect_timeout(Duration::from_secs(10))
-            .build()
-            .map_err(|error| setup(text_of(error)))?;
+            .connect_timeout(Duration::from_secs(10));
+        if base.scheme() == "http" && is_local(&base) {
+            // A proxy may be on another machine.
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|error| setup(text_of(error)))?;
         Ok(Self {
             client,
             base,
@@ -86,10 +89,7 @@ impl HttpClient {
 
     /// Refuses to send credentials that other machines could read on their way.
     pub(super) fn check_encryption(&self) -> Result<(), ClientError> {
-        let host = self.base.host_str().unwrap_or_default();
-        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        let is_local = host == "localhost" || address.is_ok_and(|it| it.is_loopback());
-        if is_local || self.allows_http || self.base.scheme() == "https" {
+        if is_local(&self.base) || self.allows_http || self.base.scheme() == "https" {
             return Ok(());
         }
         let text = "credentials would be sent unencrypted to another machine; use https://, or \
@@ -222,6 +222,13 @@ impl fmt::Debug for HttpClient {
             .field("credentials", &self.credentials)
             .finish_non_exhaustive()
     }
+}
+
+/// True for URLs of this machine.
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|it| it.is_loopback())
 }
 
 /// The text of an error and its causes, without the URL, which may be confidential.

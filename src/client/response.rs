@@ -10,12 +10,22 @@ use serde_json::Value;
 use super::{ClientError, budget::ResponseBudget};
 use crate::{
     Secret,
+    json::{self, JsonScope},
     secrets::redaction::{Redaction, Redactor, SHORTEST},
     text::clipped,
 };
 
 /// The maximum length of a server's text in an error, in bytes.
 pub(super) const LONGEST_MESSAGE: usize = 500;
+
+/// The part of an error's body that [`ReceivedResponse::message`] reads.
+const MESSAGE: JsonScope = JsonScope::Fields(&[
+    ("message", JsonScope::Scalar),
+    (
+        "error",
+        JsonScope::Fields(&[("message", JsonScope::Scalar)]),
+    ),
+]);
 
 /// A response with its whole body.
 pub(super) struct ReceivedResponse {
@@ -73,10 +83,10 @@ impl ReceivedResponse {
 
     /// The body's `message`, that of its JSON-RPC error, or the meaning of the status.
     pub(super) fn message(&self) -> String {
-        let body = self.json().unwrap_or_default();
+        let body = json::read_leniently(&self.body, &MESSAGE).unwrap_or_default();
         let message = body["message"].as_str();
         if let Some(message) = message.or(body["error"]["message"].as_str()) {
-            return clipped(message, LONGEST_MESSAGE).into_owned();
+            return clipped(&self.redacted(message), LONGEST_MESSAGE).into_owned();
         }
         if self.status.is_redirection() {
             return "redirects are not followed".to_owned();

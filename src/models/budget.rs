@@ -28,6 +28,9 @@ impl CopyBudget {
 
     /// Takes the size of a schema from the budget. `None` if less is left; then nothing is left.
     pub(super) fn spend(&self, schema: &Value) -> Option<()> {
+        if self.left() == 0 {
+            return None;
+        }
         let left = self.left().checked_sub(size_of(schema));
         self.0.set(left.unwrap_or(0));
         left.map(|_| ())

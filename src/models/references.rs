@@ -54,8 +54,10 @@ pub(super) fn hoisted(schema: &Value, budget: &CopyBudget) -> JsonObject {
         _ => JsonObject::new(),
     };
     for _ in 0..MAX_DEPTH {
-        let reference = root.shift_remove("$ref");
-        let target = reference.and_then(|it| target(&it, &defs)?.as_object());
+        let Some(reference) = root.shift_remove("$ref") else {
+            break;
+        };
+        let target = target(&reference, &defs).and_then(Value::as_object);
         for (keyword, value) in target.into_iter().flatten() {
             root.entry(keyword).or_insert_with(|| value.clone());
         }

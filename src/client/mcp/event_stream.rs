@@ -9,7 +9,10 @@ use memchr::memchr2;
 use serde_json::Value;
 
 use super::message::answers;
-use crate::client::budget::ResponseBudget;
+use crate::{
+    client::{ClientError, budget::ResponseBudget},
+    json::JsonError,
+};
 
 /// Finds the response to one request in a stream.
 pub(super) struct EventReader {
@@ -22,6 +25,8 @@ pub(super) struct EventReader {
     is_message: bool,
     data: Vec<u8>,
     response: Option<Value>,
+    /// The reason why an event was not read although it is JSON.
+    error: Option<ClientError>,
 }
 
 impl EventReader {
@@ -34,6 +39,7 @@ impl EventReader {
             is_message: true,
             data: Vec::new(),
             response: None,
+            error: None,
         }
     }
 
@@ -65,15 +71,16 @@ impl EventReader {
         }
     }
 
-    /// The response, at the end of the stream. The last event counts without its empty line.
-    pub(super) fn finish(mut self, stream: &[u8]) -> Option<Value> {
+    /// The response, at the end of the stream, or else the error of another event. The last event
+    /// counts without its empty line.
+    pub(super) fn finish(mut self, stream: &[u8]) -> Option<Result<Value, ClientError>> {
         if !self.read(stream) {
             self.line(stream[self.position..].trim_ascii_end());
             if self.response.is_none() {
                 self.dispatch();
             }
         }
-        self.response
+        self.response.map(Ok).or(self.error.map(Err))
     }
 
     /// HTML, Server-sent events, Interpreting an event stream.
@@ -108,8 +115,12 @@ impl EventReader {
         if !is_message {
             return;
         }
-        let message = self.budget.read(&data).ok();
-        self.response = message.filter(|it| answers(it, self.id));
+        match self.budget.read(&data) {
+            Ok(message) => self.response = Some(message).filter(|it| answers(it, self.id)),
+            // The stream may have broken off.
+            Err(JsonError::Syntax(_)) => {}
+            Err(error) => self.error = Some(error.into()),
+        }
     }
 }
 
@@ -135,7 +146,7 @@ mod tests {
                 break;
             }
         }
-        reader.finish(&arrived)
+        reader.finish(&arrived)?.ok()
     }
 
     #[test]

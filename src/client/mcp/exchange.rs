@@ -139,9 +139,7 @@ impl McpClient {
         let answer = if !is_event_stream(&response.headers) {
             response.json().and_then(|message| answer_in(message, id))
         } else if let Some(message) = events.finish(&response.body) {
-            answer_in(message, id)
-        } else if let Some(error) = response.budget.rejection() {
-            Err(error)
+            message.and_then(|message| answer_in(message, id))
         } else {
             return Err(FailedAttempt {
                 error: ClientError::Unreachable("the stream ended without a response".into()),

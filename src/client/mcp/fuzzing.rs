@@ -52,7 +52,7 @@ pub(crate) fn message_in_stream<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> O
             break;
         }
     }
-    reader.finish(&arrived)
+    reader.finish(&arrived)?.ok()
 }
 
 /// The reply in a message, read both as the result of a call and as a list of tools.

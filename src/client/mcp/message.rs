@@ -114,16 +114,25 @@ pub(super) enum RpcAnswer {
 }
 
 impl RpcAnswer {
-    /// Redacts the client's credentials in errors.
+    /// Redacts the client's credentials in errors and in requests for input.
     pub(super) fn without_credentials(self, response: &ReceivedResponse) -> Self {
         match self {
             Self::Error(mut error) => {
                 error.message = response.redacted(&error.message);
                 Self::Error(error)
             }
-            Self::Result(result) if result.get("isError").is_some_and(|it| it == true) => {
+            Self::Result(mut result)
+                if result.get("isError").is_some_and(|it| it == true)
+                    || result
+                        .get("resultType")
+                        .is_some_and(|it| it == "input_required") =>
+            {
+                // The server needs its state unchanged; it is never printed.
+                let state = result.swap_remove_entry("requestState");
                 let redacted = response.redacted_json(&result.into());
-                Self::Result(redacted.as_object().cloned().unwrap_or_default())
+                let mut result = redacted.as_object().cloned().unwrap_or_default();
+                result.extend(state);
+                Self::Result(result)
             }
             result @ Self::Result(_) => result,
         }

@@ -8,7 +8,6 @@ use crate::{
     Requirements, ToolDefinition,
     client::{ClientError, http::decode},
     payload::JsonObject,
-    text::{LONGEST_SHOWN, clipped},
     tool::requirement::null_is_default,
 };
 
@@ -101,13 +100,15 @@ struct ToolBody {
 pub(super) fn page_in(result: JsonObject, is_modern: bool) -> Result<ToolPage, ClientError> {
     let page: PageBody = decode(Value::Object(result))?;
     let mut tools = Vec::with_capacity(page.tools.len());
-    for body in page.tools {
+    for (index, body) in page.tools.into_iter().enumerate() {
         let headers = match header::annotated(&body.input_schema) {
             _ if !is_modern => Vec::new(),
             Ok(headers) => headers,
             Err(_) => {
-                let name = clipped(&body.name, LONGEST_SHOWN);
-                tracing::warn!("left out the tool {name:?}: its x-mcp-header is invalid");
+                // Its name may contain the client's credentials.
+                tracing::warn!(
+                    "left out the tool at index {index} of a page: its x-mcp-header is invalid"
+                );
                 continue;
             }
         };

@@ -1,6 +1,6 @@
 //! The clients against servers that want their memory, their time or their credentials.
 
-use std::time::Duration;
+use std::{io::Read, process::Command, sync::Arc, time::Duration};
 
 use lambda_tools::client::{
     ClientError, JwtSigner,
@@ -123,8 +123,49 @@ async fn all_pages_of_a_list_share_one_deadline_and_one_budget() {
     }
 }
 
+#[tokio::test]
+async fn a_rejected_notification_is_no_error_of_a_later_page() {
+    let server = FakeServer::start(|number, request| {
+        let id = &message_of(&request)["id"];
+        let deep = format!("data: {}{}", "[".repeat(70), "]".repeat(70));
+        let page = json!({"id": id, "result": {"tools": [], "nextCursor": "2"}});
+        let events = match number {
+            0 => return now(answer(200, JSON, reply(&request, ""))),
+            1 => format!("{deep}\n\ndata: {page}\n\n"),
+            _ => String::new(),
+        };
+        now(answer(
+            200,
+            &[("content-type", "text/event-stream")],
+            events,
+        ))
+    })
+    .await;
+    let client = McpClient::new(&server.url()).unwrap().attempts(1);
+    let error = client.tools().await.unwrap_err();
+    assert!(matches!(error, ClientError::Unreachable(_)), "{error}");
+}
+
+#[tokio::test]
+async fn an_error_has_its_message_whatever_else_is_in_its_body() {
+    // Most of the values that a response may have.
+    let body = json!({"error": {"message": "not today"}, "more": vec![0; 40_000]}).to_string();
+    let server = FakeServer::start(move |_, _| now(answer(400, JSON, body.clone()))).await;
+    let oxp = OxpClient::new(&server.url()).unwrap();
+    let mcp = McpClient::new(&server.url()).unwrap();
+    for error in [
+        oxp.max_response_size(MEGABYTE)
+            .run::<u64>(&CallRequest::new("tool"))
+            .await
+            .unwrap_err(),
+        mcp.max_response_size(MEGABYTE).tools().await.unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("not today"), "{error}");
+    }
+}
+
 /// The responses of a server that repeats the credentials that it gets.
-const ECHOES: [(u16, &str); 12] = [
+const ECHOES: [(u16, &str); 18] = [
     (401, r#"{"message": "no: KEY"}"#),
     (403, r#"{"error": {"message": "no: KEY", "code": "KEY"}}"#),
     (400, r#"{"message": "no: KEY", "developer_message": "KEY"}"#),
@@ -155,10 +196,32 @@ const ECHOES: [(u16, &str); 12] = [
         r#"{"jsonrpc": "2.0", "id": ID, "result": {"tools": "\" \u004bEY KEY"}}"#,
     ),
     (200, "KEY"),
+    (200, r#"{"KEY": 1, "KEY": 2}"#),
+    (202, r#"{"message": "no: KEY"}"#),
+    (
+        200,
+        r#"{"jsonrpc": "2.0", "id": ID, "result": {"resultType": "input_required", "inputRequests": {"KEY": {"method": "elicitation/create", "params": {"message": "no: KEY"}}}}}"#,
+    ),
+    (
+        200,
+        r#"{"jsonrpc": "2.0", "id": ID, "result": {"resultType": "input_required", "inputRequests": {"q": {"method": "elicitation/create", "params": {"mode": "url", "message": "no: KEY", "url": "https://KEY/"}}}}}"#,
+    ),
+    (
+        200,
+        r#"{"jsonrpc": "2.0", "id": ID, "result": {"resultType": "input_required", "inputRequests": {"q": {"method": "KEY"}}}}"#,
+    ),
+    // The pages do not end.
+    (
+        200,
+        r#"{"jsonrpc": "2.0", "id": ID, "result": {"nextCursor": "KEY", "tools": [{"name": "KEY", "inputSchema": {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}}]}}"#,
+    ),
 ];
 
 #[tokio::test]
-async fn the_clients_own_credentials_are_in_no_error() {
+async fn the_clients_own_credentials_are_in_no_error_and_no_log() {
+    let (mut log, writer) = std::io::pipe().unwrap();
+    let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(writer));
+    let logging = tracing::subscriber::set_default(subscriber.finish());
     let mut shown = Vec::new();
     for (status, echo) in ECHOES {
         for kind in ["application/json", "text/event-stream", "text/KEY"] {
@@ -171,8 +234,9 @@ async fn the_clients_own_credentials_are_in_no_error() {
                 if message["method"] == "server/discover" {
                     return now(answer(200, JSON, reply(&request, "")));
                 }
-                let body = echo.replace("KEY", key);
-                let mut body = body.replace("ID", &message["id"].to_string());
+                // A signature may contain `ID`.
+                let body = echo.replace("ID", &message["id"].to_string());
+                let mut body = body.replace("KEY", key);
                 if kind == "text/event-stream" {
                     body = format!("data: {body}\n\n");
                 }
@@ -211,10 +275,14 @@ async fn the_clients_own_credentials_are_in_no_error() {
             }
         }
     }
-    let leak = shown
-        .iter()
-        .find(|it| it.contains(KEY) || it.contains("eyJ0"));
-    assert_eq!(leak, None);
+    drop(logging);
+    let mut logged = String::new();
+    log.read_to_string(&mut logged).unwrap();
+    assert!(logged.contains("x-mcp-header"), "{logged}");
+    shown.extend(logged.lines().map(str::to_owned));
+    let is_leak = |it: &&String| it.contains(KEY) || it.contains("eyJ0");
+    let leaks: Vec<_> = shown.iter().filter(is_leak).collect();
+    assert!(leaks.is_empty(), "{leaks:#?}");
     assert!(shown.iter().any(|it| it.contains("no: [secret]")));
 }
 
@@ -243,6 +311,32 @@ async fn a_calls_own_secrets_are_in_no_error_and_a_value_is_unchanged() {
     let client = OxpClient::new(&server.url()).unwrap().api_key(KEY);
     let outcome = client.call(&call).await.unwrap().outcome;
     assert!(matches!(outcome, CallOutcome::Value(value) if value == KEY));
+    let server = FakeServer::start(|_, request| {
+        let state = format!(r#"0, "resultType": "input_required", "requestState": "{KEY}""#);
+        now(answer(200, JSON, reply(&request, &state)))
+    })
+    .await;
+    let client = McpClient::new(&server.url()).unwrap().api_key(KEY);
+    let outcome = client.call(&CallRequest::new("tool")).await.unwrap();
+    let CallOutcome::InputRequired(input) = outcome.outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(input.request_state.unwrap().expose(), KEY);
+}
+
+#[test]
+fn requests_to_this_machine_use_no_proxy() {
+    let name = "client::hostile::a_calls_own_secrets_are_in_no_error_and_a_value_is_unchanged";
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        // Nothing listens there.
+        .env("HTTP_PROXY", "http://127.0.0.1:9")
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 passed"), "{text}");
 }
 
 /// Every address of this machine reaches the server, but only some are known to be this machine.

@@ -103,7 +103,10 @@ fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
         let names = add_properties(&mut properties, &mut added, &mut form);
         in_forms = Some(match in_forms {
             None => names,
-            Some(earlier) if is_all_of => [earlier, names].concat(),
+            Some(mut earlier) if is_all_of => {
+                earlier.extend(names);
+                earlier
+            }
             Some(earlier) => earlier
                 .into_iter()
                 .filter(|it| names.contains(it))
