@@ -134,7 +134,7 @@ impl std::error::Error for InvocationError {}
 
 /// Handles one event. With `direct_errors`, a call by itself that does not succeed is an error.
 ///
-/// Who invoked the function decides before the fields of the event do.
+/// The invoker decides before the fields of the event do, which a model may have chosen.
 pub(crate) async fn invoke(
     router: Router,
     event: &str,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::ClientError;
 use crate::json::{self, JsonError};
 
-/// What a response, or all pages of a list together, may still have.
+/// The rest of what a response, or all pages of a list together, may have.
 #[derive(Debug)]
 pub(super) struct ResponseBudget {
     limit: usize,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::ParameterErrors;
 
-/// What was lost of the numbers of an input when its text was decoded.
+/// The numbers of an input that lost digits when its text was decoded.
 #[derive(Default)]
 pub(crate) struct RoundedNumbers {
     /// The paths of the integers without an exponent that lost digits, such as `items[2].count`.

@@ -70,7 +70,7 @@ impl ClaudeCode {
         stdout_of(&output.unwrap())
     }
 
-    /// What it says of the server that a command has added, which is then removed again.
+    /// Returns the line for the server that a command has added, and removes the server again.
     fn state_after(&self, add: &str) -> String {
         self.run(add);
         let listed = self.run("claude mcp list");
