@@ -339,6 +339,10 @@ fn requests_to_this_machine_use_no_proxy() {
     assert!(text.contains("1 passed"), "{text}");
 }
 
+fn error_of<T>(result: Result<T, impl std::fmt::Display>) -> Option<String> {
+    result.err().map(|error| error.to_string())
+}
+
 /// Every address of this machine reaches the server, but only some are known to be this machine.
 #[tokio::test]
 async fn credentials_are_not_sent_unencrypted_to_other_machines() {
@@ -355,36 +359,11 @@ async fn credentials_are_not_sent_unencrypted_to_other_machines() {
         let before = server.requests().len();
         let with_token = call.clone().token("google", "token-of-the-user");
         let errors = [
-            oxp.clone()
-                .api_key(KEY)
-                .call(&call)
-                .await
-                .err()
-                .map(|it| it.to_string()),
-            oxp.clone()
-                .jwt(jwt)
-                .call(&call)
-                .await
-                .err()
-                .map(|it| it.to_string()),
-            oxp.clone()
-                .call(&with_token)
-                .await
-                .err()
-                .map(|it| it.to_string()),
-            mcp.clone()
-                .api_key(KEY)
-                .call(&call)
-                .await
-                .err()
-                .map(|it| it.to_string()),
-            opentool
-                .clone()
-                .api_key(KEY)
-                .call(&function)
-                .await
-                .err()
-                .map(|it| it.to_string()),
+            error_of(oxp.clone().api_key(KEY).call(&call).await),
+            error_of(oxp.clone().jwt(jwt).call(&call).await),
+            error_of(oxp.clone().call(&with_token).await),
+            error_of(mcp.clone().api_key(KEY).call(&call).await),
+            error_of(opentool.clone().api_key(KEY).call(&function).await),
         ];
         for error in errors {
             assert_eq!(error.is_none(), is_sent, "{host}: {error:?}");
