@@ -221,6 +221,7 @@ def stream():
                 data = json.dumps(value).replace(", ", f", {end}data: ")
                 yield b"\x05" + f": c{end}event: message{end}data: {data}{end}{end}".encode()
     yield "\x03\ufeffid: 1\nretry: 10\ndata\n\nevent: other\ndata: {\"id\":7,\"result\":{}}\n\ndata:{\"id\":7,\ndata: \"result\":{\"content\":[]}}".encode()
+    yield b"\x03data: {\"id\":7,\"result\":{\"content\":[],\"content\":[{}]}}\n\n"
     yield b"\x011696507200"
     yield b"\x01Sun, 06 Nov 1994 08:49:47 GMT"
 

@@ -66,14 +66,14 @@ pub(crate) fn read(json: &[u8], scope: &JsonScope, max_values: usize) -> Result<
     Ok(value)
 }
 
-/// Reads a whole text; of duplicate fields, the first counts. Returns the number of values that are
-/// left, too.
+/// Reads a whole text; of duplicate fields, the last counts, as almost everywhere (RFC 8259, 4).
+/// Returns the number of values that are left, too.
 #[cfg(feature = "client")]
 pub(crate) fn read_counted(json: &[u8], max_values: usize) -> Result<(Value, usize), JsonError> {
     read_with(json, &JsonScope::Whole, max_values, false)
 }
 
-/// Reads a part of a text that is rejected anyway: of duplicate fields, the first counts.
+/// Reads a part of a text that is rejected anyway: of duplicate fields, the last counts.
 pub(crate) fn read_leniently(json: &[u8], scope: &JsonScope) -> Option<Value> {
     let (value, _) = read_with(json, scope, usize::MAX, false).ok()?;
     Some(value)
@@ -243,14 +243,10 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
                 fields.next_value::<IgnoredAny>()?;
                 continue;
             };
-            if object.contains_key(&*name) {
-                if self.reader.is_strict {
-                    let name = clipped(&name, LONGEST_NAME);
-                    let sentence = format!("The field '{name}' occurs twice in one object.");
-                    return Err(self.reader.reject(sentence));
-                }
-                fields.next_value::<IgnoredAny>()?;
-                continue;
+            if self.reader.is_strict && object.contains_key(&*name) {
+                let name = clipped(&name, LONGEST_NAME);
+                let sentence = format!("The field '{name}' occurs twice in one object.");
+                return Err(self.reader.reject(sentence));
             }
             let value = fields.next_value_seed(self.inner(scope)?)?;
             object.insert(name.into_owned(), value);
@@ -405,8 +401,8 @@ mod tests {
         assert_eq!(error_of(r#"{"id": "a", "id": "a"}"#), twice);
         assert_eq!(error_of(r#"{"id": "a", "\u0069d": "b"}"#), twice);
         assert_eq!(error_of(r#"{"input": {"x": [{"id": 1, "id": 2}]}}"#), twice);
-        let first = read_leniently(br#"{"id": "a", "id": "b"}"#, &CALL).unwrap();
-        assert_eq!(first, json!({"id": "a"}));
+        let last = read_leniently(br#"{"id": "a", "id": "b"}"#, &CALL).unwrap();
+        assert_eq!(last, json!({"id": "b"}));
     }
 
     #[test]
