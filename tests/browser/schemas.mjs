@@ -1,4 +1,4 @@
-// Schemas that the page's own check must not get wrong. The server of these scenarios is the test: it replaces the
+// Schemas and responses that the page must not stumble over. The server of these scenarios is the test: it replaces the
 // list of tools and the responses, and notes which inputs the page sends.
 import assert from 'node:assert/strict';
 
@@ -15,39 +15,25 @@ const branches = {
 };
 const propertyOf = (schema, more = {}) => ({ ...anything, ...more, properties: { v: schema }, required: ['v'] });
 
-/** [name, schema, input, whether the page sends it]. */
+/** [name, schema, input]. */
 const CASES = [
-  ['a property that matches a pattern', { ...anything, patternProperties: { '^x-': { type: 'string' } }, additionalProperties: { type: 'integer' } }, { 'x-a': 'text' }, true],
-  ['an object in another order', propertyOf({ const: { a: 1, b: 2 } }), { v: { b: 2, a: 1 } }, true],
-  ['an object of an enum in another order', propertyOf({ enum: [{ a: 1, b: 2 }] }), { v: { b: 2, a: 1 } }, true],
-  ['a constant', propertyOf({ const: 'one' }), { v: 'two' }, false],
-  ['a multiple without its last digit', propertyOf({ type: 'integer', multipleOf: 3 }), '{"v": 9007199254740993}', true],
-  ['no multiple', propertyOf({ type: 'integer', multipleOf: 3 }), { v: 10 }, false],
-  ['the largest integer of 64 bits', '{"type": "object", "properties": {"v": {"type": "integer", "maximum": 18446744073709551615}}}', '{"v": 18446744073709551615}', true],
-  ['a limit without its last digit', '{"type": "object", "properties": {"v": {"type": "integer", "exclusiveMaximum": 9007199254740993}}}', '{"v": 9007199254740992}', true],
-  ['an integer beyond a limit', '{"type": "object", "properties": {"v": {"type": "integer", "maximum": 18446744073709551615}}}', '{"v": 28446744073709551615}', false],
-  ['null in one of two forms', propertyOf({ anyOf: [{ type: ['string', 'null'] }, { type: 'number' }] }), { v: null }, true],
-  ['null in a schema of several parts', propertyOf({ allOf: [{ type: ['string', 'null'] }] }), { v: null }, true],
-  ['a form without the constant of another one', propertyOf({ anyOf: [{ ...anything, properties: { kind: { const: 'a' } }, required: ['x'] }, anything] }), { v: { kind: 'a' } }, true],
-  ['a reference next to properties', propertyOf({ $ref: '#/$defs/a', properties: { y: true } }, { $defs: { a: { ...anything, properties: { x: true }, additionalProperties: false } } }), { v: { x: 1 } }, true],
-  ['a reference to an anchor', propertyOf({ $ref: '#name' }, { $defs: { name: { $anchor: 'name', type: 'string' } } }), { v: 'text' }, true],
-  ['a malformed reference', propertyOf({ $ref: '#/%' }), { v: 'text' }, true],
-  ['a malformed reference next to a rule', { ...anything, properties: { v: { $ref: '#/%' }, w: { type: 'string' } } }, { w: 1 }, false],
-  ['a schema that contains itself', { allOf: [{ $ref: '#' }] }, {}, true],
-  ['forms in forms', propertyOf({ $ref: '#/$defs/tree' }, branches), { v: nested(3) }, false],
-  ['more forms in forms than can be checked', propertyOf({ $ref: '#/$defs/tree' }, branches), { v: nested(35) }, true],
-  ['a pattern that fits', propertyOf({ type: 'string', pattern: '^[a-z]+@[a-z]+\\.org$' }), { v: 'ada@example.org' }, true],
-  ['a pattern that does not fit', propertyOf({ type: 'string', pattern: '^[a-z]+@[a-z]+\\.org$' }), { v: 'ada.example.org' }, false],
-  ['a repeated group of fixed length', propertyOf({ type: 'string', pattern: '^([0-9a-f]{2}:){5}[0-9a-f]{2}$' }), { v: '00:11:22:33:44:5' }, false],
-  ...['^(a+)+$', '^(a|a)*$', '^((a?)b?)*$', '^(?:a{1,9}){2,}$', `^${'a?'.repeat(40)}${'a'.repeat(40)}$`, `${'a*'.repeat(12)}b`].map((pattern) =>
-    [`the pattern ${pattern}`, propertyOf({ type: 'string', pattern }), { v: `${'a'.repeat(38)}!` }, true]),
+  ['an object in another order', propertyOf({ const: { a: 1, b: 2 } }), { v: { b: 2, a: 1 } }],
+  ['the largest integer of 64 bits', '{"type": "object", "properties": {"v": {"type": "integer", "maximum": 18446744073709551615}}}', '{"v": 18446744073709551615}'],
+  ['null in one of two forms', propertyOf({ anyOf: [{ type: ['string', 'null'] }, { type: 'number' }] }), { v: null }],
+  ['null in a schema of several parts', propertyOf({ allOf: [{ type: ['string', 'null'] }] }), { v: null }],
+  ['a reference next to properties', propertyOf({ $ref: '#/$defs/a', properties: { y: true } }, { $defs: { a: { ...anything, properties: { x: true } } } }), { v: { x: 1 } }],
+  ['a reference to an anchor', propertyOf({ $ref: '#name' }, { $defs: { name: { $anchor: 'name', type: 'string' } } }), { v: 'text' }],
+  ['a malformed reference', propertyOf({ $ref: '#/%' }), { v: 'text' }],
+  ['a schema that contains itself', { allOf: [{ $ref: '#' }] }, {}],
+  ['forms in forms', propertyOf({ $ref: '#/$defs/tree' }, branches), { v: nested(35) }],
+  ['an input of another type', propertyOf({ type: 'integer' }), { v: ['text'] }],
 ];
 
 const reply = (request, body) => request.respond({ contentType: 'application/json', body });
 
 /** `open` is a function that opens a page of the toolbox at an address. */
 export const schemaScenarios = (open) => ({
-  async checks() {
+  async unusualSchemas() {
     const explorer = await open('');
     const listing = await explorer.page.evaluate(async () => (await fetch('explorer.json')).json());
     let tool = '';
@@ -61,7 +47,7 @@ export const schemaScenarios = (open) => ({
       } else request.continue();
     });
     const failed = [];
-    for (const [name, schema, input, isSent] of CASES) {
+    for (const [name, schema, input] of CASES) {
       // As text: these have digits that JavaScript's numbers do not have.
       const textOf = (it) => (typeof it === 'string' ? it : JSON.stringify(it));
       tool = JSON.stringify({ ...listing, tools: [{ ...listing.tools[0], input_schema: 'SCHEMA' }] }).replace('"SCHEMA"', () => textOf(schema));
@@ -70,9 +56,8 @@ export const schemaScenarios = (open) => ({
       await explorer.page.waitForSelector('.json textarea');
       await explorer.page.$eval('.json textarea', (it, text) => { it.value = text; it.dispatchEvent(new Event('input', { bubbles: true })); }, textOf(input));
       await explorer.page.click('button[type=submit]');
-      const state = await explorer.page.waitForFunction(() => /^(Not sent|Succeeded)/.exec(document.querySelector('#status').textContent)?.[0])
-        .then((it) => it.jsonValue(), () => 'nothing happens');
-      if (state !== (isSent ? 'Succeeded' : 'Not sent') || sent.length !== Number(isSent)) failed.push([name, state]);
+      const state = await explorer.page.waitForFunction(() => document.querySelector('#status').textContent.startsWith('Succeeded')).then(() => true, () => false);
+      if (!state || JSON.stringify(JSON.parse(sent[0]).input) !== JSON.stringify(JSON.parse(textOf(input)))) failed.push(name);
     }
     assert.deepEqual(failed, []);
     await explorer.page.close();

@@ -63,11 +63,10 @@ function questionElement({ message, requestedSchema }, answer) {
   const accept = () => {
     const problems = new Map();
     const content = editor.read('', problems);
-    const errors = [...problems, ...check(isObject(requestedSchema) ? requestedSchema : {}, content)];
     const places = editor.places('');
     for (const [, place] of places) place.show(null);
-    for (const [path, text] of errors) (placeFor(places, path)?.place ?? placeOf(problem, problem)).show(text);
-    if (errors.length === 0) answer({ action: 'accept', content });
+    for (const [path, text] of problems) (placeFor(places, path)?.place ?? placeOf(problem, problem)).show(text);
+    if (problems.size === 0) answer({ action: 'accept', content });
   };
   return h('form', { class: 'question', onsubmit: (event) => { event.preventDefault(); accept(); } },
     h('p', { class: 'message' }, message), editor.element, problem,

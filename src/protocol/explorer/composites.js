@@ -1,5 +1,7 @@
 // Controls that contain others: objects, lists, a choice of forms, and values that may be null.
 
+const joinedPath = (path, name) => (path ? `${path}.${name}` : name);
+
 /** The control for a schema. `isRoot` is for the input itself, which has no frame. */
 function controlFor(given, root, name, isRequired, isRoot = false) {
   const { schema, nullable } = plainSchema(given, root);
@@ -69,10 +71,6 @@ function objectControl(context) {
       [path, parts.place],
       ...properties.flatMap(([name, control]) => control.places(joinedPath(path, name))),
     ],
-    lock(isLocked) {
-      for (const [, control] of properties) control.lock(isLocked);
-      others.lock(isLocked);
-    },
   };
 }
 
@@ -111,10 +109,6 @@ function optionalControl(context) {
       }
     },
     places: (path) => inner?.places(path) ?? [[path, placeOf(element, message)]],
-    lock(isLocked) {
-      add.disabled = isLocked;
-      inner?.lock(isLocked);
-    },
   };
 }
 
@@ -169,13 +163,6 @@ function listControl(context) {
       [path, parts.place],
       ...items.flatMap(({ control }, index) => control.places(`${path}[${index}]`)),
     ],
-    lock(isLocked) {
-      add.disabled = isLocked;
-      for (const item of items) {
-        item.control.lock(isLocked);
-        item.remove.disabled = isLocked;
-      }
-    },
   };
 }
 
@@ -199,34 +186,28 @@ function formsControl(context) {
     element,
     read: (path, problems) => inner?.read(path, problems),
     write(value) {
-      const next = value === undefined ? -1 : closestForm(schema, root, value);
+      const next = value === undefined ? -1 : closestForm(forms, value);
       if (next !== index) choose(next);
       input.value = next < 0 ? '' : String(next);
       inner?.write(value);
     },
     places: (path) => [...(inner?.places(path) ?? []), [path, parts.place]],
-    lock(isLocked) {
-      input.disabled = isLocked;
-      inner?.lock(isLocked);
-    },
   };
 }
 
 function nullableControl(context, inner) {
-  const toggle = h('input', { type: 'checkbox', oninput: () => inner.lock(toggle.checked) });
+  const fields = h('fieldset', { class: 'plain' }, inner.element);
+  const update = () => { fields.disabled = toggle.checked; };
+  const toggle = h('input', { type: 'checkbox', oninput: update });
   const label = h('label', { class: 'null' }, toggle, ` ${context.name} is null`);
   return {
-    element: h('div', { class: 'nullable' }, inner.element, label),
+    element: h('div', { class: 'nullable' }, fields, label),
     read: (path, problems) => (toggle.checked ? null : inner.read(path, problems)),
     write(value) {
       toggle.checked = value === null;
       inner.write(value === null ? undefined : value);
-      inner.lock(toggle.checked);
+      update();
     },
     places: (path) => inner.places(path),
-    lock(isLocked) {
-      toggle.disabled = isLocked;
-      inner.lock(isLocked || toggle.checked);
-    },
   };
 }

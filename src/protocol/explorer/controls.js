@@ -32,15 +32,7 @@ function placeOf(target, message) {
 
 /** The properties that all controls of one input have. */
 function simple({ element, input, place }, read, write) {
-  return {
-    element,
-    read,
-    write,
-    places: (path) => [[path, place]],
-    lock(isLocked) {
-      input.disabled = isLocked;
-    },
-  };
+  return { element, read, write, places: (path) => [[path, place]] };
 }
 
 function textControl(context) {
@@ -63,7 +55,7 @@ function numberControl(context) {
   const read = () => {
     const text = input.value.trim();
     if (!text) return undefined;
-    // Any other text is sent as it is: the check, and the server, say that it is not a number.
+    // Any other text is sent as it is: the server says that it is not a number.
     return /^-?\d+(\.\d+)?(e[-+]?\d+)?$/i.test(text) ? exactNumber(text.replace(/^(-?)0+(?=\d)/, '$1')) : text;
   };
   return simple(field({ ...context, input }), read, (value) => {
@@ -94,7 +86,6 @@ function fixedControl({ name, schema, isRequired }) {
     read: () => (isSet ? value : undefined),
     write: (given) => { isSet = isRequired || given !== undefined; },
     places: (path) => [[path, placeOf(element, message)]],
-    lock() {},
   };
 }
 

@@ -7,6 +7,9 @@ const isObject = (value) =>
 
 const isNumber = (value) => typeof value === 'number' || isRaw(value);
 
+const typeOf = (value) =>
+  (value === null ? 'null' : Array.isArray(value) ? 'array' : isRaw(value) ? 'number' : typeof value);
+
 const numberOf = (value) => (isRaw(value) ? Number(value.rawJSON) : value);
 
 /** The number that a text denotes, with all its digits. */

@@ -23,12 +23,10 @@ const DOCUMENT: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 
 /// The parts of the script, in the order in which they run.
-const SCRIPTS: [&str; 16] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("json.js"),
     include_str!("dom.js"),
     include_str!("schema.js"),
-    include_str!("patterns.js"),
-    include_str!("check.js"),
     include_str!("controls.js"),
     include_str!("composites.js"),
     include_str!("editor.js"),

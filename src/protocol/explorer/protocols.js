@@ -120,20 +120,12 @@ function mcpOutcome(tool, response, body) {
   const blocks = (Array.isArray(result.content) ? result.content : []).map(blockOf);
   const text = blocks.map((block) => block.text ?? '').join('\n');
   if (result.isError) {
-    const errors = text.startsWith('The input is invalid:') ? text.split('\n').flatMap(errorIn) : [];
-    return { ...common, kind: 'failure', message: text, errors };
+    return { ...common, kind: 'failure', message: text, errors: Object.entries(meta['lambda-tools/parameter-errors'] ?? {}) };
   }
   const hasValue = 'structuredContent' in result;
   const value = hasValue ? unwrapped(tool, result.structuredContent, 'result') : undefined;
   // The text of a structured result repeats it.
   return { ...common, kind: 'value', value, content: hasValue ? null : blocks };
-}
-
-/** The path and the message in a line such as `- a.b: Must be a number.`, in a list; an empty list for other lines. */
-function errorIn(line) {
-  const end = line.indexOf(': ');
-  if (!line.startsWith('- ') || end < 0) return [];
-  return [[line.slice(2, end), line.slice(end + 2).replace(/\.$/, '')]];
 }
 
 const jsonDetail = (data) => (data === undefined ? undefined : JSON.stringify(data));

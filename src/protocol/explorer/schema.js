@@ -83,6 +83,24 @@ function formsOf(schema, root) {
   });
 }
 
+/** The index of the form that fits a value best: first by its constants and its type, then by its properties. */
+function closestForm(forms, value) {
+  const costs = forms.map((form) => costOf(form, value));
+  return costs.indexOf(Math.min(...costs));
+}
+
+function costOf(form, value) {
+  const types = [form.type ?? []].flat().map((type) => (type === 'integer' ? 'number' : type));
+  const names = Object.keys(isObject(value) ? value : {});
+  const properties = form.properties ?? {};
+  const isOther = (rule, part) => isObject(rule) && 'const' in rule && !isSame(rule.const, part);
+  const wrong = names.filter((name) => isOther(own(properties, name), value[name])).length;
+  const missing = (form.required ?? []).filter((name) => !names.includes(name)).length;
+  const unknown = names.filter((name) => !Object.hasOwn(properties, name)).length;
+  const isWrong = isOther(form, value) || (types.length > 0 && !types.includes(typeOf(value)));
+  return (isWrong + wrong) * 1000 + missing + unknown;
+}
+
 const isScalar = (value) => value === null || typeof value !== 'object' || isRaw(value);
 
 /** The values of a choice among constants, each with its description; null if it is anything else. */

@@ -64,7 +64,6 @@ function contextFor({ requirements = {} }) {
   return {
     element: h('fieldset', { class: 'context', hidden: fields.length === 0 }, h('legend', {}, 'Context'), ...fields.map(({ element }) => element)),
     read: (isReal) => ({ userId: filled('user')[0]?.input.value, secrets: values('secret', isReal), tokens: values('token', isReal) }),
-    lock: (isLocked) => fields.forEach(({ input }) => { input.disabled = isLocked; }),
     hasFields: fields.length > 0,
     /** Marks what the server says is missing. */
     show(missing) {
@@ -115,7 +114,6 @@ function toolView(tool, versions, listing) {
   const served = listing.protocols.filter((id) => Object.hasOwn(PROTOCOLS, id)).map((id) => [id, PROTOCOLS[id].label]);
   const sorted = [...served.filter(usable), ...served.filter((it) => !usable(it))];
   const update = () => {
-    context.lock(protocols.value() !== 'Oxp');
     context.element.hidden = !context.hasFields || protocols.value() !== 'Oxp';
     copies.update();
   };
@@ -124,7 +122,6 @@ function toolView(tool, versions, listing) {
     protocols.element.append(h('p', { class: 'hint' }, 'The other protocols call the newest version.'));
   }
   const ids = callIdFor(() => copies.update());
-  const checks = h('input', { type: 'checkbox', checked: true });
   const output = h('div', { class: 'output' });
   /** The call that the form describes; `shown` has placeholders in place of secrets and tokens. */
   const callWith = (callId) => {
@@ -162,7 +159,7 @@ function toolView(tool, versions, listing) {
     }
   };
   const run = () => {
-    if (!isRunning && isReady(editor, tool, checks.checked)) perform(callWith(ids.next()));
+    if (!isRunning && isReady(editor)) perform(callWith(ids.next()));
   };
   const submit = h('button', { class: 'main', type: 'submit' }, 'Call');
   const form = h('form', {
@@ -172,24 +169,22 @@ function toolView(tool, versions, listing) {
     oninput: () => copies.update(),
   }, h('h3', {}, 'Input'), editor.element, context.element,
   h('div', { class: 'options' }, protocols.element, ids.element),
-  h('div', { class: 'line actions' }, submit, h('label', {}, checks, ' Check the input before sending it'), h('small', { class: 'quiet' }, 'Ctrl+Enter calls from any field')));
+  h('div', { class: 'line actions' }, submit, h('small', { class: 'quiet' }, 'Ctrl+Enter calls from any field')));
   update();
   return h('article', { 'aria-labelledby': 'tool' }, headOf(tool, versions, listing), form, output, copies.element);
 }
 
-/** Checks the input, and shows what is wrong with it. */
-function isReady(editor, tool, checks) {
-  const { value, problems, isInvalidJson } = editor.read();
+/** True if all fields can be sent; otherwise, shows those that cannot. The server checks the input. */
+function isReady(editor) {
+  const { problems, isInvalidJson } = editor.read();
   if (isInvalidJson) {
     editor.focusJson();
     announce('The JSON is not valid.');
     return false;
   }
-  const errors = [...problems, ...(checks ? check(tool.input_schema, value) : [])];
-  if (errors.length === 0) return true;
-  const unplaced = editor.show(errors);
-  const rest = unplaced.map(([path, message]) => `${path || 'The input'}: ${message}.`).join(' ');
-  announce(`Not sent: ${counted(errors.length, 'value')} to correct. ${rest}`);
+  if (problems.size === 0) return true;
+  editor.show(problems);
+  announce(`Not sent: ${counted(problems.size, 'value')} to correct.`);
   return false;
 }
 

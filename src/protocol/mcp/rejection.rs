@@ -45,6 +45,9 @@ pub(super) fn encode_rejection(
         text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
         meta.retry_after = Some(milliseconds(RETRY_WAIT));
     }
+    if let Rejection::InvalidInput(errors) = rejection {
+        meta.parameter_errors = Some(errors);
+    }
     let result = CallResult::error(form, &text, meta);
     (StatusCode::OK, encode(form, &result))
 }

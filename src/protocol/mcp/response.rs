@@ -15,7 +15,12 @@ use super::{
     error::RpcError,
     form::{McpForm, OutputKind},
 };
-use crate::{Failure, call::Outcome, protocol::jsonrpc::RpcId, tool::output::Output};
+use crate::{
+    Failure,
+    call::Outcome,
+    protocol::jsonrpc::RpcId,
+    tool::{output::Output, schema::ParameterErrors},
+};
 
 #[derive(Serialize)]
 struct RpcResponse<'a, T> {
@@ -69,6 +74,12 @@ pub(super) struct Meta<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     pub(super) retry_after: Option<u64>,
+    /// The reasons why the input is invalid, by the paths of its values.
+    #[serde(
+        rename = "lambda-tools/parameter-errors",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) parameter_errors: Option<&'a ParameterErrors>,
 }
 
 /// Wraps a value that is not an object.
@@ -167,6 +178,7 @@ impl<'a> Meta<'a> {
             && self.call_id.is_none()
             && self.is_replay.is_none()
             && self.retry_after.is_none()
+            && self.parameter_errors.is_none()
     }
 }
 
