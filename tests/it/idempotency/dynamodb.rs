@@ -1,7 +1,6 @@
 //! Deduplication on DynamoDB: its requests, its items, and failures of the store.
 
 use std::{
-    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -9,7 +8,6 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use lambda_tools::{
     StoreError,
@@ -20,9 +18,6 @@ use serde_json::{Value, json};
 
 use super::{Fixture, Stores};
 use crate::aws;
-
-/// A record as a DynamoDB item.
-type Item = HashMap<String, AttributeValue>;
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
@@ -230,76 +225,4 @@ async fn an_unrecorded_outcome_is_treated_like_the_death_of_the_process() {
             assert_eq!((reply.is_replay, fixture.effects()), (true, 1));
         }
     }
-}
-
-/// The names and types of an item's attributes.
-fn types_of(item: &Item) -> BTreeMap<&str, &'static str> {
-    let kind = |value: &AttributeValue| match value {
-        AttributeValue::S(_) => "S",
-        AttributeValue::N(_) => "N",
-        AttributeValue::B(_) => "B",
-        AttributeValue::Bool(_) => "BOOL",
-        other => panic!("{other:?}"),
-    };
-    item.iter().map(|(name, it)| (&**name, kind(it))).collect()
-}
-
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn the_previous_release_and_this_one_can_share_a_table() {
-    let stores = Stores::start().await;
-    let client = aws::dynamodb(&stores.proxy);
-    let fixture = Fixture::new(&stores.dynamodb().wait_for(Duration::ZERO));
-    let only_item = async || {
-        let scanned = client.scan().table_name("calls").send().await.unwrap();
-        assert_eq!(scanned.count(), 1);
-        scanned.items()[0].clone()
-    };
-    let call = async || {
-        let input = json!({"value": 1});
-        fixture.call("Act.Do", "rollout", input).await
-    };
-    // The attributes that the previous release reads, with their types.
-    let first = call().await;
-    let mut item = only_item().await;
-    let expected = [
-        ("at_most_once", "BOOL"),
-        ("claim", "S"),
-        ("expires_at", "N"),
-        ("fingerprint", "S"),
-        ("free_at", "N"),
-        ("id", "S"),
-        ("outcome", "B"),
-        ("version", "N"),
-    ];
-    assert_eq!(types_of(&item), BTreeMap::from(expected));
-    let number = |item: &Item, name: &str| item[name].as_n().unwrap().parse::<u64>().unwrap();
-    // `free_at` is in milliseconds, `expires_at` in seconds.
-    assert_eq!(number(&item, "free_at"), 1000 * number(&item, "expires_at"));
-
-    // The previous release writes the same item without a version.
-    let put = async |item: &Item| {
-        let request = client.put_item().table_name("calls");
-        request.set_item(Some(item.clone())).send().await.unwrap();
-    };
-    item.remove("version");
-    put(&item).await;
-    let again = call().await;
-    assert_eq!((again.is_replay, &again.body), (true, &first.body));
-
-    // Its claims are valid until `free_at` and no longer.
-    let now = number(&item, "free_at") - 3_600_000;
-    item.remove("outcome");
-    for (name, value) in [("until", now + 1000), ("free_at", now + 3000)] {
-        let value = AttributeValue::N(value.to_string());
-        item.insert(name.to_owned(), value);
-    }
-    put(&item).await;
-    let error = call().await.error();
-    assert_eq!(error["message"], "This call is still running");
-    fixture.function.advance(Duration::from_secs(3));
-    assert!(!call().await.is_replay);
-    assert_eq!(fixture.effects(), 2);
-    // The item has a new claim, so the writer of the old one can no longer change it.
-    assert_ne!(only_item().await["claim"], item["claim"]);
 }
