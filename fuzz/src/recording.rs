@@ -20,13 +20,7 @@ const BOUND: MemoryBound = MemoryBound {
 };
 
 /// The placeholders that recordings use for the secret.
-const PLACEHOLDERS: [&str; 5] = [
-    "OTHER_VALUE_OF_KEY",
-    "VALUE_OF_KEY",
-    "VALUE_OF_K",
-    "TOKEN_OF_g",
-    "PLACEHOLDER",
-];
+const PLACEHOLDERS: [&str; 4] = ["VALUE_OF_KEY", "VALUE_OF_K", "TOKEN_OF_g", "PLACEHOLDER"];
 
 /// The minimum length of a secret that is redacted in recordings, in bytes.
 const SHORTEST: usize = 6;

@@ -145,12 +145,8 @@ impl std::io::Write for HashWriter<'_> {
 }
 
 fn hex(hash: Sha256) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let bytes = hash.finalize();
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

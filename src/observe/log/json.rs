@@ -220,7 +220,7 @@ mod tests {
     use serde_json::json;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use crate::{Secret, observe::lines::Lines, secrets::stored};
+    use crate::{Secret, observe::tests::Lines, secrets::stored};
 
     /// The lines that `log` prints, without their timestamps.
     fn printed(log: impl FnOnce()) -> Vec<Value> {

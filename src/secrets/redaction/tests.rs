@@ -198,11 +198,11 @@ fn the_time_is_linear_in_the_text() {
 
 #[test]
 fn large_secrets_take_little_memory_and_are_redacted_as_they_are() {
-    let secret = |number: usize| format!("{number:03}-{}", "k!".repeat(5_000));
+    let secret = |number: usize| format!("{number:03}-{}", "k!".repeat(2_500));
     let secrets: Vec<_> = (0..40).map(secret).collect();
     let redaction = redaction(secrets.iter().map(String::as_str));
     let memory = redaction.automaton.memory_usage();
-    assert!(memory < 20 << 20, "{memory}");
+    assert!(memory < 6 << 20, "{memory}");
     for secret in &secrets {
         let redacted = redaction.redacted(secret);
         assert_eq!(redacted.as_deref(), Some(PLACEHOLDER));
@@ -211,13 +211,15 @@ fn large_secrets_take_little_memory_and_are_redacted_as_they_are() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1000,
+        cases: 200,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
     #[test]
     fn any_secret_is_redacted_in_every_form(secret in "[!-~][ -~äß€🔑\n\t]{6,40}[!-~]") {
+        let redaction = redaction([&*secret]);
+        let redacted = |text: &str| redaction.redacted(text).unwrap_or_else(|| text.to_owned());
         let json = quoted(&secret);
         let debug = format!("{secret:?}");
         let hex = secret.bytes().fold(String::new(), |mut hex, byte| {
@@ -234,7 +236,7 @@ proptest! {
             hex.to_uppercase(),
             hex,
         ] {
-            let redacted = redacted(&format!("é<{form}>é"), &secret);
+            let redacted = redacted(&format!("é<{form}>é"));
             prop_assert_eq!(redacted, "é<[secret]>é", "{}", form);
         }
         for before in ["", "u", "us"] {
@@ -243,7 +245,7 @@ proptest! {
                 URL_SAFE_NO_PAD.encode(format!("{before}{secret}")),
             ] {
                 // At most three characters depend on the bytes next to the secret.
-                let redacted = redacted(&text, &secret);
+                let redacted = redacted(&text);
                 let left = redacted.replace(PLACEHOLDER, "").len();
                 prop_assert!(redacted.contains(PLACEHOLDER) && left <= 3 + 3, "{}", text);
             }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::observe::lines::Lines;
+use crate::observe::tests::Lines;
 
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 

@@ -23,12 +23,8 @@ pub(super) enum RecordedBody {
     Json(String, Value),
 }
 
-/// The body, and the secrets that its placeholders replace. `None` if the body is not JSON. `stored`
-/// are the values in the store, with their ids.
-pub(super) fn without_secrets(
-    body: &[u8],
-    stored: &[(String, Secret)],
-) -> Option<(RecordedBody, Placeholders)> {
+/// The body, and the secrets that its placeholders replace. `None` if the body is not JSON.
+pub(super) fn without_secrets(body: &[u8]) -> Option<(RecordedBody, Placeholders)> {
     if body.is_empty() {
         return Some((RecordedBody::None, Placeholders::new()));
     }
@@ -37,7 +33,7 @@ pub(super) fn without_secrets(
     let mut secrets = Placeholders::new();
     for (list, field) in Protocol::secrets() {
         if let Some(list) = value.pointer_mut(list) {
-            replace_in_list(list, field, stored, &mut secrets);
+            replace_in_list(list, field, &mut secrets);
         }
     }
     if secrets.is_empty() {
@@ -63,37 +59,19 @@ pub(super) fn stored_placeholder(id: &str) -> String {
     format!("VALUE_OF_{id}")
 }
 
-/// The placeholder of a secret or a token in a call. A value that differs from the store's has to
-/// differ in the replay as well: the tool may reject it.
-fn placeholder_of(item: &Value, field: &str, stored: &[(String, Secret)]) -> String {
+/// The placeholder of a secret or a token in a call.
+fn placeholder_of(item: &Value, field: &str) -> String {
     let id = item.get("id").and_then(Value::as_str).unwrap_or("?");
-    let value = item.get(field).and_then(Value::as_str).map(Secret::from);
-    let differs = |value: &Secret| {
-        stored
-            .iter()
-            .any(|(it, other)| it == id && !other.is(value))
-    };
-    let is_secret = field == "value";
-    let other = if is_secret && value.is_some_and(|value| differs(&value)) {
-        "OTHER_"
-    } else {
-        ""
-    };
-    format!("{other}{}_OF_{id}", field.to_uppercase())
+    format!("{}_OF_{id}", field.to_uppercase())
 }
 
 /// Collects the secrets of a list of `{"id": …, FIELD: …}` and puts placeholders in their place. In
 /// any other form, every value counts as a secret.
-fn replace_in_list(
-    value: &mut Value,
-    field: &str,
-    stored: &[(String, Secret)],
-    secrets: &mut Placeholders,
-) {
+fn replace_in_list(value: &mut Value, field: &str, secrets: &mut Placeholders) {
     match value {
         Value::Array(items) => {
             for item in items {
-                let placeholder = placeholder_of(item, field, stored);
+                let placeholder = placeholder_of(item, field);
                 match item.get_mut(field) {
                     Some(value) => replace_values(value, &placeholder, secrets),
                     None => replace_values(item, &placeholder, secrets),
@@ -173,7 +151,7 @@ mod tests {
     use serde_json::json;
 
     fn recorded(body: &Value) -> (Value, Placeholders) {
-        let (body, secrets) = without_secrets(body.to_string().as_bytes(), &[]).unwrap();
+        let (body, secrets) = without_secrets(body.to_string().as_bytes()).unwrap();
         let text = body.recorded(&redaction_of(&secrets)).unwrap();
         (serde_json::from_str(&text).unwrap(), secrets)
     }
@@ -254,7 +232,7 @@ mod tests {
     #[test]
     fn a_body_without_secrets_is_recorded_unchanged() {
         let text = "{\"tool_id\": \"A.B\",\n  \"input\": {\"amount\": 1.50}}";
-        let (body, secrets) = without_secrets(text.as_bytes(), &[]).unwrap();
+        let (body, secrets) = without_secrets(text.as_bytes()).unwrap();
         assert_eq!(
             body.recorded(&redaction_of(&secrets)).as_deref(),
             Some(text)

@@ -1,23 +1,9 @@
 //! Deduplication on DynamoDB: its requests, its items, and failures of the store.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
-
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
-use lambda_tools::{
-    StoreError,
-    idempotency::{DynamoDb, Idempotency},
-    store::{PutOutcome, Record, Store, StoreFuture},
-};
 use serde_json::{Value, json};
 
 use super::{Fixture, Stores};
-use crate::aws;
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
@@ -163,66 +149,4 @@ async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
         assert_eq!(reply.status, 200);
     }
     assert_eq!(best_effort.effects(), 2);
-}
-
-/// A store that accepts new claims, but fails all other writes while `is_down` is set.
-struct Fragile {
-    inner: DynamoDb,
-    is_down: Arc<AtomicBool>,
-}
-
-impl Store for Fragile {
-    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
-        self.inner.get(id)
-    }
-
-    fn put<'a>(
-        &'a self,
-        id: &'a str,
-        record: &'a Record,
-        over: Option<u64>,
-        now: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome> {
-        if over.is_some() && self.is_down.load(Ordering::SeqCst) {
-            return Box::pin(std::future::pending());
-        }
-        self.inner.put(id, record, over, now)
-    }
-
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
-        if self.is_down.load(Ordering::SeqCst) {
-            return Box::pin(async { Err(StoreError::unavailable("down")) });
-        }
-        self.inner.delete(id, version)
-    }
-}
-
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn an_unrecorded_outcome_is_treated_like_the_death_of_the_process() {
-    let stores = Stores::start().await;
-    for tool in ["Act.Do", "Act.Once"] {
-        let is_down = Arc::new(AtomicBool::new(true));
-        let idempotency = Idempotency::in_store(Fragile {
-            inner: DynamoDb::new("calls").client(aws::dynamodb(&stores.proxy)),
-            is_down: Arc::clone(&is_down),
-        });
-        let idempotency = idempotency.timeout(Duration::from_millis(200));
-        let fixture = Fixture::new(&idempotency.wait_for(Duration::ZERO));
-        let call = async || fixture.call(tool, "unrecorded", json!({})).await;
-        assert_eq!(call().await.json()["success"], true, "the caller gets it");
-        is_down.store(false, Ordering::SeqCst);
-        let error = call().await.error();
-        assert_eq!(error["message"], "This call is still running", "{tool}");
-        assert_eq!(fixture.effects(), 1, "{tool}");
-        // Past the deadline of the claim.
-        fixture.function.advance(Duration::from_mins(1));
-        let reply = call().await;
-        if tool == "Act.Do" {
-            assert_eq!((reply.is_replay, fixture.effects()), (false, 2));
-        } else {
-            assert_eq!(reply.error()["can_retry"], false);
-            assert_eq!((reply.is_replay, fixture.effects()), (true, 1));
-        }
-    }
 }
