@@ -16,7 +16,7 @@ use crate::{
     AccessToken, Secret, Toolkit,
     auth::fuzzing as auth,
     client::{mcp::fuzzing as mcp, opentool::fuzzing as opentool, oxp::fuzzing as oxp},
-    secrets::redaction::{Redaction, Redactor},
+    secrets::redaction::{PLACEHOLDER, Redaction},
     testing::{ExpectedResponse, record::recording_of},
     tool::id::Selector,
 };
@@ -88,9 +88,7 @@ impl IssuerKeys {
 /// A text without a secret, as in failures and log lines.
 #[must_use]
 pub fn redacted(text: &str, secret: &str, shortest: usize) -> Option<String> {
-    let mut redaction = Redaction::default();
-    redaction.add(&Arc::new(Redactor::new(secret, shortest)));
-    redaction.redacted(text)
+    Redaction::with_placeholders([(secret, PLACEHOLDER)], shortest).redacted(text)
 }
 
 /// The recording of a request and its response.

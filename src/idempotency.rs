@@ -70,20 +70,11 @@ impl Idempotency {
     /// Remembers calls in the memory of this process, for local use and for functions that never
     /// have more than one instance.
     ///
-    /// There is room for 10,000 calls per API key, JWT signer or principal, for 50,000 calls in
-    /// total, and for 16 MiB of outcomes, at most 4 MiB per outcome. Expired calls are removed
-    /// first. If that is not enough,
-    ///
-    /// - a caller with too many calls loses its oldest finished calls; if there are too many in
-    ///   total, the caller with the most calls does. These calls run again if they are repeated;
-    /// - the caller whose outcomes take the most memory loses its oldest outcomes. If these calls
-    ///   are repeated, they do not run again but fail, because their outcome is gone.
-    ///
-    /// The log warns of both, at most once a minute. Running calls, and calls of tools with
+    /// There is room for 50,000 calls, and for 16 MiB of outcomes, at most 4 MiB per outcome.
+    /// Expired calls are removed first, and then the oldest finished ones, which run again if they
+    /// are repeated; the log warns of that. Running calls, and calls of tools with
     /// [`run_at_most_once`](crate::Tool::run_at_most_once), are never forgotten before they expire:
     /// if nothing else can be removed, new calls are rejected as if the store were unreachable.
-    ///
-    /// All callers without credentials count as one.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::in_store(Memory::new(LIMITS))

@@ -3,13 +3,13 @@
 //! None of them contains secrets. Inputs and outputs are logged by the local server only.
 
 pub(crate) mod confidential;
-#[cfg(test)]
-pub(crate) mod lines;
 pub(crate) mod log;
 pub(crate) mod metrics;
 pub(crate) mod otlp;
 pub(crate) mod panics;
 pub(crate) mod request_log;
 pub(crate) mod spans;
+#[cfg(test)]
+pub(crate) mod tests;
 pub(crate) mod trace;
 pub(crate) mod trail;

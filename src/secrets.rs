@@ -11,10 +11,10 @@ mod environment;
 mod fixed;
 #[cfg(feature = "secrets-manager")]
 mod manager;
-pub(crate) mod recent;
 pub(crate) mod redaction;
 mod source;
 mod store;
+pub(crate) mod stored;
 
 use std::{fmt, sync::Arc};
 
@@ -29,10 +29,8 @@ pub use store::{ReadFuture, ReadResult, SecretStore};
 
 /// A secret's value, or a user's token. Erased from memory when its last clone is dropped.
 ///
-/// The process itself keeps clones: in the store's cache, and one of each value that calls used
-/// recently, together with the forms of it that are searched for in logs and panics. At most 1,000
-/// values are kept in this way; values from calls are dropped, and erased, before values from the
-/// store, and the least recently used first. Values of fewer than 8 characters are not kept.
+/// The process itself keeps clones of the values that it read from the server's store. The forms
+/// of a value that logs and failures are searched for are not erased.
 ///
 /// It implements neither `Display` nor `Serialize`; its `Debug` reveals nothing of the value.
 ///

@@ -96,8 +96,8 @@ pub trait Store: Send + Sync {
     /// twice, if its response was lost and a client sent it again. The second attempt may then
     /// return the record that the first one wrote; this counts as written.
     ///
-    /// A full store may forget what the [eviction](Record::eviction) of its records permits, and
-    /// nothing else. If that is not enough, it returns an error.
+    /// A full store may forget [forgettable](Record::is_forgettable) records, and no others. If that
+    /// is not enough, it returns an error.
     fn put<'a>(
         &'a self,
         id: &'a str,
@@ -139,11 +139,11 @@ pub struct Record {
     /// Identifies the write: a random number below 2^62. Only the two writes of one call share it.
     pub version: u64,
     /// The content. Each name occurs once, is in `snake_case`, and is never `id`, `version`,
-    /// `claim`, `free_at` or `expires_at`.
+    /// `free_at` or `expires_at`.
     pub fields: Vec<(Cow<'static, str>, Field)>,
-    /// For stores of limited capacity; others need not keep it. `None` for a record that counts
-    /// towards no owner's share and is never forgotten before it expires.
-    pub eviction: Option<Eviction>,
+    /// `true` if a full store may forget the record before it expires. Other stores need not keep
+    /// this.
+    pub is_forgettable: bool,
     /// The time at which another record may replace this one, to the millisecond. `None` means
     /// `expires_at`.
     pub free_at: Option<SystemTime>,
@@ -163,17 +163,6 @@ pub enum Field {
     Flag(bool),
     /// Bytes, in a format internal to the library.
     Bytes(Vec<u8>),
-}
-
-/// The owner of a record, and the part of it that a full store may forget.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Eviction {
-    /// The caller, such as `key PARTNER_KEY`; empty if the caller is unknown.
-    pub owner: String,
-    /// `true` if the record may be forgotten before it expires.
-    pub is_forgettable: bool,
-    /// The field that may be dropped while the record stays. Its bytes count towards the limit.
-    pub droppable: Option<&'static str>,
 }
 
 impl Record {
@@ -200,19 +189,6 @@ impl Record {
         match self.take(name)? {
             Field::Bytes(bytes) => Some(bytes),
             _ => None,
-        }
-    }
-
-    /// The size of the droppable field.
-    fn droppable_bytes(&self) -> usize {
-        let name = self
-            .eviction
-            .as_ref()
-            .and_then(|eviction| eviction.droppable);
-        let field = name.and_then(|name| self.fields.iter().find(|(it, _)| it == name));
-        match field {
-            Some((_, Field::Bytes(bytes))) => bytes.len(),
-            _ => 0,
         }
     }
 }

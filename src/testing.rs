@@ -30,7 +30,7 @@ use serde_json::Value;
 
 use crate::{
     DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event, gzip,
-    secrets::Secrets, watchdog::Tasks,
+    watchdog::Tasks,
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
@@ -85,8 +85,6 @@ pub struct LambdaFunction {
     router: Router,
     engine: Arc<Engine>,
     direct_errors: bool,
-    /// True if there is a store of secrets.
-    has_secrets: bool,
     /// The clock's advance, in milliseconds.
     elapsed: Arc<AtomicU64>,
 }
@@ -100,7 +98,6 @@ impl LambdaFunction {
     pub fn new(server: impl Into<Server>) -> Self {
         let server = server.into();
         let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
-        let has_secrets = server.secrets.as_ref().is_some_and(Secrets::has_store);
         let elapsed = Arc::default();
         let clock = FIXED.movable(&elapsed);
         let (router, warm_up) = assemble(server, clock.clone(), clock, Tasks::default());
@@ -108,7 +105,6 @@ impl LambdaFunction {
             router,
             engine: warm_up.into_engine(),
             direct_errors,
-            has_secrets,
             elapsed,
         }
     }

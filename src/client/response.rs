@@ -11,7 +11,7 @@ use super::{ClientError, budget::ResponseBudget};
 use crate::{
     Secret,
     json::{self, JsonScope},
-    secrets::redaction::{Redaction, Redactor, SHORTEST},
+    secrets::redaction::Redaction,
     text::clipped,
 };
 
@@ -40,11 +40,7 @@ pub(super) struct ReceivedResponse {
 impl ReceivedResponse {
     /// A server's text for an error, without the credentials in the request.
     pub(super) fn redacted(&self, text: &str) -> String {
-        let mut redaction = Redaction::default();
-        for secret in &self.secrets {
-            redaction.add(&Arc::new(Redactor::new(secret.expose(), SHORTEST)));
-        }
-        let redacted = redaction.redacted(text);
+        let redacted = Redaction::of(&self.secrets).redacted(text);
         redacted.unwrap_or_else(|| text.to_owned())
     }
 

@@ -13,8 +13,6 @@ pub(crate) struct CallIdentity {
     pub(crate) key: String,
     /// A hash of the call's contents; see [`fingerprint_of`].
     pub(crate) fingerprint: String,
-    /// The caller's namespace.
-    pub(crate) owner: String,
 }
 
 impl CallIdentity {
@@ -24,16 +22,7 @@ impl CallIdentity {
         hash_text(&mut key, Some(tool.qualified()));
         hash_text(&mut key, Some(call_id));
         let key = hex(key);
-        // All users of one JWT signer share an owner, because a signer can invent users.
-        let owner = match caller {
-            Caller::AccessToken(_) => caller.to_string(),
-            _ => caller.namespace(),
-        };
-        Self {
-            key,
-            fingerprint,
-            owner,
-        }
+        Self { key, fingerprint }
     }
 }
 
@@ -156,12 +145,8 @@ impl std::io::Write for HashWriter<'_> {
 }
 
 fn hex(hash: Sha256) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let bytes = hash.finalize();
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -286,36 +271,5 @@ mod tests {
         assert_eq!(distinct.len(), keys.len());
         assert_eq!(keys[0], key(&Caller::Anyone, "A.B@2.0.0", "c"));
         assert_eq!(keys[0].len(), 64);
-    }
-
-    #[test]
-    fn the_owner_depends_on_the_caller_only() {
-        let owner = |caller: &Caller, tool: &str, call_id: &str| {
-            let tool = tool.parse().unwrap();
-            CallIdentity::new(caller, &tool, call_id, String::new()).owner
-        };
-        let jwt = |id: &str, subject: Option<&str>| Caller::Jwt {
-            id: id.into(),
-            subject: subject.map(Into::into),
-            scopes: Vec::new(),
-        };
-        let callers = [
-            Caller::Anyone,
-            Caller::ApiKey { id: "a".into() },
-            Caller::ApiKey { id: "b".into() },
-            jwt("a", Some("a")),
-            jwt("b", Some("a")),
-        ];
-        let owners: std::collections::HashSet<_> = callers
-            .iter()
-            .map(|caller| {
-                let one = owner(caller, "A.B@1.0.0", "c");
-                assert_eq!(one, owner(caller, "A.C@2.0.0", "d"));
-                one
-            })
-            .collect();
-        assert_eq!(owners.len(), callers.len());
-        // A signer can invent users, and must not get more room by doing so.
-        assert!(owners.contains(&owner(&jwt("a", Some("b")), "A.B@1.0.0", "c")));
     }
 }

@@ -13,10 +13,6 @@ use crate::{
     tool::{output::Output, reason::Reason},
 };
 
-/// The first byte, which marks the rest as JSON. An earlier version wrote 1 before compressed
-/// outcomes.
-const PLAIN: u8 = 0;
-
 /// The form of an outcome. `V` is the value as it is written or read: `&Output` or `Box<RawValue>`.
 #[derive(Deserialize, Serialize)]
 struct StoredOutcome<V> {
@@ -40,7 +36,7 @@ struct StoredFailure {
     developer_message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
-    /// The reason for logs, unless the tool returned the failure. Older records lack it.
+    /// The reason for logs, unless the tool returned the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -54,16 +50,12 @@ pub(super) fn encode(duration: Duration, result: &Result<Output, Failure>) -> Ve
         Err(failure) => StoredResult::Failure(to_stored(failure)),
     };
     let us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    let mut bytes = vec![PLAIN];
-    serde_json::to_writer(&mut bytes, &StoredOutcome { us, result })
-        .expect("JSON can be written as JSON");
-    bytes
+    serde_json::to_vec(&StoredOutcome { us, result }).expect("JSON can be written as JSON")
 }
 
-/// `None` if the bytes are damaged, or were written by a version with another format.
+/// `None` if the bytes are not an outcome.
 pub(super) fn decode(bytes: &[u8]) -> Option<TimedResult> {
-    let text = bytes.strip_prefix(&[PLAIN])?;
-    let stored: StoredOutcome<Box<RawValue>> = serde_json::from_slice(text).ok()?;
+    let stored: StoredOutcome<Box<RawValue>> = serde_json::from_slice(bytes).ok()?;
     let result = match stored.result {
         StoredResult::Value(text) => Ok(Output::Json(text)),
         StoredResult::Failure(failure) => Err(from_stored(failure)),
@@ -143,29 +135,9 @@ mod tests {
         }
     }
 
-    /// Of an earlier version of this library, and of a later one.
-    #[test]
-    fn failures_with_unknown_reasons_can_be_read() {
-        for bytes in [
-            &b"\0{\"us\":1,\"result\":{\"failure\":{\"message\":\"m\"}}}"[..],
-            b"\0{\"us\":1,\"result\":{\"failure\":{\"message\":\"m\",\"reason\":\"new\",\"more\":1}}}",
-        ] {
-            let (_, result) = decode(bytes).unwrap();
-            let failure = result.err().unwrap();
-            assert_eq!((failure.message(), failure.parts().reason), ("m", Reason::Failed));
-        }
-    }
-
     #[test]
     fn damaged_bytes_are_not_decoded() {
-        for bytes in [
-            &b""[..],
-            b"\0",
-            b"\0{",
-            b"\x01abc",
-            b"\x07{}",
-            b"\0{\"us\":1}",
-        ] {
+        for bytes in [&b""[..], b"\0", b"{", b"{\"us\":1}"] {
             assert!(decode(bytes).is_none(), "{bytes:?}");
         }
     }

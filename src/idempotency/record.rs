@@ -4,20 +4,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{
     StoreError,
-    store::{self, Eviction, Field, memory::MemoryLimits},
+    store::{self, Field, memory::MemoryLimits},
 };
 
 /// The limits of calls that are remembered in the memory of one process.
 pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "calls",
-    per_owner: 10_000,
-    total: 50_000,
+    records: 50_000,
     bytes: 16 << 20,
     forgotten: "too many calls are remembered; the oldest are forgotten, and run again if repeated",
-    dropped: "the outcomes of calls take too much memory; the oldest are dropped, and their calls fail if repeated",
 };
 
-/// The field that may be dropped, leaving a record that the call ran.
+/// The field without which a record says only that the call ran.
 pub(super) const OUTCOME: &str = "outcome";
 
 /// The record of a call in a store.
@@ -29,8 +27,6 @@ pub(super) struct CallRecord {
     /// A hash of the tool with its version, the input, the user and the credentials that the call
     /// carried.
     pub(super) fingerprint: String,
-    /// The caller, such as `key PARTNER_KEY`; empty if unknown.
-    pub(super) owner: String,
     /// True if the tool must not run twice (see
     /// [`run_at_most_once`](crate::Tool::run_at_most_once)). Such a record is never forgotten
     /// before it expires.
@@ -51,7 +47,7 @@ pub(super) enum CallState {
     },
     /// The tool ran; this is the [outcome](super::outcome).
     Finished(Vec<u8>),
-    /// The tool ran; the outcome was too large to keep, or had to make room for others.
+    /// The tool ran; there was no room for the outcome.
     OutcomeDropped,
 }
 
@@ -72,13 +68,9 @@ impl CallRecord {
         store::Record {
             version: self.claim,
             fields,
-            eviction: Some(Eviction {
-                owner: self.owner,
-                // A forgotten call can run again, so never forget one that is running or that must
-                // not run twice.
-                is_forgettable: !self.at_most_once && !is_running,
-                droppable: Some(OUTCOME),
-            }),
+            // A forgotten call can run again, so never forget one that is running or that must not
+            // run twice.
+            is_forgettable: !self.at_most_once && !is_running,
             free_at: Some(self.free_at),
             expires_at: self.expires_at,
         }
@@ -97,18 +89,11 @@ impl CallRecord {
         };
         let at_most_once = match stored.take("at_most_once") {
             Some(Field::Flag(flag)) => flag,
-            // Older records lack the field. In them, `free_at` is later than `until` only for calls
-            // of at-most-once tools.
-            _ => until.is_some_and(|until| until < free_at),
+            _ => return None,
         };
         Some(Self {
             claim: stored.version,
             fingerprint: stored.take_text("fingerprint")?,
-            owner: stored
-                .eviction
-                .take()
-                .map(|it| it.owner)
-                .unwrap_or_default(),
             at_most_once,
             state: match (stored.take_bytes(OUTCOME), until) {
                 (Some(outcome), _) => CallState::Finished(outcome),
@@ -138,7 +123,6 @@ mod tests {
         CallRecord {
             claim: 7,
             fingerprint: "print".to_owned(),
-            owner: "owner".to_owned(),
             at_most_once,
             state,
             free_at: at(free_at),
@@ -157,24 +141,10 @@ mod tests {
             for at_most_once in [false, true] {
                 let record = record(state.clone(), 3001, at_most_once);
                 let stored = record.clone().into_stored();
+                let may_run_again = !at_most_once && record.state != running();
+                assert_eq!(stored.is_forgettable, may_run_again);
                 assert_eq!(CallRecord::from_stored(stored), Ok(record));
             }
-        }
-    }
-
-    #[test]
-    fn records_without_a_policy_can_be_read() {
-        let until = at(1000);
-        for (state, free_at, at_most_once) in [
-            (CallState::Running { until }, 1000, false),
-            (CallState::Running { until }, 9000, true),
-            (CallState::Finished(vec![1]), 9000, false),
-            (CallState::OutcomeDropped, 9000, false),
-        ] {
-            let record = record(state, free_at, at_most_once);
-            let mut stored = record.clone().into_stored();
-            stored.take("at_most_once").unwrap();
-            assert_eq!(CallRecord::from_stored(stored), Ok(record));
         }
     }
 

@@ -18,10 +18,7 @@ pub(super) const GRANT_LIFE: Duration = Duration::from_hours(400 * 24);
 pub(super) struct Grants(pub(super) Vec<Grant>);
 
 impl StoredValue for Grants {
-    /// Grants are never evicted.
-    fn owner(&self) -> Option<&str> {
-        None
-    }
+    const IS_FORGETTABLE: bool = false;
 }
 
 impl Grants {

@@ -12,21 +12,16 @@ use super::keys::EncryptionKeys;
 use crate::{
     StoreError,
     clock::Clock,
-    store::{
-        self, Change, Eviction, Field, PutOutcome, Record, Start, Store, memory::MemoryLimits,
-        within,
-    },
+    store::{self, Change, Field, PutOutcome, Record, Start, Store, memory::MemoryLimits, within},
 };
 
-/// The limits of challenges in the memory of one process. Callers may request challenges for any
-/// number of users; grants do not count towards a caller's share.
+/// The limits of challenges and grants in the memory of one process. Callers may request challenges
+/// for any number of users.
 pub(super) const LIMITS: MemoryLimits = MemoryLimits {
-    what: "challenges",
-    per_owner: 10_000,
-    total: 10_000,
+    what: "challenges and grants",
+    records: 20_000,
     bytes: usize::MAX,
-    forgotten: "too many challenges in memory: the caller with the most challenges loses its oldest",
-    dropped: "",
+    forgotten: "too many challenges in memory: the oldest are forgotten",
 };
 
 /// The time limit of one operation of the store.
@@ -34,9 +29,8 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A value that is stored encrypted.
 pub(super) trait StoredValue: Serialize + DeserializeOwned {
-    /// The namespace of the caller whose share of a limited store the value uses. `None` for values
-    /// that are never evicted.
-    fn owner(&self) -> Option<&str>;
+    /// True if a full store may forget the value.
+    const IS_FORGETTABLE: bool;
 }
 
 /// The store, and the clock for its records' expiry.
@@ -145,7 +139,7 @@ impl EncryptedRecords {
         life: Duration,
     ) -> Result<Option<u64>, StoreError> {
         let now = self.clock.now();
-        let record = record(Vec::new(), None, now + life);
+        let record = record(Vec::new(), false, now + life);
         let put = store::put(&*self.store, TIMEOUT, (record_id, &record), None, now).await?;
         Ok((put == PutOutcome::Written).then_some(record.version))
     }
@@ -168,23 +162,18 @@ fn sealed<T: StoredValue>(
         ("key_id".into(), Field::Text(key_id)),
         ("sealed".into(), Field::Bytes(sealed)),
     ];
-    let eviction = value.owner().map(|owner| Eviction {
-        owner: owner.to_owned(),
-        is_forgettable: true,
-        droppable: None,
-    });
-    record(fields, eviction, expires_at)
+    record(fields, T::IS_FORGETTABLE, expires_at)
 }
 
 fn record(
     fields: Vec<(Cow<'static, str>, Field)>,
-    eviction: Option<Eviction>,
+    is_forgettable: bool,
     expires_at: SystemTime,
 ) -> Record {
     Record {
         version: store::new_version(),
         fields,
-        eviction,
+        is_forgettable,
         free_at: None,
         expires_at,
     }

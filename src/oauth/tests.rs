@@ -98,26 +98,3 @@ async fn user_ids_over_the_limit_are_rejected() {
         }
     }
 }
-
-#[tokio::test]
-async fn invented_users_do_not_evict_another_callers_challenge() {
-    const LIMIT: usize = 10_000;
-    let (broker, need) = (broker(), requirement());
-    let challenge = async |caller: &str, user: &str| {
-        let challenge = broker.challenge(request(caller, user, &need)).await;
-        challenge.unwrap().id
-    };
-    let status = async |id: &str| broker.status(id).await.unwrap();
-    let partner = challenge("key PARTNER", "alice").await;
-    let mut guests = Vec::new();
-    for number in 0..=LIMIT {
-        guests.push(challenge("key GUEST", &format!("invented-{number}")).await);
-    }
-    assert_eq!(status(&partner).await, "pending");
-    assert_eq!(status(&guests[0]).await, "failed");
-    assert_eq!(status(&guests[LIMIT]).await, "pending");
-    // The other caller still has room.
-    let new = challenge("key PARTNER", "bob").await;
-    assert_eq!(status(&new).await, "pending");
-    assert_eq!(status(&partner).await, "pending");
-}

@@ -8,10 +8,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Number, Value, json};
 
-use crate::{ToolId, secrets::CacheUse, tool::reason::Reason};
+use crate::{ToolId, secrets::CacheUse, text::milliseconds, tool::reason::Reason};
 
 /// Writes metrics to standard output, under this namespace.
 #[derive(Clone, Debug)]
@@ -43,46 +42,8 @@ pub(crate) enum RequestEnd {
     Abandoned,
 }
 
-#[derive(Serialize)]
-struct MetricsLine<'a> {
-    #[serde(rename = "_aws")]
-    directives: Directives<'a>,
-    tool: &'a str,
-    version: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-    #[serde(flatten)]
-    values: Map<String, Value>,
-}
-
-#[derive(Serialize)]
-struct Directives<'a> {
-    #[serde(rename = "Timestamp")]
-    timestamp: u64,
-    #[serde(rename = "CloudWatchMetrics")]
-    metrics: Vec<Directive<'a>>,
-}
-
-#[derive(Serialize)]
-struct Directive<'a> {
-    #[serde(rename = "Namespace")]
-    namespace: &'a str,
-    #[serde(rename = "Dimensions")]
-    dimensions: [&'static [&'static str]; 1],
-    #[serde(rename = "Metrics")]
-    metrics: Vec<Metric>,
-}
-
-#[derive(Serialize)]
-struct Metric {
-    #[serde(rename = "Name")]
-    name: &'static str,
-    #[serde(rename = "Unit")]
-    unit: &'static str,
-}
-
 /// A metric's name, its unit and its value.
-type Measurement = (&'static str, &'static str, f64);
+type Measurement = (&'static str, &'static str, Number);
 
 impl Metrics {
     pub(crate) fn in_namespace(namespace: impl Into<String>) -> Self {
@@ -96,93 +57,69 @@ impl Metrics {
 
     /// Writes the metrics of a request.
     pub(crate) fn count(&self, request: &RequestMetrics<'_>, now: SystemTime) {
-        let line = self.line(request, now) + "\n";
+        let line = format!("{}\n", self.line(request, now));
         // A single write, so that lines of concurrent calls do not mix. An error cannot be
         // reported anywhere.
         let _ = io::stdout().lock().write_all(line.as_bytes());
     }
 
-    fn line(&self, request: &RequestMetrics<'_>, now: SystemTime) -> String {
-        const BY_TOOL: &[&str] = &["tool", "version"];
-        const BY_REASON: &[&str] = &["tool", "version", "reason"];
-        let by_tool = request.by_tool();
-        let mut metrics = vec![self.directive(BY_TOOL, &by_tool)];
-        let mut values: Map<String, Value> = by_tool.iter().map(pair).collect();
+    fn line(&self, request: &RequestMetrics<'_>, now: SystemTime) -> Value {
+        let mut measurements = request.by_tool();
+        let mut directives = vec![self.directive(&["tool", "version"], &measurements)];
         let mut reason = None;
         if let RequestEnd::Rejection { reason: word, .. } = request.end {
-            let rejections = [("Rejections", "Count", 1.0)];
-            metrics.push(self.directive(BY_REASON, &rejections));
-            values.extend(rejections.iter().map(pair));
+            let rejections = ("Rejections", "Count", 1.into());
+            let by_reason = ["tool", "version", "reason"];
+            directives.push(self.directive(&by_reason, std::slice::from_ref(&rejections)));
+            measurements.push(rejections);
             reason = Some(word.as_str());
         }
         let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let version = request.tool.map(|tool| tool.version().to_string());
-        let line = MetricsLine {
-            directives: Directives {
-                timestamp: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
-                metrics,
+        let mut line = json!({
+            "_aws": {
+                "Timestamp": u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+                "CloudWatchMetrics": directives,
             },
-            tool: request.tool.map_or("none", ToolId::qualified),
-            version: version.unwrap_or_else(|| "none".to_owned()),
-            reason,
-            values,
-        };
-        serde_json::to_string(&line).expect("our own lines have string keys only")
-    }
-
-    fn directive(
-        &self,
-        dimensions: &'static [&'static str],
-        measurements: &[Measurement],
-    ) -> Directive<'_> {
-        let metric = |&(name, unit, _): &Measurement| Metric { name, unit };
-        Directive {
-            namespace: &self.namespace,
-            dimensions: [dimensions],
-            metrics: measurements.iter().map(metric).collect(),
+            "tool": request.tool.map_or("none", ToolId::qualified),
+            "version": version.as_deref().unwrap_or("none"),
+        });
+        if let Some(reason) = reason {
+            line["reason"] = reason.into();
         }
+        for (name, _, value) in measurements {
+            line[name] = value.into();
+        }
+        line
     }
-}
 
-fn pair(&(name, _, value): &Measurement) -> (String, Value) {
-    // Whole numbers are written as integers.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked"
-    )]
-    let value = if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
-        Value::from(value as u64)
-    } else {
-        Value::from(value)
-    };
-    (name.to_owned(), value)
+    fn directive(&self, dimensions: &[&str], measurements: &[Measurement]) -> Value {
+        let metric = |(name, unit, _): &Measurement| json!({"Name": name, "Unit": unit});
+        let metrics: Vec<_> = measurements.iter().map(metric).collect();
+        json!({"Namespace": self.namespace, "Dimensions": [dimensions], "Metrics": metrics})
+    }
 }
 
 impl RequestMetrics<'_> {
     /// Omits zero counts: a metric costs the owner money as soon as it has a value.
     fn by_tool(&self) -> Vec<Measurement> {
-        let milliseconds = self.duration.as_secs_f64() * 1000.0;
         let mut measurements = vec![
-            ("Calls", "Count", 1.0),
-            ("Duration", "Milliseconds", milliseconds),
+            ("Calls", "Count", 1.into()),
+            ("Duration", "Milliseconds", milliseconds(self.duration)),
         ];
-        let mut add = |name, count: f64| {
-            if count > 0.0 {
-                measurements.push((name, "Count", count));
+        let mut add = |name, count: usize| {
+            if count > 0 {
+                measurements.push((name, "Count", count.into()));
             }
         };
         match self.end {
             RequestEnd::Success | RequestEnd::Abandoned => {}
-            RequestEnd::Failure => add("Failures", 1.0),
-            RequestEnd::Rejection { parameters, .. } => {
-                #[expect(clippy::cast_precision_loss, reason = "the count is small")]
-                add("ValidationErrors", parameters as f64);
-            }
-            RequestEnd::Replay => add("Replays", 1.0),
+            RequestEnd::Failure => add("Failures", 1),
+            RequestEnd::Rejection { parameters, .. } => add("ValidationErrors", parameters),
+            RequestEnd::Replay => add("Replays", 1),
         }
-        add("SecretCacheHits", self.cache.hits.into());
-        add("SecretCacheMisses", self.cache.misses.into());
+        add("SecretCacheHits", self.cache.hits);
+        add("SecretCacheMisses", self.cache.misses);
         measurements
     }
 }
@@ -190,7 +127,6 @@ impl RequestMetrics<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn line(tool: Option<&ToolId>, end: RequestEnd, cache: CacheUse) -> Value {
         let request = RequestMetrics {
@@ -200,7 +136,7 @@ mod tests {
             cache,
         };
         let now = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
-        serde_json::from_str(&Metrics::in_namespace("Agents").line(&request, now)).unwrap()
+        Metrics::in_namespace("Agents").line(&request, now)
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::{
 
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{ReadResult, Secrets, recent::remember_stored};
+use super::{ReadResult, Secrets, stored};
 use crate::{Secret, StoreError, clock::Clock, store::within};
 use entry::CacheEntry;
 
@@ -38,8 +38,8 @@ pub(crate) struct SecretCache {
 /// The number of secrets that came from the cache, and of those that had to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheUse {
-    pub(crate) hits: u32,
-    pub(crate) misses: u32,
+    pub(crate) hits: usize,
+    pub(crate) misses: usize,
 }
 
 impl SecretCache {
@@ -239,7 +239,7 @@ impl SecretCache {
         // A value from the store may appear in any text, not only in the texts of calls whose tools
         // declared it.
         for secret in results.iter().flatten().flatten() {
-            remember_stored(secret);
+            stored::remember(secret);
         }
         results
     }

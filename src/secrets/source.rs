@@ -115,11 +115,6 @@ impl Secrets {
         self
     }
 
-    /// True if there is a store.
-    pub(crate) fn has_store(&self) -> bool {
-        self.store.is_some()
-    }
-
     /// Says how to give a secret a value.
     pub(super) fn advice(&self, id: &str) -> String {
         match (&self.file, &self.store) {

@@ -196,8 +196,6 @@ fn item_of(id: &str, record: &Record) -> Item {
     ]);
     if let Some(free_at) = record.free_at {
         item.insert("free_at".to_owned(), number(millis(free_at)));
-        // Earlier versions of this library compare `claim`, and cannot read a call without it.
-        item.insert("claim".to_owned(), text(&record.version.to_string()));
     }
     let fields = record.fields.iter();
     item.extend(fields.map(|(name, field)| {
@@ -212,9 +210,9 @@ fn item_of(id: &str, record: &Record) -> Item {
     item
 }
 
-/// Returns `None` for an item that no version of this library wrote.
+/// Returns `None` for an item that this library did not write.
 fn record_of(item: &Item) -> Option<Record> {
-    const RESERVED: [&str; 5] = ["id", "version", "claim", "free_at", "expires_at"];
+    const RESERVED: [&str; 4] = ["id", "version", "free_at", "expires_at"];
     let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
     let free_at = number("free_at").map(Duration::from_millis);
     let expires_at = Duration::from_secs(number("expires_at")?);
@@ -232,11 +230,9 @@ fn record_of(item: &Item) -> Option<Record> {
         Some((name.clone().into(), field))
     });
     Some(Record {
-        // Earlier versions of this library wrote calls without a version. Such records are never
-        // replaced by version.
-        version: number("version").unwrap_or_default(),
+        version: number("version")?,
         fields: fields.collect(),
-        eviction: None,
+        is_forgettable: false,
         free_at: free_at.and_then(|it| UNIX_EPOCH.checked_add(it)),
         expires_at: UNIX_EPOCH.checked_add(expires_at)?,
     })

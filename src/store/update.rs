@@ -84,11 +84,9 @@ mod tests {
             Self {
                 memory: Memory::new(MemoryLimits {
                     what: "records",
-                    per_owner: 1,
-                    total: 1,
+                    records: 1,
                     bytes: 0,
                     forgotten: "",
-                    dropped: "",
                 }),
                 remaining_writes: AtomicU64::new(writes),
                 reads: AtomicU64::new(0),
@@ -138,7 +136,7 @@ mod tests {
         Record {
             version: new_version(),
             fields: vec![("count".into(), Field::Number(count))],
-            eviction: None,
+            is_forgettable: false,
             free_at: None,
             expires_at: FIXED.now() + Duration::from_secs(1),
         }

@@ -152,7 +152,7 @@ pub(crate) fn recording_of(
     stored: Vec<(String, Secret)>,
     mut expected: ExpectedResponse,
 ) -> Option<(Value, ExpectedResponse)> {
-    let (body, mut secrets) = without_secrets(body, &stored)?;
+    let (body, mut secrets) = without_secrets(body)?;
     let stored = stored.into_iter();
     secrets.extend(stored.map(|(id, value)| (value, stored_placeholder(&id))));
     secrets.extend(credentials_of(&request.headers));
@@ -319,60 +319,6 @@ mod tests {
             "{expected}"
         );
         assert!(!expected.contains("marked"), "{expected}");
-    }
-
-    /// A server whose tool accepts one key, which is also the key in the server's store.
-    fn keyed(key: &'static str) -> crate::Server {
-        use crate::{Context, Failure, Server, Tool, Toolkit, secrets::Secrets};
-
-        let open = move |_: Value, cx: Context| async move {
-            let secret = cx.secret("KEY")?;
-            if secret.expose() == key {
-                Ok(json!(format!("opened with {key}")))
-            } else {
-                Err(Failure::new(format!("{} does not fit", secret.expose())))
-            }
-        };
-        let input = json!({"type": "object"});
-        let tool = Tool::dynamic("Door.Open@1.0.0", "d", input, json!({}), open);
-        Server::new(Toolkit::new([tool.secret("KEY")]).unwrap())
-            .secrets(Secrets::fixed([("KEY", key)]))
-    }
-
-    #[tokio::test]
-    async fn a_secret_that_differs_from_the_stored_one_differs_in_the_replay() {
-        use crate::{clock::FIXED, idempotency::Idempotency, testing, watchdog::Tasks};
-        use lambda_http::tower::ServiceExt;
-
-        let folder = std::env::temp_dir().join(format!("differs-{}", std::process::id()));
-        let server = keyed("marked-key").idempotency(Idempotency::none());
-        let (router, warm_up) = crate::assemble::assemble(server, FIXED, FIXED, Tasks::default());
-        let router = into_folder(folder.clone(), router, Arc::clone(warm_up.secrets())).unwrap();
-        let without = json!({});
-        let with = |key: &str| json!({"secrets": [{"id": "KEY", "value": key}]});
-        for (context, success, value) in [
-            (without, true, None),
-            (with("marked-key"), true, Some("VALUE_OF_KEY")),
-            (with("marked-other"), false, Some("OTHER_VALUE_OF_KEY")),
-        ] {
-            let call = json!({"tool_id": "Door.Open", "context": context});
-            let request = Request::post("/tools/call").body(Body::from(call.to_string()));
-            let router = router.clone();
-            let response = router.oneshot(request.unwrap()).await.unwrap();
-            let body = response.into_body().collect().await.unwrap().to_bytes();
-            let body: Value = serde_json::from_slice(&body).unwrap();
-            assert_eq!(body["success"], success, "{body}");
-            let number = last_number_in(&folder).unwrap();
-            let event = folder.join(format!("{number:04}-post-tools-call-Door-Open.json"));
-            let event = fs::read_to_string(event).unwrap();
-            assert!(!event.contains("marked"), "{event}");
-            let event: Value = serde_json::from_str(&event).unwrap();
-            let call: Value = serde_json::from_str(event["body"].as_str().unwrap()).unwrap();
-            let recorded = call.pointer("/context/secrets/0/value");
-            assert_eq!(recorded.and_then(Value::as_str), value);
-        }
-        testing::replay(&folder, keyed("VALUE_OF_KEY")).await;
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -98,25 +98,9 @@ async fn replay_one(
         return Err(format!("{name} is missing; UPDATE_EXPECTED=1 writes it").into());
     }
     let expected: ExpectedResponse = serde_json::from_str(&fs::read_to_string(&pair.expected)?)?;
-    match Difference::between(&expected, &actual) {
+    match difference(&expected, &actual) {
         None => Ok(()),
-        Some(difference) => {
-            let advice = function.advice(&expected, &actual);
-            Err(format!("{difference}{advice}").into())
-        }
-    }
-}
-
-impl LambdaFunction {
-    /// Says what a response may differ for, if the cause is the server in the test.
-    fn advice(&self, expected: &ExpectedResponse, actual: &ExpectedResponse) -> &'static str {
-        // Every protocol's text about a missing secret contains these words.
-        let misses_secret = |it: &ExpectedResponse| it.body.to_string().contains("the secret '");
-        if !self.has_secrets && misses_secret(actual) && !misses_secret(expected) {
-            "\n  this server has no secrets: pass Secrets::fixed(…) to Server::secrets"
-        } else {
-            ""
-        }
+        Some(difference) => Err(difference.into()),
     }
 }
 
@@ -124,51 +108,41 @@ impl LambdaFunction {
 const MAX_PLACES: usize = 20;
 
 /// The differences between a response and the expected one.
-struct Difference(String);
-
-impl Difference {
-    fn between(expected: &ExpectedResponse, actual: &ExpectedResponse) -> Option<Self> {
-        let mut lines = Vec::new();
-        let mut report = |part: &str, expected: &dyn fmt::Display, actual: &dyn fmt::Display| {
-            lines.push(format!(
-                "  {part}\n    expected: {expected}\n    actual:   {actual}"
-            ));
-        };
-        if expected.status != actual.status {
-            report("status", &expected.status, &actual.status);
-        }
-        for (name, value) in &expected.headers {
-            let header = actual.headers.get(name);
-            if header != Some(value) {
-                let header = header.map_or("(absent)", String::as_str);
-                report(&format!("header {name}"), value, &header);
-            }
-        }
-        // All other compared headers change the meaning of a response: an unexpected one is a
-        // difference.
-        let is_significant =
-            |name: &str| !["content-encoding", "content-type", "oxp-version"].contains(&name);
-        for (name, value) in &actual.headers {
-            if is_significant(name) && !expected.headers.contains_key(name) {
-                report(&format!("header {name}"), &"(absent)", value);
-            }
-        }
-        let places = json_diff::differences(&expected.body, &actual.body);
-        for place in places.iter().take(MAX_PLACES) {
-            let part = format!("body {}", place.pointer);
-            report(part.trim_end(), &place.expected, &place.actual);
-        }
-        if places.len() > MAX_PLACES {
-            lines.push(format!("  and {} more", places.len() - MAX_PLACES));
-        }
-        (!lines.is_empty()).then(|| Self(format!("\n{}", lines.join("\n"))))
+fn difference(expected: &ExpectedResponse, actual: &ExpectedResponse) -> Option<String> {
+    let mut lines = Vec::new();
+    let mut report = |part: &str, expected: &dyn fmt::Display, actual: &dyn fmt::Display| {
+        lines.push(format!(
+            "  {part}\n    expected: {expected}\n    actual:   {actual}"
+        ));
+    };
+    if expected.status != actual.status {
+        report("status", &expected.status, &actual.status);
     }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    for (name, value) in &expected.headers {
+        let header = actual.headers.get(name);
+        if header != Some(value) {
+            let header = header.map_or("(absent)", String::as_str);
+            report(&format!("header {name}"), value, &header);
+        }
     }
+    // All other compared headers change the meaning of a response: an unexpected one is a
+    // difference.
+    let is_significant =
+        |name: &str| !["content-encoding", "content-type", "oxp-version"].contains(&name);
+    for (name, value) in &actual.headers {
+        if is_significant(name) && !expected.headers.contains_key(name) {
+            report(&format!("header {name}"), &"(absent)", value);
+        }
+    }
+    let places = json_diff::differences(&expected.body, &actual.body);
+    for place in places.iter().take(MAX_PLACES) {
+        let part = format!("body {}", place.pointer);
+        report(part.trim_end(), &place.expected, &place.actual);
+    }
+    if places.len() > MAX_PLACES {
+        lines.push(format!("  and {} more", places.len() - MAX_PLACES));
+    }
+    (!lines.is_empty()).then(|| format!("\n{}", lines.join("\n")))
 }
 
 #[cfg(test)]
@@ -176,14 +150,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn difference(expected: Value, actual: Value) -> Option<String> {
+    fn between(expected: Value, actual: Value) -> Option<String> {
         let response = |body| ExpectedResponse {
             status: 200,
             headers: std::collections::BTreeMap::new(),
             body,
         };
-        let difference = Difference::between(&response(expected), &response(actual));
-        difference.map(|it| it.to_string())
+        difference(&response(expected), &response(actual))
     }
 
     #[test]
@@ -210,7 +183,7 @@ mod tests {
             (fewer, "  body /tools/0\n    expected: {"),
             (longer, "  body /tools/2/a~1b~0\n    expected: …xxx"),
         ] {
-            let difference = difference(all("B"), actual).unwrap_or_default();
+            let difference = between(all("B"), actual).unwrap_or_default();
             assert!(
                 difference.trim_start_matches('\n').starts_with(expected),
                 "{difference}"
@@ -223,7 +196,7 @@ mod tests {
     #[test]
     fn json_in_a_text_is_compared_as_json_and_a_report_is_bounded() {
         let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
-        let compare = |expected: &str, actual: &str| difference(text(expected), text(actual));
+        let compare = |expected: &str, actual: &str| between(text(expected), text(actual));
         let changed = compare(r#"{"a": [1, 2]}"#, r#"{"a": [1, 3]}"#).unwrap();
         assert_eq!(
             changed,
@@ -237,7 +210,7 @@ mod tests {
         );
         assert_eq!(compare("[1, 2]", "[1, 2]"), None);
         let many = |first: usize| (first..first + 1000).collect::<Value>();
-        let report = difference(many(0), many(5000)).unwrap();
+        let report = between(many(0), many(5000)).unwrap();
         assert!(report.ends_with("  and 980 more"), "{report}");
         assert!(report.lines().count() < 70, "{report}");
     }

@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, OnceLock, PoisonError, RwLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     Caller, Failure, Secret,
     clock::Clock,
-    secrets::{SecretCache, recent, recent::remember_secret, redaction::Redaction},
+    secrets::{SecretCache, redaction::Redaction, stored},
     tool::question::{self, Answers},
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct ContextInner {
     pub(crate) answers: Option<Answers>,
     pub(crate) store: Option<SecretSource>,
     /// Removes the call's secrets from texts; built on first use.
-    pub(crate) redaction: OnceLock<RwLock<Redaction>>,
+    pub(crate) redaction: OnceLock<Redaction>,
     pub(crate) now: SystemTime,
     pub(crate) clock: Clock,
     pub(crate) stops_at: Instant,
@@ -56,22 +56,6 @@ impl ContextInner {
     /// The values that must not appear in errors.
     fn confidential(&self) -> impl Iterator<Item = &Secret> {
         self.secrets.values().chain(self.tokens.values())
-    }
-
-    fn redaction(&self) -> &RwLock<Redaction> {
-        self.redaction.get_or_init(|| {
-            let mut redaction = Redaction::default();
-            for secret in self.confidential() {
-                add_to_redaction(secret, &mut redaction);
-            }
-            RwLock::new(redaction)
-        })
-    }
-}
-
-fn add_to_redaction(secret: &Secret, redaction: &mut Redaction) {
-    if let Some(redactor) = remember_secret(secret) {
-        redaction.add(&redactor);
     }
 }
 
@@ -203,29 +187,18 @@ impl Context {
         if !is_first {
             return None;
         }
-        let rotated = store.cache.reread(id, rejected, self.remaining()).await?;
-        let redaction = self.0.redaction().write();
-        let mut redaction = redaction.unwrap_or_else(PoisonError::into_inner);
-        add_to_redaction(&rotated, &mut redaction);
-        Some(rotated)
-    }
-
-    /// Registers the call's secrets for redaction in code that outlives the call.
-    pub(crate) fn remember(&self) {
-        for secret in self.0.confidential() {
-            remember_secret(secret);
-        }
+        store.cache.reread(id, rejected, self.remaining()).await
     }
 
     /// The text without the call's secrets and tokens, and without the secrets of the server's
     /// store: a tool may keep those in memory between calls. `None` if it contains none of them.
     pub(crate) fn redacted(&self, text: &str) -> Option<String> {
         let own = self.0.confidential().next().and_then(|_| {
-            let redaction = self.0.redaction().read();
-            let redaction = redaction.unwrap_or_else(PoisonError::into_inner);
+            let redaction = &self.0.redaction;
+            let redaction = redaction.get_or_init(|| Redaction::of(self.0.confidential()));
             redaction.redacted(text)
         });
-        recent::without_stored_secrets(own.as_deref().unwrap_or(text)).or(own)
+        stored::redacted(own.as_deref().unwrap_or(text)).or(own)
     }
 
     /// Asks the user a question, and returns the answer, or `None` if the user declined to give one or

@@ -73,6 +73,8 @@ fn careless_tools() -> Vec<Tool> {
                 token.expose()
             )
         };
+        // What outlives a call may hold secrets of the server's store alone.
+        let stored = format!("https://api.example/?key={}", secret.expose());
         match input.way.as_str() {
             "debug" => panic!("{cx:?} {secret:?}"),
             "panic" => panic!("no response from {}", text()),
@@ -81,15 +83,13 @@ fn careless_tools() -> Vec<Tool> {
                 Ok(content.map_err(|_| text()).expect("a file"))
             }
             "task" => {
-                let text = text();
-                let task = tokio::spawn(async move { panic!("in a task: {text}") });
+                let task = tokio::spawn(async move { panic!("in a task: {stored}") });
                 Ok(task
                     .await
                     .map_or_else(|_| "panicked".into(), |()| "returned".into()))
             }
             "thread" => {
-                let text = text();
-                let thread = tokio::task::spawn_blocking(move || panic!("in a thread: {text}"));
+                let thread = tokio::task::spawn_blocking(move || panic!("in a thread: {stored}"));
                 Ok(thread
                     .await
                     .map_or_else(|_| "panicked".into(), |()| "returned".into()))
@@ -116,18 +116,16 @@ fn careless_tools() -> Vec<Tool> {
                 Ok(String::new())
             }
             "later-log" => {
-                let text = text();
                 tokio::spawn(async move {
                     tokio::time::sleep(LATER).await;
-                    tracing::info!(text, "later {text:?}");
+                    tracing::info!(text = stored, "later {stored:?}");
                 });
                 Ok(String::new())
             }
             "later-panic" => {
-                let text = text();
                 tokio::spawn(async move {
                     tokio::time::sleep(LATER).await;
-                    panic!("later: {text}");
+                    panic!("later: {stored}");
                 });
                 Ok(String::new())
             }
@@ -164,18 +162,14 @@ async fn a_careless_tool_does_not_leak_its_secrets() {
         "debug",
         "panic",
         "expect",
-        "task",
-        "thread",
         "question-mark",
         "message",
         "api",
         "api-cut",
         "log",
         "trace",
-        "later-log",
-        "later-panic",
-        "wait",
     ];
+    let with_stored = ["task", "thread", "later-log", "later-panic", "wait"];
     let call = |way: &str, secrets: Value| {
         let mut event = event("calculator/add.header-form");
         let token = json!([{"id": "google", "token": "token-Xmark-01234567"}]);
@@ -186,10 +180,11 @@ async fn a_careless_tool_does_not_leak_its_secrets() {
         event
     };
     let from_caller = json!([{"id": "KEY", "value": "given Xmark \"0123\""}]);
-    let events = ways
+    let mut events: Vec<_> = ways
         .iter()
-        .flat_map(|way| [call(way, json!([])), call(way, from_caller.clone())]);
-    let events: Vec<_> = events.collect();
+        .flat_map(|way| [call(way, json!([])), call(way, from_caller.clone())])
+        .collect();
+    events.extend(with_stored.map(|way| call(way, json!([]))));
     #[cfg(feature = "otlp")]
     let collector = Collector::start().await;
     #[cfg(feature = "otlp")]
@@ -208,16 +203,15 @@ async fn a_careless_tool_does_not_leak_its_secrets() {
         assert_eq!(traced.count(), 2, "{format}");
         let later = printed.iter().filter(|line| line.contains("later "));
         let later: Vec<_> = later.collect();
-        assert_eq!(later.len(), 2, "{format}");
-        for line in later {
-            assert_eq!(line.matches("key=[secret]&t=[secret]").count(), 2, "{line}");
-        }
-        // Six ways to panic, each with a secret from the call and from the environment.
+        assert_eq!(later.len(), 1, "{format}");
+        assert_eq!(later[0].matches("key=[secret]").count(), 2, "{later:?}");
+        // Three ways to panic in a call, with a secret from the call and from the environment, and
+        // three elsewhere.
         let panics: Vec<_> = printed
             .iter()
             .filter(|line| line.contains("a tool panicked"))
             .collect();
-        assert_eq!(panics.len(), 12, "{format}");
+        assert_eq!(panics.len(), 9, "{format}");
         for panic in panics {
             let shows_type_only = panic.contains("Secret(…)");
             assert!(panic.contains("[secret]") || shows_type_only, "{panic}");

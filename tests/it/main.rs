@@ -43,10 +43,10 @@ mod oauth;
 mod oidc;
 mod profile;
 mod responses;
+mod retries;
 #[cfg(feature = "secrets-manager")]
 mod secrets_manager;
 #[cfg(feature = "dynamodb")]
-mod stress;
 mod support;
 mod testing;
 #[cfg(any(feature = "client", feature = "otlp"))]

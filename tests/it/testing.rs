@@ -1,7 +1,6 @@
 //! The library's own means of testing tools.
 
 use std::{
-    fs,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -18,8 +17,6 @@ use lambda_tools::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::support::event;
 
 /// Returns what the call brought.
 #[derive(Deserialize, JsonSchema)]
@@ -120,40 +117,4 @@ async fn calls_to_one_function_share_what_it_remembers() {
     assert_eq!(call().await, json!(1));
     let other = function.call("Effect.Act", json!({})).await;
     assert!(matches!(other, TestOutcome::Value(it) if it == 2));
-}
-
-#[tokio::test]
-async fn a_replay_that_lacks_a_secret_says_how_to_set_it() {
-    async fn keyed(_: Value, cx: Context) -> Result<Value, Failure> {
-        cx.secret("SHOP_KEY")?;
-        Ok(json!("done"))
-    }
-    let server = || {
-        let object = json!({"type": "object"});
-        let tool = Tool::dynamic("Shop.Act@1.0.0", "Acts.", object, json!({}), keyed);
-        Server::new(Toolkit::new([tool.secret("SHOP_KEY")]).unwrap())
-    };
-    let rpc = |method: &str, params: Value| {
-        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
-    };
-    let folder = std::env::temp_dir().join(format!("without-secrets-{}", std::process::id()));
-    for (path, body) in [
-        ("/tools/call", json!({"tool_id": "Shop.Act"}).to_string()),
-        ("/opentool/call", rpc("Shop_Act", json!({}))),
-        ("/mcp", rpc("tools/call", json!({"name": "Shop_Act"}))),
-    ] {
-        fs::create_dir_all(&folder).unwrap();
-        let event = event("POST", path, &body);
-        let with_secret = server().secrets(Secrets::fixed([("SHOP_KEY", "value")]));
-        let expected = LambdaFunction::new(with_secret).respond(&event).await;
-        let expected = serde_json::to_string(&expected.unwrap()).unwrap();
-        fs::write(folder.join("act.json"), event).unwrap();
-        fs::write(folder.join("act.expected.json"), expected).unwrap();
-        let replay = tokio::spawn(testing::replay(folder.clone(), server()));
-        let panic = replay.await.unwrap_err().into_panic();
-        let report = panic.downcast::<String>().unwrap();
-        let advice = "this server has no secrets: pass Secrets::fixed(…) to Server::secrets";
-        assert!(report.ends_with(advice), "{path}: {report}");
-        fs::remove_dir_all(&folder).unwrap();
-    }
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{PLANTED_PANIC, forms::Layer};
+use crate::{PLANTED_PANIC, forms::forms_of};
 
 /// Adds two numbers together.
 #[derive(Deserialize, JsonSchema)]
@@ -89,10 +89,9 @@ async fn ring(input: Ring) -> Result<(), Failure> {
 
 /// Fails with its secret in a form that the input chooses, as third-party code does.
 async fn send(input: Send, cx: Context) -> Result<String, Failure> {
-    let mut text = cx.secret("TWILIO_API_KEY")?.expose().to_owned();
-    for byte in input.message.bytes().take(3) {
-        text = Layer::of(byte).apply(&text);
-    }
+    let forms = forms_of(cx.secret("TWILIO_API_KEY")?.expose());
+    let number = input.message.bytes().next().unwrap_or_default();
+    let text = &forms[usize::from(number) % forms.len()];
     let text = format!(
         "no response from https://a.example/?k={text}&to={}",
         input.to

@@ -43,7 +43,6 @@ impl Deduplication {
         CallRecord {
             claim: store::new_version(),
             fingerprint: identity.fingerprint.clone(),
-            owner: identity.owner.clone(),
             at_most_once,
             state: CallState::Running { until },
             free_at: if at_most_once { expires_at } else { over_at },

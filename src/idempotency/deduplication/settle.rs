@@ -82,7 +82,8 @@ impl Deduplication {
                 Err(error) => error,
             };
             // The store rejects the outcome, but may accept a record that the call ran.
-            if !error.is_temporary() && record.take(OUTCOME).is_some() {
+            let is_rejected = error.is_full() || !error.is_temporary();
+            if is_rejected && record.take(OUTCOME).is_some() {
                 tracing::error!(
                     %error,
                     "an outcome could not be recorded, only the fact that its call ran"

@@ -7,24 +7,26 @@ use crate::{
     Context, Server, Tool, Toolkit,
     clock::FIXED,
     idempotency::{CallState, LIMITS},
-    store::{self, PutOutcome, Store, StoreFuture, memory::Memory},
+    store::{
+        self, PutOutcome, Store, StoreFuture,
+        memory::{Memory, MemoryLimits},
+    },
     testing::LambdaFunction,
 };
 
-async fn can_claim(deduplication: &Deduplication, left: Option<Duration>) -> bool {
-    let identity = CallIdentity {
-        key: "key".into(),
-        fingerprint: "print".into(),
-        owner: "owner".into(),
-    };
-    let limits = || ClaimLimits {
-        tool: Duration::from_millis(20),
+fn identity(key: &str, fingerprint: &str) -> CallIdentity {
+    CallIdentity {
+        key: key.into(),
+        fingerprint: fingerprint.into(),
+    }
+}
+
+/// The limits of a call whose platform stops it after this time.
+fn stopped_after(left: Option<Duration>) -> impl Fn() -> ClaimLimits {
+    move || ClaimLimits {
+        tool: Duration::from_millis(500),
         deadline: left.map(|left| FIXED.now() + left),
-    };
-    let result = deduplication
-        .claim(identity, RepeatPolicy::Recorded, limits)
-        .await;
-    matches!(result.ok().unwrap(), ClaimResult::Claimed(_))
+    }
 }
 
 #[tokio::test]
@@ -34,37 +36,68 @@ async fn a_call_without_time_left_is_over_at_once() {
         (Some(Duration::from_millis(1)), false),
         (None, false),
     ] {
-        let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
-        assert!(can_claim(&deduplication, left).await);
+        let deduplication =
+            Deduplication::new(Idempotency::in_memory().wait_for(Duration::ZERO), FIXED);
+        let can_claim = async || {
+            let limits = stopped_after(left);
+            let identity = identity("key", "print");
+            let claim = deduplication.claim(identity, RepeatPolicy::Recorded, limits);
+            matches!(claim.await, Ok(ClaimResult::Claimed(_)))
+        };
+        assert!(can_claim().await);
         // The first claim is not settled, as if its process had died.
-        assert_eq!(can_claim(&deduplication, left).await, second, "{left:?}");
+        assert_eq!(can_claim().await, second, "{left:?}");
     }
+}
+
+/// A memory for a few calls, and for the outcomes of four.
+fn small_memory(records: usize) -> Idempotency {
+    Idempotency::in_store(Memory::new(MemoryLimits {
+        records,
+        bytes: 800,
+        ..LIMITS
+    }))
 }
 
 #[tokio::test]
 async fn a_full_memory_is_not_an_unreachable_store() {
-    let idempotency = Idempotency::in_memory().best_effort();
-    let deduplication = Deduplication::new(idempotency, FIXED);
-    let limits = || ClaimLimits {
-        tool: Duration::from_secs(1),
-        deadline: None,
+    let deduplication = Deduplication::new(small_memory(2).best_effort(), FIXED);
+    let claim = async |key: &str| {
+        let identity = identity(key, "print");
+        let claim = deduplication.claim(identity, RepeatPolicy::AtMostOnce, stopped_after(None));
+        claim.await
     };
-    let claim = async |number: usize| {
-        let identity = CallIdentity {
-            key: number.to_string(),
-            fingerprint: "print".into(),
-            owner: "owner".into(),
-        };
-        deduplication
-            .claim(identity, RepeatPolicy::AtMostOnce, limits)
-            .await
-    };
-    for number in 0..10_000 {
-        assert!(matches!(claim(number).await, Ok(ClaimResult::Claimed(_))));
+    for key in ["1", "2"] {
+        assert!(matches!(claim(key).await, Ok(ClaimResult::Claimed(_))));
     }
     // Otherwise the call would run now, and again if it is repeated.
-    let error = claim(10_000).await.err().expect("an error");
+    let error = claim("3").await.err().expect("an error");
     assert!(matches!(error, ClaimError::Unprotected(error) if error.is_temporary()));
+}
+
+#[tokio::test]
+async fn an_outcome_without_room_is_not_kept() {
+    let deduplication = Deduplication::new(small_memory(9), FIXED);
+    for number in 0..5 {
+        let key = &*number.to_string();
+        let claim = async || {
+            let identity = identity(key, "print");
+            let claim =
+                deduplication.claim(identity, RepeatPolicy::AtMostOnce, stopped_after(None));
+            claim.await
+        };
+        let Ok(ClaimResult::Claimed(first)) = claim().await else {
+            panic!("{key}");
+        };
+        let result = Ok(Output::Value("x".repeat(150).into()));
+        let settling = deduplication.settle(first, Duration::ZERO, &result, RunEnd::Returned);
+        settling.await;
+        let Ok(ClaimResult::Duplicate(again)) = claim().await else {
+            panic!("{key} runs again");
+        };
+        let error = again.result.err().map(|it| it.parts().reason.as_str());
+        assert_eq!(error, (number == 4).then_some("not_kept"), "{key}");
+    }
 }
 
 #[tokio::test]
@@ -73,19 +106,14 @@ async fn a_clock_that_is_slightly_ahead_does_not_free_a_running_call() {
     let clock = FIXED.movable(&moved);
     let idempotency = Idempotency::in_memory().wait_for(Duration::ZERO);
     let deduplication = Deduplication::new(idempotency, clock.clone());
-    let identity = |key: &str| CallIdentity {
-        key: key.into(),
-        fingerprint: "print".into(),
-        owner: "owner".into(),
-    };
     let until = FIXED.now() + Duration::from_secs(1);
     let limits = || ClaimLimits {
         tool: Duration::from_millis(20),
         deadline: Some(until.max(clock.now() + Duration::from_millis(1))),
     };
     let claim = async |policy| {
-        let key = format!("{policy:?}");
-        deduplication.claim(identity(&key), policy, limits).await
+        let identity = identity(&format!("{policy:?}"), "print");
+        deduplication.claim(identity, policy, limits).await
     };
     for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
         assert!(matches!(claim(policy).await, Ok(ClaimResult::Claimed(_))));
@@ -109,61 +137,6 @@ async fn a_clock_that_is_slightly_ahead_does_not_free_a_running_call() {
     }
 }
 
-/// Claims a call and records a text as its result. `None` if the call has run before.
-async fn run_and_record(
-    deduplication: &Deduplication,
-    (owner, key): (&str, &str),
-    policy: RepeatPolicy,
-    text: &str,
-) -> Option<()> {
-    let identity = CallIdentity {
-        key: format!("{owner} {key}"),
-        fingerprint: "print".into(),
-        owner: owner.into(),
-    };
-    let limits = || ClaimLimits {
-        tool: Duration::from_secs(1),
-        deadline: None,
-    };
-    let claim = match deduplication.claim(identity, policy, limits).await {
-        Ok(ClaimResult::Claimed(claim)) => claim,
-        Ok(ClaimResult::Duplicate(outcome)) => {
-            assert!(outcome.is_replay);
-            return None;
-        }
-        _ => panic!("not claimed"),
-    };
-    let result = Ok(Output::Value(text.into()));
-    let (duration, end) = (Duration::ZERO, RunEnd::Returned);
-    deduplication.settle(claim, duration, &result, end).await;
-    Some(())
-}
-
-#[tokio::test]
-async fn other_calls_do_not_make_an_at_most_once_call_run_again() {
-    let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
-    let once = async || {
-        run_and_record(
-            &deduplication,
-            ("a", "once"),
-            RepeatPolicy::AtMostOnce,
-            "paid",
-        )
-        .await
-    };
-    let recorded = async || {
-        let call = ("b", "do");
-        run_and_record(&deduplication, call, RepeatPolicy::Recorded, "done").await
-    };
-    assert!(once().await.is_some() && recorded().await.is_some());
-    for i in 0..=10_000 {
-        let call = ("a", &*i.to_string());
-        run_and_record(&deduplication, call, RepeatPolicy::Recorded, "").await;
-    }
-    assert!(once().await.is_none(), "ran twice");
-    assert!(recorded().await.is_none(), "another caller's");
-}
-
 #[test]
 fn only_a_call_that_was_cut_off_has_an_outcome_without_finishing() {
     let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
@@ -182,7 +155,6 @@ fn only_a_call_that_was_cut_off_has_an_outcome_without_finishing() {
         let record = CallRecord {
             claim: 1,
             fingerprint: String::new(),
-            owner: String::new(),
             at_most_once,
             state: CallState::Running { until },
             free_at,
@@ -258,21 +230,10 @@ impl Store for LossyStore {
     }
 }
 
-fn identity(fingerprint: &str) -> CallIdentity {
-    CallIdentity {
-        key: "key".into(),
-        fingerprint: fingerprint.into(),
-        owner: "owner".into(),
-    }
-}
-
 /// A claim by a call with little time left.
 async fn claim_in_a_hurry(deduplication: &Deduplication) -> Result<ClaimResult, ClaimError> {
-    let limits = || ClaimLimits {
-        tool: Duration::from_secs(1),
-        deadline: Some(FIXED.now() + Duration::from_millis(400)),
-    };
-    let claim = deduplication.claim(identity("print"), RepeatPolicy::AtMostOnce, limits);
+    let limits = stopped_after(Some(Duration::from_millis(400)));
+    let claim = deduplication.claim(identity("key", "print"), RepeatPolicy::AtMostOnce, limits);
     claim.await
 }
 
@@ -324,11 +285,8 @@ async fn another_call_may_take_the_id_of_one_that_never_ran() {
     let deduplication = Deduplication::new(Idempotency::in_store(store), FIXED);
     // The claim is withdrawn before the response is sent.
     assert!(claim_in_a_hurry(&deduplication).await.is_err());
-    let limits = || ClaimLimits {
-        tool: Duration::from_secs(1),
-        deadline: None,
-    };
-    let claim = deduplication.claim(identity("other"), RepeatPolicy::Recorded, limits);
+    let limits = stopped_after(None);
+    let claim = deduplication.claim(identity("key", "other"), RepeatPolicy::Recorded, limits);
     assert!(matches!(claim.await, Ok(ClaimResult::Claimed(_))));
 }
 
@@ -385,11 +343,12 @@ async fn an_outcome_that_cannot_be_recorded_leaves_the_claim() {
         let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
         let idempotency = idempotency.timeout(Duration::from_millis(50));
         let deduplication = Deduplication::new(idempotency, clock);
-        let limits = || ClaimLimits {
-            tool: Duration::from_millis(500),
-            deadline: Some(FIXED.now() + Duration::from_secs(1)),
+        let limits = stopped_after(Some(Duration::from_secs(1)));
+        let claim = async || {
+            deduplication
+                .claim(identity("key", "print"), policy, &limits)
+                .await
         };
-        let claim = async || deduplication.claim(identity("print"), policy, limits).await;
         let Ok(ClaimResult::Claimed(first)) = claim().await else {
             panic!("{policy:?}");
         };

@@ -220,7 +220,7 @@ mod tests {
     use serde_json::json;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use crate::observe::lines::Lines;
+    use crate::{Secret, observe::tests::Lines, secrets::stored};
 
     /// The lines that `log` prints, without their timestamps.
     fn printed(log: impl FnOnce()) -> Vec<Value> {
@@ -257,6 +257,25 @@ mod tests {
             [json!({
                 "level": "WARN", "message": "it \\ says", "text": "\"quoted\"\n\u{1}é",
                 "nan": null, "whole": -3, "yes": true, "debug": "[1, 2]", "error": "shown",
+            })]
+        );
+    }
+
+    #[test]
+    fn secrets_of_the_store_are_redacted_in_every_field() {
+        for secret in ["a \"late\" key", "7654321012345678"] {
+            stored::remember(&Secret::from(secret));
+        }
+        let lines = printed(|| {
+            let key = "a \"late\" key";
+            let _span = tracing::info_span!("background", key).entered();
+            tracing::info!(key, pin = 7_654_321_012_345_678_u64, "later: {key:?}");
+        });
+        assert_eq!(
+            lines,
+            [json!({
+                "level": "INFO", "message": "later: \"[secret]\"", "key": "[secret]",
+                "pin": "[secret]", "span": {"name": "background", "key": "[secret]"},
             })]
         );
     }

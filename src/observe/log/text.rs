@@ -63,7 +63,7 @@ impl Visit for RedactingWriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::TextFormatter;
-    use crate::observe::lines::Lines;
+    use crate::observe::tests::Lines;
     use tracing_subscriber::layer::SubscriberExt;
 
     #[test]

@@ -71,27 +71,19 @@ impl RequestLog {
         let call_id = log.trail.call_id.as_deref();
         let tool_ms = summary.duration.map(milliseconds);
         let replayed = summary.is_replay.then_some(true);
-        let end = match summary.failure {
+        let is_failure = |it: &&Failure| it.parts().question.is_none();
+        let failure = summary.failure.filter(is_failure);
+        let end = match failure {
             None => {
+                let asks = summary.failure.is_some();
                 write_line!(
                     info,
                     log,
                     elapsed,
-                    outcome = "success",
+                    outcome = if asks { "input_required" } else { "success" },
                     call_id = call_id,
                     tool_ms = tool_ms,
                     replayed = replayed,
-                );
-                RequestEnd::Success
-            }
-            Some(failure) if failure.parts().question.is_some() => {
-                write_line!(
-                    info,
-                    log,
-                    elapsed,
-                    outcome = "input_required",
-                    call_id = call_id,
-                    tool_ms = tool_ms,
                 );
                 RequestEnd::Success
             }
@@ -113,9 +105,7 @@ impl RequestLog {
                 RequestEnd::Failure
             }
         };
-        let failure = summary.failure.map(Failure::parts);
-        let failure = failure.filter(|parts| parts.question.is_none());
-        log.end_span(failure.map(|parts| parts.reason.as_str()));
+        log.end_span(failure.map(|it| it.parts().reason.as_str()));
         log.count(
             if summary.is_replay {
                 RequestEnd::Replay

@@ -35,8 +35,22 @@ fn wait(time: Duration) {
 /// The ids of each request.
 type Requests = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// Returns a store's result for an id.
-type Lookup = Box<dyn FnMut(&str) -> ReadResult + Send>;
+/// What a store does for an id.
+#[derive(Clone)]
+enum Reply {
+    Result(ReadResult),
+    /// It returns fewer results than ids.
+    Nothing,
+    Never,
+}
+
+impl From<ReadResult> for Reply {
+    fn from(result: ReadResult) -> Self {
+        Self::Result(result)
+    }
+}
+
+type Lookup = Box<dyn FnMut(&str) -> Reply + Send>;
 
 struct Store {
     lookup: Mutex<Lookup>,
@@ -48,8 +62,16 @@ impl SecretStore for Store {
         Box::pin(async move {
             self.requests.lock().unwrap().push(ids.to_vec());
             tokio::time::sleep(LITTLE).await;
-            let mut lookup = self.lookup.lock().unwrap();
-            ids.iter().map(|id| lookup(id)).collect()
+            let mut results = Vec::new();
+            for id in ids {
+                let reply = self.lookup.lock().unwrap()(id);
+                match reply {
+                    Reply::Result(result) => results.push(result),
+                    Reply::Nothing => {}
+                    Reply::Never => std::future::pending().await,
+                }
+            }
+            results
         })
     }
 
@@ -68,18 +90,18 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(lookup: impl FnMut(&str) -> ReadResult + Send + 'static) -> Self {
+    fn new<R: Into<Reply>>(lookup: impl FnMut(&str) -> R + Send + 'static) -> Self {
         Self::with(lookup, &[], |secrets| secrets)
     }
 
-    fn with(
-        lookup: impl FnMut(&str) -> ReadResult + Send + 'static,
+    fn with<R: Into<Reply>>(
+        mut lookup: impl FnMut(&str) -> R + Send + 'static,
         declared: &[String],
         change: impl FnOnce(Secrets) -> Secrets,
     ) -> Self {
         let requests = Requests::default();
         let store = Store {
-            lookup: Mutex::new(Box::new(lookup)),
+            lookup: Mutex::new(Box::new(move |id| lookup(id).into())),
             requests: Arc::clone(&requests),
         };
         let secrets = change(Secrets::from_store(store));
@@ -125,7 +147,7 @@ fn present(value: impl Into<Secret>) -> ReadResult {
 }
 
 /// Returns one result after the other, and repeats the last one.
-fn in_turn<const N: usize>(results: [ReadResult; N]) -> impl FnMut(&str) -> ReadResult + Send {
+fn in_turn<R: Clone + Send, const N: usize>(results: [R; N]) -> impl FnMut(&str) -> R + Send {
     let mut next = 0;
     move |_| {
         let result = results[next.min(N - 1)].clone();
@@ -269,81 +291,43 @@ async fn a_cancelled_call_does_not_cancel_the_read() {
     assert_eq!(fixture.requests(), 1);
 }
 
-/// A store with a bug.
-enum Broken {
-    Panics,
-    Hangs,
-    ReturnsNothing,
-}
-
-impl SecretStore for Broken {
-    fn read<'a>(&'a self, _: &'a [String]) -> ReadFuture<'a> {
-        match self {
-            Self::Panics => Box::pin(async { panic!("a bug") }),
-            Self::Hangs => Box::pin(std::future::pending()),
-            Self::ReturnsNothing => Box::pin(async { Vec::new() }),
-        }
-    }
-
-    fn location(&self, id: &str) -> String {
-        id.to_owned()
-    }
-}
-
 #[tokio::test]
 async fn a_store_with_a_bug_is_an_error_and_no_hang() {
-    for (store, text) in [
-        (Broken::Panics, "the store panicked"),
-        (Broken::Hangs, "no response within 20 ms"),
-        (Broken::ReturnsNothing, "returned no result"),
+    let panics = |_: &str| -> Reply { panic!("a bug") };
+    let fixture = |lookup: fn(&str) -> Reply| {
+        Fixture::with(lookup, &[], |secrets| secrets.timeout(LITTLE * 2))
+    };
+    for (lookup, text) in [
+        (panics as fn(&str) -> Reply, "the store panicked"),
+        (|_| Reply::Never, "no response within 20 ms"),
+        (|_| Reply::Nothing, "returned no result"),
     ] {
-        let secrets = Secrets::from_store(store).timeout(LITTLE * 2);
-        let cache = SecretCache::new(secrets, Vec::new(), clock());
+        let fixture = fixture(lookup);
         for _ in 0..2 {
-            let error = cache.read(&["A"], None).await.remove(0).unwrap_err();
+            let error = fixture.read("A").await.unwrap_err();
             assert!(error.to_string().contains(text), "{error}");
             assert!(error.is_temporary());
         }
     }
     // A call that has little time left waits for half of it.
-    let cache = SecretCache::new(Secrets::from_store(Broken::Hangs), Vec::new(), clock());
-    let error = cache
-        .read(&["A"], Some(LITTLE))
-        .await
-        .remove(0)
-        .unwrap_err();
-    assert!(
-        error.to_string().ends_with("no response within 5 ms"),
-        "{error}"
-    );
-}
-
-/// Responds once, and then never again.
-struct Silent(Mutex<bool>);
-
-impl SecretStore for Silent {
-    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        if std::mem::replace(&mut *self.0.lock().unwrap(), true) {
-            return Box::pin(std::future::pending());
-        }
-        Box::pin(async move { ids.iter().map(|id| present(&**id)).collect() })
-    }
-
-    fn location(&self, id: &str) -> String {
-        id.to_owned()
-    }
+    let cache = fixture(|_| Reply::Never).cache;
+    let error = cache.read(&["A"], Some(LITTLE)).await.remove(0);
+    let error = error.unwrap_err().to_string();
+    assert!(error.ends_with("no response within 5 ms"), "{error}");
 }
 
 #[tokio::test]
 async fn the_last_good_value_replaces_a_missing_response() {
-    let secrets = Secrets::from_store(Silent(Mutex::default())).timeout(LITTLE * 5);
-    let cache = SecretCache::new(secrets, Vec::new(), clock());
-    let read = async |left| cache.read(&["A"], left).await.remove(0);
-    assert!(read(None).await.is_ok());
+    let lookup = in_turn([present("good").into(), Reply::Never]);
+    let fixture = Fixture::with(lookup, &[], |secrets| secrets.timeout(LITTLE * 5));
+    let good = fixture.read("A").await.unwrap().unwrap();
+    assert!(fixture.reread("A", &good).await.is_none());
+    assert_eq!(fixture.text("A").await, "good", "it may be good elsewhere");
     wait(TTL);
     // The call's time ends before the store's.
-    assert!(read(Some(LITTLE)).await.unwrap().is_some());
-    assert!(read(None).await.unwrap().is_some());
+    let read = fixture.cache.read(&["A"], Some(LITTLE)).await.remove(0);
+    assert!(read.unwrap().unwrap().is(&good));
+    assert_eq!(fixture.text("A").await, "good");
 }
 
 #[tokio::test]
@@ -370,16 +354,6 @@ async fn absence_and_temporary_errors_are_remembered_even_without_caching() {
         let value = fixture.reread("A", &Secret::from(rejected)).await;
         assert_eq!(value.as_deref(), Some(newer));
     }
-}
-
-#[tokio::test]
-async fn a_rejected_value_stays_in_use_if_the_store_does_not_respond() {
-    let secrets = Secrets::from_store(Silent(Mutex::default())).timeout(LITTLE * 2);
-    let cache = SecretCache::new(secrets, Vec::new(), clock());
-    let read = async || cache.read(&["A"], None).await.remove(0).unwrap().unwrap();
-    let value = read().await;
-    assert!(cache.reread("A", &value, TTL).await.is_none());
-    assert!(read().await.is(&value), "it may be good elsewhere");
 }
 
 #[tokio::test]
@@ -450,37 +424,4 @@ async fn a_call_waits_for_a_read_in_progress_and_reads_only_the_rest() {
     let values: Vec<_> = values.map(|value| value.expose().to_owned()).collect();
     assert_eq!(values, ["A", "C", "C"]);
     assert_eq!(*fixture.requests.lock().unwrap(), [["A"], ["C"]]);
-}
-
-/// Reads one secret at a time, and never returns the one named `NEVER`.
-struct Partial;
-
-impl SecretStore for Partial {
-    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        match &*ids[0] {
-            "NEVER" => Box::pin(std::future::pending()),
-            id => Box::pin(std::future::ready(vec![present(id)])),
-        }
-    }
-
-    fn location(&self, id: &str) -> String {
-        id.to_owned()
-    }
-}
-
-#[tokio::test]
-async fn a_secret_that_is_never_returned_does_not_block_others() {
-    let ids = ["A", "NEVER"].map(str::to_owned);
-    let secrets = Secrets::from_store(Partial).timeout(LITTLE * 5);
-    let cache = SecretCache::new(secrets, ids.to_vec(), clock());
-    // The call's time ends before the store's.
-    let reads = cache.read(&["A", "NEVER"], Some(LITTLE)).await;
-    let [Ok(Some(value)), Err(error)] = &reads[..] else {
-        panic!("{reads:?}");
-    };
-    assert_eq!(value.expose(), "A");
-    assert!(
-        error.to_string().ends_with("no response within 5 ms"),
-        "{error}"
-    );
 }

@@ -1,26 +1,13 @@
-//! The encoded forms of a secret: base64, hex, lists of numbers, and the same for its parts.
-//!
-//! Escapes are not among them: [`TextReadings`](super::spelled::TextReadings) decodes those.
+//! The values in a secret, and the forms in which text may contain each of them.
 
 use std::fmt::Write;
 
-use base64::{
-    Engine,
-    engine::general_purpose::{GeneralPurpose, STANDARD_NO_PAD, URL_SAFE_NO_PAD},
-};
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use secrecy::zeroize::Zeroizing;
 use serde_json::Value;
 
 /// A part of at most this many letters counts as an ordinary word and not as a secret.
 const LONGEST_WORD: usize = 15;
-
-/// The maximum number of parts of one secret that are searched for separately.
-const MOST_PARTS: usize = 256;
-
-/// Larger values are searched for in base64 and hex without another encoding inside: each of those
-/// forms is at least as long as the value.
-const LARGE: usize = 1024;
 
 /// All characters except the unreserved ones of RFC 3986, 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -29,182 +16,127 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The `application/x-www-form-urlencoded` set of the URL standard, before spaces become pluses.
+/// The `application/x-www-form-urlencoded` set of the URL standard.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b' ')
     .remove(b'*')
     .remove(b'-')
     .remove(b'.')
     .remove(b'_');
 
-type FormText = Zeroizing<String>;
-
-/// A form, before it is packed into its [`Redactor`](super::Redactor).
-pub(super) struct EncodedForm {
-    pub(super) text: Zeroizing<Vec<u8>>,
-    pub(super) takes_before: bool,
-    pub(super) takes_after: bool,
+/// All forms of a value, the likeliest first.
+pub(super) fn forms_of(value: &str) -> [String; 18] {
+    let json = in_json(value);
+    let [percent, lower_percent] = percent_encoded(value, NON_ALPHANUMERIC);
+    let [reserved, lower_reserved] = percent_encoded(value, RESERVED);
+    // Every other percent sign is escaped itself.
+    let [form, lower_form] = percent_encoded(value, FORM).map(|text| text.replace("%20", "+"));
+    let [base64_0, base64_1, base64_2] = [0, 1, 2].map(|offset| base64(value, offset));
+    let url_safe = |text: &str| text.replace('+', "-").replace('/', "_");
+    let hex = hex(value);
+    [
+        value.to_owned(),
+        in_json(&json),
+        json,
+        without_quotes(&format!("{value:?}")),
+        percent,
+        reserved,
+        form,
+        lower_percent,
+        lower_reserved,
+        lower_form,
+        url_safe(&base64_0),
+        url_safe(&base64_1),
+        url_safe(&base64_2),
+        base64_0,
+        base64_1,
+        base64_2,
+        hex.to_ascii_uppercase(),
+        hex,
+    ]
 }
 
-/// All forms of a secret, none shorter than `shortest` characters.
-pub(super) fn forms_of(secret: &str, shortest: usize) -> Vec<EncodedForm> {
-    let mut forms = Vec::new();
-    if secret.trim().len() < shortest {
-        return forms;
-    }
-    if secret != secret.trim() {
-        forms.push(whole(Zeroizing::new(secret.to_owned())));
-    }
-    let secret = secret.trim();
-    add_forms(secret, &mut forms);
-    for part in parts_of(secret, shortest) {
-        add_forms(&part, &mut forms);
-    }
-    forms
+fn in_json(value: &str) -> String {
+    without_quotes(&serde_json::to_string(value).expect("text can be written as JSON"))
 }
 
-fn add_forms(value: &str, forms: &mut Vec<EncodedForm>) {
-    forms.push(whole(Zeroizing::new(value.to_owned())));
-    forms.push(whole(numbers(value.as_bytes())));
-    for inner in inner_encodings(value) {
-        for upper in [false, true] {
-            forms.push(whole(hex(inner.as_bytes(), upper)));
-        }
-        for offset in 0..3 {
-            let standard = base64(inner.as_bytes(), offset, &STANDARD_NO_PAD);
-            let url_safe = base64(inner.as_bytes(), offset, &URL_SAFE_NO_PAD);
-            let differ = standard.text != url_safe.text;
-            forms.push(standard);
-            forms.extend(differ.then_some(url_safe));
-        }
-    }
+fn without_quotes(text: &str) -> String {
+    text[1..text.len() - 1].to_owned()
 }
 
-fn whole(text: FormText) -> EncodedForm {
-    EncodedForm {
-        text: bytes(text),
-        takes_before: false,
-        takes_after: false,
-    }
+/// The value in percent-encoding, with digits in upper and in lower case.
+fn percent_encoded(value: &str, escaped: &'static AsciiSet) -> [String; 2] {
+    let lower = utf8_percent_encode(value, escaped).map(|piece| match piece.strip_prefix('%') {
+        Some(digits) => format!("%{}", digits.to_ascii_lowercase()),
+        None => piece.to_owned(),
+    });
+    [
+        utf8_percent_encode(value, escaped).to_string(),
+        lower.collect(),
+    ]
 }
 
-fn bytes(mut text: FormText) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new(std::mem::take(&mut *text).into_bytes())
-}
-
-/// The texts that may be encoded in base64 or hex: the value itself, or escaped for JSON, a URL or
-/// a form.
-fn inner_encodings(value: &str) -> Vec<FormText> {
-    if value.len() > LARGE {
-        return vec![Zeroizing::new(value.to_owned())];
-    }
-    let buffer = || String::with_capacity(value.len() * 3);
-    let mut reserved = Zeroizing::new(buffer());
-    reserved.extend(utf8_percent_encode(value, RESERVED));
-    let mut percent = Zeroizing::new(buffer());
-    percent.extend(utf8_percent_encode(value, NON_ALPHANUMERIC));
-    let mut form = Zeroizing::new(buffer());
-    for piece in utf8_percent_encode(value, FORM) {
-        form.extend(piece.chars().map(|c| if c == ' ' { '+' } else { c }));
-    }
-    let mut all = vec![Zeroizing::new(value.to_owned())];
-    for other in [in_json(value), reserved, percent, form] {
-        if !all.contains(&other) {
-            all.push(other);
-        }
-    }
-    all
-}
-
-fn in_json(value: &str) -> FormText {
-    let mut json = Zeroizing::new(Vec::with_capacity(value.len() * 6 + 2));
-    let result = serde_json::to_writer(&mut *json, value);
-    result.expect("writing text to memory does not fail");
-    let text = str::from_utf8(&json[1..json.len() - 1]);
-    Zeroizing::new(text.expect("JSON is UTF-8").to_owned())
-}
-
-fn hex(value: &[u8], upper: bool) -> FormText {
-    let mut text = Zeroizing::new(String::with_capacity(value.len() * 2));
-    for byte in value {
-        let result = if upper {
-            write!(text, "{byte:02X}")
-        } else {
-            write!(text, "{byte:02x}")
-        };
-        result.expect("writing to memory does not fail");
-    }
-    text
-}
-
-/// Bytes as in Rust's `Debug` and in JSON, without whitespace.
-fn numbers(value: &[u8]) -> FormText {
-    let mut text = Zeroizing::new(String::with_capacity(value.len() * 4));
-    for byte in value {
-        let comma = if text.is_empty() { "" } else { "," };
-        write!(text, "{comma}{byte}").expect("writing to memory does not fail");
-    }
-    text
+fn hex(value: &str) -> String {
+    value.bytes().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("writing to memory does not fail");
+        hex
+    })
 }
 
 /// The characters of the encoding that depend on the value alone, if the number of bytes before it
 /// is `offset` modulo 3.
-fn base64(value: &[u8], offset: usize, engine: &GeneralPurpose) -> EncodedForm {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(offset + value.len()));
-    bytes.resize(offset, 0);
-    bytes.extend_from_slice(value);
-    let all = Zeroizing::new(engine.encode(&*bytes));
+fn base64(value: &str, offset: usize) -> String {
+    let bytes = [&[0; 2][..offset], value.as_bytes()].concat();
     let (first, end) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
-    EncodedForm {
-        text: Zeroizing::new(all.as_bytes()[first..end].to_vec()),
-        takes_before: offset != 0,
-        takes_after: !bytes.len().is_multiple_of(3),
-    }
+    STANDARD_NO_PAD.encode(bytes)[first..end].to_owned()
 }
 
-/// The parts of a secret that are secrets themselves, such as those of `SID:TOKEN`, a URL with a
-/// password, JSON, or the lines of a key.
-fn parts_of(secret: &str, shortest: usize) -> Vec<FormText> {
+/// The secret itself, and those of its parts that are secrets themselves, such as those of
+/// `SID:TOKEN`, a URL with a password, JSON, or the lines of a key.
+pub(super) fn values_in(secret: &str, shortest: usize) -> impl Iterator<Item = String> {
+    let trimmed = secret.trim();
     let mut texts = Vec::new();
-    match serde_json::from_str(secret) {
-        Ok(json @ (Value::Object(_) | Value::Array(_))) => leaves(json, &mut texts),
-        _ => texts.push(Zeroizing::new(secret.to_owned())),
-    }
-    let mut parts: Vec<FormText> = Vec::new();
-    let is_quote = |c: char| c.is_whitespace() || "\"'`()[]{}<>".contains(c);
-    for text in &texts {
-        let url = if text.contains("://") { "/?#" } else { "" };
-        let split = text.split(|c| ":|,;=&@\n\t".contains(c) || url.contains(c));
-        let split = split.map(|part| part.trim_matches(is_quote));
-        for part in split.chain([text.trim()]) {
-            let decoded = percent_decode_str(part).decode_utf8_lossy().into_owned();
-            for part in [part.to_owned(), decoded].map(Zeroizing::new) {
-                let is_secret = part.len() >= shortest && !is_word(&part) && *part != secret;
-                if is_secret && !parts.contains(&part) {
-                    parts.push(part);
-                }
-                if parts.len() >= MOST_PARTS {
-                    return parts;
-                }
-            }
+    if trimmed.len() >= shortest {
+        match serde_json::from_str(trimmed) {
+            Ok(json @ (Value::Object(_) | Value::Array(_))) => add_leaves(json, &mut texts),
+            _ => texts.push(trimmed.to_owned()),
         }
     }
-    parts
+    let whole = [secret, trimmed].map(str::to_owned).into_iter();
+    let whole = whole.filter(move |it| it.trim().len() >= shortest);
+    let parts = texts.into_iter().flat_map(|text| parts_of(&text));
+    let is_word = |part: &str| {
+        let is_lower = part.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+        let is_upper = part.bytes().all(|byte| byte.is_ascii_uppercase());
+        part.len() <= LONGEST_WORD
+            && (is_upper || is_lower && part.starts_with(|it: char| it.is_ascii_alphabetic()))
+    };
+    whole.chain(parts.filter(move |part| part.len() >= shortest && !is_word(part)))
 }
 
-fn is_word(part: &str) -> bool {
-    let is_lower = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase());
-    let is_upper = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
-    let capitalized = part.strip_prefix(|first: char| first.is_ascii_uppercase());
-    part.len() <= LONGEST_WORD && (is_upper(part) || is_lower(capitalized.unwrap_or(part)))
+/// The parts of a text between separators, also without their percent-encoding.
+fn parts_of(text: &str) -> Vec<String> {
+    let separators = if text.contains("://") {
+        ":|,;=&@\n\t/?#"
+    } else {
+        ":|,;=&@\n\t"
+    };
+    let is_quote = |it: char| it.is_whitespace() || "\"'`()[]{}<>".contains(it);
+    let parts = text.split(|it| separators.contains(it));
+    let parts = parts.map(|part| part.trim_matches(is_quote));
+    let parts = parts.chain([text.trim()]).flat_map(|part| {
+        let decoded = percent_decode_str(part).decode_utf8_lossy();
+        [part.to_owned(), decoded.into_owned()]
+    });
+    parts.collect()
 }
 
-fn leaves(json: Value, texts: &mut Vec<FormText>) {
+/// Adds the texts and the numbers in a value.
+fn add_leaves(json: Value, texts: &mut Vec<String>) {
     match json {
-        Value::String(text) => texts.push(Zeroizing::new(text)),
-        Value::Number(number) => texts.push(Zeroizing::new(number.to_string())),
-        Value::Array(items) => items.into_iter().for_each(|item| leaves(item, texts)),
-        Value::Object(fields) => fields.into_iter().for_each(|(_, it)| leaves(it, texts)),
+        Value::String(text) => texts.push(text),
+        Value::Number(number) => texts.push(number.to_string()),
+        Value::Array(items) => items.into_iter().for_each(|it| add_leaves(it, texts)),
+        Value::Object(fields) => fields.into_iter().for_each(|(_, it)| add_leaves(it, texts)),
         Value::Null | Value::Bool(_) => {}
     }
 }

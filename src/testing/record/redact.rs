@@ -1,25 +1,19 @@
 //! Removal of secrets from recordings.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use crate::{
     Protocol, Secret,
-    secrets::redaction::{Redaction, Redactor, SHORTEST_TO_RECORD},
+    secrets::redaction::{Redaction, SHORTEST_TO_RECORD},
 };
 
 /// Secret values, each with its placeholder.
 pub(super) type Placeholders = Vec<(Secret, String)>;
 
 pub(super) fn redaction_of(secrets: &Placeholders) -> Redaction {
-    let mut redaction = Redaction::default();
-    for (secret, placeholder) in secrets {
-        let (secret, placeholder) = (secret.expose(), placeholder.clone());
-        let redactor = Redactor::with_placeholder(secret, SHORTEST_TO_RECORD, placeholder);
-        redaction.add(&Arc::new(redactor));
-    }
-    redaction
+    let secrets = secrets.iter();
+    let secrets = secrets.map(|(secret, placeholder)| (secret.expose(), &**placeholder));
+    Redaction::with_placeholders(secrets, SHORTEST_TO_RECORD)
 }
 
 /// A request's body, with placeholders in the places for secrets.
@@ -29,12 +23,8 @@ pub(super) enum RecordedBody {
     Json(String, Value),
 }
 
-/// The body, and the secrets that its placeholders replace. `None` if the body is not JSON. `stored`
-/// are the values in the store, with their ids.
-pub(super) fn without_secrets(
-    body: &[u8],
-    stored: &[(String, Secret)],
-) -> Option<(RecordedBody, Placeholders)> {
+/// The body, and the secrets that its placeholders replace. `None` if the body is not JSON.
+pub(super) fn without_secrets(body: &[u8]) -> Option<(RecordedBody, Placeholders)> {
     if body.is_empty() {
         return Some((RecordedBody::None, Placeholders::new()));
     }
@@ -43,7 +33,7 @@ pub(super) fn without_secrets(
     let mut secrets = Placeholders::new();
     for (list, field) in Protocol::secrets() {
         if let Some(list) = value.pointer_mut(list) {
-            replace_in_list(list, field, stored, &mut secrets);
+            replace_in_list(list, field, &mut secrets);
         }
     }
     if secrets.is_empty() {
@@ -69,37 +59,19 @@ pub(super) fn stored_placeholder(id: &str) -> String {
     format!("VALUE_OF_{id}")
 }
 
-/// The placeholder of a secret or a token in a call. A value that differs from the store's has to
-/// differ in the replay as well: the tool may reject it.
-fn placeholder_of(item: &Value, field: &str, stored: &[(String, Secret)]) -> String {
+/// The placeholder of a secret or a token in a call.
+fn placeholder_of(item: &Value, field: &str) -> String {
     let id = item.get("id").and_then(Value::as_str).unwrap_or("?");
-    let value = item.get(field).and_then(Value::as_str).map(Secret::from);
-    let differs = |value: &Secret| {
-        stored
-            .iter()
-            .any(|(it, other)| it == id && !other.is(value))
-    };
-    let is_secret = field == "value";
-    let other = if is_secret && value.is_some_and(|value| differs(&value)) {
-        "OTHER_"
-    } else {
-        ""
-    };
-    format!("{other}{}_OF_{id}", field.to_uppercase())
+    format!("{}_OF_{id}", field.to_uppercase())
 }
 
 /// Collects the secrets of a list of `{"id": …, FIELD: …}` and puts placeholders in their place. In
 /// any other form, every value counts as a secret.
-fn replace_in_list(
-    value: &mut Value,
-    field: &str,
-    stored: &[(String, Secret)],
-    secrets: &mut Placeholders,
-) {
+fn replace_in_list(value: &mut Value, field: &str, secrets: &mut Placeholders) {
     match value {
         Value::Array(items) => {
             for item in items {
-                let placeholder = placeholder_of(item, field, stored);
+                let placeholder = placeholder_of(item, field);
                 match item.get_mut(field) {
                     Some(value) => replace_values(value, &placeholder, secrets),
                     None => replace_values(item, &placeholder, secrets),
@@ -149,14 +121,8 @@ pub(super) fn replace_all(value: &mut Value, redaction: &Redaction) {
             }
         }
         Value::Array(items) => {
-            for item in &mut *items {
+            for item in items {
                 replace_all(item, redaction);
-            }
-            // Serde writes bytes as a list of numbers.
-            if items.iter().all(Value::is_number)
-                && let Some(redacted) = redaction.redacted(&value.to_string())
-            {
-                *value = redacted.into();
             }
         }
         Value::Object(fields) => {
@@ -185,7 +151,7 @@ mod tests {
     use serde_json::json;
 
     fn recorded(body: &Value) -> (Value, Placeholders) {
-        let (body, secrets) = without_secrets(body.to_string().as_bytes(), &[]).unwrap();
+        let (body, secrets) = without_secrets(body.to_string().as_bytes()).unwrap();
         let text = body.recorded(&redaction_of(&secrets)).unwrap();
         (serde_json::from_str(&text).unwrap(), secrets)
     }
@@ -246,19 +212,18 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_replaced_in_names_numbers_and_lists_of_numbers() {
-        let bytes: Vec<_> = b"marked-value".to_vec();
+    fn secrets_are_replaced_in_names_and_numbers() {
         let body = json!({
             "tool_id": "A.B",
             "call_id": "of marked-value",
-            "input": {"x-marked-value": 1, "bytes": bytes, "pin": 123_456, "page": 12, "list": [1, 2]},
+            "input": {"x-marked-value": 1, "pin": 123_456, "page": 12, "list": [1, 2]},
             "context": {"secrets": [{"id": "K", "value": "marked-value"}, {"id": "PIN", "value": 123_456}]},
         });
         let (recorded, _) = recorded(&body);
         let expected = json!({
             "tool_id": "A.B",
             "call_id": "of VALUE_OF_K",
-            "input": {"x-VALUE_OF_K": 1, "bytes": "[VALUE_OF_K]", "pin": 0, "page": 12, "list": [1, 2]},
+            "input": {"x-VALUE_OF_K": 1, "pin": 0, "page": 12, "list": [1, 2]},
             "context": {"secrets": [{"id": "K", "value": "VALUE_OF_K"}, {"id": "PIN", "value": 0}]},
         });
         assert_eq!(recorded, expected);
@@ -267,7 +232,7 @@ mod tests {
     #[test]
     fn a_body_without_secrets_is_recorded_unchanged() {
         let text = "{\"tool_id\": \"A.B\",\n  \"input\": {\"amount\": 1.50}}";
-        let (body, secrets) = without_secrets(text.as_bytes(), &[]).unwrap();
+        let (body, secrets) = without_secrets(text.as_bytes()).unwrap();
         assert_eq!(
             body.recorded(&redaction_of(&secrets)).as_deref(),
             Some(text)

@@ -104,7 +104,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Failure, observe::lines::Lines};
+    use crate::{Failure, observe::tests::Lines};
 
     #[test]
     fn a_token_without_a_user_is_a_warning() {

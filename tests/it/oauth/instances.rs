@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_tools::client::oxp::CallOutcome;
 use serde_json::Value;
 use test_support::{
@@ -123,9 +122,7 @@ async fn one_instance_can_finish_the_flow_that_another_started() {
     assert!(tokens.lines().count() > 1, "tools had tokens");
     marks.extend(tokens.lines().map(str::to_owned));
     // The table contains none of it, not even the user.
-    let items = proxy.items(TABLE).await;
-    items.iter().for_each(assert_compatible);
-    let items = format!("{items:?}");
+    let items = format!("{:?}", proxy.items(TABLE).await);
     assert!(items.contains("challenge#") && items.contains("grant#"));
     for mark in marks
         .iter()
@@ -195,15 +192,6 @@ async fn keys_can_be_rotated() {
     Browser::of("alice")
         .follow(&challenge.url, Act::Allow)
         .await;
-    // The previous release used microseconds since 1970 as versions.
-    let client = crate::aws::dynamodb(&proxy);
-    let items = client.scan().table_name(TABLE).send().await.unwrap();
-    for mut item in items.items().to_vec() {
-        let version = AttributeValue::N("1696507200000000".to_owned());
-        item.insert("version".to_owned(), version);
-        let put = client.put_item().table_name(TABLE).set_item(Some(item));
-        put.send().await.unwrap();
-    }
     for keys in ["OLD_KEY,NEW_KEY", "NEW_KEY,OLD_KEY"] {
         let outcome = get_emails(&with_keys(keys)).await;
         assert!(outcome.value().is_some(), "{keys}");
@@ -213,15 +201,4 @@ async fn keys_can_be_rotated() {
     assert!(outcome.value().is_some());
     // Without its key, a grant is treated as missing.
     challenge_in(get_emails(&with_keys("OLD_KEY")).await);
-}
-
-/// Checks the attributes that every release reads and writes. The version prevents an instance from
-/// overwriting another's change.
-fn assert_compatible(item: &Value) {
-    let version = item["version"]["N"].as_str().unwrap();
-    assert!(version.parse::<u64>().is_ok(), "{item}");
-    for (name, kind) in [("expires_at", "N"), ("key_id", "S"), ("sealed", "B")] {
-        assert!(item[name][kind].is_string(), "{item}");
-    }
-    assert_eq!(item.as_object().unwrap().len(), 5, "{item}");
 }

@@ -47,7 +47,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
                 ("at_most_once".into(), Field::Flag(flag)),
                 ("until".into(), Field::Number(number)),
             ],
-            eviction: None,
+            is_forgettable: false,
             free_at: free_at.map(at),
             expires_at: at(expires_at),
         },
