@@ -30,7 +30,7 @@ use serde_json::Value;
 
 use crate::{
     DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event, gzip,
-    secrets::Secrets, watchdog::Tasks,
+    secrets::Secrets,
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
@@ -103,7 +103,7 @@ impl LambdaFunction {
         let has_secrets = server.secrets.as_ref().is_some_and(Secrets::has_store);
         let elapsed = Arc::default();
         let clock = FIXED.movable(&elapsed);
-        let (router, warm_up) = assemble(server, clock.clone(), clock, Tasks::default());
+        let (router, warm_up) = assemble(server, clock.clone(), clock);
         Self {
             router,
             engine: warm_up.into_engine(),

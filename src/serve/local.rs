@@ -28,11 +28,11 @@ use crate::{
     Server,
     arrival::Invocation,
     assemble::{WarmUp, assemble},
+    call::watch::Watch,
     clock::{FIXED, REAL},
     idempotency::Idempotency,
     observe::{log, otlp::Telemetry},
     testing::record,
-    watchdog::Tasks,
 };
 
 use allowed_hosts::AllowedHosts;
@@ -48,6 +48,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     log::to_terminal(&telemetry);
     settings::log(&server);
     server.toolkit().check()?;
+    server.watch = Watch::Polls;
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
     #[cfg(feature = "explorer")]
     server.explorer.get_or_insert(true);
@@ -98,12 +99,12 @@ fn print(lines: impl Display) {
 /// The router, which records requests in the folder `recording`, if there is one.
 fn router_of(server: Server, recording: Option<String>) -> Result<(Router, WarmUp), Error> {
     let Some(folder) = recording else {
-        return Ok(assemble(server, REAL, REAL, Tasks::default()));
+        return Ok(assemble(server, REAL, REAL));
     };
     // A replay has no deduplication either.
     let server = server.idempotency(Idempotency::none());
     // The clock and ids are those of a replay; otherwise its responses would differ.
-    let (router, warm_up) = assemble(server, FIXED, REAL, Tasks::default());
+    let (router, warm_up) = assemble(server, FIXED, REAL);
     let secrets = Arc::clone(warm_up.secrets());
     let router = record::into_folder(folder.into(), router, secrets)?;
     Ok((router, warm_up))

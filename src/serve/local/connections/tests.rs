@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::*;
-use crate::{Server, Toolkit, assemble::assemble, clock::REAL, watchdog::Tasks};
+use crate::{Server, Toolkit, assemble::assemble, clock::REAL};
 
 const SHORT: ConnectionLimits = ConnectionLimits {
     head: Duration::from_millis(600),
@@ -33,12 +33,7 @@ impl Running {
     async fn start(limits: ConnectionLimits) -> Self {
         let slow = async || tokio::time::sleep(SHORT.head * 2).await;
         // Not `into_router`, which depends on the environment of the tests.
-        let (router, _) = assemble(
-            Server::new(Toolkit::new([]).unwrap()),
-            REAL,
-            REAL,
-            Tasks::default(),
-        );
+        let (router, _) = assemble(Server::new(Toolkit::new([]).unwrap()), REAL, REAL);
         let router = router.route("/slow", get(slow));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
