@@ -3,21 +3,36 @@
 //! HTTP/2 is not supported: programs that call a local server do not need it, and the limits and
 //! the guard would have to cover both versions.
 
-use std::{future::Future, io, pin::pin, time::Duration};
+use std::{convert::Infallible, future::Future, pin::pin, time::Duration};
 
-use axum::Router;
-use hyper::server::conn::http1;
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::Response,
+};
+use http_body_util::BodyExt;
+use hyper::{body::Body as _, server::conn::http1};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    select,
+    sync::oneshot,
+    time::timeout,
+};
 
-use super::{body, stream::TimedStream};
+use crate::protocol::problem;
 
 /// The pause after a failure to accept a connection, and therefore between two warnings.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The size up to which a body is read before it is needed.
+const SMALL: u64 = 64 * 1024;
 
 /// Time limits for clients to send a request and to read the response. Tools have their own.
 #[derive(Clone, Copy)]
@@ -38,25 +53,26 @@ impl ConnectionLimits {
     };
 }
 
-/// Serves until `stop` completes; returns once running requests have their responses.
+/// Serves until `stop` completes. Returns the connections that are still open.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
-) {
-    let service = TowerToHyperService::new(body::limit(router, limits.body));
+) -> GracefulShutdown {
+    let limited = middleware::from_fn_with_state(limits.body, limit_body);
+    let service = TowerToHyperService::new(router.layer(limited));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.head);
     let open = GracefulShutdown::new();
     let mut stop = pin!(stop);
     loop {
-        let stream = tokio::select! {
-            () = &mut stop => break,
+        let stream = select! {
+            () = &mut stop => return open,
             stream = accept(&listener) => stream,
         };
-        let stream = TimedStream::new(stream, limits.write);
+        limit_writes(&stream, limits.write);
         let connection = http.serve_connection(TokioIo::new(stream), service.clone());
         let connection = open.watch(connection);
         tokio::spawn(async move {
@@ -65,9 +81,6 @@ pub(super) async fn serve(
             }
         });
     }
-    // Rejects new clients, rather than leaving them waiting in the queue.
-    drop(listener);
-    open.shutdown().await;
 }
 
 /// Returns the next connection. Errors are temporary: file descriptors become free again.
@@ -75,7 +88,6 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
-            Err(error) if is_client_error(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "connections cannot be accepted; retrying in a second");
                 tokio::time::sleep(PAUSE).await;
@@ -84,14 +96,45 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// True if a client disconnected before its connection was accepted.
-fn is_client_error(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::ConnectionReset
-    )
+/// Lets the kernel close the connection of a client that does not read its responses, for which
+/// hyper has no limit.
+fn limit_writes(stream: &TcpStream, limit: Duration) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(limit)) {
+        tracing::debug!(%error, "a connection has no time limit for reading responses");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (stream, limit);
+}
+
+/// Rejects a request whose body does not fully arrive within `limit`: hyper limits only the time for
+/// the head.
+async fn limit_body(State(limit): State<Duration>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    if body.size_hint().upper().is_some_and(|size| size <= SMALL) {
+        // Read even if no one needs it, as when credentials are missing: otherwise hyper would close
+        // a connection on which the client may already send its next request.
+        let Ok(Ok(body)) = timeout(limit, to_bytes(body, usize::MAX)).await else {
+            return problem::late(limit);
+        };
+        return next.run(Request::from_parts(parts, body.into())).await;
+    }
+    // Dropped with the body, which the router has then read, or does not need.
+    let (reading, read) = oneshot::channel::<Infallible>();
+    let body = body.map_frame(move |frame| {
+        let _ = &reading;
+        frame
+    });
+    let request = Request::from_parts(parts, Body::new(body));
+    let mut response = pin!(next.run(request));
+    select! {
+        biased;
+        response = &mut response => return response,
+        read = timeout(limit, read) => if read.is_err() {
+            return problem::late(limit);
+        },
+    }
+    response.await
 }
 
 #[cfg(test)]
