@@ -5,7 +5,6 @@ mod greeting;
 mod guard;
 
 use std::{
-    fmt::Display,
     future::{Future, ready},
     io::{self, Write},
     net::{Ipv4Addr, SocketAddr},
@@ -32,7 +31,7 @@ use crate::{
     testing::record,
 };
 
-use connections::ConnectionLimits;
+use connections::CLIENT_LIMIT;
 use greeting::greeting;
 use guard::AllowedHosts;
 
@@ -65,10 +64,11 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     };
     let deduplication = warm_up.deduplication();
     let stop = stop_signal()?;
-    print(greeting);
+    // Unlike `println!`, this does not panic if nobody reads it, as in `cargo run | head -1`.
+    let _ = writeln!(io::stdout(), "{greeting}");
     // Its warnings come after the greeting, which hardly anybody scrolls up to.
     tokio::spawn(warm_up.run());
-    let open = connections::serve(listener, router, ConnectionLimits::LOCAL, stop).await;
+    let open = connections::serve(listener, router, CLIENT_LIMIT, stop).await;
     let finish = async {
         open.shutdown().await;
         // A call whose outcome has to be recorded continues after its caller has disconnected.
@@ -79,7 +79,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     }
     let end = shutdown::end(hook, &deduplication, &telemetry);
     let _ = timeout(GRACE_PERIOD, end).await;
-    print("Stopped.");
+    let _ = writeln!(io::stdout(), "Stopped.");
     Ok(())
 }
 
@@ -97,12 +97,6 @@ async fn listen() -> Result<TcpListener, Error> {
              in PORT=9001 cargo run"
         ))
     })?)
-}
-
-/// Prints lines for the developer. Unlike `println!`, it does not panic if nobody reads them, as in
-/// `cargo run | head -1`.
-fn print(lines: impl Display) {
-    let _ = writeln!(io::stdout(), "{lines}");
 }
 
 /// The router, which records requests in the folder `recording`, if there is one.
@@ -154,9 +148,6 @@ fn invocation_at(mut address: SocketAddr) -> Arc<Invocation> {
 
 /// Exports the spans of each request after its response.
 fn with_export(router: Router, telemetry: &Arc<Telemetry>) -> Router {
-    if !telemetry.is_on() {
-        return router;
-    }
     let telemetry = Arc::clone(telemetry);
     router.layer(middleware::map_response(move |response: Response| {
         let telemetry = Arc::clone(&telemetry);

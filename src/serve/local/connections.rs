@@ -19,12 +19,7 @@ use hyper_util::{
     server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
-use tokio::{
-    net::{TcpListener, TcpStream},
-    select,
-    sync::oneshot,
-    time::timeout,
-};
+use tokio::{net::TcpListener, select, sync::oneshot, time::timeout};
 
 use crate::protocol::problem;
 
@@ -34,77 +29,45 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The size up to which a body is read before it is needed.
 const SMALL: u64 = 64 * 1024;
 
-/// Time limits for clients to send a request and to read the response. Tools have their own.
-#[derive(Clone, Copy)]
-pub(super) struct ConnectionLimits {
-    /// For the head, counted from the start of the connection or the end of the last response.
-    pub(super) head: Duration,
-    /// For the body, counted from the end of the head.
-    pub(super) body: Duration,
-    /// For the client to read more of a response.
-    pub(super) write: Duration,
-}
-
-impl ConnectionLimits {
-    pub(super) const LOCAL: Self = Self {
-        head: Duration::from_secs(30),
-        body: Duration::from_mins(1),
-        write: Duration::from_secs(30),
-    };
-}
+/// The time that a client has to send the head of a request, counted from the start of the connection
+/// or the end of the last response; then to send the body; and to read more of a response. Tools have
+/// their own limits.
+pub(super) const CLIENT_LIMIT: Duration = Duration::from_secs(30);
 
 /// Serves until `stop` completes. Returns the connections that are still open.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: ConnectionLimits,
+    limit: Duration,
     stop: impl Future<Output = ()>,
 ) -> GracefulShutdown {
-    let limited = middleware::from_fn_with_state(limits.body, limit_body);
+    let limited = middleware::from_fn_with_state(limit, limit_body);
     let service = TowerToHyperService::new(router.layer(limited));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(limits.head);
+    http.timer(TokioTimer::new()).header_read_timeout(limit);
     let open = GracefulShutdown::new();
     let mut stop = pin!(stop);
     loop {
-        let stream = select! {
+        let accepted = select! {
             () = &mut stop => return open,
-            stream = accept(&listener) => stream,
+            accepted = listener.accept() => accepted,
         };
-        limit_writes(&stream, limits.write);
-        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
-        let connection = open.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection was closed early");
-            }
-        });
-    }
-}
-
-/// Returns the next connection. Errors are temporary: file descriptors become free again.
-async fn accept(listener: &TcpListener) -> TcpStream {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return stream,
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
             Err(error) => {
+                // Temporary: file descriptors become free again.
                 tracing::warn!(%error, "connections cannot be accepted; retrying in a second");
                 tokio::time::sleep(PAUSE).await;
+                continue;
             }
-        }
+        };
+        // The kernel closes the connection of a client that does not read its responses, for which
+        // hyper has no limit.
+        #[cfg(target_os = "linux")]
+        let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(limit));
+        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
+        tokio::spawn(open.watch(connection));
     }
-}
-
-/// Lets the kernel close the connection of a client that does not read its responses, for which
-/// hyper has no limit.
-fn limit_writes(stream: &TcpStream, limit: Duration) {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(limit)) {
-        tracing::debug!(%error, "a connection has no time limit for reading responses");
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (stream, limit);
 }
 
 /// Rejects a request whose body does not fully arrive within `limit`: hyper limits only the time for

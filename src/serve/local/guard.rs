@@ -12,13 +12,19 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
-use http::{HeaderName, header};
+use http::{
+    HeaderName,
+    header::{HOST, ORIGIN},
+    uri::Authority,
+};
 
 use crate::{
     host_name::HostName,
     protocol::problem,
     serve::settings::{self, InvalidSetting},
 };
+
+const BLOCKS: &str = "This local server blocks requests from web pages.";
 
 /// The hosts that requests may name, and whose pages may send requests.
 pub(super) struct AllowedHosts {
@@ -58,25 +64,22 @@ impl AllowedHosts {
 
     fn check(&self, request: &Request) -> Result<(), String> {
         // The host of an absolute target, the form for requests to proxies.
-        let target = request.uri().authority();
-        let target = target.map(|it| HostName::in_authority(it.as_str()).ok_or("target"));
+        let target = request.uri().authority().map(Authority::as_str);
+        let target =
+            target.map(|it| HostName::in_authority(it).ok_or_else(|| unreadable("target")));
         // Programs may omit `Host`; no browser does.
-        let host = in_header(request, &header::HOST, HostName::in_authority);
-        let origin = in_header(request, &header::ORIGIN, HostName::in_origin);
-        let parsed = (|| Ok((target.transpose()?, host?, origin?)))();
-        let (target, host, origin) = parsed.map_err(unreadable)?;
+        let host = in_header(request, &HOST, HostName::in_authority)?;
+        let origin = in_header(request, &ORIGIN, HostName::in_origin)?;
         let is_listed = |host: &HostName| host.is_this_machine() || self.hosts.contains(host);
         let is_address = |host: &HostName| matches!(host, HostName::Address(_));
-        for named in target.iter().chain(&host) {
+        for named in target.transpose()?.iter().chain(&host) {
             if !is_listed(named) && !(self.allows_any_address && is_address(named)) {
-                return Err(not_allowed("is for", named));
+                return Err(not_allowed(named));
             }
         }
-        match origin {
-            Some(origin) if !is_listed(&origin) && host.as_ref() != Some(&origin) => {
-                Err(not_allowed("comes from a page of", &origin))
-            }
-            _ => Ok(()),
+        match origin.filter(|it| !is_listed(it) && host.as_ref() != Some(it)) {
+            Some(origin) => Err(not_allowed(&origin)),
+            None => Ok(()),
         }
     }
 }
@@ -88,35 +91,29 @@ async fn guard(State(allowed): State<Arc<AllowedHosts>>, request: Request, next:
     }
 }
 
-/// Reads the host in a header that may occur only once. The error is the header's name.
-fn in_header<'a>(
+/// Reads the host in a header that may occur only once.
+fn in_header(
     request: &Request,
-    name: &'a HeaderName,
+    name: &HeaderName,
     parse: fn(&str) -> Option<HostName>,
-) -> Result<Option<HostName>, &'a str> {
+) -> Result<Option<HostName>, String> {
     let mut values = request.headers().get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => {
-            let host = value.to_str().ok().and_then(parse);
-            host.map(Some).ok_or(name.as_str())
-        }
-        _ => Err(name.as_str()),
-    }
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let value = value.to_str().ok().filter(|_| values.next().is_none());
+    let host = value.and_then(parse);
+    host.map(Some)
+        .ok_or_else(|| unreadable(&format!("{name} header")))
 }
 
-fn not_allowed(relation: &str, host: &HostName) -> String {
+fn not_allowed(host: &HostName) -> String {
     format!(
-        "This local server blocks requests from web pages. The request {relation} {host}; if that \
-         is right, add {host} to ALLOWED_HOSTS, the names that are allowed besides localhost, and \
-         start the server again."
+        "{BLOCKS} The request names {host}; if that is right, add {host} to ALLOWED_HOSTS, the \
+         names that are allowed besides localhost, and start the server again."
     )
 }
 
 fn unreadable(place: &str) -> String {
-    format!(
-        "This local server blocks requests from web pages. The request's {place} does not name one \
-         host with or without a port; only ALLOWED_HOSTS=* accepts such requests, but it also \
-         accepts requests from every web page."
-    )
+    format!("{BLOCKS} The request's {place} does not name one host with or without a port.")
 }

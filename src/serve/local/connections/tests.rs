@@ -12,19 +12,15 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-const SHORT: ConnectionLimits = ConnectionLimits {
-    head: Duration::from_millis(600),
-    body: Duration::from_millis(600),
-    write: Duration::from_millis(600),
-};
+const SHORT: Duration = Duration::from_millis(600);
 
 const HEALTH: &str = "GET /health HTTP/1.1\r\n\r\n";
 const LAST: &str = "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n";
 
 /// Starts a server. One of its routes takes twice as long as a request may take to arrive, one reads
 /// the body, and one does not.
-async fn start(limits: ConnectionLimits) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<()>) {
-    let slow = async || tokio::time::sleep(SHORT.head * 2).await;
+async fn start(limit: Duration) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<()>) {
+    let slow = async || tokio::time::sleep(SHORT * 2).await;
     let router = Router::new()
         .route("/health", get(async || "well"))
         .route("/slow", get(slow))
@@ -35,7 +31,7 @@ async fn start(limits: ConnectionLimits) -> (SocketAddr, oneshot::Sender<()>, Jo
     let (stop, stopped) = oneshot::channel();
     let stopped = async { stopped.await.unwrap() };
     let server = tokio::spawn(async move {
-        let open = serve(listener, router, limits, stopped).await;
+        let open = serve(listener, router, limit, stopped).await;
         open.shutdown().await;
     });
     (address, stop, server)
@@ -107,15 +103,15 @@ async fn slow_and_idle_clients_are_disconnected_while_others_are_served() {
             let client = scope.spawn(move || run_client(address, first, rest));
             (first, rest, status, client)
         });
-        thread::sleep(SHORT.head / 2);
+        thread::sleep(SHORT / 2);
         let (time, response) = run_client(address, LAST, "");
         assert!(response.ends_with("well"), "{response}");
-        assert!(time < SHORT.head, "{time:?}");
+        assert!(time < SHORT, "{time:?}");
         for (first, rest, status, client) in clients {
             let (time, response) = client.join().unwrap();
             // The server's timer may start a moment before the client's.
-            let least = SHORT.head.saturating_sub(Duration::from_millis(50));
-            let is_in_time = (least..SHORT.head * 4).contains(&time);
+            let least = SHORT.saturating_sub(Duration::from_millis(50));
+            let is_in_time = (least..SHORT * 4).contains(&time);
             assert!(is_in_time, "{first:?} {rest:?} {time:?}");
             let actual = response.split(' ').nth(1).unwrap_or_default();
             assert_eq!(actual, status, "{first:?} {rest:?} {response}");
@@ -132,23 +128,23 @@ async fn a_connection_stays_open_while_it_is_used_and_while_a_call_runs() {
     let started = Instant::now();
     let mut buffer = [0; 4_096];
     for target in ["/health", "/slow", "/health"] {
-        thread::sleep(SHORT.head / 2);
+        thread::sleep(SHORT / 2);
         write!(stream, "GET {target} HTTP/1.1\r\n\r\n").unwrap();
         let length = stream.read(&mut buffer).unwrap();
         let response = String::from_utf8_lossy(&buffer[..length]);
         assert!(response.starts_with("HTTP/1.1 200"), "{target}: {response}");
     }
-    assert!(started.elapsed() > SHORT.head * 3);
+    assert!(started.elapsed() > SHORT * 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_stop_closes_idle_connections_and_completes_running_requests() {
-    let (address, stop, server) = start(ConnectionLimits::LOCAL).await;
+    let (address, stop, server) = start(CLIENT_LIMIT).await;
     let slow = "GET /slow HTTP/1.1\r\n\r\n";
     let clients =
         ["", HEALTH, slow].map(|first| thread::spawn(move || run_client(address, first, "")));
     // Gives the server time to accept them.
-    thread::sleep(SHORT.head / 2);
+    thread::sleep(SHORT / 2);
     stop.send(()).unwrap();
     server.await.unwrap();
     assert!(TcpStream::connect(address).is_err());
@@ -177,5 +173,5 @@ async fn a_client_that_does_not_read_is_disconnected() {
         panic!("the connection is still open");
     };
     let time = tokio::task::spawn_blocking(client).await.unwrap();
-    assert!(time > SHORT.write, "{time:?}");
+    assert!(time > SHORT, "{time:?}");
 }
