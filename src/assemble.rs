@@ -21,18 +21,15 @@ use crate::{
     public_url::PublicUrl,
     secrets::{SecretCache, Secrets},
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
-    watchdog::Tasks,
 };
 
 /// The router, and the preparations for the first call.
 ///
-/// `credential_clock` is the clock for checking credentials and caching secrets; `tasks` runs the
-/// tasks that wait for tools.
+/// `credential_clock` is the clock for checking credentials and caching secrets.
 pub(crate) fn assemble(
     mut server: Server,
     clock: Clock,
     credential_clock: Clock,
-    tasks: Tasks,
 ) -> (Router, WarmUp) {
     let has_explorer = server.has_explorer();
     let declared = declared_secrets(&server);
@@ -53,7 +50,7 @@ pub(crate) fn assemble(
         is_healthy: server.is_healthy,
         lists_callable: server.lists_callable.unwrap_or_default(),
         shows_calls: server.shows_calls,
-        tasks,
+        watch: server.watch,
     });
     let warm_up = WarmUp {
         engine: Arc::clone(&engine),

@@ -16,6 +16,7 @@ mod prepare;
 pub(crate) mod rejection;
 mod run;
 mod validate;
+pub(crate) mod watch;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -38,7 +39,6 @@ use crate::{
         schema::RoundedNumbers,
         toolkit::{ToolEntry, ToolNotFound},
     },
-    watchdog::Tasks,
 };
 
 use execution::{CallId, Execution};
@@ -46,6 +46,7 @@ use large_requests::{LargeRequestPermit, LargeRequests};
 use rejection::{InsufficientScope, Rejection};
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
+use watch::Watch;
 
 /// The time limit of a tool that does not [set its own](crate::Tool::timeout).
 ///
@@ -72,7 +73,7 @@ pub(crate) struct Engine {
     pub(crate) lists_callable: bool,
     /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
-    pub(crate) tasks: Tasks,
+    pub(crate) watch: Watch,
 }
 
 /// A call as requested.

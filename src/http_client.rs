@@ -3,11 +3,9 @@
 //! Providers are outside of the owner's control: the time and the size of their responses are
 //! limited, and redirects are not followed.
 
-use std::time::Duration;
+use std::{sync::OnceLock, time::Duration};
 
 use reqwest::Response;
-
-use crate::watchdog::PerThread;
 
 /// The time limit of one request to a provider.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
@@ -40,8 +38,8 @@ impl From<reqwest::Error> for TransportError {
 
 /// One client for all providers, created by the first request.
 pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
-    static CLIENT: PerThread<Option<reqwest::Client>> = PerThread::new();
-    let client = CLIENT.get(|| {
+    static CLIENT: OnceLock<Option<reqwest::Client>> = OnceLock::new();
+    let client = CLIENT.get_or_init(|| {
         let client = reqwest::Client::builder()
             // A redirected token request could send the client secret to another server.
             .redirect(reqwest::redirect::Policy::none())
@@ -49,7 +47,7 @@ pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
             .build();
         client.ok()
     });
-    client.ok_or(TransportError(
+    client.clone().ok_or(TransportError(
         "cannot be reached: TLS is not available on this machine",
     ))
 }

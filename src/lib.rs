@@ -114,7 +114,6 @@ pub mod store;
 pub mod testing;
 mod text;
 mod tool;
-mod watchdog;
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.

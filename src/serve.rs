@@ -10,7 +10,7 @@ pub(crate) mod shutdown;
 
 use std::env;
 
-use crate::{Error, Server, assemble::assemble, clock::REAL, observe::panics, watchdog::Tasks};
+use crate::{Error, Server, assemble::assemble, clock::REAL, observe::panics};
 use axum::Router;
 
 /// Serves tools: as a Lambda function if `AWS_LAMBDA_RUNTIME_API` is set, else over HTTP on
@@ -47,14 +47,13 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// [Serves](serve) tools, on a tokio runtime that it creates: for a `main` that is not async.
 ///
 /// On Lambda, events, responses and tools share one thread, because a second one would be woken and
-/// put to sleep for each event. A tool that blocks the thread past its time limit fails as with
-/// `serve`, and a new thread handles the next events; until the tool returns, connections that were
-/// opened on its thread do not respond. Locally, on Lambda Managed Instances and with `SnapStart`,
+/// put to sleep for each event. An async tool must not block it: until the tool returns, not even
+/// its time limit ends the call. The log then names the tool, whose function should not be async
+/// ([`Tool::new`](crate::Tool::new)). Locally, on Lambda Managed Instances and with `SnapStart`,
 /// there are several threads.
 ///
-/// Only tools are watched: a task that a tool spawns, or a route of your own, must not block the
-/// thread. `tokio::task::block_in_place` panics on Lambda, although it works locally; use
-/// `spawn_blocking`. The variable `_X_AMZN_TRACE_ID` is not set for each event, as `serve` does.
+/// `tokio::task::block_in_place` panics on Lambda, although it works locally. The variable
+/// `_X_AMZN_TRACE_ID` is not set for each event, as `serve` does.
 ///
 /// ```no_run
 /// use lambda_tools::{Error, Toolkit, run};
@@ -76,13 +75,16 @@ pub fn run(server: impl Into<Server>) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
+    let result = runtime.block_on(async {
         if is_on_lambda() {
             lambda::run(server).await
         } else {
             local::run(server).await
         }
-    })
+    });
+    // Does not wait for functions that are not async.
+    runtime.shutdown_background();
+    result
 }
 
 fn is_on_lambda() -> bool {
@@ -99,6 +101,6 @@ impl Server {
     /// [version](crate::ServerInfo::new) is invalid.
     pub fn into_router(mut self) -> Result<Router, Error> {
         settings::apply(&mut self)?;
-        Ok(assemble(self, REAL, REAL, Tasks::default()).0)
+        Ok(assemble(self, REAL, REAL).0)
     }
 }

@@ -12,8 +12,8 @@ use serde_json::Value;
 #[cfg(feature = "oauth")]
 use crate::oauth::OAuth;
 use crate::{
-    Auth, DirectCalls, ServerInfo, Toolkit, idempotency::Idempotency, observe::metrics::Metrics,
-    payload::LARGEST_PAYLOAD, protocol::Protocol, secrets::Secrets,
+    Auth, DirectCalls, ServerInfo, Toolkit, call::watch::Watch, idempotency::Idempotency,
+    observe::metrics::Metrics, payload::LARGEST_PAYLOAD, protocol::Protocol, secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
@@ -49,6 +49,7 @@ pub struct Server {
     pub(crate) info: ServerInfo,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) shows_calls: bool,
+    pub(crate) watch: Watch,
     pub(crate) on_shutdown: Option<ShutdownHook>,
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: Option<Vec<String>>,
@@ -77,6 +78,7 @@ impl Server {
             info: ServerInfo::default(),
             metrics: None,
             shows_calls: false,
+            watch: Watch::Off,
             on_shutdown: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             allowed_origins: None,

@@ -30,7 +30,6 @@ use serde_json::Value;
 
 use crate::{
     DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event, gzip,
-    watchdog::Tasks,
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
@@ -100,7 +99,7 @@ impl LambdaFunction {
         let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let elapsed = Arc::default();
         let clock = FIXED.movable(&elapsed);
-        let (router, warm_up) = assemble(server, clock.clone(), clock, Tasks::default());
+        let (router, warm_up) = assemble(server, clock.clone(), clock);
         Self {
             router,
             engine: warm_up.into_engine(),

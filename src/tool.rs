@@ -29,7 +29,7 @@ use serde_json::Value;
 
 use crate::{Context, Failure, Requirements, text::separate_scopes, tool::repeats::RepeatPolicy};
 use decode::{DecodeError, decode, decode_input};
-use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
+use handler::{Handler, IntoFailure, Kind, StatefulHandler, ToolInput, ToolOutput};
 use schema::{ParameterErrors, Schema};
 
 /// A tool with its decoded input, ready to run with a context.
@@ -87,6 +87,8 @@ pub struct Tool {
     /// The scopes that a caller's token must have.
     pub(crate) scopes: Vec<String>,
     pub(crate) defined_at: &'static Location<'static>,
+    /// True if the function is not async, and runs on a thread of its own.
+    pub(crate) blocks: bool,
     prepare: PrepareFn,
 }
 
@@ -95,6 +97,29 @@ impl Tool {
     ///
     /// `id` is `Toolkit.Tool@x.y.z`. [`Toolkit::new`](crate::Toolkit::new) reports mistakes in the
     /// id and in the types, all at once.
+    ///
+    /// A function that is not async may block: each call runs on a thread of its own, from tokio's
+    /// pool. At its time limit the call ends like any other, but nothing can stop its thread, which
+    /// runs on until the function returns.
+    ///
+    /// ```
+    /// use lambda_tools::{Failure, Tool};
+    /// # use schemars::JsonSchema;
+    /// # use serde::Deserialize;
+    ///
+    /// /// Reads a note.
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Note {
+    ///     /// The number of the note.
+    ///     number: u32,
+    /// }
+    ///
+    /// fn note(input: Note) -> Result<String, Failure> {
+    ///     Ok(std::fs::read_to_string(format!("notes/{}", input.number))?)
+    /// }
+    ///
+    /// let tool = Tool::new("Notes.Read@1.0.0", note);
+    /// ```
     #[track_caller]
     pub fn new<H, A: 'static>(id: impl Into<Cow<'static, str>>, handler: H) -> Self
     where
@@ -157,9 +182,13 @@ impl Tool {
         H::Future: Send + 'static,
     {
         let state = state.clone();
-        Self::new(id, move |input: H::In, context: Context| {
+        let handler = move |input: H::In, context: Context| {
             handler.clone().call(state.clone(), input, context)
-        })
+        };
+        Self {
+            blocks: H::Kind::BLOCKS,
+            ..Self::new(id, handler)
+        }
     }
 
     /// Creates a tool whose schemas are known only at run time: JSON in, JSON out.
@@ -220,6 +249,7 @@ impl Tool {
             hints: Hints::default(),
             scopes: Vec::new(),
             defined_at: Location::caller(),
+            blocks: H::Kind::BLOCKS,
             prepare: Box::new(move |input| prepare(handler.clone(), input)),
         }
     }

@@ -6,7 +6,10 @@
 use std::{
     error::Error,
     io, iter,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use aws_smithy_http_client::{
@@ -24,7 +27,6 @@ use aws_smithy_runtime_api::client::{
 use rustls::CertificateError;
 
 use super::roots::Roots;
-use crate::watchdog::PerThread;
 
 /// All services share the connections, because most of the time spent creating them goes to
 /// decoding certificates. The settings are always those of [`config`](super::config).
@@ -48,21 +50,22 @@ fn connector(roots: Roots, settings: &HttpConnectorSettings) -> SharedHttpConnec
     }
 }
 
-/// The connections of this thread. The first request opens one, and decodes the certificates.
+/// The shared connections. The first request opens one, and decodes the certificates.
 fn connections(roots: Roots, settings: &HttpConnectorSettings) -> SharedHttpConnector {
-    static AMAZON: PerThread<SharedHttpConnector> = PerThread::new();
-    static MACHINE: PerThread<SharedHttpConnector> = PerThread::new();
+    static AMAZON: OnceLock<SharedHttpConnector> = OnceLock::new();
+    static MACHINE: OnceLock<SharedHttpConnector> = OnceLock::new();
     let connections = match roots {
         Roots::Amazon => &AMAZON,
         Roots::Machine => &MACHINE,
     };
-    connections.get(|| {
+    let connector = connections.get_or_init(|| {
         let connector = Connector::builder()
             .connector_settings(settings.clone())
             .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
             .tls_context(roots.tls_context());
         SharedHttpConnector::new(connector.build())
-    })
+    });
+    connector.clone()
 }
 
 /// Trusts Amazon's roots until they reject a certificate, and the machine's from then on.

@@ -34,13 +34,12 @@ impl PreparedCall {
         let call_id = self.execution.id.as_str().to_owned();
         let running = self.execution.engine.deduplication.count_running();
         let spans = self.execution.spans.clone();
-        let tasks = self.execution.engine.tasks.clone();
         let task = Box::pin(async move {
             let _running = running;
             self.claim_and_run(identity).await
         });
-        let result = tasks.run(spans.enclose(task)).await;
-        result.unwrap_or_else(|| Ok(Outcome::lost(call_id)))
+        let result = tokio::spawn(spans.enclose(task)).await;
+        result.unwrap_or_else(|_| Ok(Outcome::lost(call_id)))
     }
 
     async fn claim_and_run(self, identity: CallIdentity) -> Result<Outcome, Rejection> {

@@ -2,19 +2,32 @@
 //! definition.
 
 use crate::tool::reason::Reason;
-use std::time::{Duration, SystemTime};
+use std::{
+    pin::pin,
+    task::{Poll, Waker},
+    time::{Duration, SystemTime},
+};
 
 use serde_json::Value;
-use tokio::task::JoinHandle;
+use tokio::{
+    task::{JoinHandle, spawn_blocking},
+    time::timeout,
+};
 use tracing::Instrument;
 
-use super::prepare::PreparedCall;
+use super::{
+    prepare::PreparedCall,
+    watch::{self, Watch},
+};
 use crate::{
     Failure,
     idempotency::deduplication::RunEnd,
     observe::{confidential, spans},
-    tool::{output::Output, repeats::RepeatPolicy, toolkit::ToolEntry},
-    watchdog::TimeLimit,
+    tool::{
+        output::Output,
+        repeats::RepeatPolicy,
+        toolkit::{SelectedTool, ToolEntry},
+    },
 };
 
 /// The outcome of a call that was not rejected.
@@ -88,12 +101,22 @@ impl PreparedCall {
         } = self;
         let entry = &execution.entry;
         let context = values.context(&execution, user_id, trace_id, answers, limit);
-        let run = confidential::scope(context.clone(), run(context.clone()));
+        let blocks = entry.tool.blocks;
+        let watch = if blocks {
+            Watch::Off
+        } else {
+            execution.engine.watch.clone()
+        };
+        let run = watch.run(entry.clone(), limit, run(context.clone()));
+        let run = confidential::scope(context.clone(), run);
         let span = spans::tool(&entry.id, execution.id.as_str());
         let run = execution.spans.enclose(run.instrument(span.clone()));
-        let task = AbortOnDrop(tokio::spawn(run));
-        let time_limit = execution.engine.tasks.limit(limit);
-        let (result, end) = await_or_abort(task, limit, time_limit, entry.tool.policy).await;
+        let task = AbortOnDrop(if blocks {
+            spawn_blocking(|| output_of(run))
+        } else {
+            tokio::spawn(run)
+        });
+        let (result, end) = await_or_abort(task, limit, entry).await;
         let result = result.map_err(|failure| failure.redacted(|text| context.redacted(text)));
         let result = result.and_then(|value| check_output(entry, value));
         if let Err(failure) = &result {
@@ -104,7 +127,17 @@ impl PreparedCall {
     }
 }
 
-/// A task that is aborted when this is dropped: a call that is cut off leaves nothing running.
+/// The output of a function that is not async, and so never waits. Nothing here marks the thread as
+/// one of an async runtime: blocking clients may start a runtime of their own on it.
+fn output_of<T>(run: impl Future<Output = T>) -> T {
+    match pin!(run).poll(&mut std::task::Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("only async functions wait"),
+    }
+}
+
+/// A task that is aborted when this is dropped: a call that is cut off leaves nothing running, unless
+/// its function is not async.
 struct AbortOnDrop(JoinHandle<Result<Value, Failure>>);
 
 impl Drop for AbortOnDrop {
@@ -115,26 +148,28 @@ impl Drop for AbortOnDrop {
 
 /// Waits for the tool's task, and aborts it at the limit. It is a separate task so that a panic
 /// ends only that task, and a tool that blocks its thread does not prevent another thread from
-/// sending the response: one of the runtime's, or the one that takes over.
+/// sending the response.
 async fn await_or_abort(
     mut task: AbortOnDrop,
     limit: Duration,
-    time_limit: TimeLimit,
-    policy: RepeatPolicy,
+    entry: &SelectedTool,
 ) -> (Result<Value, Failure>, RunEnd) {
-    match time_limit.wait_for(&mut task.0).await {
-        Some(Ok(result)) => (result, RunEnd::Returned),
-        Some(Err(_)) => {
+    let policy = entry.tool.policy;
+    match timeout(limit, &mut task.0).await {
+        Ok(Ok(result)) => (result, RunEnd::Returned),
+        Ok(Err(_)) => {
             let message = "The tool stopped because of an internal error";
             let failure = Failure::internal(Reason::Panicked, message)
                 .developer_message("The tool panicked; the log says where.");
             (Err(with_warning(failure, policy)), RunEnd::Stopped)
         }
-        None => {
+        Err(_) => {
             task.0.abort();
             // A tool that blocks its thread cannot be aborted.
-            let aborted = time_limit.wait_for_aborted(&mut task.0, STOP_LIMIT);
-            let has_ended = aborted.await.is_some();
+            let has_ended = timeout(STOP_LIMIT, &mut task.0).await.is_ok();
+            if !has_ended && !entry.tool.blocks {
+                watch::report(entry);
+            }
             let failure = timed_out(limit);
             let failure = match policy {
                 RepeatPolicy::AtMostOnce => failure,

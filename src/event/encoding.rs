@@ -112,7 +112,6 @@ mod tests {
     use super::*;
     use crate::{
         Failure, Server, Tool, Toolkit, assemble::assemble, clock::FIXED, event::EventResponse,
-        watchdog::Tasks,
     };
 
     #[tokio::test]
@@ -126,12 +125,7 @@ mod tests {
             Value::Null,
             nothing,
         );
-        let (router, _) = assemble(
-            Server::new(Toolkit::new([tool]).unwrap()),
-            FIXED,
-            FIXED,
-            Tasks::default(),
-        );
+        let (router, _) = assemble(Server::new(Toolkit::new([tool]).unwrap()), FIXED, FIXED);
         let http_api = json!({
             "version": "2.0", "rawPath": "/tools", "rawQueryString": "",
             "requestContext": {"http": {"method": "GET", "path": "/tools"}},

@@ -18,7 +18,6 @@ use crate::{
     clock::FIXED,
     idempotency::Idempotency,
     protocol::fuzzing::CallDecoder,
-    watchdog::Tasks,
 };
 
 /// The form of a call.
@@ -160,7 +159,7 @@ impl Calls {
         });
         let names = names.collect();
         let server = Server::new(toolkit).idempotency(Idempotency::in_memory());
-        let (_, warm_up) = assemble(server, FIXED, FIXED, Tasks::default());
+        let (_, warm_up) = assemble(server, FIXED, FIXED);
         Self {
             decoder: format.protocol().decoder(&warm_up.into_engine()),
             format,

@@ -10,7 +10,7 @@ use lambda_http::lambda_runtime::{LambdaEvent, Runtime, service_fn};
 use serde_json::value::RawValue;
 
 use super::Error;
-use crate::{Server, watchdog::Tasks};
+use crate::Server;
 use function::Function;
 
 pub(super) use one_thread::{is_possible, run as run_on_one_thread};
@@ -20,7 +20,7 @@ pub(super) use one_thread::{is_possible, run as run_on_one_thread};
 pub(super) async fn run(server: Server) -> Result<(), Error> {
     let toolkit = Arc::clone(server.toolkit());
     let prepared = tokio::task::spawn_blocking(move || toolkit.prepare());
-    let function = Arc::new(Function::start(server, Tasks::default()).await?);
+    let function = Arc::new(Function::start(server).await?);
     let _ = prepared.await;
     let service = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         function.invoke(Event(event.payload), event.context)

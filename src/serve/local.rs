@@ -1,43 +1,39 @@
 //! The local HTTP server: the same tools without AWS.
 
-mod allowed_hosts;
-mod body;
 mod connections;
 mod greeting;
 mod guard;
-mod listen;
-mod stream;
 
 use std::{
-    fmt::Display,
-    future::Future,
+    future::{Future, ready},
     io::{self, Write},
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
 
-use axum::{
-    Router,
-    extract::Request,
-    middleware::{self, Next},
-};
+use axum::{Extension, Router, middleware, response::Response};
+use tokio::{net::TcpListener, time::timeout};
 
-use super::{Error, settings, shutdown};
+use super::{
+    Error,
+    settings::{self, InvalidSetting},
+    shutdown,
+};
 use crate::{
     Server,
     arrival::Invocation,
     assemble::{WarmUp, assemble},
+    call::watch::Watch,
     clock::{FIXED, REAL},
     idempotency::Idempotency,
     observe::{log, otlp::Telemetry},
     testing::record,
-    watchdog::Tasks,
 };
 
-use allowed_hosts::AllowedHosts;
-use connections::ConnectionLimits;
-use greeting::Greeting;
+use connections::CLIENT_LIMIT;
+use greeting::greeting;
+use guard::AllowedHosts;
 
 /// The time that running calls have to finish after a stop signal.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
@@ -48,62 +44,70 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     log::to_terminal(&telemetry);
     settings::log(&server);
     server.toolkit().check()?;
+    server.watch = Watch::Polls;
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
     #[cfg(feature = "explorer")]
     server.explorer.get_or_insert(true);
     let hook = server.on_shutdown.take();
-    let listener = listen::listen().await?;
+    let listener = listen().await?;
     let address = listener.local_addr()?;
     let allowed = AllowedHosts::from_environment(address.ip())?;
     let recording = settings::get("RECORD_EVENTS")?;
-    let greeting = Greeting::of(&server, address, recording.as_deref());
+    let greeting = greeting(&server, address, recording.as_deref());
     // The guard checks origins, for every protocol.
     let server = server.allowed_origins(["*"]);
     let (router, warm_up) = router_of(server, recording)?;
-    let router = with_export(with_base_url(router, address), &telemetry);
-    let router = guard::protect(router, allowed);
+    let router = with_export(router.layer(Extension(invocation_at(address))), &telemetry);
+    let router = match allowed {
+        Some(allowed) => allowed.protect(router),
+        None => router,
+    };
     let deduplication = warm_up.deduplication();
-    let (stop_sender, stop_receiver) = tokio::sync::oneshot::channel();
-    let signal = stop_signal()?;
-    print(greeting);
+    let stop = stop_signal()?;
+    // Unlike `println!`, this does not panic if nobody reads it, as in `cargo run | head -1`.
+    let _ = writeln!(io::stdout(), "{greeting}");
     // Its warnings come after the greeting, which hardly anybody scrolls up to.
     tokio::spawn(warm_up.run());
-    let stop = async move {
-        signal.await;
-        let _ = stop_sender.send(());
-    };
-    // A call whose outcome has to be recorded continues after its caller has disconnected.
-    let serving = async {
-        connections::serve(listener, router, ConnectionLimits::LOCAL, stop).await;
+    let open = connections::serve(listener, router, CLIENT_LIMIT, stop).await;
+    let finish = async {
+        open.shutdown().await;
+        // A call whose outcome has to be recorded continues after its caller has disconnected.
         deduplication.idle().await;
     };
-    tokio::select! {
-        () = serving => {}
-        () = end_of_grace_period(stop_receiver) => {
-            tracing::warn!("stopped while calls were still running");
-        }
+    if timeout(GRACE_PERIOD, finish).await.is_err() {
+        tracing::warn!("stopped while calls were still running");
     }
     let end = shutdown::end(hook, &deduplication, &telemetry);
-    let _ = tokio::time::timeout(GRACE_PERIOD, end).await;
-    print("Stopped.");
+    let _ = timeout(GRACE_PERIOD, end).await;
+    let _ = writeln!(io::stdout(), "Stopped.");
     Ok(())
 }
 
-/// Prints lines for the developer. Unlike `println!`, it does not panic if nobody reads them, as in
-/// `cargo run | head -1`.
-fn print(lines: impl Display) {
-    let _ = writeln!(io::stdout(), "{lines}");
+/// Listens on `HOST` and `PORT`.
+async fn listen() -> Result<TcpListener, Error> {
+    let host = settings::get("HOST")?.unwrap_or_else(|| "127.0.0.1".into());
+    let port = settings::get("PORT")?.unwrap_or_else(|| "9000".into());
+    let number: u16 = port
+        .parse()
+        .map_err(|_| InvalidSetting(format!("PORT is '{port}', which is not a port number")))?;
+    let listener = TcpListener::bind((host.as_str(), number)).await;
+    Ok(listener.map_err(|error| {
+        InvalidSetting(format!(
+            "cannot listen on {host}:{number}: {error}; set HOST or PORT to listen elsewhere, as \
+             in PORT=9001 cargo run"
+        ))
+    })?)
 }
 
 /// The router, which records requests in the folder `recording`, if there is one.
 fn router_of(server: Server, recording: Option<String>) -> Result<(Router, WarmUp), Error> {
     let Some(folder) = recording else {
-        return Ok(assemble(server, REAL, REAL, Tasks::default()));
+        return Ok(assemble(server, REAL, REAL));
     };
     // A replay has no deduplication either.
     let server = server.idempotency(Idempotency::none());
     // The clock and ids are those of a replay; otherwise its responses would differ.
-    let (router, warm_up) = assemble(server, FIXED, REAL, Tasks::default());
+    let (router, warm_up) = assemble(server, FIXED, REAL);
     let secrets = Arc::clone(warm_up.secrets());
     let router = record::into_folder(folder.into(), router, secrets)?;
     Ok((router, warm_up))
@@ -130,45 +134,24 @@ fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
     })
 }
 
-async fn end_of_grace_period(stop: tokio::sync::oneshot::Receiver<()>) {
-    // The sender is dropped without a message only together with the server and this future.
-    if stop.await.is_ok() {
-        tokio::time::sleep(GRACE_PERIOD).await;
-    }
-}
-
-/// Attaches the server's own URL to requests, whose headers may name any host.
-fn with_base_url(router: Router, address: SocketAddr) -> Router {
-    let mut reachable = address;
+/// The server's own URL, for requests, whose headers may name any host.
+fn invocation_at(mut address: SocketAddr) -> Arc<Invocation> {
     if address.ip().is_unspecified() {
         // The unspecified address means all addresses of this machine; a URL cannot use it.
-        reachable.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
     }
-    let url = format!("http://{reachable}");
-    let invocation = Arc::new(Invocation {
-        base_url: Some(url),
+    Arc::new(Invocation {
+        base_url: Some(format!("http://{address}")),
         ..Invocation::default()
-    });
-    router.layer(middleware::from_fn(
-        move |mut request: Request, next: Next| {
-            request.extensions_mut().insert(Arc::clone(&invocation));
-            next.run(request)
-        },
-    ))
+    })
 }
 
 /// Exports the spans of each request after its response.
 fn with_export(router: Router, telemetry: &Arc<Telemetry>) -> Router {
-    if !telemetry.is_on() {
-        return router;
-    }
     let telemetry = Arc::clone(telemetry);
-    router.layer(middleware::from_fn(move |request: Request, next: Next| {
+    router.layer(middleware::map_response(move |response: Response| {
         let telemetry = Arc::clone(&telemetry);
-        async move {
-            let response = next.run(request).await;
-            tokio::spawn(async move { telemetry.flush(None).await });
-            response
-        }
+        tokio::spawn(async move { telemetry.flush(None).await });
+        ready(response)
     }))
 }

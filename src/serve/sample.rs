@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{Toolkit, tool::toolkit::ToolEntry};
+use crate::{
+    Toolkit,
+    tool::{schema::example::example_of, toolkit::ToolEntry},
+};
 
 /// The body of a call that the server would accept: a call of the first tool without requirements,
 /// or else of the first tool with requirements, which get placeholders. `None` if no input can be
@@ -21,7 +24,7 @@ pub(super) fn call_of(toolkit: &Toolkit) -> Option<String> {
 
 fn body_of(entry: &ToolEntry) -> Option<Value> {
     let schema = &entry.tool.input;
-    let input = value_of(schema.value());
+    let input = example_of(schema.value(), guess)?;
     schema.check(&input, "input").ok()?.ok()?;
     let mut body = json!({"tool_id": entry.id.to_string(), "input": input});
     let requirements = &entry.tool.requirements;
@@ -40,38 +43,25 @@ fn body_of(entry: &ToolEntry) -> Option<Value> {
     Some(body)
 }
 
-/// The first value that the schema itself names, or else a value of its type.
-fn value_of(schema: &Value) -> Value {
+/// A value of the schema's type.
+fn guess(schema: &Value) -> Option<Value> {
     let first = |keyword: &str| schema.get(keyword)?.get(0);
-    let value = schema.get("const").or_else(|| schema.get("default"));
-    let value = value.or_else(|| first("examples"));
-    if let Some(value) = value.or_else(|| first("enum")) {
-        return value.clone();
-    }
     if let Some(form) = first("oneOf").or_else(|| first("anyOf")) {
-        return value_of(form);
+        return example_of(form, guess);
     }
     let kind = &schema["type"];
-    match kind.as_str().or_else(|| kind[0].as_str()) {
-        Some("string") => json!("text"),
-        Some("number" | "integer") => {
+    Some(match kind.as_str().or_else(|| kind[0].as_str())? {
+        "string" => json!("text"),
+        "number" | "integer" => {
             let minimum = schema.get("minimum");
             let is_more = |it: &&Value| it.as_f64().is_some_and(|it| it > 1.0);
             minimum.filter(is_more).cloned().unwrap_or_else(|| 1.into())
         }
-        Some("boolean") => json!(true),
-        Some("array") => json!([]),
-        Some("object") => object_of(schema),
+        "boolean" => json!(true),
+        "array" => json!([]),
+        "object" => json!({}),
         _ => Value::Null,
-    }
-}
-
-fn object_of(schema: &Value) -> Value {
-    let names = schema["required"].as_array().into_iter().flatten();
-    let names = names.filter_map(Value::as_str);
-    names
-        .map(|name| (name.to_owned(), value_of(&schema["properties"][name])))
-        .collect()
+    })
 }
 
 #[cfg(test)]

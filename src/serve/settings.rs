@@ -14,7 +14,7 @@ use std::{env, fmt, path::PathBuf};
 
 use auth::auth_setting;
 pub(super) use overview::log;
-use variables::seconds;
+use variables::{choice, seconds};
 pub(super) use variables::{get, list, yes_or_no};
 
 use super::Error;
@@ -66,10 +66,15 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         }
     }
     if server.direct_calls.is_none() {
-        server.direct_calls = direct_calls_setting()?;
+        let choices = [
+            ("yes", DirectCalls::Answers),
+            ("errors", DirectCalls::Errors),
+            ("no", DirectCalls::Off),
+        ];
+        server.direct_calls = choice("TOOLS_DIRECT_CALLS", &choices)?;
     }
     if server.lists_callable.is_none() {
-        server.lists_callable = list_setting()?;
+        server.lists_callable = choice("TOOLS_LIST", &[("all", false), ("callable", true)])?;
     }
     explorer_setting(server)?;
     if server.secrets.is_none() {
@@ -180,28 +185,28 @@ impl fmt::Debug for InvalidSetting {
 impl std::error::Error for InvalidSetting {}
 
 fn secrets_setting(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
-    let setting = get("TOOLS_SECRETS")?;
-    let setting = setting.as_deref().unwrap_or("environment");
-    let mut secrets = match setting {
-        "environment" => match get("TOOLS_SECRETS_FILE")? {
-            Some(file) => Secrets::environment_and_file(PathBuf::from(file)),
-            None if on_lambda => Secrets::environment(),
-            None => Secrets::environment_and_file(".env"),
-        },
-        "secrets-manager" => secrets_manager()?,
-        "none" => Secrets::none(),
-        other => {
-            return Err(InvalidSetting(format!(
-                "TOOLS_SECRETS is '{other}', but must be environment, secrets-manager or none"
-            )));
-        }
-    };
+    type Source = fn(bool) -> Result<Secrets, InvalidSetting>;
+    let sources: [(&str, Source); 3] = [
+        ("environment", environment),
+        ("secrets-manager", |_| secrets_manager()),
+        ("none", |_| Ok(Secrets::none())),
+    ];
+    let source = choice("TOOLS_SECRETS", &sources)?.unwrap_or(environment);
+    let mut secrets = source(on_lambda)?;
     if let Some(time) = seconds("TOOLS_SECRETS_CACHE_SECONDS")? {
         secrets = secrets.cache_for(time);
     }
     Ok(match yes_or_no("TOOLS_SECRETS_FROM_CALLS")? {
         None | Some(true) => secrets,
         Some(false) => secrets.only_from_store(),
+    })
+}
+
+fn environment(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
+    Ok(match get("TOOLS_SECRETS_FILE")? {
+        Some(file) => Secrets::environment_and_file(PathBuf::from(file)),
+        None if on_lambda => Secrets::environment(),
+        None => Secrets::environment_and_file(".env"),
     })
 }
 
@@ -232,17 +237,14 @@ fn secrets_manager() -> Result<Secrets, InvalidSetting> {
 }
 
 fn idempotency_setting() -> Result<Idempotency, InvalidSetting> {
-    let setting = get("TOOLS_IDEMPOTENCY")?;
-    let mut idempotency = match setting.as_deref().unwrap_or("memory") {
-        "memory" => Idempotency::in_memory(),
-        "dynamodb" => in_dynamodb()?,
-        "none" => Idempotency::none(),
-        other => {
-            return Err(InvalidSetting(format!(
-                "TOOLS_IDEMPOTENCY is '{other}', but must be memory, dynamodb or none"
-            )));
-        }
-    };
+    type Store = fn() -> Result<Idempotency, InvalidSetting>;
+    let memory: Store = || Ok(Idempotency::in_memory());
+    let stores: [(&str, Store); 3] = [
+        ("memory", memory),
+        ("dynamodb", in_dynamodb),
+        ("none", || Ok(Idempotency::none())),
+    ];
+    let mut idempotency = choice("TOOLS_IDEMPOTENCY", &stores)?.unwrap_or(memory)()?;
     if let Some(time) = seconds("TOOLS_IDEMPOTENCY_SECONDS")? {
         idempotency = idempotency.expire_after(time);
     }
@@ -253,29 +255,6 @@ fn idempotency_setting() -> Result<Idempotency, InvalidSetting> {
         None | Some(true) => idempotency,
         Some(false) => idempotency.best_effort(),
     })
-}
-
-fn direct_calls_setting() -> Result<Option<DirectCalls>, InvalidSetting> {
-    match get("TOOLS_DIRECT_CALLS")?.as_deref() {
-        None => Ok(None),
-        Some("yes") => Ok(Some(DirectCalls::Answers)),
-        Some("errors") => Ok(Some(DirectCalls::Errors)),
-        Some("no") => Ok(Some(DirectCalls::Off)),
-        Some(other) => Err(InvalidSetting(format!(
-            "TOOLS_DIRECT_CALLS is '{other}', but must be yes, errors or no"
-        ))),
-    }
-}
-
-fn list_setting() -> Result<Option<bool>, InvalidSetting> {
-    match get("TOOLS_LIST")?.as_deref() {
-        None => Ok(None),
-        Some("all") => Ok(Some(false)),
-        Some("callable") => Ok(Some(true)),
-        Some(other) => Err(InvalidSetting(format!(
-            "TOOLS_LIST is '{other}', but must be all or callable"
-        ))),
-    }
 }
 
 #[cfg(feature = "explorer")]
@@ -295,17 +274,12 @@ fn explorer_setting(_: &mut Server) -> Result<(), InvalidSetting> {
 }
 
 fn metrics_setting() -> Result<Option<Metrics>, InvalidSetting> {
-    match get("TOOLS_METRICS")?.as_deref() {
-        None | Some("none") => Ok(None),
-        Some("cloudwatch") => {
-            let namespace = get("TOOLS_METRICS_NAMESPACE")?;
-            let namespace = namespace.unwrap_or_else(|| "lambda_tools".to_owned());
-            Ok(Some(Metrics::in_namespace(namespace)))
-        }
-        Some(other) => Err(InvalidSetting(format!(
-            "TOOLS_METRICS is '{other}', but must be cloudwatch or none"
-        ))),
+    if choice("TOOLS_METRICS", &[("cloudwatch", true), ("none", false)])? != Some(true) {
+        return Ok(None);
     }
+    let namespace = get("TOOLS_METRICS_NAMESPACE")?;
+    let namespace = namespace.unwrap_or_else(|| "lambda_tools".to_owned());
+    Ok(Some(Metrics::in_namespace(namespace)))
 }
 
 #[cfg(feature = "dynamodb")]

@@ -288,10 +288,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_secret_from_the_store_is_not_recorded() {
-        use crate::{
-            Context, Failure, Server, Tool, Toolkit, clock::FIXED, secrets::Secrets,
-            watchdog::Tasks,
-        };
+        use crate::{Context, Failure, Server, Tool, Toolkit, clock::FIXED, secrets::Secrets};
         use lambda_http::tower::ServiceExt;
 
         async fn reveal(_: Value, cx: Context) -> Result<Value, Failure> {
@@ -306,7 +303,7 @@ mod tests {
         let tool = Tool::dynamic("T.T@1.0.0", "d", input, json!({}), reveal);
         let secrets = Secrets::fixed([("KEY", "marked-value")]);
         let server = Server::new(Toolkit::new([tool.secret("KEY")]).unwrap()).secrets(secrets);
-        let (router, warm_up) = crate::assemble::assemble(server, FIXED, FIXED, Tasks::default());
+        let (router, warm_up) = crate::assemble::assemble(server, FIXED, FIXED);
         let router = into_folder(folder.clone(), router, Arc::clone(warm_up.secrets())).unwrap();
         let request = Request::post("/tools/call").body(Body::from(r#"{"tool_id": "T.T"}"#));
         let response = router.oneshot(request.unwrap()).await.unwrap();

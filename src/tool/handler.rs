@@ -1,155 +1,174 @@
-//! The functions that can be tools: `async fn(In)` and `async fn(In, Context)`, with a shared state
+//! The functions that can be tools: `fn(In)` and `fn(In, Context)`, async or not, with a shared state
 //! in front or without.
 //!
 //! The signature is the source of truth: the schemas come from its types. Sealed traits instead of
 //! a macro keep compiler errors ordinary and leave the function callable from a unit test.
 
-use std::future::Future;
+use std::future::{Future, Ready, ready};
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Context, Failure};
+pub(super) use sealed::Kind;
+use sealed::{Async, Plain, Returned};
 
+/// What a function returns tells whether it is async.
 mod sealed {
-    pub trait Sealed<Arguments> {}
-    pub trait SealedWithState<State, Arguments> {}
+    pub trait Kind: 'static {
+        /// True if the function may block its thread.
+        const BLOCKS: bool;
+    }
+
+    pub struct Async;
+    pub struct Plain;
+
+    impl Kind for Async {
+        const BLOCKS: bool = false;
+    }
+
+    impl Kind for Plain {
+        const BLOCKS: bool = true;
+    }
+
+    /// The value that a function of this kind returns.
+    pub trait Returned<K> {
+        type Out;
+        type Error;
+        type Future: Future<Output = Result<Self::Out, Self::Error>>;
+
+        fn into_future(self) -> Self::Future;
+    }
 }
 
-/// An async function that can be a tool.
+impl<F: Future<Output = Result<Out, E>>, Out, E> Returned<Async> for F {
+    type Out = Out;
+    type Error = E;
+    type Future = F;
+
+    fn into_future(self) -> F {
+        self
+    }
+}
+
+impl<Out, E> Returned<Plain> for Result<Out, E> {
+    type Out = Out;
+    type Error = E;
+    type Future = Ready<Self>;
+
+    fn into_future(self) -> Ready<Self> {
+        ready(self)
+    }
+}
+
+/// A function that can be a tool.
 ///
-/// Implemented for functions and closures that take the input, or the input and a [`Context`], and
-/// return a `Result` whose error is a [`Failure`] or [becomes one](IntoFailure). It cannot be
-/// implemented for other types.
+/// Implemented for functions and closures, async or not, that take the input, or the input and a
+/// [`Context`], and return a `Result` whose error is a [`Failure`] or [becomes one](IntoFailure). It
+/// cannot be implemented for other types.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be a tool",
-    label = "not an `async fn(Input)` or `async fn(Input, Context)` that returns `Result<Output, Failure>`",
+    label = "not a function, async or not, of `Input` or of `Input` and `Context` that returns `Result<Output, Failure>`",
     note = "the parameters must be owned; the first one is the input, a struct; the error must be \
             `lambda_tools::Failure` or implement `IntoFailure`; a closure must be `Clone` and name \
             its parameters' types"
 )]
-pub trait Handler<Arguments>: sealed::Sealed<Arguments> + Clone + Send + Sync + 'static {
+pub trait Handler<Arguments>: Clone + Send + Sync + 'static {
     /// The tool's input.
     type In;
     /// The tool's output.
     type Out;
     /// The tool's error.
     type Error;
-    /// The function's future.
+    /// The function's future; ready if the function is not async.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
+    #[doc(hidden)]
+    type Kind: Kind;
 
     /// Runs the tool.
     fn call(self, input: Self::In, context: Context) -> Self::Future;
 }
 
-impl<F, Fut, In, Out, E> sealed::Sealed<(In,)> for F
+impl<F, K: Kind, R: Returned<K>, In> Handler<(K, In)> for F
 where
-    F: Fn(In) -> Fut,
-    Fut: Future<Output = Result<Out, E>>,
-{
-}
-
-impl<F, Fut, In, Out, E> Handler<(In,)> for F
-where
-    F: Fn(In) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, E>>,
+    F: Fn(In) -> R + Clone + Send + Sync + 'static,
 {
     type In = In;
-    type Out = Out;
-    type Error = E;
-    type Future = Fut;
+    type Out = R::Out;
+    type Error = R::Error;
+    type Future = R::Future;
+    type Kind = K;
 
-    fn call(self, input: In, _context: Context) -> Fut {
-        self(input)
+    fn call(self, input: In, _context: Context) -> R::Future {
+        self(input).into_future()
     }
 }
 
-impl<F, Fut, In, Out, E> sealed::Sealed<(In, Context)> for F
+impl<F, K: Kind, R: Returned<K>, In> Handler<(K, In, Context)> for F
 where
-    F: Fn(In, Context) -> Fut,
-    Fut: Future<Output = Result<Out, E>>,
-{
-}
-
-impl<F, Fut, In, Out, E> Handler<(In, Context)> for F
-where
-    F: Fn(In, Context) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, E>>,
+    F: Fn(In, Context) -> R + Clone + Send + Sync + 'static,
 {
     type In = In;
-    type Out = Out;
-    type Error = E;
-    type Future = Fut;
+    type Out = R::Out;
+    type Error = R::Error;
+    type Future = R::Future;
+    type Kind = K;
 
-    fn call(self, input: In, context: Context) -> Fut {
-        self(input, context)
+    fn call(self, input: In, context: Context) -> R::Future {
+        self(input, context).into_future()
     }
 }
 
-/// An async function that can be a tool with a shared state: a [`Handler`] with the state in front.
+/// A function that can be a tool with a shared state: a [`Handler`] with the state in front.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be a tool with the state `{State}`",
-    label = "not an `async fn(State, Input)` or `async fn(State, Input, Context)` that returns `Result<Output, Failure>`",
+    label = "not a function, async or not, of `State` and `Input`, or of these and `Context`, that returns `Result<Output, Failure>`",
     note = "the first parameter is the state, owned and of the type that is passed to \
             `Tool::with_state`; the error must be `lambda_tools::Failure` or implement `IntoFailure`"
 )]
-pub trait StatefulHandler<State, Arguments>:
-    sealed::SealedWithState<State, Arguments> + Clone + Send + Sync + 'static
-{
+pub trait StatefulHandler<State, Arguments>: Clone + Send + Sync + 'static {
     /// The tool's input.
     type In;
     /// The tool's output.
     type Out;
     /// The tool's error.
     type Error;
-    /// The function's future.
+    /// The function's future; ready if the function is not async.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
+    #[doc(hidden)]
+    type Kind: Kind;
 
     /// Runs the tool.
     fn call(self, state: State, input: Self::In, context: Context) -> Self::Future;
 }
 
-impl<F, Fut, State, In, Out, E> sealed::SealedWithState<State, (In,)> for F
+impl<F, K: Kind, R: Returned<K>, State, In> StatefulHandler<State, (K, In)> for F
 where
-    F: Fn(State, In) -> Fut,
-    Fut: Future<Output = Result<Out, E>>,
-{
-}
-
-impl<F, Fut, State, In, Out, E> StatefulHandler<State, (In,)> for F
-where
-    F: Fn(State, In) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, E>>,
+    F: Fn(State, In) -> R + Clone + Send + Sync + 'static,
 {
     type In = In;
-    type Out = Out;
-    type Error = E;
-    type Future = Fut;
+    type Out = R::Out;
+    type Error = R::Error;
+    type Future = R::Future;
+    type Kind = K;
 
-    fn call(self, state: State, input: In, _context: Context) -> Fut {
-        self(state, input)
+    fn call(self, state: State, input: In, _context: Context) -> R::Future {
+        self(state, input).into_future()
     }
 }
 
-impl<F, Fut, State, In, Out, E> sealed::SealedWithState<State, (In, Context)> for F
+impl<F, K: Kind, R: Returned<K>, State, In> StatefulHandler<State, (K, In, Context)> for F
 where
-    F: Fn(State, In, Context) -> Fut,
-    Fut: Future<Output = Result<Out, E>>,
-{
-}
-
-impl<F, Fut, State, In, Out, E> StatefulHandler<State, (In, Context)> for F
-where
-    F: Fn(State, In, Context) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, E>>,
+    F: Fn(State, In, Context) -> R + Clone + Send + Sync + 'static,
 {
     type In = In;
-    type Out = Out;
-    type Error = E;
-    type Future = Fut;
+    type Out = R::Out;
+    type Error = R::Error;
+    type Future = R::Future;
+    type Kind = K;
 
-    fn call(self, state: State, input: In, context: Context) -> Fut {
-        self(state, input, context)
+    fn call(self, state: State, input: In, context: Context) -> R::Future {
+        self(state, input, context).into_future()
     }
 }
 

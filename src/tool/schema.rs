@@ -4,6 +4,7 @@
 //! schema, and the schema compiles its validator on first use.
 
 mod derive;
+pub(crate) mod example;
 mod expected;
 mod explain;
 mod fast_check;

@@ -8,6 +8,7 @@ mod authentication;
 mod authoring;
 #[cfg(feature = "aws")]
 mod aws;
+mod blocking;
 #[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "otlp")]

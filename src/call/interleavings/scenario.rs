@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Auth, Caller, Context, Failure, Tool, Toolkit,
     arrival::{Arrival, Invocation},
-    call::{Call, ClientContext, Engine, large_requests::LargeRequests},
+    call::{Call, ClientContext, Engine, large_requests::LargeRequests, watch::Watch},
     idempotency::{Idempotency, deduplication::Deduplication},
     observe::trail::Trail,
     secrets::{SecretCache, Secrets},
@@ -30,7 +30,6 @@ use crate::{
         },
     },
     tool::schema::RoundedNumbers,
-    watchdog::Tasks,
 };
 
 /// Calls with one `call_id`.
@@ -98,7 +97,7 @@ impl Calls {
                 is_healthy: None,
                 shows_calls: false,
                 lists_callable: false,
-                tasks: Tasks::default(),
+                watch: Watch::Off,
             })
         };
         Self {

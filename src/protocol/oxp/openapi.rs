@@ -3,7 +3,6 @@
 //! The paths of single tools exist because generators of clients make a typed function of each, as
 //! they cannot of one path for all tools.
 
-mod example;
 mod operation;
 mod security;
 

@@ -20,7 +20,6 @@ use crate::{
     event::{self, EventResponse, InvocationError},
     observe::{log, otlp::Telemetry},
     serve::{settings, shutdown},
-    watchdog::Tasks,
 };
 
 /// Lambda restarts an initialization that takes more than 10 seconds.
@@ -36,13 +35,13 @@ pub(super) struct Function {
 
 impl Function {
     /// Prepares the server for its first event.
-    pub(super) async fn start(mut server: Server, tasks: Tasks) -> Result<Self, Error> {
+    pub(super) async fn start(mut server: Server) -> Result<Self, Error> {
         let telemetry = Arc::new(Telemetry::from_environment()?);
         log::to_cloudwatch(&telemetry);
         settings::log(&server);
         let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let hook = server.on_shutdown.take();
-        let (router, warm_up) = assemble(server, REAL, REAL, tasks);
+        let (router, warm_up) = assemble(server, REAL, REAL);
         shutdown::register(hook, warm_up.deduplication(), &telemetry).await;
         // Lambda gives a function its full CPU power until the function requests the first event,
         // so connecting is cheapest now. The first call waits no longer than this limit. Not

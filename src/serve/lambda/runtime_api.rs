@@ -1,9 +1,7 @@
 //! A client of Lambda's runtime API: the next event, and the response to it.
 //!
-//! `lambda_runtime` has one too, but sends a response only from the loop that received the event.
-//! A watched function may have to answer from another thread. This client also reports an event
-//! with an invalid client context, which ends the process in `lambda_runtime`, and does not copy
-//! events.
+//! `lambda_runtime` has one too, which an event with an invalid client context ends together with
+//! the process. This client reports such an event, and does not copy events.
 //!
 //! AWS Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes".
 

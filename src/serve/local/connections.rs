@@ -3,95 +3,101 @@
 //! HTTP/2 is not supported: programs that call a local server do not need it, and the limits and
 //! the guard would have to cover both versions.
 
-use std::{future::Future, io, pin::pin, time::Duration};
+use std::{convert::Infallible, future::Future, pin::pin, time::Duration};
 
-use axum::Router;
-use hyper::server::conn::http1;
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::Response,
+};
+use http_body_util::BodyExt;
+use hyper::{body::Body as _, server::conn::http1};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{net::TcpListener, select, sync::oneshot, time::timeout};
 
-use super::{body, stream::TimedStream};
+use crate::protocol::problem;
 
 /// The pause after a failure to accept a connection, and therefore between two warnings.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Time limits for clients to send a request and to read the response. Tools have their own.
-#[derive(Clone, Copy)]
-pub(super) struct ConnectionLimits {
-    /// For the head, counted from the start of the connection or the end of the last response.
-    pub(super) head: Duration,
-    /// For the body, counted from the end of the head.
-    pub(super) body: Duration,
-    /// For the client to read more of a response.
-    pub(super) write: Duration,
-}
+/// The size up to which a body is read before it is needed.
+const SMALL: u64 = 64 * 1024;
 
-impl ConnectionLimits {
-    pub(super) const LOCAL: Self = Self {
-        head: Duration::from_secs(30),
-        body: Duration::from_mins(1),
-        write: Duration::from_secs(30),
-    };
-}
+/// The time that a client has to send the head of a request, counted from the start of the connection
+/// or the end of the last response; then to send the body; and to read more of a response. Tools have
+/// their own limits.
+pub(super) const CLIENT_LIMIT: Duration = Duration::from_secs(30);
 
-/// Serves until `stop` completes; returns once running requests have their responses.
+/// Serves until `stop` completes. Returns the connections that are still open.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: ConnectionLimits,
+    limit: Duration,
     stop: impl Future<Output = ()>,
-) {
-    let service = TowerToHyperService::new(body::limit(router, limits.body));
+) -> GracefulShutdown {
+    let limited = middleware::from_fn_with_state(limit, limit_body);
+    let service = TowerToHyperService::new(router.layer(limited));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(limits.head);
+    http.timer(TokioTimer::new()).header_read_timeout(limit);
     let open = GracefulShutdown::new();
     let mut stop = pin!(stop);
     loop {
-        let stream = tokio::select! {
-            () = &mut stop => break,
-            stream = accept(&listener) => stream,
+        let accepted = select! {
+            () = &mut stop => return open,
+            accepted = listener.accept() => accepted,
         };
-        let stream = TimedStream::new(stream, limits.write);
-        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
-        let connection = open.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection was closed early");
-            }
-        });
-    }
-    // Rejects new clients, rather than leaving them waiting in the queue.
-    drop(listener);
-    open.shutdown().await;
-}
-
-/// Returns the next connection. Errors are temporary: file descriptors become free again.
-async fn accept(listener: &TcpListener) -> TcpStream {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return stream,
-            Err(error) if is_client_error(&error) => {}
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
             Err(error) => {
+                // Temporary: file descriptors become free again.
                 tracing::warn!(%error, "connections cannot be accepted; retrying in a second");
                 tokio::time::sleep(PAUSE).await;
+                continue;
             }
-        }
+        };
+        // The kernel closes the connection of a client that does not read its responses, for which
+        // hyper has no limit.
+        #[cfg(target_os = "linux")]
+        let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(limit));
+        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
+        tokio::spawn(open.watch(connection));
     }
 }
 
-/// True if a client disconnected before its connection was accepted.
-fn is_client_error(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::ConnectionReset
-    )
+/// Rejects a request whose body does not fully arrive within `limit`: hyper limits only the time for
+/// the head.
+async fn limit_body(State(limit): State<Duration>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    if body.size_hint().upper().is_some_and(|size| size <= SMALL) {
+        // Read even if no one needs it, as when credentials are missing: otherwise hyper would close
+        // a connection on which the client may already send its next request.
+        let Ok(Ok(body)) = timeout(limit, to_bytes(body, usize::MAX)).await else {
+            return problem::late(limit);
+        };
+        return next.run(Request::from_parts(parts, body.into())).await;
+    }
+    // Dropped with the body, which the router has then read, or does not need.
+    let (reading, read) = oneshot::channel::<Infallible>();
+    let body = body.map_frame(move |frame| {
+        let _ = &reading;
+        frame
+    });
+    let request = Request::from_parts(parts, Body::new(body));
+    let mut response = pin!(next.run(request));
+    select! {
+        biased;
+        response = &mut response => return response,
+        read = timeout(limit, read) => if read.is_err() {
+            return problem::late(limit);
+        },
+    }
+    response.await
 }
 
 #[cfg(test)]

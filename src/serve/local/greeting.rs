@@ -1,122 +1,80 @@
 //! The start-up lines: the server's address and how to call it.
 
-use std::{
-    fmt,
-    io::{self, IsTerminal},
-    net::SocketAddr,
-};
+use std::{io::IsTerminal, net::SocketAddr};
 
 use crate::{Protocol, Server, serve::sample};
 
-const RESTART: &str = "To restart after each change: cargo watch -x run";
-
-/// The lines printed once the server listens.
-pub(super) struct Greeting {
-    address: SocketAddr,
-    is_open: bool,
-    /// The identity providers of callers who need no key.
-    issuers: Vec<String>,
-    is_empty: bool,
-    has_explorer: bool,
-    protocols: Vec<Protocol>,
-    /// The body of a call in OXP, if it is served.
-    example: Option<String>,
-    /// The folder into which requests are recorded.
-    recording: Option<String>,
-    /// Says how to restart after each change, to a developer who reads these lines.
-    restart: Option<&'static str>,
+/// The lines printed once the server listens. Requests are recorded in the folder `recording`, if
+/// there is one.
+pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&str>) -> String {
+    let url = format!("http://{address}");
+    let mut lines = vec![format!("Serving tools on {url}")];
+    if server.has_explorer() {
+        lines.push(format!("Explore and try the tools: {url}/"));
+    }
+    for (method, path) in server.protocols.iter().flat_map(|it| it.routes()) {
+        lines.push(format!("  {:<4} {url}{path}", method.as_str()));
+    }
+    lines.push(callers(server, address));
+    lines.extend(recording.map(|folder| {
+        format!(
+            "Requests are recorded in {folder}: the clock and the ids are fixed, and no call is \
+             remembered."
+        )
+    }));
+    if server.toolkit().entries().is_empty() {
+        lines.push("This server has no tools yet.".into());
+    }
+    lines.extend(commands(server, &url));
+    if cfg!(debug_assertions) && std::io::stdout().is_terminal() {
+        lines.push("To restart after each change: cargo watch -x run".into());
+    }
+    lines.join("\n")
 }
 
-impl Greeting {
-    pub(super) fn of(server: &Server, address: SocketAddr, recording: Option<&str>) -> Self {
-        let protocols = server.protocols.clone();
-        let example = protocols.contains(&Protocol::Oxp);
-        Self {
-            address,
-            is_open: server.is_open(),
-            issuers: server.issuers(),
-            is_empty: server.toolkit().entries().is_empty(),
-            has_explorer: server.has_explorer(),
-            example: example.then(|| sample::call_of(server.toolkit())).flatten(),
-            protocols,
-            recording: recording.map(str::to_owned),
-            restart: (cfg!(debug_assertions) && io::stdout().is_terminal()).then_some(RESTART),
+fn callers(server: &Server, address: SocketAddr) -> String {
+    if !server.is_open() {
+        let issuers = server.issuers().join(" or at ");
+        if issuers.is_empty() {
+            return "Callers need credentials.".into();
         }
+        return format!("Callers need credentials, and users can sign in at {issuers}.");
     }
+    let anyone = if address.ip().is_loopback() {
+        "on this machine"
+    } else {
+        "who can reach this address"
+    };
+    format!("Anyone {anyone} may call; set TOOLS_AUTH=api-key to require a key.")
+}
 
-    fn callers(&self) -> &'static str {
-        match (self.is_open, self.address.ip().is_loopback()) {
-            (false, _) if self.issuers.is_empty() => "Callers need credentials.",
-            (false, _) => "Callers need credentials, and users can sign in at ",
-            (true, true) => {
-                "Anyone on this machine may call; set TOOLS_AUTH=api-key to require a key."
-            }
-            (true, false) => {
-                "Anyone who can reach this address may call; set TOOLS_AUTH=api-key to require a \
-                 key."
-            }
+/// The lines to paste.
+fn commands(server: &Server, url: &str) -> Vec<String> {
+    let key = |option: &str| {
+        if server.is_open() {
+            return String::new();
         }
+        format!(" {option} 'Authorization: Bearer YOUR_KEY'")
+    };
+    let mut lines = Vec::new();
+    let sample = sample::call_of(server.toolkit());
+    if let Some(sample) = sample.filter(|_| server.protocols.contains(&Protocol::Oxp)) {
+        let key = key("-H");
+        lines.push(format!(
+            "Try it:\n  curl {url}/tools/call{key} -d '{sample}'"
+        ));
     }
-
-    /// The lines to paste.
-    fn commands(&self, f: &mut fmt::Formatter<'_>, url: &str) -> fmt::Result {
-        let key = |option: &str| {
-            if self.is_open {
-                return String::new();
-            }
-            format!(" {option} 'Authorization: Bearer YOUR_KEY'")
+    if server.protocols.contains(&Protocol::Mcp) {
+        // A client that is given a key does not let its user sign in.
+        let key = match *server.issuers() {
+            [] => key("--header"),
+            [..] => String::new(),
         };
-        if let Some(example) = &self.example {
-            let key = key("-H");
-            write!(f, "\nTry it:\n  curl {url}/tools/call{key} -d '{example}'")?;
-        }
-        if self.protocols.contains(&Protocol::Mcp) {
-            // A client that is given a key does not let its user sign in.
-            let signs_in = !self.issuers.is_empty();
-            let key = if signs_in {
-                String::new()
-            } else {
-                key("--header")
-            };
-            write!(
-                f,
-                "\nAdd it to Claude Code:\n  claude mcp add --transport http tools {url}/mcp{key}"
-            )?;
-        }
-        Ok(())
+        lines.push(format!(
+            "Add it to Claude Code:\n  claude mcp add --transport http tools {url}/mcp{key}"
+        ));
     }
-}
-
-impl fmt::Display for Greeting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = format!("http://{}", self.address);
-        writeln!(f, "Serving tools on {url}")?;
-        if self.has_explorer {
-            writeln!(f, "Explore and try the tools: {url}/")?;
-        }
-        for (method, path) in self.protocols.iter().flat_map(|it| it.routes()) {
-            writeln!(f, "  {:<4} {url}{path}", method.as_str())?;
-        }
-        f.write_str(self.callers())?;
-        if !self.issuers.is_empty() {
-            write!(f, "{}.", self.issuers.join(" or at "))?;
-        }
-        if let Some(folder) = &self.recording {
-            write!(
-                f,
-                "\nRequests are recorded in {folder}: the clock and the ids are fixed, and no call \
-                 is remembered."
-            )?;
-        }
-        if self.is_empty {
-            f.write_str("\nThis server has no tools yet.")?;
-        }
-        self.commands(f, &url)?;
-        if let Some(restart) = self.restart {
-            write!(f, "\n{restart}")?;
-        }
-        Ok(())
-    }
+    lines
 }
 
 #[cfg(test)]
@@ -126,8 +84,8 @@ mod tests {
 
     const ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9000);
 
-    fn greeting_of(server: &Server) -> Greeting {
-        Greeting::of(server, ADDRESS.into(), None)
+    fn greeting_of(server: &Server) -> String {
+        greeting(server, ADDRESS.into(), None)
     }
 
     fn server() -> Server {
@@ -171,8 +129,7 @@ mod tests {
             ),
         ] {
             let server = server().protocols(protocols.iter().copied());
-            let text = greeting_of(&server).to_string();
-            let text = text.replace("http://127.0.0.1:9000", "");
+            let text = greeting_of(&server).replace("http://127.0.0.1:9000", "");
             let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
             let lines = lines.concat();
             assert_eq!(indented.clone().count(), lines.len(), "{text}");
@@ -184,10 +141,8 @@ mod tests {
 
     #[test]
     fn a_recording_is_announced() {
-        let mut greeting = greeting_of(&server());
-        assert!(!greeting.to_string().contains("recorded"));
-        greeting.recording = Some("events/new".into());
-        let text = greeting.to_string();
+        assert!(!greeting_of(&server()).contains("recorded"));
+        let text = greeting(&server(), ADDRESS.into(), Some("events/new"));
         let line = "\nRequests are recorded in events/new: the clock and the ids are fixed, and no \
                     call is remembered.\n";
         assert!(text.contains(line), "{text}");
@@ -199,7 +154,7 @@ mod tests {
         use crate::Auth;
 
         let auth = Auth::issuer("https://idp.example").or(Auth::api_key_ids(["KEY"]));
-        let text = greeting_of(&server().auth(auth)).to_string();
+        let text = greeting_of(&server().auth(auth));
         assert!(
             text.contains("users can sign in at https://idp.example.\n"),
             "{text}"
@@ -209,14 +164,5 @@ mod tests {
             text.contains("-H 'Authorization: Bearer YOUR_KEY'"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn the_last_line_says_how_to_restart() {
-        let mut greeting = greeting_of(&server());
-        greeting.restart = Some(RESTART);
-        assert!(greeting.to_string().ends_with("cargo watch -x run"));
-        greeting.restart = None;
-        assert!(!greeting.to_string().contains("cargo watch"));
     }
 }

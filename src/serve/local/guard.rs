@@ -4,7 +4,7 @@
 //! origins or by DNS rebinding, and tools may do more than the page's author should be able to
 //! request. Browsers always name the host of a request and, where it matters, the page's origin.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -12,83 +12,108 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
-use http::{HeaderMap, HeaderName, header, uri::Authority};
+use http::{
+    HeaderName,
+    header::{HOST, ORIGIN},
+    uri::Authority,
+};
 
-use super::allowed_hosts::AllowedHosts;
-use crate::{host_name::HostName, protocol::problem};
+use crate::{
+    host_name::HostName,
+    protocol::problem,
+    serve::settings::{self, InvalidSetting},
+};
 
-/// Rejects requests to `router` that name a host that is not allowed.
-pub(super) fn protect(router: Router, allowed: Option<AllowedHosts>) -> Router {
-    let Some(allowed) = allowed else {
-        return router;
-    };
-    router.layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
+const BLOCKS: &str = "This local server blocks requests from web pages.";
+
+/// The hosts that requests may name, and whose pages may send requests.
+pub(super) struct AllowedHosts {
+    hosts: Vec<HostName>,
+    /// True if other machines can reach the server, at addresses that the server may not know. A
+    /// browser names an address as the host only if it requests that very address; DNS rebinding
+    /// needs a name.
+    allows_any_address: bool,
+}
+
+impl AllowedHosts {
+    /// Reads `ALLOWED_HOSTS` for a server that listens at this address; `None` allows all hosts.
+    pub(super) fn from_environment(listens_at: IpAddr) -> Result<Option<Self>, InvalidSetting> {
+        let names = settings::list("ALLOWED_HOSTS", "")?;
+        if names.iter().any(|name| name == "*") {
+            return Ok(None);
+        }
+        let parse = |name: &String| {
+            HostName::parse(name).ok_or_else(|| {
+                InvalidSetting(format!(
+                    "ALLOWED_HOSTS has '{name}', which is not a host: write names and addresses \
+                     without a scheme or port, as in app.example, 192.0.2.7 or [2001:db8::1], or \
+                     * for all"
+                ))
+            })
+        };
+        Ok(Some(Self {
+            hosts: names.iter().map(parse).collect::<Result<_, _>>()?,
+            allows_any_address: !listens_at.is_loopback(),
+        }))
+    }
+
+    /// Rejects requests to `router` that name a host that is not allowed.
+    pub(super) fn protect(self, router: Router) -> Router {
+        router.layer(middleware::from_fn_with_state(Arc::new(self), guard))
+    }
+
+    fn check(&self, request: &Request) -> Result<(), String> {
+        // The host of an absolute target, the form for requests to proxies.
+        let target = request.uri().authority().map(Authority::as_str);
+        let target =
+            target.map(|it| HostName::in_authority(it).ok_or_else(|| unreadable("target")));
+        // Programs may omit `Host`; no browser does.
+        let host = in_header(request, &HOST, HostName::in_authority)?;
+        let origin = in_header(request, &ORIGIN, HostName::in_origin)?;
+        let is_listed = |host: &HostName| host.is_this_machine() || self.hosts.contains(host);
+        let is_address = |host: &HostName| matches!(host, HostName::Address(_));
+        for named in target.transpose()?.iter().chain(&host) {
+            if !is_listed(named) && !(self.allows_any_address && is_address(named)) {
+                return Err(not_allowed(named));
+            }
+        }
+        match origin.filter(|it| !is_listed(it) && host.as_ref() != Some(it)) {
+            Some(origin) => Err(not_allowed(&origin)),
+            None => Ok(()),
+        }
+    }
 }
 
 async fn guard(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
-    match check(&allowed, &request) {
+    match allowed.check(&request) {
         Ok(()) => next.run(request).await,
         Err(detail) => problem::forbidden(&detail),
     }
 }
 
-fn check(allowed: &AllowedHosts, request: &Request) -> Result<(), String> {
-    let headers = request.headers();
-    let target = in_target(request.uri().authority())?;
-    let host = in_header(headers, &header::HOST, HostName::in_authority)?;
-    let origin = in_header(headers, &header::ORIGIN, HostName::in_origin)?;
-    for host in [&target, &host].into_iter().flatten() {
-        if !allowed.has(host) {
-            return Err(not_allowed("is for", host));
-        }
-    }
-    match origin {
-        Some(origin) if !allowed.has_origin(&origin, host.as_ref()) => {
-            Err(not_allowed("comes from a page of", &origin))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Reads the host of an absolute target, the form for requests to proxies.
-fn in_target(authority: Option<&Authority>) -> Result<Option<HostName>, String> {
-    let Some(authority) = authority else {
-        return Ok(None);
-    };
-    let host = HostName::in_authority(authority.as_str());
-    host.map(Some).ok_or_else(|| unreadable("target"))
-}
-
-/// Reads the host in a header that may occur only once. Programs may omit `Host`; no browser does.
+/// Reads the host in a header that may occur only once.
 fn in_header(
-    headers: &HeaderMap,
+    request: &Request,
     name: &HeaderName,
     parse: fn(&str) -> Option<HostName>,
 ) -> Result<Option<HostName>, String> {
-    let mut values = headers.get_all(name).iter();
+    let mut values = request.headers().get_all(name).iter();
     let Some(value) = values.next() else {
         return Ok(None);
     };
-    if values.next().is_some() {
-        return Err(unreadable(&format!("{name} header")));
-    }
-    let host = value.to_str().ok().and_then(parse);
+    let value = value.to_str().ok().filter(|_| values.next().is_none());
+    let host = value.and_then(parse);
     host.map(Some)
         .ok_or_else(|| unreadable(&format!("{name} header")))
 }
 
-fn not_allowed(relation: &str, host: &HostName) -> String {
+fn not_allowed(host: &HostName) -> String {
     format!(
-        "This local server blocks requests from web pages. The request {relation} {host}; if that is right, \
-         add {host} to ALLOWED_HOSTS, the names that are allowed besides localhost, and start the \
-         server again."
+        "{BLOCKS} The request names {host}; if that is right, add {host} to ALLOWED_HOSTS, the \
+         names that are allowed besides localhost, and start the server again."
     )
 }
 
 fn unreadable(place: &str) -> String {
-    format!(
-        "This local server blocks requests from web pages. The request's {place} does not name one \
-         host with or without a port; only ALLOWED_HOSTS=* accepts such requests, but it also accepts \
-         requests from every web page."
-    )
+    format!("{BLOCKS} The request's {place} does not name one host with or without a port.")
 }

@@ -1,6 +1,9 @@
 //! The owner's settings for OAuth providers in the environment.
 
-use super::{InvalidSetting, get, list, variables::PROVIDERS};
+use super::{
+    InvalidSetting, get, list,
+    variables::{PROVIDERS, choice},
+};
 use crate::{OAuth, Server, oauth::Provider};
 
 type Preset = fn(String, String) -> Provider;
@@ -62,13 +65,11 @@ fn oauth_setting() -> Result<Option<OAuth>, InvalidSetting> {
     if let Some(table) = get("TOOLS_OAUTH_TABLE")? {
         oauth = in_table(oauth, table)?;
     }
-    match get("TOOLS_OAUTH_CHECKS")?.as_deref() {
-        None | Some("open") => Ok(Some(oauth)),
-        Some("authenticated") => Ok(Some(oauth.authenticate_checks())),
-        Some(other) => Err(InvalidSetting(format!(
-            "TOOLS_OAUTH_CHECKS is '{other}', but must be open or authenticated"
-        ))),
-    }
+    let choices = [("open", false), ("authenticated", true)];
+    Ok(Some(match choice("TOOLS_OAUTH_CHECKS", &choices)? {
+        Some(true) => oauth.authenticate_checks(),
+        None | Some(false) => oauth,
+    }))
 }
 
 #[cfg(feature = "dynamodb")]

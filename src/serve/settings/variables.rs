@@ -105,15 +105,27 @@ pub(super) fn seconds(name: &str) -> Result<Option<Duration>, InvalidSetting> {
     }
 }
 
-pub(crate) fn yes_or_no(name: &str) -> Result<Option<bool>, InvalidSetting> {
-    match get(name)?.as_deref() {
-        None => Ok(None),
-        Some("yes") => Ok(Some(true)),
-        Some("no") => Ok(Some(false)),
-        Some(other) => Err(InvalidSetting(format!(
-            "{name} is '{other}', but must be yes or no"
-        ))),
+/// One of a few values, by its name.
+pub(super) fn choice<T: Copy>(
+    name: &str,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, InvalidSetting> {
+    let Some(text) = get(name)? else {
+        return Ok(None);
+    };
+    if let Some((_, value)) = choices.iter().find(|(choice, _)| *choice == text) {
+        return Ok(Some(*value));
     }
+    let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+    let (last, others) = names.split_last().expect("there are choices");
+    let others = others.join(", ");
+    Err(InvalidSetting(format!(
+        "{name} is '{text}', but must be {others} or {last}"
+    )))
+}
+
+pub(crate) fn yes_or_no(name: &str) -> Result<Option<bool>, InvalidSetting> {
+    choice(name, &[("yes", true), ("no", false)])
 }
 
 #[cfg(test)]

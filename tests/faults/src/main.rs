@@ -89,6 +89,17 @@ async fn fault(input: Fault, cx: Context) -> Result<String, Failure> {
     Ok("done".into())
 }
 
+/// The faults of a function that is not async.
+fn block(input: Fault) -> Result<String, Failure> {
+    if let Kind::Hang = input.kind {
+        loop {
+            thread::park();
+        }
+    }
+    thread::sleep(Duration::from_secs(3));
+    Ok("done".into())
+}
+
 #[expect(unconditional_recursion, reason = "the fault under test")]
 fn deeper(level: u64) -> u64 {
     let used = std::hint::black_box([level; 512]);
@@ -162,6 +173,9 @@ fn main() -> Result<(), lambda_tools::Error> {
     tools.extend([
         fault("Fault.Do@1.0.0"),
         fault("Fault.Once@1.0.0").run_at_most_once(),
+        Tool::new("Fault.Block@1.0.0", block)
+            .secret("KEY")
+            .timeout(limit),
         Tool::new("Shapes.Draw@1.0.0", draw),
         Tool::new("Mail.Whose@1.0.0", whose).user_id(),
         Tool::new("Mail.Send@1.0.0", whose)

@@ -79,9 +79,10 @@ impl Client {
         Some(())
     }
 
-    /// Blocks the thread that handles events, beyond the time limit.
+    /// Blocks a thread of its own, beyond the time limit.
     pub(super) async fn blocked_thread(&mut self) -> Option<()> {
-        let call = self.fault_call("block");
+        let mut call = self.fault_call("block");
+        call.tool = "Fault.Block";
         let expected = timed_out(&call);
         self.faulty("blocked thread", &call, &expected).await
     }

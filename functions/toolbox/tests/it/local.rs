@@ -47,11 +47,15 @@ fn http_2_is_not_supported() {
 }
 
 #[test]
-fn a_request_cannot_name_two_hosts_or_hide_one() {
-    let (_running, url) = Running::serving(&mut toolbox());
+fn web_pages_cannot_call_unless_they_are_allowed_and_no_request_hides_its_host() {
+    let (_running, url) = Running::serving(toolbox().env("ALLOWED_HOSTS", "app.example"));
     for (target, headers, status) in [
         ("/health", &["Host: [::1]:9000"][..], "200"),
         ("/health", &[], "200"),
+        ("/health", &["Origin: http://localhost:3000"], "200"),
+        ("/health", &["Origin: https://app.example"], "200"),
+        ("/health", &["Origin: https://evil.example"], "403"),
+        ("/health", &["Origin: null"], "403"),
         ("http://localhost/health", &["Host: localhost"], "200"),
         ("http://evil.example/health", &["Host: localhost"], "403"),
         ("http://evil.example/health", &[], "403"),

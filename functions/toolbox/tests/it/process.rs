@@ -74,24 +74,6 @@ fn a_port_in_use_is_a_clear_error() {
 }
 
 #[tokio::test]
-async fn web_pages_are_blocked_unless_they_are_allowed() {
-    let (_running, url) = Running::serving(toolbox().env("ALLOWED_HOSTS", "app.example"));
-    let client = reqwest::Client::new();
-    for (header, value, status) in [
-        ("host", "localhost", 200),
-        ("origin", "http://localhost:3000", 200),
-        ("origin", "https://app.example", 200),
-        ("origin", "https://evil.example", 403),
-        ("origin", "null", 403),
-        ("host", "evil.example", 403),
-    ] {
-        let request = client.get(format!("{url}/health")).header(header, value);
-        let response = request.send().await.unwrap();
-        assert_eq!(response.status().as_u16(), status, "{header}: {value}");
-    }
-}
-
-#[tokio::test]
 async fn recorded_requests_replay_and_contain_no_secrets() {
     let folder = std::env::temp_dir().join(format!("recorded-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

@@ -4,10 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::example::example_of;
 use crate::{
     ToolDefinition,
-    tool::{repeats::RepeatPolicy, schema::modernize, toolkit::ToolEntry},
+    tool::{
+        repeats::RepeatPolicy,
+        schema::{example::example_of, modernize},
+        toolkit::ToolEntry,
+    },
 };
 
 /// The operations of OXP's own paths.
@@ -71,7 +74,8 @@ impl<'a> ToolOperation<'a> {
         let schema = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
         let definition = &self.definition;
         let mut body = json!({"schema": schema(input)});
-        if let Some(example) = example_of(&definition.input_schema) {
+        // A value that is only guessed from a type teaches a reader nothing, and may be invalid.
+        if let Some(example) = example_of(&definition.input_schema, |_| None) {
             body["example"] = example;
         }
         let is_required = definition.input_schema["required"]

@@ -1,12 +1,12 @@
-use lambda_tools::{Failure, Tool};
+use lambda_tools::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {}
 
-fn tool(_: Input) -> Result<String, Failure> {
-    Ok(String::new())
+fn tool(_: Input) -> String {
+    String::new()
 }
 
 fn main() {

@@ -1,30 +1,30 @@
-//! The example of an input, from the values that the tool's author wrote into the schema.
-//!
-//! A value that is only guessed from a type teaches a reader nothing and may be invalid, so an input
-//! with such a parameter has no example.
+//! An example of a schema's values, from those that the tool's author wrote into the schema.
 
 use serde_json::Value;
 
 use crate::payload::JsonObject;
 
-/// An input with all required properties, and with the optional ones that have an example.
-pub(super) fn example_of(schema: &Value) -> Option<Value> {
+/// The value of a required part whose author wrote none, if there is one.
+pub(crate) type Guess = fn(&Value) -> Option<Value>;
+
+/// The author's value, or an object with all required properties, and with the optional ones that
+/// have an example.
+pub(crate) fn example_of(schema: &Value, guess: Guess) -> Option<Value> {
+    let authored = authored_value(schema).cloned();
+    let value = authored.or_else(|| object_of(schema, guess));
+    value.or_else(|| guess(schema))
+}
+
+fn object_of(schema: &Value, guess: Guess) -> Option<Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
-    if let Some(value) = authored_value(schema) {
-        return Some(value.clone());
-    }
     let properties = properties.filter(|_| !has_forms(schema))?;
-    let required: Vec<_> = schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .collect();
+    let required = schema["required"].as_array();
     let mut example = JsonObject::new();
     for (name, property) in properties {
-        match example_of(property) {
-            Some(value) => _ = example.insert(name.clone(), value),
-            None if required.iter().any(|it| *it == name) => return None,
-            None => {}
+        if required.is_some_and(|names| names.iter().any(|it| it == name)) {
+            example.insert(name.clone(), example_of(property, guess)?);
+        } else if let Some(value) = example_of(property, |_| None) {
+            example.insert(name.clone(), value);
         }
     }
     (!example.is_empty()).then_some(Value::Object(example))
@@ -58,18 +58,18 @@ mod tests {
             "e": {"type": "string"},
         }});
         let example = json!({"a": "x", "b": "one", "c": {"d": 5}});
-        assert_eq!(example_of(&schema), Some(example));
+        assert_eq!(example_of(&schema, |_| None), Some(example));
     }
 
     #[test]
     fn nothing_is_guessed() {
         let required =
             json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}});
-        assert_eq!(example_of(&required), None);
+        assert_eq!(example_of(&required, |_| None), None);
         let forms = json!({"type": "object", "properties": {"a": {"default": 1}}, "oneOf": [{}]});
-        assert_eq!(example_of(&forms), None);
+        assert_eq!(example_of(&forms, |_| None), None);
         assert_eq!(
-            example_of(&json!({"type": "object", "properties": {}})),
+            example_of(&json!({"type": "object", "properties": {}}), |_| None),
             None
         );
     }

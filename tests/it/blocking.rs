@@ -1,0 +1,227 @@
+//! Tools whose functions are not async, and async tools that block their thread.
+
+use std::{
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use lambda_tools::{Context, Failure, Server, Tool, Toolkit, run, testing::LambdaFunction};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use test_support::{
+    Running, function,
+    lambda::{LONG, Platform, calling},
+    runs_as_function,
+};
+
+use crate::support::{self, failure, value};
+
+/// The time limit of the tools that exceed it.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// Says what to do.
+#[derive(Deserialize, JsonSchema)]
+struct Work {
+    /// The kind of work.
+    kind: String,
+}
+
+fn work(input: Work, cx: Context) -> Result<String, Failure> {
+    match &*input.kind {
+        "call id" => Ok(cx.call_id().to_owned()),
+        "read" => Ok(std::fs::read_to_string("/nowhere")?),
+        "panic" => panic!("with a secret in it"),
+        // As blocking clients do.
+        "runtime" => Ok(tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(async { "done".to_owned() })),
+        "forever" => loop {
+            thread::park();
+        },
+        _ => {
+            thread::sleep(Duration::from_secs(1));
+            Ok("late".to_owned())
+        }
+    }
+}
+
+fn repeat(input: Work) -> Result<String, Failure> {
+    Ok(input.kind)
+}
+
+fn greet(greeting: String, input: Work) -> Result<String, Failure> {
+    Ok(format!("{greeting}, {}", input.kind))
+}
+
+/// Blocks the thread that it shares with other calls.
+async fn block(_: Work) -> Result<(), Failure> {
+    thread::sleep(Duration::from_secs(1));
+    Ok(())
+}
+
+fn toolkit() -> Toolkit {
+    let length = |input: Value| Ok(json!(input.as_object().map(serde_json::Map::len)));
+    Toolkit::new([
+        Tool::new("Plain.Work@1.0.0", work).timeout(SHORT),
+        Tool::new("Plain.Repeat@1.0.0", repeat),
+        Tool::with_state("Plain.Greet@1.0.0", &"Hello".to_owned(), greet),
+        Tool::with_state(
+            "Plain.Wait@1.0.0",
+            &SHORT,
+            |time: Duration, _: Work, _: Context| {
+                thread::sleep(time);
+                Ok::<_, Failure>(())
+            },
+        ),
+        Tool::dynamic(
+            "Plain.Length@1.0.0",
+            "Counts.",
+            json!({"type": "object"}),
+            json!({}),
+            length,
+        ),
+        Tool::new("Async.Block@1.0.0", block).timeout(SHORT),
+    ])
+    .unwrap()
+}
+
+fn work_of(kind: &str) -> Value {
+    json!({ "kind": kind })
+}
+
+async fn assert_works(function: &LambdaFunction) {
+    assert_eq!(
+        value(function, "Plain.Repeat", work_of("x")).await,
+        "x",
+        "the next call"
+    );
+}
+
+#[tokio::test]
+async fn a_function_that_is_not_async_is_a_tool() {
+    let function = support::function(toolkit());
+    assert_works(&function).await;
+    for (tool, kind, expected) in [
+        ("Plain.Greet", "Ada", json!("Hello, Ada")),
+        ("Plain.Length", "x", json!(1)),
+        ("Plain.Wait", "x", json!(null)),
+        ("Plain.Work", "runtime", json!("done")),
+        (
+            "Plain.Work",
+            "call id",
+            json!("00000000-0000-4000-8000-000000000000"),
+        ),
+    ] {
+        let value = value(&function, tool, work_of(kind)).await;
+        assert_eq!(value, expected, "{tool} {kind}");
+    }
+}
+
+#[tokio::test]
+async fn its_errors_and_panics_are_failures() {
+    let function = support::function(toolkit());
+    let error = failure(&function, "Plain.Work", work_of("read")).await;
+    let detail = error["developer_message"].as_str().unwrap();
+    assert!(detail.contains("No such file"), "{error}");
+    let error = failure(&function, "Plain.Work", work_of("panic")).await;
+    let message = "The tool stopped because of an internal error";
+    assert_eq!(error["message"], message);
+    assert!(!error.to_string().contains("secret"));
+    assert_works(&function).await;
+}
+
+/// On one thread, which all tools of this runtime would share.
+#[tokio::test]
+async fn it_ends_at_its_time_limit_while_other_calls_run() {
+    let function = support::function(toolkit());
+    let begun = Instant::now();
+    let late = async {
+        let error = failure(&function, "Plain.Work", work_of("sleep")).await;
+        assert_eq!(error["message"], "The tool did not finish in time");
+        assert_eq!(error["can_retry"], true);
+        begun.elapsed()
+    };
+    let other = async {
+        assert_works(&function).await;
+        begun.elapsed()
+    };
+    let (late, other) = tokio::join!(late, other);
+    assert!(other < SHORT, "{other:?}");
+    assert!(
+        late >= SHORT && late < Duration::from_millis(900),
+        "{late:?}"
+    );
+}
+
+/// Not a test: the function that other tests run in a separate process.
+#[test]
+#[ignore = "started by other tests"]
+fn blocked_function() {
+    if runs_as_function() {
+        run(Server::new(toolkit())).unwrap();
+    }
+}
+
+fn command() -> Command {
+    function("blocking::blocked_function")
+}
+
+fn call(tool: &str, kind: &str) -> (Value, Option<Duration>) {
+    let body = json!({"tool_id": tool, "input": work_of(kind)});
+    (calling(&body, &[]), LONG)
+}
+
+#[tokio::test]
+async fn on_the_only_thread_of_lambda_the_log_names_the_tool_that_blocks_it() {
+    let calls = [
+        call("Plain.Work", "forever"),
+        call("Async.Block", "x"),
+        call("Plain.Repeat", "x"),
+    ];
+    let mut platform = Platform::start(&mut command(), &calls, &[]).await;
+    let reports = platform.reports(calls.len()).await;
+    let bodies = reports.iter().map(|(_, response, _)| {
+        serde_json::from_str::<Value>(response["body"].as_str().unwrap()).unwrap()
+    });
+    let bodies: Vec<_> = bodies.collect();
+    let message = "The tool did not finish in time";
+    assert_eq!(bodies[0]["error"]["message"], message);
+    assert_eq!(bodies[2]["value"], "x");
+    let printed = platform.end();
+    let lines = printed
+        .iter()
+        .filter_map(|it| serde_json::from_str(it).ok());
+    let errors = lines.filter(|line: &Value| line["level"] == "ERROR");
+    let errors: Vec<_> = errors.collect();
+    assert_eq!(errors.len(), 1, "{printed:#?}");
+    let tool = errors[0]["tool"].as_str().unwrap();
+    assert!(tool.starts_with("Async.Block"), "{tool}");
+    let text = errors[0]["message"].as_str().unwrap();
+    assert!(
+        text.starts_with("the tool blocks its thread past its time limit"),
+        "{text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_local_server_warns_of_tools_that_block_their_thread() {
+    let (mut running, url) = Running::serving(&mut command().env("NO_COLOR", "1"));
+    let client = reqwest::Client::new();
+    for tool in ["Plain.Work", "Async.Block"] {
+        let body = json!({"tool_id": tool, "input": work_of("forever")});
+        let sent = client
+            .post(format!("{url}/tools/call"))
+            .body(body.to_string());
+        assert_eq!(sent.send().await.unwrap().status(), 200);
+    }
+    let line = running.line_with("the tool blocked its thread", 5);
+    for text in ["WARN", "tool=Async.Block@1.0.0", "ms=10"] {
+        assert!(line.contains(text), "{line}");
+    }
+    // The function that never returns does not keep the process from ending.
+    running.signal("TERM");
+    assert!(running.has_ended_within(5));
+}
