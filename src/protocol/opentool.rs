@@ -12,13 +12,13 @@ mod schema;
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    encoded_list::EncodedList,
     listed_tools::ListedTools,
-    representation::Representations,
 };
 use crate::{
     ServerInfo,
@@ -35,31 +35,13 @@ impl Codec for OpenToolCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: Some("OpenTool"),
         routes: &[
-            Route {
-                method: Method::GET,
-                path: "/opentool/version",
-                task: Task::Version,
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::GET,
-                path: "/opentool/load",
-                task: Task::List("load"),
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::POST,
-                path: "/opentool/call",
-                task: Task::Call("POST /opentool/call"),
-                is_alias: false,
-                others: None,
-            },
+            Route::get("/opentool/version", Task::Version),
+            Route::get("/opentool/load", Task::List("load")),
+            Route::post("/opentool/call", Task::Call("POST /opentool/call")),
         ],
         resource_path: "",
         list: "document",
-        list_varies_by: "accept-encoding",
+        list_headers: &[],
         request_headers: &[],
         response_headers: &[],
         fixed_headers: &[],
@@ -87,7 +69,7 @@ impl Codec for OpenToolCodec {
         "opentool"
     }
 
-    fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
+    fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         self.0.get(tools)
     }
 

@@ -15,15 +15,15 @@ mod response;
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    encoded_list::EncodedList,
     idempotency_key::IDEMPOTENCY_KEY,
     listed_tools::ListedTools,
     names::ModelNames,
-    representation::Representations,
 };
 use crate::{
     ServerInfo,
@@ -56,55 +56,20 @@ impl Codec for OxpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: None,
         routes: &[
-            Route {
-                method: Method::GET,
-                path: "/health",
-                task: Task::Health,
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::GET,
-                path: "/tools",
-                task: Task::List("list"),
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::POST,
-                path: "/tools/call",
-                task: CALL,
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::POST,
-                path: "/tools/{tool_id}/call",
-                task: CALL_OF_SINGLE_TOOL,
-                is_alias: false,
-                others: None,
-            },
+            Route::get("/health", Task::Health),
+            Route::get("/tools", Task::List("list")),
+            Route::post("/tools/call", CALL),
+            Route::post("/tools/{tool_id}/call", CALL_OF_SINGLE_TOOL),
             #[cfg(feature = "openapi")]
-            Route {
-                method: Method::GET,
-                path: "/openapi.json",
-                task: OPENAPI,
-                is_alias: false,
-                others: None,
-            },
+            Route::get("/openapi.json", OPENAPI),
             // The path in the specification's examples.
-            Route {
-                method: Method::POST,
-                path: "/call",
-                task: CALL,
-                is_alias: true,
-                others: None,
-            },
+            Route::post("/call", CALL).alias(),
         ],
         resource_path: "",
         // The list of tools or the OpenAPI document.
         list: "response",
-        list_varies_by: "accept-encoding, oxp-version",
+        // RFC 9110, section 12.5.5.
+        list_headers: &[("vary", "oxp-version")],
         request_headers: &[IDEMPOTENCY_KEY, "if-none-match", "oxp-version"],
         response_headers: &["oxp-version", "x-should-retry"],
         // Every response names the protocol version that it follows.
@@ -166,11 +131,7 @@ impl Codec for OxpCodec {
         form.dialect().name()
     }
 
-    fn list(
-        &self,
-        form: &RequestForm,
-        tools: &ListedTools<'_>,
-    ) -> Result<Arc<Representations>, String> {
+    fn list(&self, form: &RequestForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         #[cfg(feature = "openapi")]
         if form.path == OxpPath::OpenApi {
             return self.openapi.get(&self.info, tools);

@@ -21,7 +21,7 @@ const MAX_PAGE: usize = 900_000;
 /// The encoded pages.
 #[derive(Default)]
 pub(super) struct Catalogue {
-    pages: OnceLock<Result<Vec<Box<RawValue>>, String>>,
+    pages: OnceLock<Vec<Box<RawValue>>>,
 }
 
 /// 2026-07-28 and 2025-11-25, Tools, Tool.
@@ -88,42 +88,38 @@ struct ToolMeta<'a> {
 
 impl Catalogue {
     /// The pages: JSON arrays of tools. There is at least one.
-    pub(super) fn pages(
-        &self,
-        tools: &ListedTools<'_>,
-    ) -> Result<Cow<'_, [Box<RawValue>]>, String> {
+    pub(super) fn pages(&self, tools: &ListedTools<'_>) -> Cow<'_, [Box<RawValue>]> {
         if !tools.is_complete() {
-            return build(tools).map(Cow::Owned);
+            return Cow::Owned(build(tools));
         }
-        let pages = self.pages.get_or_init(|| build(tools));
-        pages.as_deref().map(Cow::Borrowed).map_err(Clone::clone)
+        Cow::Borrowed(self.pages.get_or_init(|| build(tools)))
     }
 }
 
-fn build(tools: &ListedTools<'_>) -> Result<Vec<Box<RawValue>>, String> {
+fn build(tools: &ListedTools<'_>) -> Vec<Box<RawValue>> {
     let mut pages = Vec::new();
     let mut page = Vec::new();
     let mut size = 0;
     for entry in tools.newest() {
-        let tool = encode(entry)?;
+        let tool = encode(entry);
         let added = encoded_size(tool.as_bytes());
         if size + added > MAX_PAGE && !page.is_empty() {
-            pages.push(joined(&std::mem::take(&mut page))?);
+            pages.push(joined(&std::mem::take(&mut page)));
             size = 0;
         }
         size += added;
         page.push(tool);
     }
-    pages.push(joined(&page)?);
-    Ok(pages)
+    pages.push(joined(&page));
+    pages
 }
 
-fn joined(tools: &[String]) -> Result<Box<RawValue>, String> {
+fn joined(tools: &[String]) -> Box<RawValue> {
     let array = format!("[{}]", tools.join(","));
-    RawValue::from_string(array).map_err(|error| error.to_string())
+    RawValue::from_string(array).expect("it is an array of JSON objects")
 }
 
-fn encode(entry: &ToolEntry) -> Result<String, String> {
+fn encode(entry: &ToolEntry) -> String {
     let tool = &entry.tool;
     let definition = ToolDefinition::of(&entry.id, tool);
     let output = &definition.output_schema;
@@ -153,7 +149,7 @@ fn encode(entry: &ToolEntry) -> Result<String, String> {
             requirements: &definition.requirements,
         },
     };
-    serde_json::to_string(&listed).map_err(|error| error.to_string())
+    serde_json::to_string(&listed).expect("our own lists have string keys only")
 }
 
 /// The result of `tools/list`.

@@ -286,7 +286,7 @@ fn list(
     let cursor = &params["cursor"];
     if !cursor.is_null() {
         let page = cursor.as_str().and_then(|it| it.parse().ok());
-        let exists = |page: &usize| *page > 0 && pages.as_ref().is_ok_and(|it| *page < it.len());
+        let exists = |page: &usize| *page > 0 && *page < pages.len();
         let Some(page) = page.filter(exists) else {
             let detail = "'cursor' was not issued by this server.";
             return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));

@@ -14,9 +14,7 @@ use crate::models::{self, ModelApi};
 use crate::{
     Requirements,
     payload::LARGEST_PAYLOAD,
-    protocol::{
-        content_coding::Coding, listed_tools::ListedTools, representation::Representations,
-    },
+    protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
     tool::definition::{BorrowedDefinition, PublishedInput},
 };
 
@@ -82,18 +80,15 @@ impl OxpForm {
 /// The encoded catalogue in each of its forms.
 #[derive(Default)]
 pub(super) struct Catalogue {
-    forms: [OnceLock<EncodedList>; 11],
+    forms: [OnceLock<Arc<EncodedList>>; 11],
 }
 
-type EncodedList = Result<Arc<Representations>, String>;
-
 impl Catalogue {
-    pub(super) fn get(&self, form: OxpForm, tools: &ListedTools<'_>) -> EncodedList {
+    pub(super) fn get(&self, form: OxpForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         if !tools.is_complete() {
             return build(form, tools);
         }
-        let list = self.forms[form.index()].get_or_init(|| build(form, tools));
-        list.clone()
+        Arc::clone(self.forms[form.index()].get_or_init(|| build(form, tools)))
     }
 }
 
@@ -125,28 +120,24 @@ struct WrappedInput<'a> {
     parameters: PublishedInput<'a>,
 }
 
-fn build(form: OxpForm, tools: &ListedTools<'_>) -> EncodedList {
+fn build(form: OxpForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
     #[cfg(feature = "models")]
     if let OxpForm::Model(api) = form {
-        return encoded(&models::list_for(api, tools.newest()));
+        return EncodedList::of(&models::list_for(api, tools.newest()));
     }
     let entries = tools.entries();
     let definitions: Vec<_> = entries
         .map(|entry| BorrowedDefinition::of(&entry.id, &entry.tool))
         .collect();
-    let list = encode(form, &definitions)?;
-    let fits = |it: &Representations| {
-        let plain = it.get(Coding::Identity);
-        plain.is_some_and(|it| it.fits(LARGEST_PAYLOAD))
-    };
+    let list = encode(form, &definitions);
     match form {
         // A list that some clients can read is better than none.
-        OxpForm::Universal if !fits(&list) => encode(OxpForm::Items, &definitions),
-        _ => Ok(list),
+        OxpForm::Universal if !list.fits(LARGEST_PAYLOAD) => encode(OxpForm::Items, &definitions),
+        _ => list,
     }
 }
 
-fn encode(form: OxpForm, definitions: &[BorrowedDefinition<'_>]) -> EncodedList {
+fn encode(form: OxpForm, definitions: &[BorrowedDefinition<'_>]) -> Arc<EncodedList> {
     let items = || Some(definitions);
     let tools = || Some(definitions.iter().map(wrapped).collect());
     let (items, tools) = match form {
@@ -157,16 +148,11 @@ fn encode(form: OxpForm, definitions: &[BorrowedDefinition<'_>]) -> EncodedList 
         OxpForm::Universal => (items(), tools()),
     };
     let schema = form.dialect().schema();
-    encoded(&ToolList {
+    EncodedList::of(&ToolList {
         schema,
         items,
         tools,
     })
-}
-
-fn encoded(list: &impl Serialize) -> EncodedList {
-    let body = serde_json::to_vec(list).map_err(|error| error.to_string())?;
-    Ok(Representations::new(body))
 }
 
 fn wrapped<'a>(definition: &'a BorrowedDefinition<'a>) -> WrappedDefinition<'a> {
