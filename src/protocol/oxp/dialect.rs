@@ -11,9 +11,10 @@ use crate::call::rejection::Rejection;
 pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static("oxp-version");
 
 /// The wire form of a request and its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Dialect {
     /// OXP 1.0, header form: bodies are bare.
+    #[default]
     Header,
     /// OXP 1.0, `$schema` form: `request` and `result` envelopes.
     Schema,
