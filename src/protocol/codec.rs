@@ -67,8 +67,6 @@ pub(super) struct Declaration {
         expect(dead_code, reason = "only access tokens name it")
     )]
     pub(super) resource_path: &'static str,
-    /// The protocol's term for its list of tools.
-    pub(super) list: &'static str,
     /// The headers of every list.
     pub(super) list_headers: &'static [(&'static str, &'static str)],
     /// The request headers whose values are not secret.

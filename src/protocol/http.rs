@@ -264,12 +264,9 @@ impl<P: Codec> Exchange<P> {
             self.log.write_list(None);
             return response;
         }
-        let detail = format!(
-            "The {} is larger than the event source of this function can send.",
-            P::DECLARATION.list
-        );
-        let (status, body) = self.protocol.list_error(form, &detail);
-        self.log.write_list(Some(&detail));
+        let detail = "The list of tools is larger than the event source of this function can send.";
+        let (status, body) = self.protocol.list_error(form, detail);
+        self.log.write_list(Some(detail));
         reply::<P>(status, body.into())
     }
 

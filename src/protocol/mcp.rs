@@ -30,7 +30,7 @@ use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::EncodedList,
     idempotency_key::IDEMPOTENCY_KEY,
-    jsonrpc::INTERNAL_ERROR,
+    jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
     names::ModelNames,
 };
@@ -39,7 +39,6 @@ use crate::{
     call::{Outcome, rejection::Rejection},
 };
 use catalogue::{Catalogue, ListResult, TTL_MS};
-use error::RpcError;
 use form::{McpForm, RECOGNIZES_CALL_IDS};
 use response::Meta;
 use revision::Revision;
@@ -61,7 +60,6 @@ impl Codec for McpCodec {
             Route::post("/mcp", Task::Call("POST /mcp")).others(Task::Unsupported),
         ],
         resource_path: "/mcp",
-        list: "list of tools",
         list_headers: &[],
         request_headers: &[
             IDEMPOTENCY_KEY,
@@ -116,11 +114,7 @@ impl Codec for McpCodec {
     }
 
     fn list_error(&self, form: &McpForm, detail: &str) -> (StatusCode, Vec<u8>) {
-        let error = RpcError {
-            code: INTERNAL_ERROR,
-            message: detail.to_owned(),
-            data: None,
-        };
+        let error = RpcError::new(INTERNAL_ERROR, detail);
         (StatusCode::OK, response::encode_error(form, &error))
     }
 

@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::EncodedList,
+    jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
 };
 use crate::{
@@ -25,7 +26,6 @@ use crate::{
     call::{Outcome, rejection::Rejection},
 };
 use document::FunctionCatalogue;
-use error::RpcError;
 use request::RpcForm;
 
 /// The codec of OpenTool 1.0.0.
@@ -40,7 +40,6 @@ impl Codec for OpenToolCodec {
             Route::post("/opentool/call", Task::Call("POST /opentool/call")),
         ],
         resource_path: "",
-        list: "document",
         list_headers: &[],
         request_headers: &[],
         response_headers: &[],
@@ -74,7 +73,7 @@ impl Codec for OpenToolCodec {
     }
 
     fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, Vec<u8>) {
-        let error = RpcError::internal(detail);
+        let error = RpcError::new(INTERNAL_ERROR, detail);
         let body = response::encode_error(error, None);
         (StatusCode::INTERNAL_SERVER_ERROR, body)
     }
@@ -86,10 +85,7 @@ impl Codec for OpenToolCodec {
 
     fn rejection(&self, form: &RpcForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
         let (status, code) = form.error.unwrap_or_else(|| error::status_of(rejection));
-        let error = RpcError {
-            code,
-            message: error::message_of(rejection),
-        };
+        let error = RpcError::new(code, error::message_of(rejection));
         (status, response::encode_error(error, form.id.as_deref()))
     }
 }

@@ -66,8 +66,6 @@ impl Codec for OxpCodec {
             Route::post("/call", CALL).alias(),
         ],
         resource_path: "",
-        // The list of tools or the OpenAPI document.
-        list: "response",
         // RFC 9110, section 12.5.5.
         list_headers: &[("vary", "oxp-version")],
         request_headers: &[IDEMPOTENCY_KEY, "if-none-match", "oxp-version"],

@@ -131,7 +131,7 @@ async fn only_lists_over_get_are_conditional() {
 
 #[tokio::test]
 async fn a_list_that_is_too_large_to_send_is_an_error_that_says_so() {
-    let detail = "The response is larger than the event source of this function can send.";
+    let detail = "The list of tools is larger than the event source of this function can send.";
     let http_api = |path: &str| event("GET", path, "");
     let load_balancer = |path: &str| {
         let context = json!({"elb": {}});

@@ -9,8 +9,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::{response::Meta, schema};
 use crate::{
-    Requirements, ToolDefinition,
-    payload::encoded_size,
+    Requirements, Tool, ToolDefinition,
+    payload::{JsonObject, encoded_size},
     protocol::listed_tools::ListedTools,
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
@@ -35,42 +35,10 @@ struct ListedTool<'a> {
     input_schema: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
-    #[serde(skip_serializing_if = "Annotations::is_empty")]
-    annotations: Annotations,
+    #[serde(skip_serializing_if = "JsonObject::is_empty")]
+    annotations: JsonObject,
     #[serde(rename = "_meta")]
     meta: ToolMeta<'a>,
-}
-
-/// Only the hints that the tool's author set: for the others, clients assume defaults.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Annotations {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    read_only_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    destructive_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idempotent_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_world_hint: Option<bool>,
-}
-
-impl Annotations {
-    fn is_empty(&self) -> bool {
-        let Self {
-            read_only_hint,
-            destructive_hint,
-            idempotent_hint,
-            open_world_hint,
-        } = self;
-        let hints = [
-            read_only_hint,
-            destructive_hint,
-            idempotent_hint,
-            open_world_hint,
-        ];
-        hints.iter().all(|hint| hint.is_none())
-    }
 }
 
 #[derive(Serialize)]
@@ -137,12 +105,7 @@ fn encode(entry: &ToolEntry) -> String {
         // A tool with an output schema must send structured content, but content is not structured.
         output_schema: (!output.is_null() && !tool.returns_content)
             .then(|| schema::output(output.clone(), tool.output.is_draft_7_literal())),
-        annotations: Annotations {
-            read_only_hint: tool.hints.is_read_only,
-            destructive_hint: tool.hints.is_destructive,
-            idempotent_hint: (tool.policy == RepeatPolicy::Idempotent).then_some(true),
-            open_world_hint: tool.hints.is_open_world,
-        },
+        annotations: annotations_of(tool),
         meta: ToolMeta {
             id: &definition.id,
             version: &definition.version,
@@ -150,6 +113,21 @@ fn encode(entry: &ToolEntry) -> String {
         },
     };
     serde_json::to_string(&listed).expect("our own lists have string keys only")
+}
+
+/// Only the hints that the tool's author set: for the others, clients assume defaults.
+fn annotations_of(tool: &Tool) -> JsonObject {
+    let is_idempotent = tool.policy == RepeatPolicy::Idempotent;
+    let hints = [
+        ("readOnlyHint", tool.hints.is_read_only),
+        ("destructiveHint", tool.hints.is_destructive),
+        ("idempotentHint", is_idempotent.then_some(true)),
+        ("openWorldHint", tool.hints.is_open_world),
+    ];
+    let hints = hints.into_iter();
+    hints
+        .filter_map(|(name, hint)| Some((name.to_owned(), hint?.into())))
+        .collect()
 }
 
 /// The result of `tools/list`.

@@ -12,10 +12,14 @@ use serde_json::{
 
 use super::{
     content::ContentBlock,
-    error::RpcError,
     form::{McpForm, OutputKind},
 };
-use crate::{Failure, call::Outcome, protocol::jsonrpc::RpcId, tool::output::Output};
+use crate::{
+    Failure,
+    call::Outcome,
+    protocol::jsonrpc::{RpcError, RpcId},
+    tool::output::Output,
+};
 
 #[derive(Serialize)]
 struct RpcResponse<'a, T> {

@@ -151,16 +151,4 @@ mod tests {
             assert!(check_schema(Some(schema)).is_err(), "{schema}");
         }
     }
-
-    #[test]
-    fn the_header_is_optional_and_exact() {
-        let mut headers = HeaderMap::new();
-        assert!(check_header(&headers).is_ok());
-        headers.append(VERSION_HEADER, "1".parse().unwrap());
-        assert!(check_header(&headers).is_ok());
-        headers.append(VERSION_HEADER, "2.0".parse().unwrap());
-        assert!(check_header(&headers).is_err());
-        let bytes = http::HeaderValue::from_bytes(b"\xff").unwrap();
-        assert!(check_header(&HeaderMap::from_iter([(VERSION_HEADER, bytes)])).is_err());
-    }
 }
