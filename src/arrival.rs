@@ -34,8 +34,6 @@ pub(crate) struct Invocation {
     pub(crate) deadline: Option<SystemTime>,
     /// The maximum size of the response, in bytes.
     pub(crate) max_response_size: usize,
-    /// True if the response may have any bytes; false if it must be text.
-    pub(crate) sends_binary: bool,
     /// The server's public URL, if the platform provides it.
     pub(crate) base_url: Option<String>,
     /// Lambda's id for the invocation.
@@ -56,7 +54,6 @@ impl Default for Invocation {
         Self {
             deadline: None,
             max_response_size: LARGEST_PAYLOAD,
-            sends_binary: true,
             base_url: None,
             request_id: None,
             xray: None,

@@ -42,7 +42,6 @@ use client_context::is_from_agentcore;
 pub(crate) use client_context::read_client_context;
 use direct::DirectError;
 use encoding::EventBody;
-pub(crate) use encoding::{EncodedResponse, without_list};
 use kind::{EventError, EventKind, kind_of};
 use parse::parse;
 use principal::Principal;
@@ -62,15 +61,6 @@ impl EventSource {
         match self {
             Self::Rest | Self::Http | Self::Direct => LARGEST_PAYLOAD,
             Self::Alb { .. } => 1_000_000,
-        }
-    }
-
-    /// True if the source decodes base64. A REST API does so only for the types of media that it is
-    /// configured to treat as binary, and otherwise sends the base64 itself to the client.
-    fn sends_binary(self) -> bool {
-        match self {
-            Self::Http | Self::Alb { .. } => true,
-            Self::Rest | Self::Direct => false,
         }
     }
 }
@@ -155,7 +145,6 @@ pub(crate) async fn invoke(
             let invocation = Invocation {
                 deadline: deadline_of(&context),
                 max_response_size: source.largest_response(),
-                sends_binary: source.sends_binary(),
                 base_url: request.extensions().get().and_then(base_url),
                 request_id: Some(&*context.request_id)
                     .filter(|id| !id.is_empty())
@@ -175,16 +164,19 @@ pub(crate) async fn invoke(
         .await
         .map(http_body_util::Collected::to_bytes)
     {
-        Ok(body) if direct_errors && matches!(source, EventSource::Direct) => {
-            match DirectError::of(&parts, &body) {
-                Some(error) => Err(InvocationError::Direct(error)),
-                None => Ok(EventResponse::new(source, parts, body)),
+        Ok(body) => {
+            if direct_errors
+                && matches!(source, EventSource::Direct)
+                && let Some(error) = DirectError::of(&parts, &body)
+            {
+                return Err(InvocationError::Direct(error));
             }
+            let body = EventBody::of(&parts, body);
+            if body.fits(source.largest_response()) {
+                return Ok(EventResponse::new(source, parts, body));
+            }
+            Ok(internal_error(source, "The response is too large to send.").await)
         }
-        Ok(body) if encoding::fits(&parts, &body, source.largest_response()) => {
-            Ok(EventResponse::new(source, parts, body))
-        }
-        Ok(_) => Ok(internal_error(source, "The response is too large to send.").await),
         Err(error) => {
             Ok(internal_error(source, &format!("The response ended early: {error}")).await)
         }
@@ -207,6 +199,9 @@ async fn respond(
     }
 }
 
+/// A response to an event, as JSON.
+pub(crate) type EncodedResponse = Bytes;
+
 /// The response in the format of the event's source.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -219,7 +214,7 @@ pub(crate) enum EventResponse {
     Direct(Box<RawValue>),
 }
 
-/// A response without its body, which may be kept as JSON.
+/// A response without its body.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum ResponseHead {
@@ -229,11 +224,10 @@ pub(crate) enum ResponseHead {
 }
 
 impl EventResponse {
-    fn new(source: EventSource, parts: Parts, body: Bytes) -> Self {
+    fn new(source: EventSource, parts: Parts, body: EventBody) -> Self {
         if matches!(source, EventSource::Direct) {
-            return Self::Direct(direct::response(&body));
+            return Self::Direct(direct::response(body.bytes()));
         }
-        let body = EventBody::of(&parts, body);
         let is_base64 = body.is_base64();
         let head = match source {
             EventSource::Rest => ResponseHead::Rest(rest::response(parts, is_base64)),
@@ -256,13 +250,7 @@ impl EventResponse {
 
     /// The response as JSON.
     pub(crate) fn encode(self) -> serde_json::Result<EncodedResponse> {
-        match self {
-            Self::Http {
-                head,
-                body: EventBody::Kept(list),
-            } => encoding::with_list(&head, list),
-            other => serde_json::to_vec(&other).map(without_list),
-        }
+        serde_json::to_vec(&self).map(Bytes::from)
     }
 }
 
@@ -287,5 +275,6 @@ async fn internal_error(source: EventSource, detail: &str) -> EventResponse {
         .collect()
         .await
         .map(http_body_util::Collected::to_bytes);
-    EventResponse::new(source, parts, body.unwrap_or_default())
+    let body = EventBody::of(&parts, body.unwrap_or_default());
+    EventResponse::new(source, parts, body)
 }

@@ -126,18 +126,6 @@ pub fn oxp_value(body: &[u8]) -> Option<Value> {
     reply.outcome.value()
 }
 
-/// A gzip file with this content.
-#[must_use]
-pub fn compressed(data: &[u8]) -> Vec<u8> {
-    crate::gzip::compressed(data)
-}
-
-/// The content of a gzip file that this crate has made.
-#[must_use]
-pub fn decompressed(file: &[u8]) -> Option<Vec<u8>> {
-    crate::gzip::decompressed(file)
-}
-
 /// The time to wait that a `Retry-After` header names.
 #[must_use]
 pub fn retry_after(text: &str, now: SystemTime) -> Option<std::time::Duration> {

@@ -8,11 +8,13 @@ use std::{
     borrow::Cow,
     cell::{Cell, RefCell},
     fmt,
-    sync::LazyLock,
 };
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Value};
 
 use crate::text::clipped;
 
@@ -158,6 +160,7 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.reader.count()?;
         deserializer.deserialize_any(self)
     }
 }
@@ -170,42 +173,34 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        self.reader.count()?;
-        Ok(Value::Bool(value))
+        Ok(value.into())
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        self.reader.count()?;
-        Ok(Value::Number(value.into()))
+        Ok(value.into())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        self.reader.count()?;
-        Ok(Value::Number(value.into()))
+        Ok(value.into())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        self.reader.count()?;
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+        Ok(value.into())
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        self.reader.count()?;
-        Ok(Value::String(value.to_owned()))
+        Ok(value.into())
     }
 
     fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        self.reader.count()?;
-        Ok(Value::String(value))
+        Ok(value.into())
     }
 
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        self.reader.count()?;
         Ok(Value::Null)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        self.reader.count()?;
         let scope = match self.scope {
             JsonScope::Whole => self.scope,
             JsonScope::List(scope) => scope,
@@ -226,7 +221,6 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        self.reader.count()?;
         // Deeper objects start with room for one field: where there are many objects, most are
         // small, and spare capacity is not freed.
         let mut object = match self.depth {
@@ -234,7 +228,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             _ => Map::with_capacity(1),
         };
         while let Some(FieldName(name)) = fields.next_key()? {
-            if name == NUMBER && object.is_empty() && *NUMBERS_ARE_MAPS {
+            if name == NUMBER && object.is_empty() {
                 let digits: String = fields.next_value()?;
                 let number = digits.parse().map_err(A::Error::custom)?;
                 return Ok(Value::Number(number));
@@ -255,32 +249,9 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 }
 
-/// The only key of a number's map, if another crate in the program enables `serde_json`'s feature
-/// `arbitrary_precision`.
+/// The only key of the map that a number is if another crate in the program enables `serde_json`'s
+/// feature `arbitrary_precision`.
 const NUMBER: &str = "$serde_json::private::Number";
-
-/// True if that feature is enabled: then numbers arrive as maps, as for `serde_json`'s own values.
-static NUMBERS_ARE_MAPS: LazyLock<bool> = LazyLock::new(|| {
-    struct IsMap;
-    impl<'de> Visitor<'de> for IsMap {
-        type Value = bool;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a number")
-        }
-
-        fn visit_u64<E: Error>(self, _: u64) -> Result<bool, E> {
-            Ok(false)
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
-            fields.next_entry::<IgnoredAny, IgnoredAny>()?;
-            Ok(true)
-        }
-    }
-    let mut number = serde_json::Deserializer::from_str("1");
-    number.deserialize_any(IsMap).unwrap_or(false)
-});
 
 /// The maximum length, in bytes, of a name in a message: names come from the caller and are
 /// unbounded.
@@ -300,29 +271,8 @@ impl JsonScope {
 }
 
 /// A field's name, borrowed if it has no escapes.
-struct FieldName<'de>(Cow<'de, str>);
-
-impl<'de> serde::Deserialize<'de> for FieldName<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = FieldName<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<FieldName<'de>, E> {
-                Ok(FieldName(Cow::Borrowed(name)))
-            }
-
-            fn visit_str<E: Error>(self, name: &str) -> Result<FieldName<'de>, E> {
-                Ok(FieldName(Cow::Owned(name.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
+#[derive(Deserialize)]
+struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

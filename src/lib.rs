@@ -91,7 +91,6 @@ mod event;
 #[cfg(all(fuzzing, feature = "client", feature = "oidc"))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod gzip;
 mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;

@@ -7,8 +7,7 @@ pub(crate) mod admission;
 #[cfg(feature = "oauth")]
 mod challenges;
 mod codec;
-mod conditional;
-pub(crate) mod content_coding;
+mod encoded_list;
 #[cfg(feature = "explorer")]
 pub(crate) mod explorer;
 #[cfg(fuzzing)]
@@ -18,7 +17,6 @@ mod idempotency_key;
 mod integers;
 mod json_response;
 mod jsonrpc;
-mod list_response;
 mod listed_tools;
 mod mcp;
 mod names;
@@ -26,7 +24,6 @@ mod opentool;
 pub(crate) mod origin;
 mod oxp;
 pub(crate) mod problem;
-pub(crate) mod representation;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
 mod sign_in;
@@ -232,12 +229,7 @@ mod tests {
             assert!(allowed.iter().all(|list| list.contains(header)), "{header}");
         }
         // Browsers always expose `content-type`; web pages do not need the others.
-        let not_listed = [
-            "allow",
-            "content-encoding",
-            "content-type",
-            "www-authenticate",
-        ];
+        let not_listed = ["allow", "content-type", "www-authenticate"];
         let headers = Protocol::response_headers().filter(|it| !not_listed.contains(it));
         let headers: BTreeSet<_> = headers.collect();
         assert!(headers.contains(REPLAY.as_str()));

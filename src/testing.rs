@@ -23,13 +23,12 @@ use std::{
 };
 
 use axum::Router;
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use http::{HeaderMap, StatusCode, header::CONTENT_ENCODING};
+use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event, gzip,
+    DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event,
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
@@ -45,7 +44,7 @@ pub struct ExpectedResponse {
     /// The headers that clients read, with names in lower case. Other headers are not compared.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body, decompressed: JSON if it is valid JSON, else a string.
+    /// The body: JSON if it is valid JSON, else a string.
     #[serde(default)]
     pub body: Value,
 }
@@ -69,14 +68,6 @@ impl ExpectedResponse {
             },
         }
     }
-}
-
-/// The content of a compressed body.
-fn decompressed(headers: &HeaderMap, body: &str) -> Option<Vec<u8>> {
-    headers
-        .get(CONTENT_ENCODING)
-        .filter(|coding| *coding == "gzip")?;
-    gzip::decompressed(&BASE64_STANDARD.decode(body).ok()?)
 }
 
 /// An in-process Lambda function: takes events and returns responses, without AWS or sockets.
@@ -158,7 +149,6 @@ impl LambdaFunction {
         let status = response["statusCode"].as_u64().unwrap_or_default();
         let status = StatusCode::from_u16(u16::try_from(status)?)?;
         let body = response["body"].as_str().unwrap_or_default();
-        let body = decompressed(&headers, body).unwrap_or_else(|| body.into());
-        Ok(ExpectedResponse::of(status, &headers, &body))
+        Ok(ExpectedResponse::of(status, &headers, body.as_bytes()))
     }
 }

@@ -109,9 +109,6 @@ fn check_http(event: &Value, response: &Value, brings_secret: &dyn Fn() -> bool)
     if response["isBase64Encoded"] == true {
         body = BASE64_STANDARD.decode(text).expect("the body is base64");
     }
-    if header("content-encoding") == Some("gzip") {
-        body = fuzzing::decompressed(&body).expect("the body is gzip");
-    }
     assert!(
         SEARCH.found(&body).is_none() || brings_secret(),
         "{response}"

@@ -112,7 +112,7 @@ fn is_valid(name: &str, body: &Value) -> bool {
     VALIDATORS.get(name).is_some_and(|it| it.is_valid(body))
 }
 
-/// A response, from which the content coding is removed.
+/// A response.
 pub(crate) struct Response<'a> {
     pub(crate) status: u16,
     pub(crate) is_oxp: bool,

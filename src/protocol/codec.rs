@@ -3,9 +3,14 @@
 
 use std::sync::Arc;
 
+use axum::{body::Body, response::Response};
 use http::{HeaderMap, Method, StatusCode, request::Parts};
 
-use super::{listed_tools::ListedTools, representation::Representations};
+use super::{
+    encoded_list::EncodedList,
+    json_response::{insert, json_response},
+    listed_tools::ListedTools,
+};
 use crate::{
     Caller, ServerInfo,
     call::{Call, Engine, Outcome, rejection::Rejection},
@@ -33,19 +38,22 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
         None
     }
 
-    /// The list of tools, or the reason why there is none. Complete lists are cached.
-    fn list(
-        &self,
-        form: &Self::Form,
-        tools: &ListedTools<'_>,
-    ) -> Result<Arc<Representations>, String>;
+    /// The list of tools. Complete lists are cached.
+    fn list(&self, form: &Self::Form, tools: &ListedTools<'_>) -> Arc<EncodedList>;
 
-    /// The response if there is no list, or if it is too large.
+    /// The response if the list is too large.
     fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, Vec<u8>);
 
     fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> (StatusCode, Vec<u8>);
 
     fn rejection(&self, form: &Self::Form, rejection: &Rejection) -> (StatusCode, Vec<u8>);
+}
+
+/// A JSON response with the protocol's fixed headers.
+pub(super) fn reply<P: Codec>(status: StatusCode, body: Body) -> Response {
+    let mut response = json_response(status, body);
+    insert(response.headers_mut(), P::DECLARATION.fixed_headers);
+    response
 }
 
 /// The properties of a protocol.
@@ -59,11 +67,8 @@ pub(super) struct Declaration {
         expect(dead_code, reason = "only access tokens name it")
     )]
     pub(super) resource_path: &'static str,
-    /// The protocol's term for its list of tools.
-    pub(super) list: &'static str,
-    /// The request headers that a list over GET depends on, besides credentials (RFC 9110, section
-    /// 12.5.5).
-    pub(super) list_varies_by: &'static str,
+    /// The headers of every list.
+    pub(super) list_headers: &'static [(&'static str, &'static str)],
     /// The request headers whose values are not secret.
     pub(super) request_headers: &'static [&'static str],
     /// The response headers that clients read, besides those of all protocols.
@@ -94,6 +99,36 @@ pub(super) struct Route {
     pub(super) is_alias: bool,
     /// The task of all other methods of the path; without one, the router rejects them.
     pub(super) others: Option<Task>,
+}
+
+impl Route {
+    pub(super) const fn get(path: &'static str, task: Task) -> Self {
+        Self::new(Method::GET, path, task)
+    }
+
+    pub(super) const fn post(path: &'static str, task: Task) -> Self {
+        Self::new(Method::POST, path, task)
+    }
+
+    const fn new(method: Method, path: &'static str, task: Task) -> Self {
+        Self {
+            method,
+            path,
+            task,
+            is_alias: false,
+            others: None,
+        }
+    }
+
+    pub(super) const fn alias(mut self) -> Self {
+        self.is_alias = true;
+        self
+    }
+
+    pub(super) const fn others(mut self, task: Task) -> Self {
+        self.others = Some(task);
+        self
+    }
 }
 
 /// The purpose of a route.

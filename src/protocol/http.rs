@@ -21,10 +21,9 @@ use http::{
 
 use super::{
     admission::{AppState, AuthenticatedRequest},
-    codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task},
+    codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task, reply},
     json::max_values,
-    json_response::{insert, reply},
-    list_response,
+    json_response::insert,
     sign_in::www_authenticate,
     wording::Wording,
 };
@@ -48,7 +47,6 @@ pub(super) const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay
 /// The response headers that clients read, common to all protocols.
 pub(super) const RESPONSE_HEADERS: &[&str] = &[
     "allow",
-    "content-encoding",
     "content-type",
     "etag",
     "idempotent-replay",
@@ -256,21 +254,19 @@ impl<P: Codec> Exchange<P> {
     }
 
     fn list(&mut self, form: &P::Form, request: &AuthenticatedRequest) -> Response {
-        let (parts, invocation) = (&request.parts, &self.arrival.invocation);
+        let invocation = &self.arrival.invocation;
         let url = self.app.public_url.resolve(invocation.base_url.as_deref());
         let tools = self.app.listed_tools(&request.caller, url.as_deref());
-        let detail = match self.protocol.list(form, &tools) {
-            Ok(list) => match list_response::response::<P>(&list, parts, invocation) {
-                Some(response) => {
-                    self.log.write_list(None);
-                    return response;
-                }
-                None => list_response::too_large(P::DECLARATION.list, &list, parts, invocation),
-            },
-            Err(detail) => detail,
-        };
-        let (status, body) = self.protocol.list_error(form, &detail);
-        self.log.write_list(Some(&detail));
+        let list = self.protocol.list(form, &tools);
+        if let Some(mut response) = list.response(&request.parts, invocation.max_response_size) {
+            insert(response.headers_mut(), P::DECLARATION.fixed_headers);
+            insert(response.headers_mut(), P::DECLARATION.list_headers);
+            self.log.write_list(None);
+            return response;
+        }
+        let detail = "The list of tools is larger than the event source of this function can send.";
+        let (status, body) = self.protocol.list_error(form, detail);
+        self.log.write_list(Some(detail));
         reply::<P>(status, body.into())
     }
 

@@ -1,16 +1,7 @@
-//! JSON responses, with the headers that their protocol always has.
+//! JSON responses, and headers that are always the same.
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
-
-use super::codec::Codec;
-
-/// A JSON response with the protocol's fixed headers.
-pub(super) fn reply<P: Codec>(status: StatusCode, body: Body) -> Response {
-    let mut response = json_response(status, body);
-    insert(response.headers_mut(), P::DECLARATION.fixed_headers);
-    response
-}
 
 /// A JSON response.
 pub(super) fn json_response(status: StatusCode, body: Body) -> Response {

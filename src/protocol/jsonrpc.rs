@@ -6,10 +6,10 @@
 use std::fmt;
 
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{IgnoredAny, MapAccess, Visitor},
 };
-use serde_json::{error::Category, value::RawValue};
+use serde_json::{Value, error::Category, value::RawValue};
 
 use crate::text::LONGEST_ID;
 
@@ -23,6 +23,27 @@ pub(super) const INTERNAL_ERROR: i32 = -32603;
 
 /// An id exactly as sent: a JSON string or number.
 pub(super) type RpcId = RawValue;
+
+/// An error of a response: section 5.1.
+#[derive(Clone, Serialize)]
+pub(super) struct RpcError {
+    pub(super) code: i32,
+    pub(super) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) data: Option<Value>,
+}
+
+impl RpcError {
+    pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let data = None;
+        Self {
+            code,
+            message,
+            data,
+        }
+    }
+}
 
 /// An error in a body's form: a code and a sentence.
 pub(super) type FormError = (i32, String);

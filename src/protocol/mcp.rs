@@ -20,7 +20,7 @@ mod transport;
 
 use std::sync::{Arc, OnceLock};
 
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -28,18 +28,17 @@ use serde_json::{
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    encoded_list::EncodedList,
     idempotency_key::IDEMPOTENCY_KEY,
-    jsonrpc::INTERNAL_ERROR,
+    jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
     names::ModelNames,
-    representation::Representations,
 };
 use crate::{
     ServerInfo,
     call::{Outcome, rejection::Rejection},
 };
 use catalogue::{Catalogue, ListResult, TTL_MS};
-use error::RpcError;
 use form::{McpForm, RECOGNIZES_CALL_IDS};
 use response::Meta;
 use revision::Revision;
@@ -56,18 +55,12 @@ pub(super) struct McpCodec {
 impl Codec for McpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: Some("MCP"),
-        routes: &[Route {
-            method: Method::POST,
-            path: "/mcp",
-            task: Task::Call("POST /mcp"),
-            is_alias: false,
+        routes: &[
             // GET and DELETE are for streams and sessions, which this server does not have.
-            others: Some(Task::Unsupported),
-        }],
+            Route::post("/mcp", Task::Call("POST /mcp")).others(Task::Unsupported),
+        ],
         resource_path: "/mcp",
-        list: "list of tools",
-        // Lists are requested with POST.
-        list_varies_by: "",
+        list_headers: &[],
         request_headers: &[
             IDEMPOTENCY_KEY,
             "mcp-method",
@@ -113,23 +106,15 @@ impl Codec for McpCodec {
         form.trace.as_deref()
     }
 
-    fn list(
-        &self,
-        form: &McpForm,
-        tools: &ListedTools<'_>,
-    ) -> Result<Arc<Representations>, String> {
-        let pages = self.catalogue.pages(tools)?;
+    fn list(&self, form: &McpForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+        let pages = self.catalogue.pages(tools);
         let meta = Meta::of(form, self.server_info());
         let result = ListResult::of(&pages, form.page, form.is_modern(), meta);
-        Ok(Representations::new(response::encode(form, &result)))
+        EncodedList::new(response::encode(form, &result))
     }
 
     fn list_error(&self, form: &McpForm, detail: &str) -> (StatusCode, Vec<u8>) {
-        let error = RpcError {
-            code: INTERNAL_ERROR,
-            message: detail.to_owned(),
-            data: None,
-        };
+        let error = RpcError::new(INTERNAL_ERROR, detail);
         (StatusCode::OK, response::encode_error(form, &error))
     }
 

@@ -12,20 +12,20 @@ mod schema;
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    encoded_list::EncodedList,
+    jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
-    representation::Representations,
 };
 use crate::{
     ServerInfo,
     call::{Outcome, rejection::Rejection},
 };
 use document::FunctionCatalogue;
-use error::RpcError;
 use request::RpcForm;
 
 /// The codec of OpenTool 1.0.0.
@@ -35,31 +35,12 @@ impl Codec for OpenToolCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: Some("OpenTool"),
         routes: &[
-            Route {
-                method: Method::GET,
-                path: "/opentool/version",
-                task: Task::Version,
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::GET,
-                path: "/opentool/load",
-                task: Task::List("load"),
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::POST,
-                path: "/opentool/call",
-                task: Task::Call("POST /opentool/call"),
-                is_alias: false,
-                others: None,
-            },
+            Route::get("/opentool/version", Task::Version),
+            Route::get("/opentool/load", Task::List("load")),
+            Route::post("/opentool/call", Task::Call("POST /opentool/call")),
         ],
         resource_path: "",
-        list: "document",
-        list_varies_by: "accept-encoding",
+        list_headers: &[],
         request_headers: &[],
         response_headers: &[],
         fixed_headers: &[],
@@ -87,12 +68,12 @@ impl Codec for OpenToolCodec {
         "opentool"
     }
 
-    fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
+    fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         self.0.get(tools)
     }
 
     fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, Vec<u8>) {
-        let error = RpcError::internal(detail);
+        let error = RpcError::new(INTERNAL_ERROR, detail);
         let body = response::encode_error(error, None);
         (StatusCode::INTERNAL_SERVER_ERROR, body)
     }
@@ -104,10 +85,7 @@ impl Codec for OpenToolCodec {
 
     fn rejection(&self, form: &RpcForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
         let (status, code) = form.error.unwrap_or_else(|| error::status_of(rejection));
-        let error = RpcError {
-            code,
-            message: error::message_of(rejection),
-        };
+        let error = RpcError::new(code, error::message_of(rejection));
         (status, response::encode_error(error, form.id.as_deref()))
     }
 }

@@ -15,24 +15,24 @@ mod response;
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    encoded_list::EncodedList,
     idempotency_key::IDEMPOTENCY_KEY,
     listed_tools::ListedTools,
     names::ModelNames,
-    representation::Representations,
 };
 use crate::{
     ServerInfo,
     call::{Outcome, rejection::Rejection},
-    observe::request_log::RequestNames,
 };
 use catalogue::Catalogue;
+use dialect::Dialect;
 use error::{ErrorBody, status_of};
-use form::{OxpPath, RequestForm};
+use form::{ListForm, OxpForm};
 #[cfg(feature = "openapi")]
 use openapi::OpenApiDocument;
 
@@ -56,55 +56,18 @@ impl Codec for OxpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: None,
         routes: &[
-            Route {
-                method: Method::GET,
-                path: "/health",
-                task: Task::Health,
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::GET,
-                path: "/tools",
-                task: Task::List("list"),
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::POST,
-                path: "/tools/call",
-                task: CALL,
-                is_alias: false,
-                others: None,
-            },
-            Route {
-                method: Method::POST,
-                path: "/tools/{tool_id}/call",
-                task: CALL_OF_SINGLE_TOOL,
-                is_alias: false,
-                others: None,
-            },
+            Route::get("/health", Task::Health),
+            Route::get("/tools", Task::List("list")),
+            Route::post("/tools/call", CALL),
+            Route::post("/tools/{tool_id}/call", CALL_OF_SINGLE_TOOL),
             #[cfg(feature = "openapi")]
-            Route {
-                method: Method::GET,
-                path: "/openapi.json",
-                task: OPENAPI,
-                is_alias: false,
-                others: None,
-            },
+            Route::get("/openapi.json", OPENAPI),
             // The path in the specification's examples.
-            Route {
-                method: Method::POST,
-                path: "/call",
-                task: CALL,
-                is_alias: true,
-                others: None,
-            },
+            Route::post("/call", CALL).alias(),
         ],
         resource_path: "",
-        // The list of tools or the OpenAPI document.
-        list: "response",
-        list_varies_by: "accept-encoding, oxp-version",
+        // RFC 9110, section 12.5.5.
+        list_headers: &[("vary", "oxp-version")],
         request_headers: &[IDEMPOTENCY_KEY, "if-none-match", "oxp-version"],
         response_headers: &["oxp-version", "x-should-retry"],
         // Every response names the protocol version that it follows.
@@ -124,7 +87,7 @@ impl Codec for OxpCodec {
         ],
     };
 
-    type Form = RequestForm;
+    type Form = OxpForm;
 
     #[cfg_attr(
         not(feature = "openapi"),
@@ -141,106 +104,69 @@ impl Codec for OxpCodec {
         }
     }
 
-    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RequestForm> {
+    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
         match task {
             Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
             #[cfg(feature = "openapi")]
             OPENAPI => DecodedRequest {
-                form: OxpPath::OpenApi.into(),
+                form: ListForm::OpenApi.into(),
                 operation: Operation::List,
             },
-            Task::List(_) => {
-                let query = request.parts.uri.query();
-                let decoded = request::list(&request.parts.headers, query, request.body);
-                DecodedRequest {
-                    form: decoded.form.into(),
-                    operation: decoded.operation,
-                }
-            }
-            CALL_OF_SINGLE_TOOL => self.decode_call_of_single_tool(request),
-            Task::Call(_) => self.decode_call(request),
+            Task::List(_) => request::list(request),
+            CALL_OF_SINGLE_TOOL => self.with_suggestion(request::single_tool(request), request),
+            Task::Call(_) => self.with_suggestion(request::call(request), request),
         }
     }
 
-    fn dialect(form: &RequestForm) -> &'static str {
-        form.dialect().name()
+    fn dialect(form: &OxpForm) -> &'static str {
+        form.dialect.name()
     }
 
-    fn list(
-        &self,
-        form: &RequestForm,
-        tools: &ListedTools<'_>,
-    ) -> Result<Arc<Representations>, String> {
-        #[cfg(feature = "openapi")]
-        if form.path == OxpPath::OpenApi {
-            return self.openapi.get(&self.info, tools);
-        }
-        self.catalogue.get(form.form, tools)
-    }
-
-    fn list_error(&self, form: &RequestForm, detail: &str) -> (StatusCode, Vec<u8>) {
-        let message = match form.path {
+    fn list(&self, form: &OxpForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+        match form.list {
             #[cfg(feature = "openapi")]
-            OxpPath::OpenApi => "The OpenAPI document cannot be sent",
-            OxpPath::Tools | OxpPath::SingleTool => "The list of tools cannot be sent",
+            ListForm::OpenApi => self.openapi.get(&self.info, tools),
+            list => self.catalogue.get(list, tools),
+        }
+    }
+
+    fn list_error(&self, form: &OxpForm, detail: &str) -> (StatusCode, Vec<u8>) {
+        let message = match form.list {
+            #[cfg(feature = "openapi")]
+            ListForm::OpenApi => "The OpenAPI document cannot be sent",
+            _ => "The list of tools cannot be sent",
         };
         let rejection = Rejection::malformed(message, detail);
-        self.rejection(&RequestForm::default(), &rejection)
+        self.rejection(&OxpForm::default(), &rejection)
     }
 
-    fn outcome(&self, form: &RequestForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
-        if form.path == OxpPath::SingleTool {
+    fn outcome(&self, form: &OxpForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
+        if form.dialect == Dialect::Path {
             return response::encode_bare(outcome);
         }
-        (StatusCode::OK, response::encode(form.dialect(), outcome))
+        (StatusCode::OK, response::encode(form.dialect, outcome))
     }
 
-    fn rejection(&self, form: &RequestForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
+    fn rejection(&self, form: &OxpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
         let body = ErrorBody::of(rejection, form);
         (status_of(rejection), to_json(&body))
     }
 }
 
 impl OxpCodec {
-    fn decode_call(&self, request: &EncodedRequest<'_>) -> DecodedRequest<RequestForm> {
-        let headers = &request.parts.headers;
-        let DecodedRequest {
-            form,
-            mut operation,
-        } = request::call(headers, request.body, request.max_values);
-        if let Operation::Reject(rejection, names) = &mut operation {
-            self.suggest(rejection, names, request);
-        }
-        DecodedRequest {
-            form: RequestForm::of_call(form, &operation, request.body),
-            operation,
-        }
-    }
-
-    fn decode_call_of_single_tool(
-        &self,
-        request: &EncodedRequest<'_>,
-    ) -> DecodedRequest<RequestForm> {
-        let (call, names) = request::single_tool(request.parts, request.body, request.max_values);
-        let operation = match call {
-            Ok(call) => Operation::Call(Box::new(call)),
-            Err(mut rejection) => {
-                self.suggest(&mut rejection, &names, request);
-                Operation::Reject(rejection, names)
-            }
-        };
-        DecodedRequest {
-            form: OxpPath::SingleTool.into(),
-            operation,
-        }
-    }
-
     /// Adds the id that may be meant by an invalid one.
-    fn suggest(&self, rejection: &mut Rejection, names: &RequestNames, request: &EncodedRequest) {
-        if let Rejection::InvalidToolId { closest, .. } = rejection {
+    fn with_suggestion(
+        &self,
+        mut decoded: DecodedRequest<OxpForm>,
+        request: &EncodedRequest<'_>,
+    ) -> DecodedRequest<OxpForm> {
+        if let Operation::Reject(Rejection::InvalidToolId { closest, .. }, names) =
+            &mut decoded.operation
+        {
             let id = names.tool.as_deref();
             *closest = id.and_then(|id| self.id_for(id, request));
         }
+        decoded
     }
 
     /// The id of the tool whose name is, or is similar to, the text that was sent as an id.
@@ -257,7 +183,7 @@ impl OxpCodec {
 }
 
 /// OXP 1.0, `GET /health`: 200 if healthy, 503 if not.
-fn health(is_healthy: bool) -> DecodedRequest<RequestForm> {
+fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
     #[derive(Serialize)]
     struct Health {
         status: &'static str,
@@ -268,7 +194,7 @@ fn health(is_healthy: bool) -> DecodedRequest<RequestForm> {
         (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
     };
     DecodedRequest {
-        form: RequestForm::default(),
+        form: OxpForm::default(),
         operation: Operation::Respond(Reply::json(code, to_json(&Health { status }))),
     }
 }

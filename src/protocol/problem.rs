@@ -8,7 +8,10 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header::CONNECTION};
 use serde::Serialize;
 
-use super::{First, codec::Declaration, json_response::reply};
+use super::{
+    First,
+    codec::{Declaration, reply},
+};
 use crate::{call::rejection::Rejection, observe::request_log};
 
 /// The routes of the served protocols, as one sentence.

@@ -372,29 +372,6 @@ async fn the_size_limit_of_a_load_balancer_is_lower_than_that_of_lambda() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_too_large_for_a_load_balancer_is_named() {
-    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
-    let input = json!({"type": "object"});
-    let description = "x".repeat(1_100_000);
-    let tool = Tool::dynamic("T.Wordy@1.0.0", description, input, Value::Null, nothing);
-    let function = function(Toolkit::new([tool]).unwrap());
-    for (path, message) in [
-        ("/tools", "The list of tools cannot be sent"),
-        #[cfg(feature = "openapi")]
-        ("/openapi.json", "The OpenAPI document cannot be sent"),
-    ] {
-        let event = json!({"requestContext": {"elb": {}}, "httpMethod": "GET", "path": path,
-                           "headers": {}, "body": "", "isBase64Encoded": false});
-        let response = function.respond(&event.to_string()).await.unwrap();
-        assert_eq!(response.status, 400, "{path}");
-        assert_eq!(response.body["message"], message);
-        let detail = "The response is larger than the event source of this function can send. \
-                      Clients that accept gzip (Accept-Encoding) can get it.";
-        assert_eq!(response.body["developer_message"], detail);
-    }
-}
-
-#[tokio::test]
 async fn a_malformed_event_is_not_quoted() {
     let event = r#"{"rawPath": 7, "headers": {"authorization": "Bearer marked"},
                     "requestContext": {"http": {"method": "marked\n"}}}"#;

@@ -17,7 +17,7 @@ use crate::{
     call::{Call, ClientContext, rejection::Rejection},
     observe::request_log::RequestNames,
     protocol::{
-        codec::{DecodedRequest, EncodedRequest, Operation},
+        codec::{EncodedRequest, Operation},
         idempotency_key::idempotency_key,
         integers,
         jsonrpc::INVALID_PARAMS,
@@ -30,9 +30,9 @@ use crate::{
 pub(super) fn decode(
     request: &EncodedRequest<'_>,
     codec: &McpCodec,
-    mut form: McpForm,
+    form: &mut McpForm,
     mut params: Value,
-) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
+) -> Result<Operation, ErrorResponse> {
     let invalid = |detail: &str| ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail);
     let name = params["name"].as_str().filter(|name| !name.is_empty());
     let Some(name) = name.map(str::to_owned) else {
@@ -62,8 +62,7 @@ pub(super) fn decode(
             call_id,
             trace_id: None,
         };
-        let operation = Operation::Reject(rejection, names);
-        return Ok(DecodedRequest { form, operation });
+        return Ok(Operation::Reject(rejection, names));
     };
     let selector = Selector {
         qualified,
@@ -72,7 +71,7 @@ pub(super) fn decode(
     // The schema of this tool alone: a first call must not take longer with more tools.
     let tool = toolkit.newest_of(&selector.qualified);
     form.output = tool.map_or(OutputKind::Object, |it| output_kind_of(&it.tool));
-    let operation = Operation::Call(Box::new(Call {
+    Ok(Operation::Call(Box::new(Call {
         selector,
         call_id,
         permit: None,
@@ -83,8 +82,7 @@ pub(super) fn decode(
             answers: form.elicitation.answers(),
             ..ClientContext::default()
         },
-    }));
-    Ok(DecodedRequest { form, operation })
+    })))
 }
 
 /// The name that comes closest to an unknown one, which may be a tool's id.

@@ -9,8 +9,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::{response::Meta, schema};
 use crate::{
-    Requirements, ToolDefinition,
-    payload::encoded_size,
+    Requirements, Tool, ToolDefinition,
+    payload::{JsonObject, encoded_size},
     protocol::listed_tools::ListedTools,
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
@@ -21,7 +21,7 @@ const MAX_PAGE: usize = 900_000;
 /// The encoded pages.
 #[derive(Default)]
 pub(super) struct Catalogue {
-    pages: OnceLock<Result<Vec<Box<RawValue>>, String>>,
+    pages: OnceLock<Vec<Box<RawValue>>>,
 }
 
 /// 2026-07-28 and 2025-11-25, Tools, Tool.
@@ -35,42 +35,10 @@ struct ListedTool<'a> {
     input_schema: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
-    #[serde(skip_serializing_if = "Annotations::is_empty")]
-    annotations: Annotations,
+    #[serde(skip_serializing_if = "JsonObject::is_empty")]
+    annotations: JsonObject,
     #[serde(rename = "_meta")]
     meta: ToolMeta<'a>,
-}
-
-/// Only the hints that the tool's author set: for the others, clients assume defaults.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Annotations {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    read_only_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    destructive_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idempotent_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_world_hint: Option<bool>,
-}
-
-impl Annotations {
-    fn is_empty(&self) -> bool {
-        let Self {
-            read_only_hint,
-            destructive_hint,
-            idempotent_hint,
-            open_world_hint,
-        } = self;
-        let hints = [
-            read_only_hint,
-            destructive_hint,
-            idempotent_hint,
-            open_world_hint,
-        ];
-        hints.iter().all(|hint| hint.is_none())
-    }
 }
 
 #[derive(Serialize)]
@@ -88,42 +56,38 @@ struct ToolMeta<'a> {
 
 impl Catalogue {
     /// The pages: JSON arrays of tools. There is at least one.
-    pub(super) fn pages(
-        &self,
-        tools: &ListedTools<'_>,
-    ) -> Result<Cow<'_, [Box<RawValue>]>, String> {
+    pub(super) fn pages(&self, tools: &ListedTools<'_>) -> Cow<'_, [Box<RawValue>]> {
         if !tools.is_complete() {
-            return build(tools).map(Cow::Owned);
+            return Cow::Owned(build(tools));
         }
-        let pages = self.pages.get_or_init(|| build(tools));
-        pages.as_deref().map(Cow::Borrowed).map_err(Clone::clone)
+        Cow::Borrowed(self.pages.get_or_init(|| build(tools)))
     }
 }
 
-fn build(tools: &ListedTools<'_>) -> Result<Vec<Box<RawValue>>, String> {
+fn build(tools: &ListedTools<'_>) -> Vec<Box<RawValue>> {
     let mut pages = Vec::new();
     let mut page = Vec::new();
     let mut size = 0;
     for entry in tools.newest() {
-        let tool = encode(entry)?;
+        let tool = encode(entry);
         let added = encoded_size(tool.as_bytes());
         if size + added > MAX_PAGE && !page.is_empty() {
-            pages.push(joined(&std::mem::take(&mut page))?);
+            pages.push(joined(&std::mem::take(&mut page)));
             size = 0;
         }
         size += added;
         page.push(tool);
     }
-    pages.push(joined(&page)?);
-    Ok(pages)
+    pages.push(joined(&page));
+    pages
 }
 
-fn joined(tools: &[String]) -> Result<Box<RawValue>, String> {
+fn joined(tools: &[String]) -> Box<RawValue> {
     let array = format!("[{}]", tools.join(","));
-    RawValue::from_string(array).map_err(|error| error.to_string())
+    RawValue::from_string(array).expect("it is an array of JSON objects")
 }
 
-fn encode(entry: &ToolEntry) -> Result<String, String> {
+fn encode(entry: &ToolEntry) -> String {
     let tool = &entry.tool;
     let definition = ToolDefinition::of(&entry.id, tool);
     let output = &definition.output_schema;
@@ -141,19 +105,29 @@ fn encode(entry: &ToolEntry) -> Result<String, String> {
         // A tool with an output schema must send structured content, but content is not structured.
         output_schema: (!output.is_null() && !tool.returns_content)
             .then(|| schema::output(output.clone(), tool.output.is_draft_7_literal())),
-        annotations: Annotations {
-            read_only_hint: tool.hints.is_read_only,
-            destructive_hint: tool.hints.is_destructive,
-            idempotent_hint: (tool.policy == RepeatPolicy::Idempotent).then_some(true),
-            open_world_hint: tool.hints.is_open_world,
-        },
+        annotations: annotations_of(tool),
         meta: ToolMeta {
             id: &definition.id,
             version: &definition.version,
             requirements: &definition.requirements,
         },
     };
-    serde_json::to_string(&listed).map_err(|error| error.to_string())
+    serde_json::to_string(&listed).expect("our own lists have string keys only")
+}
+
+/// Only the hints that the tool's author set: for the others, clients assume defaults.
+fn annotations_of(tool: &Tool) -> JsonObject {
+    let is_idempotent = tool.policy == RepeatPolicy::Idempotent;
+    let hints = [
+        ("readOnlyHint", tool.hints.is_read_only),
+        ("destructiveHint", tool.hints.is_destructive),
+        ("idempotentHint", is_idempotent.then_some(true)),
+        ("openWorldHint", tool.hints.is_open_world),
+    ];
+    let hints = hints.into_iter();
+    hints
+        .filter_map(|(name, hint)| Some((name.to_owned(), hint?.into())))
+        .collect()
 }
 
 /// The result of `tools/list`.

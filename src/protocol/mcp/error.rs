@@ -1,24 +1,14 @@
 //! JSON-RPC errors, for requests that a model cannot fix.
 
 use http::StatusCode;
-use serde::Serialize;
 use serde_json::Value;
 
-use crate::protocol::jsonrpc::INVALID_REQUEST;
+use crate::protocol::jsonrpc::{INVALID_REQUEST, RpcError};
 
 /// A header is missing, or it disagrees with the body (2026-07-28, Transports).
 pub(super) const HEADER_MISMATCH: i32 = -32020;
 /// The revision is not served (2026-07-28, Versioning).
 pub(super) const UNSUPPORTED_VERSION: i32 = -32022;
-
-/// JSON-RPC 2.0, section 5.1.
-#[derive(Clone, Serialize)]
-pub(super) struct RpcError {
-    pub(super) code: i32,
-    pub(super) message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) data: Option<Value>,
-}
 
 /// The error of a request that cannot be served, and its HTTP status.
 #[derive(Clone)]
@@ -29,13 +19,7 @@ pub(super) struct ErrorResponse {
 
 impl ErrorResponse {
     pub(super) fn new(status: StatusCode, code: i32, message: impl Into<String>) -> Self {
-        let message = message.into();
-        let data = None;
-        let error = RpcError {
-            code,
-            message,
-            data,
-        };
+        let error = RpcError::new(code, message);
         Self { status, error }
     }
 

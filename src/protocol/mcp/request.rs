@@ -22,8 +22,8 @@ use crate::{
         codec::{DecodedRequest, EncodedRequest, Operation, Reply},
         json::{self, JsonError, JsonScope},
         jsonrpc::{
-            INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR, RpcId, id_anywhere_in, id_in,
-            message_in, text_in,
+            INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR, id_anywhere_in, id_in, message_in,
+            text_in,
         },
         listed_tools::ListedTools,
     },
@@ -57,81 +57,75 @@ const PARAMS: JsonScope = JsonScope::Fields(&[
     ("_meta", META),
 ]);
 
-/// A rejected request: its error response, and the parts that could be read.
-struct FormError {
-    id: Option<Box<RpcId>>,
-    revision: Option<Revision>,
-    tool: Option<String>,
-    response: ErrorResponse,
-}
-
-impl FormError {
-    fn of(response: ErrorResponse) -> Box<Self> {
-        Box::new(Self {
-            id: None,
-            revision: None,
-            tool: None,
-            response,
-        })
-    }
-
-    fn with_id(mut self: Box<Self>, id: Option<Box<RpcId>>) -> Box<Self> {
-        self.id = id;
-        self
-    }
-}
-
-impl From<FormError> for DecodedRequest<McpForm> {
-    fn from(error: FormError) -> Self {
-        let detail = error.response.error.message.clone();
-        let names = RequestNames {
-            tool: error.tool,
-            ..RequestNames::default()
-        };
-        DecodedRequest {
-            form: McpForm {
-                id: error.id,
-                revision: error.revision,
-                error: Some(error.response),
+/// Decodes the body of `POST /mcp`.
+pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedRequest<McpForm> {
+    let mut form = McpForm::default();
+    let mut names = RequestNames::default();
+    match operation_of(request, codec, &mut form, &mut names) {
+        Ok(operation) => DecodedRequest { form, operation },
+        Err(error) => {
+            let message = "The request cannot be understood";
+            let rejection = Rejection::malformed(message, &*error.error.message);
+            let form = McpForm {
+                id: form.id,
+                revision: form.revision,
+                error: Some(error),
                 ..McpForm::default()
-            },
-            operation: Operation::Reject(
-                Rejection::malformed("The request cannot be understood", detail),
-                names,
-            ),
+            };
+            let operation = Operation::Reject(rejection, names);
+            DecodedRequest { form, operation }
         }
     }
 }
 
-/// Decodes the body of `POST /mcp`.
-pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedRequest<McpForm> {
-    let decoded = match message_of(request) {
-        Ok(Some(message)) => dispatch(request, codec, message),
+/// Reads a request. What could be read of it is in `form` and `names`, also if there is an error.
+fn operation_of(
+    request: &EncodedRequest<'_>,
+    codec: &McpCodec,
+    form: &mut McpForm,
+    names: &mut RequestNames,
+) -> Result<Operation, ErrorResponse> {
+    let headers = &request.parts.headers;
+    check_media_types(headers)?;
+    let Some((method, params)) = message_of(request, form)? else {
         // A notification, or a response, although this server sends no requests.
-        Ok(None) => return accepted(),
-        Err(error) => Err(error),
+        return Ok(Operation::Respond(Reply::json(
+            StatusCode::ACCEPTED,
+            Vec::new(),
+        )));
     };
-    decoded.unwrap_or_else(|error| (*error).into())
+    let revision = revision_of(headers, &method, &params)?;
+    form.revision = Some(revision);
+    names.tool = params["name"].as_str().map(str::to_owned);
+    form.trace = trace_headers_in(&params["_meta"]);
+    let recognizes_call_ids = request.engine.deduplication.is_on();
+    let body = match (&*method, revision.is_modern()) {
+        ("tools/call", _) => return call::decode(request, codec, form, params),
+        ("tools/list", _) => return list(request, codec, form, &params),
+        ("server/discover", true) => codec.discovery(form, recognizes_call_ids),
+        ("initialize", false) => {
+            form.revision = Some(revision_for(&params)?);
+            codec.initialization(form, recognizes_call_ids)
+        }
+        ("ping", false) => response::encode(form, &json!({})),
+        (_, is_modern) => return Err(unknown_method(is_modern)),
+    };
+    Ok(Operation::Respond(Reply::json(StatusCode::OK, body)))
 }
 
-/// A request with an id and params.
-struct Message {
-    id: Box<RpcId>,
-    method: String,
-    params: Value,
-}
-
-/// Reads a message; `None` for one that needs no response.
-fn message_of(request: &EncodedRequest<'_>) -> Result<Option<Message>, Box<FormError>> {
-    check_media_types(&request.parts.headers).map_err(FormError::of)?;
+/// Reads the method and the params of a message; `None` for one that needs no response.
+fn message_of(
+    request: &EncodedRequest<'_>,
+    form: &mut McpForm,
+) -> Result<Option<(String, Value)>, ErrorResponse> {
     let body = request.body;
     let message = message_in(body).map_err(|(code, detail)| {
-        FormError::of(ErrorResponse::bad_request(code, detail)).with_id(id_anywhere_in(body))
+        form.id = id_anywhere_in(body);
+        ErrorResponse::bad_request(code, detail)
     })?;
     let id = message.id.filter(|id| id_in(id).is_some());
-    let invalid = |detail: &str| {
-        FormError::of(ErrorResponse::invalid_request(detail)).with_id(id.map(ToOwned::to_owned))
-    };
+    form.id = id.map(ToOwned::to_owned);
+    let invalid = |detail: &str| ErrorResponse::invalid_request(detail);
     if message.id.is_some() && id.is_none() {
         return Err(invalid(
             "'id' must be a string or a number of at most 256 bytes.",
@@ -151,53 +145,11 @@ fn message_of(request: &EncodedRequest<'_>) -> Result<Option<Message>, Box<FormE
     let Some(method) = message.method.and_then(text_in) else {
         return Err(invalid("'method' must be a string."));
     };
-    let Some(id) = id else {
+    if id.is_none() {
         return Ok(None);
-    };
-    let params = params_in(message.params.map(RawValue::get), request.max_values);
-    let id = id.to_owned();
-    match params {
-        Ok(params) => Ok(Some(Message { id, method, params })),
-        Err(response) => Err(FormError::of(response).with_id(Some(id))),
     }
-}
-
-fn dispatch(
-    request: &EncodedRequest<'_>,
-    codec: &McpCodec,
-    message: Message,
-) -> Result<DecodedRequest<McpForm>, Box<FormError>> {
-    let Message { id, method, params } = message;
-    let revision = match revision_of(&request.parts.headers, &method, &params) {
-        Ok(revision) => revision,
-        Err(response) => return Err(FormError::of(response).with_id(Some(id))),
-    };
-    let tool = params["name"].as_str().map(str::to_owned);
-    let form = McpForm {
-        id: Some(id.clone()),
-        revision: Some(revision),
-        trace: trace_headers_in(&params["_meta"]),
-        ..McpForm::default()
-    };
-    let recognizes_call_ids = request.engine.deduplication.is_on();
-    let decoded = match (&*method, revision.is_modern()) {
-        ("tools/call", _) => call::decode(request, codec, form, params),
-        ("tools/list", _) => list(request, codec, form, &params),
-        ("server/discover", true) => Ok(respond(form, |form| {
-            codec.discovery(form, recognizes_call_ids)
-        })),
-        ("initialize", false) => initialize(codec, form, &params, recognizes_call_ids),
-        ("ping", false) => Ok(respond(form, |form| response::encode(form, &json!({})))),
-        (_, is_modern) => Err(unknown_method(is_modern)),
-    };
-    decoded.map_err(|response| {
-        Box::new(FormError {
-            id: Some(id),
-            revision: Some(revision),
-            tool,
-            response,
-        })
-    })
+    let params = params_in(message.params.map(RawValue::get), request.max_values)?;
+    Ok(Some((method, params)))
 }
 
 /// W3C Trace Context, which `_meta` may bring instead of the HTTP headers (2026-07-28, `_meta`).
@@ -222,20 +174,6 @@ fn unknown_method(is_modern: bool) -> ErrorResponse {
     ErrorResponse::new(status, METHOD_NOT_FOUND, detail)
 }
 
-/// A 202 without a body, for a message that is not a request.
-fn accepted() -> DecodedRequest<McpForm> {
-    DecodedRequest {
-        form: McpForm::default(),
-        operation: Operation::Respond(Reply::json(StatusCode::ACCEPTED, Vec::new())),
-    }
-}
-
-fn respond(form: McpForm, encode: impl FnOnce(&McpForm) -> Vec<u8>) -> DecodedRequest<McpForm> {
-    let body = encode(&form);
-    let operation = Operation::Respond(Reply::json(StatusCode::OK, body));
-    DecodedRequest { form, operation }
-}
-
 /// Reads the params of a request. Without any, they are an empty object.
 fn params_in(params: Option<&str>, max_values: usize) -> Result<Value, ErrorResponse> {
     let Some(params) = params else {
@@ -254,45 +192,34 @@ fn params_in(params: Option<&str>, max_values: usize) -> Result<Value, ErrorResp
     })
 }
 
-/// `initialize`: the client's version if it is a supported legacy one, else the newest legacy one.
-fn initialize(
-    codec: &McpCodec,
-    mut form: McpForm,
-    params: &Value,
-    recognizes_call_ids: bool,
-) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
+/// The revision for `initialize`: the client's if it is a supported legacy one, else the newest
+/// legacy one.
+fn revision_for(params: &Value) -> Result<Revision, ErrorResponse> {
     let Some(requested) = params["protocolVersion"].as_str() else {
         let detail = "'protocolVersion' must be a string.";
         return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));
     };
     let served = Revision::parse(requested).filter(|it| !it.is_modern());
-    form.revision = Some(served.unwrap_or(Revision::NEWEST_LEGACY));
-    Ok(respond(form, |form| {
-        codec.initialization(form, recognizes_call_ids)
-    }))
+    Ok(served.unwrap_or(Revision::NEWEST_LEGACY))
 }
 
 fn list(
     request: &EncodedRequest<'_>,
     codec: &McpCodec,
-    mut form: McpForm,
+    form: &mut McpForm,
     params: &Value,
-) -> Result<DecodedRequest<McpForm>, ErrorResponse> {
-    let pages = codec.catalogue.pages(&ListedTools::complete(
-        &request.engine.toolkit,
-        &request.engine.auth,
-        None,
-    ));
+) -> Result<Operation, ErrorResponse> {
+    let engine = request.engine;
+    let tools = ListedTools::complete(&engine.toolkit, &engine.auth, None);
+    let pages = codec.catalogue.pages(&tools);
     let cursor = &params["cursor"];
     if !cursor.is_null() {
         let page = cursor.as_str().and_then(|it| it.parse().ok());
-        let exists = |page: &usize| *page > 0 && pages.as_ref().is_ok_and(|it| *page < it.len());
-        let Some(page) = page.filter(exists) else {
+        let Some(page) = page.filter(|page| *page > 0 && *page < pages.len()) else {
             let detail = "'cursor' was not issued by this server.";
             return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));
         };
         form.page = page;
     }
-    let operation = Operation::List;
-    Ok(DecodedRequest { form, operation })
+    Ok(Operation::List)
 }

@@ -12,13 +12,12 @@ use serde_json::{
 
 use super::{
     content::ContentBlock,
-    error::RpcError,
     form::{McpForm, OutputKind},
 };
 use crate::{
     Failure,
     call::Outcome,
-    protocol::jsonrpc::RpcId,
+    protocol::jsonrpc::{RpcError, RpcId},
     tool::{output::Output, schema::ParameterErrors},
 };
 

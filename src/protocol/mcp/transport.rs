@@ -22,16 +22,14 @@ pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 
 /// The client must accept JSON, and send it.
 pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse> {
-    let mut accepted = headers.get_all(ACCEPT).iter().peekable();
-    let first = accepted.peek().map(|value| value.as_bytes());
-    // The published clients send it first.
-    let accepts_json = first.is_none_or(|it| it.starts_with(b"application/json,"))
+    let mut accepted = headers.get_all(ACCEPT).iter();
+    let accepts_json = !headers.contains_key(ACCEPT)
         || accepted.any(|value| {
-            let ranges = value.to_str().unwrap_or_default().split(',');
-            ranges.map(media_type).any(|it| {
+            let mut ranges = value.to_str().unwrap_or_default().split(',');
+            ranges.any(|range| {
                 ["application/json", "application/*", "*/*"]
                     .iter()
-                    .any(|accepted| it.eq_ignore_ascii_case(accepted))
+                    .any(|accepted| media_type(range).eq_ignore_ascii_case(accepted))
             })
         });
     if !accepts_json {

@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::{
     ServerInfo, ToolDefinition,
-    protocol::{listed_tools::ListedTools, names::ModelNames, representation::Representations},
+    protocol::{encoded_list::EncodedList, listed_tools::ListedTools, names::ModelNames},
     tool::schema::reduced::take_description,
 };
 
 /// The encoded document, and an index of tools by function name.
 pub(crate) struct FunctionCatalogue {
     pub(super) info: ServerInfo,
-    document: OnceLock<Result<Arc<Representations>, String>>,
+    document: OnceLock<Arc<EncodedList>>,
     pub(super) names: ModelNames,
 }
 
@@ -54,30 +54,27 @@ impl FunctionCatalogue {
         }
     }
 
-    pub(super) fn get(&self, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
+    pub(super) fn get(&self, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         if !tools.is_complete() {
             return encode(&self.info, tools);
         }
-        let document = self.document.get_or_init(|| encode(&self.info, tools));
-        document.clone()
+        Arc::clone(self.document.get_or_init(|| encode(&self.info, tools)))
     }
 }
 
-fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
+fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
     let functions: Vec<_> = tools
         .newest()
         .map(|entry| function_of(ToolDefinition::of(&entry.id, &entry.tool)))
         .collect();
     if functions.is_empty() {
-        return Ok(Representations::new("{}"));
+        return EncodedList::new("{}");
     }
-    let document = DocumentBody {
+    EncodedList::of(&DocumentBody {
         opentool: "1.0.0",
         info,
         functions,
-    };
-    let body = serde_json::to_vec(&document).map_err(|error| error.to_string())?;
-    Ok(Representations::new(body))
+    })
 }
 
 fn function_of(definition: ToolDefinition) -> DocumentFunction {

@@ -5,8 +5,6 @@
 
 use http::StatusCode;
 
-use serde::Serialize;
-
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
     protocol::jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND},
@@ -22,23 +20,6 @@ const MISSING_REQUIREMENTS: i32 = -32001;
 const ID_REUSED: i32 = -32002;
 /// OpenTool: the tool failed.
 pub(super) const FAILED: i32 = 500;
-
-/// JSON-RPC 2.0, section 5.1.
-#[derive(Serialize)]
-pub(super) struct RpcError {
-    pub(super) code: i32,
-    pub(super) message: String,
-}
-
-impl RpcError {
-    /// The error for a response that cannot be sent.
-    pub(super) fn internal(detail: &str) -> Self {
-        Self {
-            code: INTERNAL_ERROR,
-            message: detail.to_owned(),
-        }
-    }
-}
 
 /// The status and code for a rejection. A well-formed call gets a 200, unless its credentials are
 /// invalid or could not be checked.

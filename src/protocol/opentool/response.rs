@@ -4,8 +4,13 @@
 
 use serde::Serialize;
 
-use super::error::{FAILED, RpcError};
-use crate::{Failure, call::Outcome, protocol::jsonrpc::RpcId, tool::output::Output};
+use super::error::FAILED;
+use crate::{
+    Failure,
+    call::Outcome,
+    protocol::jsonrpc::{RpcError, RpcId},
+    tool::output::Output,
+};
 
 #[derive(Serialize)]
 struct RpcResponse<'a> {
@@ -34,14 +39,7 @@ enum ResponseId<'a> {
 pub(super) fn encode_outcome(outcome: &Outcome, id: Option<&RpcId>) -> Vec<u8> {
     match &outcome.result {
         Ok(output) => encode(content_of(output), None, id),
-        Err(failure) => {
-            let (code, message) = (FAILED, message_of(failure));
-            encode(
-                ResultObject::Nothing {},
-                Some(RpcError { code, message }),
-                id,
-            )
-        }
+        Err(failure) => encode_error(RpcError::new(FAILED, message_of(failure)), id),
     }
 }
 

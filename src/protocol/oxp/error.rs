@@ -6,7 +6,7 @@
 use http::StatusCode;
 use serde::Serialize;
 
-use super::form::{OxpPath, RequestForm};
+use super::{dialect::Dialect, form::OxpForm};
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
     protocol::wording::Wording,
@@ -54,7 +54,7 @@ struct MissingRequirementsBody<'a> {
 }
 
 impl<'a> ErrorBody<'a> {
-    pub(super) fn of(rejection: &'a Rejection, form: &'a RequestForm) -> Self {
+    pub(super) fn of(rejection: &'a Rejection, form: &'a OxpForm) -> Self {
         let Wording { message, detail } = Wording::of(rejection);
         let (parameter_errors, missing_requirements) = match rejection {
             Rejection::InvalidInput(errors) => (Some(errors), None),
@@ -62,7 +62,7 @@ impl<'a> ErrorBody<'a> {
             _ => (None, None),
         };
         Self {
-            schema: form.dialect().schema(),
+            schema: form.dialect.schema(),
             message,
             developer_message: detail
                 .map(|detail| for_path(rejection, form, detail))
@@ -74,8 +74,8 @@ impl<'a> ErrorBody<'a> {
 }
 
 /// The path of a single tool has no place for a context.
-fn for_path(rejection: &Rejection, form: &RequestForm, detail: String) -> String {
-    if form.path == OxpPath::SingleTool && matches!(rejection, Rejection::Missing(_)) {
+fn for_path(rejection: &Rejection, form: &OxpForm, detail: String) -> String {
+    if form.dialect == Dialect::Path && matches!(rejection, Rejection::Missing(_)) {
         return format!("{detail} Only the body of POST /tools/call has a context.");
     }
     detail

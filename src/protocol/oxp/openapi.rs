@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     Auth, ServerInfo, Toolkit,
     payload::JsonObject,
-    protocol::{listed_tools::ListedTools, representation::Representations},
+    protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
     tool::definition::name_of,
 };
 use operation::ToolOperation;
@@ -30,15 +30,11 @@ pub(super) struct OpenApiDocument(Mutex<Option<EncodedDocument>>);
 
 struct EncodedDocument {
     url: Option<String>,
-    body: Result<Arc<Representations>, String>,
+    body: Arc<EncodedList>,
 }
 
 impl OpenApiDocument {
-    pub(super) fn get(
-        &self,
-        info: &ServerInfo,
-        tools: &ListedTools<'_>,
-    ) -> Result<Arc<Representations>, String> {
+    pub(super) fn get(&self, info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         if !tools.is_complete() {
             return encode(info, tools);
         }
@@ -71,9 +67,8 @@ impl Toolkit {
     }
 }
 
-fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Result<Arc<Representations>, String> {
-    let body = serde_json::to_vec(&document_of(info, tools)).map_err(|error| error.to_string())?;
-    Ok(Representations::new(body))
+fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+    EncodedList::of(&document_of(info, tools))
 }
 
 /// The document of a server that requires these credentials.
@@ -114,7 +109,7 @@ fn add_tools(document: &mut Value, tools: &ListedTools<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failure, Tool, protocol::content_coding::Coding};
+    use crate::{Failure, Tool};
 
     fn tool(id: &'static str) -> Tool {
         let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
@@ -154,8 +149,7 @@ mod tests {
             Some("https://a.example"),
         ] {
             let document = cache.get(&info, &ListedTools::complete(&toolkit, &auth, url));
-            let document = document.unwrap().get(Coding::Identity).unwrap().body();
-            let document: Value = serde_json::from_slice(&document).unwrap();
+            let document: Value = serde_json::from_slice(document.body()).unwrap();
             assert_eq!(document["servers"][0]["url"], url.unwrap_or("/"));
         }
     }

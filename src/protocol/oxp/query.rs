@@ -4,20 +4,20 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::catalogue::OxpForm;
+use super::form::ListForm;
 use crate::call::rejection::Rejection;
 #[cfg(feature = "models")]
 use crate::models::ModelApi;
 
 /// The form of the list that the query asks for; `None` for OXP's.
 #[cfg(feature = "models")]
-pub(super) fn form_in(query: Option<&str>) -> Result<Option<OxpForm>, Rejection> {
-    Ok(model_api(query)?.map(OxpForm::Model))
+pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, Rejection> {
+    Ok(model_api(query)?.map(ListForm::Model))
 }
 
 /// The form of the list that the query asks for: OXP's only.
 #[cfg(not(feature = "models"))]
-pub(super) fn form_in(query: Option<&str>) -> Result<Option<OxpForm>, Rejection> {
+pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, Rejection> {
     for pair in query.unwrap_or_default().split('&') {
         let name = pair.split('=').next().unwrap_or_default();
         if decoded(name)? == "for" {

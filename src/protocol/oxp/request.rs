@@ -7,13 +7,13 @@
 use crate::payload::JsonObject;
 use std::{borrow::Cow, collections::BTreeMap};
 
-use http::{HeaderMap, request::Parts};
+use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
-    catalogue::OxpForm,
     dialect::{self, Dialect},
+    form::{ListForm, OxpForm},
     query::form_in,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     call::{Call, ClientContext, rejection::Rejection},
     observe::request_log::RequestNames,
     protocol::{
-        codec::{DecodedRequest, Operation},
+        codec::{DecodedRequest, EncodedRequest, Operation},
         http::LONGEST_SECRET,
         idempotency_key::idempotency_key,
         integers,
@@ -30,7 +30,8 @@ use crate::{
     text::LONGEST_ID,
 };
 
-const NOT_UNDERSTOOD: &str = "The request cannot be understood";
+/// The fields in which other protocols and model APIs have the input of a call.
+const MISTAKEN: [&str; 5] = ["arguments", "args", "parameters", "params", "tool_input"];
 
 /// OXP 1.0, Call Tool Request. In one place, the OTC text has `inputs` instead of `input`.
 macro_rules! call_fields {
@@ -42,6 +43,11 @@ macro_rules! call_fields {
             ("input", JsonScope::Whole),
             ("inputs", JsonScope::Whole),
             ("context", CONTEXT),
+            (MISTAKEN[0], JsonScope::Scalar),
+            (MISTAKEN[1], JsonScope::Scalar),
+            (MISTAKEN[2], JsonScope::Scalar),
+            (MISTAKEN[3], JsonScope::Scalar),
+            (MISTAKEN[4], JsonScope::Scalar),
             $($more),*
         ])
     };
@@ -85,56 +91,83 @@ const NAMES: JsonScope = JsonScope::Fields(&[
     ),
 ]);
 
-/// Decodes the body of `POST /tools/call` in any dialect, with at most `max_values` values.
-pub(super) fn call(
-    headers: &HeaderMap,
-    bytes: &[u8],
-    max_values: usize,
-) -> DecodedRequest<OxpForm> {
-    let (dialect, call) = match object(bytes, &BODY, max_values) {
-        Ok(body) => call_in(headers, body, bytes),
-        Err(rejection) => (Dialect::Header, Err(rejection)),
-    };
-    let call = call.and_then(|call| identified(call, headers));
-    let operation = match call {
+/// Decodes a `POST /tools/call` in any dialect.
+pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+    let mut form = OxpForm::default();
+    let operation = match call_in(&mut form, request) {
         Ok(call) => Operation::Call(Box::new(call)),
-        Err(rejection) => Operation::Reject(rejection, names_in(bytes)),
+        Err(rejection) => Operation::Reject(rejection, names_in(request.body)),
     };
-    let form = dialect.into();
     DecodedRequest { form, operation }
 }
 
+fn call_in(form: &mut OxpForm, request: &EncodedRequest<'_>) -> Result<Call, Rejection> {
+    let (headers, bytes) = (&request.parts.headers, request.body);
+    let body = object(bytes, &BODY, request.max_values)?;
+    let mut call = match (body.contains_key("request"), body.contains_key("tool_id")) {
+        (false, true) => bare(form, headers, body, bytes)?,
+        (true, false) => {
+            form.dialect = Dialect::Schema;
+            enveloped(form, headers, body, bytes)?
+        }
+        (true, true) => {
+            return Err(not_understood(
+                "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
+            ));
+        }
+        (false, false) => {
+            return Err(not_understood(
+                "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope).",
+            ));
+        }
+    };
+    // Other paths have the id in the header only.
+    if call.call_id.is_none() {
+        call.call_id = idempotency_key(headers).map_err(not_understood)?;
+    }
+    Ok(call)
+}
+
 /// Decodes a request to the path of a single tool, whose body is the input.
-pub(super) fn single_tool(
-    parts: &Parts,
-    bytes: &[u8],
-    max_values: usize,
-) -> (Result<Call, Rejection>, RequestNames) {
-    let tool_id = tool_id_in(parts.uri.path());
-    let call_id = idempotency_key(&parts.headers);
-    let names = RequestNames {
-        tool: Some(tool_id.clone().into_owned()),
-        call_id: call_id.clone().ok().flatten(),
+pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+    let tool_id = tool_id_in(request.parts.uri.path());
+    let call_id = idempotency_key(&request.parts.headers);
+    let operation = match call_of_single_tool(&tool_id, call_id.clone(), request) {
+        Ok(call) => Operation::Call(Box::new(call)),
+        Err(rejection) => {
+            let names = RequestNames {
+                tool: Some(tool_id.into_owned()),
+                call_id: call_id.ok().flatten(),
+                trace_id: None,
+            };
+            Operation::Reject(rejection, names)
+        }
+    };
+    let form = Dialect::Path.into();
+    DecodedRequest { form, operation }
+}
+
+fn call_of_single_tool(
+    tool_id: &str,
+    call_id: Result<Option<String>, &'static str>,
+    request: &EncodedRequest<'_>,
+) -> Result<Call, Rejection> {
+    let bytes = request.body;
+    let mut input = Value::Object(match bytes.trim_ascii() {
+        [] => JsonObject::new(),
+        bytes => object(bytes, &JsonScope::Whole, request.max_values)?,
+    });
+    dialect::check_header(&request.parts.headers)?;
+    let call_id = call_id.map_err(not_understood)?;
+    Ok(Call {
+        selector: tool_id.parse().map_err(Rejection::from)?,
+        call_id,
+        permit: None,
+        rounded: integers::restore(bytes, &[""], &mut input),
         trace_id: None,
-    };
-    let call = || {
-        let mut input = Value::Object(match bytes.trim_ascii() {
-            [] => JsonObject::new(),
-            bytes => object(bytes, &JsonScope::Whole, max_values)?,
-        });
-        dialect::check_header(&parts.headers)?;
-        let call_id = call_id.map_err(|it| Rejection::malformed(NOT_UNDERSTOOD, it))?;
-        Ok(Call {
-            selector: tool_id.parse().map_err(Rejection::from)?,
-            call_id,
-            permit: None,
-            rounded: integers::restore(bytes, &[""], &mut input),
-            trace_id: None,
-            input,
-            client_context: ClientContext::default(),
-        })
-    };
-    (call(), names)
+        input,
+        client_context: ClientContext::default(),
+    })
 }
 
 /// The tool id in `/tools/{tool_id}/call`, decoded.
@@ -142,31 +175,6 @@ fn tool_id_in(path: &str) -> Cow<'_, str> {
     let id = path.strip_prefix("/tools/");
     let id = id.and_then(|id| id.strip_suffix("/call"));
     percent_decode_str(id.unwrap_or_default()).decode_utf8_lossy()
-}
-
-/// A call without a `call_id` in its body has that of the header, which other paths have too.
-fn identified(mut call: Call, headers: &HeaderMap) -> Result<Call, Rejection> {
-    if call.call_id.is_none() {
-        let call_id = idempotency_key(headers);
-        call.call_id = call_id.map_err(|it| Rejection::malformed(NOT_UNDERSTOOD, it))?;
-    }
-    Ok(call)
-}
-
-/// A dialect, and the call in it.
-type DialectCall = (Dialect, Result<Call, Rejection>);
-
-fn call_in(headers: &HeaderMap, body: JsonObject, bytes: &[u8]) -> DialectCall {
-    let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
-        (false, true) => return (Dialect::Header, bare(headers, body, bytes)),
-        (true, false) => return enveloped(headers, body, bytes),
-        (true, true) => "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
-        (false, false) => {
-            "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
-        }
-    };
-    let rejection = Rejection::malformed(NOT_UNDERSTOOD, detail);
-    (Dialect::Header, Err(rejection))
 }
 
 /// The names in a rejected request, for the log.
@@ -188,39 +196,40 @@ fn names_in(body: &[u8]) -> RequestNames {
     }
 }
 
-fn bare(headers: &HeaderMap, body: JsonObject, bytes: &[u8]) -> Result<Call, Rejection> {
-    let request = CallToolRequest::of(body, "")?;
+fn bare(
+    form: &mut OxpForm,
+    headers: &HeaderMap,
+    body: JsonObject,
+    bytes: &[u8],
+) -> Result<Call, Rejection> {
+    let request = CallToolRequest::of(form, body, "")?;
     dialect::check_header(headers)?;
     request.into_call(&["input", "inputs"], bytes)
 }
 
-fn enveloped(headers: &HeaderMap, body: JsonObject, bytes: &[u8]) -> DialectCall {
+fn enveloped(
+    form: &mut OxpForm,
+    headers: &HeaderMap,
+    body: JsonObject,
+    bytes: &[u8],
+) -> Result<Call, Rejection> {
     let mut envelope = ObjectFields::of(body, "");
-    let schema = match envelope.text("$schema") {
-        Ok(schema) => schema,
-        Err(rejection) => return (Dialect::Schema, Err(rejection)),
-    };
-    let schema = schema.as_deref();
-    let call = envelope
-        .object("request")
-        .and_then(|request| CallToolRequest::of(request.unwrap_or_default(), "request."))
-        .and_then(|request| {
-            dialect::check_schema(schema)?;
-            dialect::check_header(headers)?;
-            request.into_call(&["request.input", "request.inputs"], bytes)
-        });
-    (Dialect::of_envelope(schema), call)
+    let schema = envelope.text("$schema")?;
+    form.dialect = Dialect::of_envelope(schema.as_deref());
+    let request = envelope.object("request")?.unwrap_or_default();
+    let request = CallToolRequest::of(form, request, "request.")?;
+    dialect::check_schema(schema.as_deref())?;
+    dialect::check_header(headers)?;
+    request.into_call(&["request.input", "request.inputs"], bytes)
 }
 
-/// Decodes a `GET /tools`.
-pub(super) fn list(
-    headers: &HeaderMap,
-    query: Option<&str>,
-    body: &[u8],
-) -> DecodedRequest<OxpForm> {
-    let (form, operation) = match form_of_list(headers, query, body) {
-        Ok(form) => (form, Operation::List),
-        Err((dialect, rejection)) => {
+/// Decodes a `GET /tools`, whose query, header or body names the form of the list.
+pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+    // An error uses the client's form; without a `$schema` it is bare.
+    let mut dialect = Dialect::Header;
+    let (form, operation) = match list_form_of(&mut dialect, request) {
+        Ok(list) => (list.into(), Operation::List),
+        Err(rejection) => {
             let operation = Operation::Reject(rejection, RequestNames::default());
             (dialect.into(), operation)
         }
@@ -228,42 +237,33 @@ pub(super) fn list(
     DecodedRequest { form, operation }
 }
 
-/// The form of the catalogue that a `GET /tools` requests by query, header or body, or else the
-/// default.
-fn form_of_list(
-    headers: &HeaderMap,
-    query: Option<&str>,
-    body: &[u8],
-) -> Result<OxpForm, (Dialect, Rejection)> {
-    let bare = |rejection| (Dialect::Header, rejection);
-    let schema = if body.trim_ascii().is_empty() {
-        None
-    } else {
-        let mut body = ObjectFields::of(object(body, &LIST, usize::MAX).map_err(bare)?, "");
-        body.text("$schema").map_err(bare)?
+fn list_form_of(
+    dialect: &mut Dialect,
+    request: &EncodedRequest<'_>,
+) -> Result<ListForm, Rejection> {
+    let headers = &request.parts.headers;
+    let schema = match request.body.trim_ascii() {
+        [] => None,
+        _ => ObjectFields::of(object(request.body, &LIST, usize::MAX)?, "").text("$schema")?,
     };
     let schema = schema.as_deref();
     let form = match schema.map(|schema| Dialect::of_envelope(Some(schema))) {
-        _ if headers.contains_key(dialect::VERSION_HEADER) => OxpForm::Header,
-        Some(Dialect::Otc) => OxpForm::Otc,
-        _ => OxpForm::Universal,
+        _ if headers.contains_key(dialect::VERSION_HEADER) => ListForm::Header,
+        Some(Dialect::Otc) => ListForm::Otc,
+        _ => ListForm::Universal,
     };
-    // An error uses the client's form; without a `$schema` it is bare.
-    let dialect = schema.map_or(Dialect::Header, |_| form.dialect());
-    dialect::check_schema(schema)
-        .and_then(|()| dialect::check_header(headers))
-        .and_then(|()| form_in(query))
-        .map(|requested| requested.unwrap_or(form))
-        .map_err(|rejection| (dialect, rejection))
+    if schema.is_some() {
+        *dialect = form.dialect();
+    }
+    dialect::check_schema(schema)?;
+    dialect::check_header(headers)?;
+    Ok(form_in(request.parts.uri.query())?.unwrap_or(form))
 }
 
 fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, Rejection> {
     match json::read(body, scope, max_values) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Rejection::malformed(
-            NOT_UNDERSTOOD,
-            "The body must be a JSON object.",
-        )),
+        Ok(_) => Err(not_understood("The body must be a JSON object.")),
         Err(_) if body.is_empty() => Err(Rejection::malformed(
             "The request is empty",
             "The body must be a JSON object with the call.",
@@ -272,7 +272,7 @@ fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObjec
             "The request is not valid JSON",
             format!("The body is not valid JSON: {error}"),
         )),
-        Err(JsonError::Rejected(sentence)) => Err(Rejection::malformed(NOT_UNDERSTOOD, sentence)),
+        Err(JsonError::Rejected(sentence)) => Err(not_understood(sentence)),
     }
 }
 
@@ -286,7 +286,8 @@ struct CallToolRequest {
 }
 
 impl CallToolRequest {
-    fn of(body: JsonObject, path: &str) -> Result<Self, Rejection> {
+    fn of(form: &mut OxpForm, body: JsonObject, path: &str) -> Result<Self, Rejection> {
+        form.misplaced_input = misplaced_input(&body, path);
         let mut body = ObjectFields::of(body, path);
         let tool_id = body.text("tool_id")?;
         let tool_id =
@@ -316,13 +317,26 @@ impl CallToolRequest {
     }
 }
 
+/// A sentence about the field that a request without an input has in place of it.
+fn misplaced_input(body: &JsonObject, path: &str) -> Option<String> {
+    if body.contains_key("input") || body.contains_key("inputs") {
+        return None;
+    }
+    // An object, or JSON as a text, as in OpenAI's API.
+    let has = |name: &&&str| body.get(**name).is_some_and(|value| !value.is_null());
+    let name = MISTAKEN.iter().find(has)?;
+    Some(format!(
+        "The body has '{path}{name}', but a call's input is in '{path}input'."
+    ))
+}
+
 /// Reads `input` or `inputs`: the OTC text has the latter in one place.
 fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, Rejection> {
     match (body.object("input")?, body.object("inputs")?) {
-        (Some(_), Some(_)) => Err(Rejection::malformed(
-            NOT_UNDERSTOOD,
-            format!("The body has both '{0}input' and '{0}inputs'.", body.path),
-        )),
+        (Some(_), Some(_)) => Err(not_understood(format!(
+            "The body has both '{0}input' and '{0}inputs'.",
+            body.path
+        ))),
         (input, inputs) => Ok(input.or(inputs).unwrap_or_default()),
     }
 }
@@ -420,5 +434,9 @@ impl<'a> ObjectFields<'a> {
 }
 
 fn invalid_field(path: &str, problem: &str) -> Rejection {
-    Rejection::malformed(NOT_UNDERSTOOD, format!("'{path}' {problem}."))
+    not_understood(format!("'{path}' {problem}."))
+}
+
+fn not_understood(detail: impl Into<String>) -> Rejection {
+    Rejection::malformed("The request cannot be understood", detail)
 }

@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 
 use crate::{
     Error,
-    event::{EncodedResponse, read_client_context, without_list},
+    event::{EncodedResponse, read_client_context},
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
@@ -119,7 +119,7 @@ impl RuntimeApi {
 
     /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Result<Event, Error> {
-        let request = self.request(Method::GET, "next", without_list(Vec::new()))?;
+        let request = self.request(Method::GET, "next", EncodedResponse::new())?;
         let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status != StatusCode::OK {
             return Err(format!("the runtime API answered {} to /next", parts.status).into());
@@ -169,7 +169,7 @@ impl RuntimeApi {
         let is_error = result.is_err();
         let (kind, body) = match result {
             Ok(response) => ("response", response),
-            Err(diagnostic) => ("error", without_list(serde_json::to_vec(&diagnostic)?)),
+            Err(diagnostic) => ("error", serde_json::to_vec(&diagnostic)?.into()),
         };
         let path = format!("{}/{kind}", id.request);
         let mut request = self.request(Method::POST, &path, body)?;

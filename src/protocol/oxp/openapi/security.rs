@@ -140,14 +140,6 @@ mod tests {
     }
 
     #[test]
-    fn an_open_server_requires_nothing() {
-        let document = document(Auth::none());
-        assert_eq!(document["security"], json!([]));
-        assert_eq!(document["components"]["securitySchemes"], json!({}));
-        assert!(!has_401(&document, "/tools", "get"));
-    }
-
-    #[test]
     fn a_key_may_be_sent_in_either_header() {
         let document = document(Auth::api_key_ids(["KEY"]));
         assert_eq!(
