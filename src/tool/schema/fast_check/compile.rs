@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Format, Keywords, Node, ObjectKeywords, Property, Types};
+use super::{Keywords, Node, ObjectKeywords, Property, Types};
 
 /// The keywords for objects.
 const OBJECT: [&str; 3] = ["properties", "required", "additionalProperties"];
@@ -27,15 +27,14 @@ fn keywords(object: &Map<String, Value>) -> Option<Keywords> {
             // Read together, below.
             keyword if OBJECT.contains(&keyword) => {}
             "items" => keywords.items = Some(node(value)?),
-            "minItems" => keywords.item_count.set_least_count(value)?,
-            "maxItems" => keywords.item_count.set_most_count(value)?,
-            "minLength" => keywords.length.set_least_count(value)?,
-            "maxLength" => keywords.length.set_most_count(value)?,
+            "minItems" => keywords.item_count.set_least(count(value)?, false)?,
+            "maxItems" => keywords.item_count.set_most(count(value)?, false)?,
+            "minLength" => keywords.length.set_least(count(value)?, false)?,
+            "maxLength" => keywords.length.set_most(count(value)?, false)?,
             "minimum" => keywords.number.set_least(value, false)?,
             "maximum" => keywords.number.set_most(value, false)?,
             "exclusiveMinimum" => keywords.number.set_least(value, true)?,
             "exclusiveMaximum" => keywords.number.set_most(value, true)?,
-            "format" => keywords.format = Some(Format::of(value.as_str()?)?),
             "allOf" => keywords.all_of = nodes(value)?,
             "anyOf" => keywords.any_of = Some(nodes(value)?),
             "oneOf" => keywords.one_of = Some(nodes(value)?),
@@ -92,6 +91,11 @@ fn property((name, schema): (&String, &Value)) -> Option<Property> {
         is_required: false,
         node: node(schema)?,
     })
+}
+
+/// The limit of a count, a natural number.
+fn count(value: &Value) -> Option<&Value> {
+    value.is_u64().then_some(value)
 }
 
 fn types(value: &Value) -> Option<Types> {

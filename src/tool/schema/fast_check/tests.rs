@@ -36,7 +36,6 @@ fn usual_values_need_no_jsonschema() {
             "labels": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
             "kind": {"type": "string", "enum": ["A", "B"]},
             "note": {"type": ["string", "null"]},
-            "at": {"type": "string", "format": "date-time"},
             "shape": {"oneOf": [
                 {"type": "object", "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}},
                  "required": ["kind", "radius"], "additionalProperties": false},
@@ -72,13 +71,6 @@ fn usual_values_need_no_jsonschema() {
         (json!({"to": "Ada", "kind": "C"}), Invalid),
         (json!({"to": "Ada", "note": null}), Valid),
         (json!({"to": "Ada", "note": 1}), Invalid),
-        (json!({"to": "Ada", "at": "2024-02-28T23:59:59Z"}), Valid),
-        (
-            json!({"to": "Ada", "at": "2024-02-28T23:59:59.5+01:00"}),
-            Valid,
-        ),
-        (json!({"to": "Ada", "at": "2024-02-29T23:59:59Z"}), Unknown),
-        (json!({"to": "Ada", "at": "today"}), Unknown),
         (
             json!({"to": "Ada", "shape": {"kind": "circle", "radius": 1}}),
             Valid,
@@ -104,7 +96,7 @@ fn other_schemas_are_left_to_jsonschema() {
         json!({"not": {}}),
         json!({"$ref": "#"}),
         json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
-        json!({"format": "email"}),
+        json!({"format": "date"}),
         json!({"uniqueItems": true}),
         json!({"items": [{}]}),
         json!({"unevaluatedProperties": false}),
@@ -153,39 +145,10 @@ fn number() -> impl Strategy<Value = Value> {
     prop_oneof![4 => select(numbers.to_vec()), 1 => any::<i64>().prop_map(Value::from), 1 => any::<f64>().prop_map(Value::from)]
 }
 
+/// One to four bytes for each character, and up to one character more than the limits of lengths.
 fn text() -> impl Strategy<Value = String> {
-    let texts = [
-        "",
-        "a",
-        "b",
-        "ab",
-        "abc",
-        "äöü",
-        "\u{1F600}",
-        "e\u{301}",
-        "2024-02-28",
-        "2024-02-30",
-        "2024-13-01",
-        "2024-02-28T23:59:59Z",
-        "2024-02-28T23:59:60Z",
-        "2024-02-28t23:59:59z",
-        "2024-02-28T23:59:59.123+01:00",
-        "2024-02-28T23:59:59.Z",
-        "2024-02-28T24:00:00Z",
-        "2024-02-28T23:59:59",
-        "2024-02-28 23:59:59Z",
-        "2024-02-28T23:59:59+25:00",
-        "9f0c1e6a-6b1f-4b6e-9d0a-2f3b4c5d6e7f",
-        "9F0C1E6A-6B1F-4B6E-9D0A-2F3B4C5D6E7F",
-        "9f0c1e6a6b1f4b6e9d0a2f3b4c5d6e7f",
-        "00000000-0000-0000-0000-000000000000",
-        "9f0c1e6a-6b1f-4b6e-9d0a-2f3b4c5d6e7g",
-    ];
-    let digits = "[0-9]{4}-[01][0-9]-[0-3][0-9](T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,4})?(Z|[+-][0-2][0-9]:[0-6][0-9]))?";
-    // One to four bytes each, and up to one more than the limits of lengths.
     let characters = select(vec!['a', 'ä', '€', '\u{1F600}', '\u{301}']);
-    let short = vec(characters, 0..5).prop_map(String::from_iter);
-    prop_oneof![4 => select(texts.map(str::to_owned).to_vec()), 4 => short, 1 => digits]
+    vec(characters, 0..5).prop_map(String::from_iter)
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -232,11 +195,6 @@ fn keyword(
     };
     let count = prop_oneof![8 => (0..4_u64).prop_map(Value::from), 1 => value()].boxed();
     let limit = prop_oneof![8 => number(), 1 => value()].boxed();
-    let formats = select(
-        ["date", "date-time", "uuid", "email", "int32"]
-            .map(Value::from)
-            .to_vec(),
-    );
     prop_oneof![
         4 => named("type", types.boxed()),
         1 => named("enum", vec(value(), 0..4).prop_map(Value::from).boxed()),
@@ -254,7 +212,6 @@ fn keyword(
         1 => named("maximum", limit.clone()),
         1 => named("exclusiveMinimum", limit.clone()),
         1 => named("exclusiveMaximum", limit),
-        1 => named("format", formats.boxed()),
         1 => named("allOf", schemas.clone().boxed()),
         1 => named("anyOf", schemas.clone().boxed()),
         1 => named("oneOf", schemas.boxed()),
