@@ -11,22 +11,13 @@ use serde_json::{Value, json};
 use super::budget::CopyBudget;
 use crate::{
     payload::JsonObject,
-    tool::schema::{each_inner, reduced::sentences},
+    tool::schema::{
+        each_inner,
+        reduced::sentences,
+        vocabulary::{Role, has_role},
+    },
 };
 
-/// Keywords of references and their targets, and those that mean nothing to a model.
-const IGNORED: [&str; 10] = [
-    "$anchor",
-    "$comment",
-    "$dynamicAnchor",
-    "$defs",
-    "$id",
-    "$recursiveAnchor",
-    "$schema",
-    "$vocabulary",
-    "definitions",
-    "id",
-];
 /// The depth below which no reference is replaced.
 const MAX_DEPTH: usize = 64;
 
@@ -119,7 +110,8 @@ impl Targets<'_> {
         };
         object.retain(|keyword, value| {
             // `id` was a keyword in draft 4.
-            !IGNORED.contains(&keyword.as_str()) || (keyword == "id" && !value.is_string())
+            !has_role(keyword, &[Role::Identity, Role::Definitions])
+                || (keyword == "id" && !value.is_string())
         });
         let reference = ["$ref", "$dynamicRef", "$recursiveRef"]
             .into_iter()

@@ -20,6 +20,7 @@ mod part;
 mod places;
 pub(crate) mod reduced;
 mod resolved;
+pub(crate) mod vocabulary;
 mod walk;
 
 use std::{
@@ -288,6 +289,26 @@ mod tests {
         assert_eq!(draft_for(&tuple), Draft::Draft202012);
         let plain = json!({"properties": {"prefixItems": {"type": "string"}}});
         assert_eq!(draft_for(&plain), Draft::Draft7);
+    }
+
+    #[test]
+    fn definitions_count_like_the_rest_of_a_schema() {
+        for keyword in ["$defs", "definitions"] {
+            let reference = format!("#/{keyword}/pair");
+            let mut schema = json!({"properties": {"pair": {"$ref": reference}}});
+            schema[keyword]["pair"] = json!({"prefixItems": [{"type": "integer"}]});
+            assert_eq!(draft_for(&schema), Draft::Draft202012, "{keyword}");
+            let schema = Schema::from_value(schema);
+            let mut value = json!({"pair": [1.0]});
+            schema.normalize(&mut value);
+            assert_eq!(value, json!({"pair": [1]}), "{keyword}");
+            assert!(
+                schema
+                    .check(&json!({"pair": ["1"]}), "input")
+                    .unwrap()
+                    .is_err()
+            );
+        }
     }
 
     #[test]

@@ -96,8 +96,8 @@ fn unsupported_keywords_become_sentences() {
             json!({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
         ),
         (
-            json!({"allOf": [{"type": "integer", "minimum": 1}, {"minimum": 3, "maximum": 9}]}),
-            json!({"type": "integer", "maximum": 9, "minimum": 3}),
+            json!({"allOf": [{"type": "integer", "minimum": 1}, {"maximum": 9}]}),
+            json!({"type": "integer", "minimum": 1, "maximum": 9}),
         ),
         (
             json!({"oneOf": [{"const": "a", "description": "First."}, {"const": "b"}]}),
@@ -105,8 +105,7 @@ fn unsupported_keywords_become_sentences() {
         ),
         (
             json!({"oneOf": [{"type": "number"}, {"type": "integer"}]}),
-            json!({"description": "Must match exactly one of the forms.",
-                   "anyOf": [{"type": "number"}, {"type": "integer"}]}),
+            json!({"anyOf": [{"type": "number"}, {"type": "integer"}]}),
         ),
     ] {
         assert_eq!(of_parameter(&schema), Some(expected), "{schema}");

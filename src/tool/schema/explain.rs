@@ -12,33 +12,16 @@ use serde_json::{Map, Value};
 
 use super::{
     part::{MessageSink, SchemaPart, joined},
-    validator_of, walk,
+    validator_of,
+    vocabulary::{
+        Role::{Condition, Form, OtherPart, Reference},
+        has_role,
+    },
+    walk,
 };
 
 /// The maximum number of values in a part that is explained as a whole.
 const MAX_VALUES: usize = 1000;
-
-/// Keywords that make the schema of a part depend on more than its name or index.
-const COMPLICATED: [&str; 18] = [
-    "$dynamicRef",
-    "$recursiveRef",
-    "$ref",
-    "additionalItems",
-    "allOf",
-    "anyOf",
-    "dependencies",
-    "dependentSchemas",
-    "else",
-    "if",
-    "not",
-    "oneOf",
-    "patternProperties",
-    "prefixItems",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
 
 /// Reports the errors in `value`, which is known to be invalid.
 pub(super) fn explain(
@@ -113,8 +96,11 @@ impl<S: MessageSink> Explainer<'_, S> {
             return;
         }
         let schema = part.schema.as_object();
-        let is_simple =
-            schema.is_some_and(|schema| !COMPLICATED.iter().any(|it| schema.contains_key(*it)));
+        // The schema of each part depends on nothing but the part's name or index.
+        let is_simple = schema.is_some_and(|schema| {
+            let mut keywords = schema.keys();
+            !keywords.any(|it| has_role(it, &[Condition, Form, OtherPart, Reference]))
+        });
         match (schema, part.value) {
             _ if is_small(part.value) => {
                 self.compile(part.place, || part.schema.clone());

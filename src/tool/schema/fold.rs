@@ -6,14 +6,13 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use super::vocabulary::FORMS;
 use crate::payload::JsonObject;
-
-const UNIONS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
 /// Merges the properties of a union's forms into the schema, and returns a note that describes the
 /// forms to the model; the server still checks them. `None` without unions.
 pub(crate) fn fold_unions(schema: &mut JsonObject) -> Option<String> {
-    let unions = UNIONS
+    let unions = FORMS
         .into_iter()
         .filter_map(|keyword| Some((keyword, schema.shift_remove(keyword)?)));
     let unions: Vec<_> = unions.collect();

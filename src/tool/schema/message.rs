@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     ParameterErrors, expected, explain,
     part::{LONGEST_NAME, MessageSink, SchemaPart, joined},
-    walk,
+    vocabulary::{FORMS, Holds, holds},
 };
 use crate::text::{clipped, closest, counted};
 
@@ -165,7 +165,7 @@ fn rejects_properties(error: &ValidationError<'_>) -> bool {
     let (mut keyword, mut is_name) = ("", false);
     for segment in error.schema_path().as_str().split('/').skip(1) {
         keyword = if is_name { "" } else { segment };
-        is_name = walk::NAMED.contains(&keyword);
+        is_name = holds(keyword) == Holds::Named;
     }
     matches!(keyword, "additionalProperties" | "unevaluatedProperties")
 }
@@ -289,7 +289,7 @@ fn known_properties<'a>(keyword: &Location, schema: &'a Value) -> Vec<&'a str> {
                 .flatten()
                 .map(|(name, _)| name.as_str()),
         );
-        for keyword in ["allOf", "anyOf", "oneOf"] {
+        for keyword in FORMS {
             let forms = place.get(keyword).and_then(Value::as_array);
             pending.extend(forms.into_iter().flatten());
         }

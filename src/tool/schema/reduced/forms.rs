@@ -9,15 +9,13 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::keywords::{fits, is_bare, kinds_of, listed, names, object_of, values_of};
-use crate::payload::JsonObject;
-
-const KEYWORDS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+use crate::{payload::JsonObject, tool::schema::vocabulary::FORMS};
 
 /// Merges forms into the schema itself. Forms that the merged schema does not fully express are
 /// kept as well.
 pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<String>) {
     unwrap_only_form(schema);
-    for keyword in KEYWORDS {
+    for keyword in FORMS {
         let Some(Value::Array(forms)) = schema.shift_remove(keyword) else {
             continue;
         };
@@ -44,7 +42,7 @@ pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<Str
 
 /// Replaces a schema with its only form other than `null`: the schema of an `Option`.
 fn unwrap_only_form(schema: &mut JsonObject) {
-    for keyword in KEYWORDS {
+    for keyword in FORMS {
         let Some(Value::Array(forms)) = schema.get_mut(keyword) else {
             continue;
         };
