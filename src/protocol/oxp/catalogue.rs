@@ -6,18 +6,17 @@
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 
 use super::dialect::Dialect;
 #[cfg(feature = "models")]
 use crate::models::{self, ModelApi};
 use crate::{
-    Requirements,
+    ToolDefinition,
     payload::LARGEST_PAYLOAD,
     protocol::{
         content_coding::Coding, listed_tools::ListedTools, representation::Representations,
     },
-    tool::definition::{BorrowedDefinition, PublishedInput},
 };
 
 /// The form of a response; for `GET /tools`, the form of the list.
@@ -102,27 +101,9 @@ struct ToolList<'a> {
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     schema: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<&'a [BorrowedDefinition<'a>]>,
+    items: Option<&'a [ToolDefinition]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Vec<WrappedDefinition<'a>>>,
-}
-
-/// A definition whose input schema is wrapped.
-#[derive(Serialize)]
-struct WrappedDefinition<'a> {
-    id: &'a str,
-    name: &'a str,
-    description: &'a str,
-    version: &'a str,
-    input_schema: WrappedInput<'a>,
-    output_schema: &'a Value,
-    #[serde(skip_serializing_if = "Requirements::is_empty")]
-    requirements: &'a Requirements,
-}
-
-#[derive(Serialize)]
-struct WrappedInput<'a> {
-    parameters: PublishedInput<'a>,
+    tools: Option<Vec<ToolDefinition>>,
 }
 
 fn build(form: OxpForm, tools: &ListedTools<'_>) -> EncodedList {
@@ -132,7 +113,7 @@ fn build(form: OxpForm, tools: &ListedTools<'_>) -> EncodedList {
     }
     let entries = tools.entries();
     let definitions: Vec<_> = entries
-        .map(|entry| BorrowedDefinition::of(&entry.id, &entry.tool))
+        .map(|entry| ToolDefinition::of(&entry.id, &entry.tool))
         .collect();
     let list = encode(form, &definitions)?;
     let fits = |it: &Representations| {
@@ -146,7 +127,7 @@ fn build(form: OxpForm, tools: &ListedTools<'_>) -> EncodedList {
     }
 }
 
-fn encode(form: OxpForm, definitions: &[BorrowedDefinition<'_>]) -> EncodedList {
+fn encode(form: OxpForm, definitions: &[ToolDefinition]) -> EncodedList {
     let items = || Some(definitions);
     let tools = || Some(definitions.iter().map(wrapped).collect());
     let (items, tools) = match form {
@@ -169,16 +150,10 @@ fn encoded(list: &impl Serialize) -> EncodedList {
     Ok(Representations::new(body))
 }
 
-fn wrapped<'a>(definition: &'a BorrowedDefinition<'a>) -> WrappedDefinition<'a> {
-    WrappedDefinition {
-        id: &definition.id,
-        name: &definition.name,
-        description: definition.description,
-        version: &definition.version,
-        input_schema: WrappedInput {
-            parameters: definition.input_schema,
-        },
-        output_schema: definition.output_schema,
-        requirements: definition.requirements,
+/// The definition with its input schema wrapped.
+fn wrapped(definition: &ToolDefinition) -> ToolDefinition {
+    ToolDefinition {
+        input_schema: json!({"parameters": definition.input_schema}),
+        ..definition.clone()
     }
 }
