@@ -1,6 +1,6 @@
-//! Schemas of dynamic tools: the library accepts exactly what the crate `jsonschema` accepts, its
-//! messages and keywords name a reason for each rejection, and its changes of a value do not change
-//! the result.
+//! Schemas of dynamic tools: the library accepts exactly what the crate `jsonschema` accepts in one of
+//! the drafts, its messages and keywords name a reason for each rejection, and its changes of a value
+//! do not change the result.
 //!
 //! An input is two JSON values, the schema and the value, with or without whitespace between them.
 
@@ -32,105 +32,53 @@ fn check(schema: &Value, value: &Value) {
     let Some(ours) = Schema::new(schema.clone()) else {
         return;
     };
-    let Some(plain) = plain(schema) else {
-        panic!("only the library accepts the schema {schema}");
+    let validators = [Draft::Draft7, Draft::Draft202012].map(|draft| validator(schema, draft));
+    let verdicts = |value: &Value| {
+        let validators = validators.iter().flatten();
+        validators.map(|it| it.is_valid(value)).collect::<Vec<_>>()
     };
-    let is_valid = plain.is_valid(value);
+    let is_valid = |value: &Value| {
+        let is_valid = ours.check(value).messages.is_none();
+        // A schema that names no draft is read in one of the two (`docs/tools.md`).
+        assert!(verdicts(value).contains(&is_valid), "{schema} {value}");
+        is_valid
+    };
     let found = ours.check(value);
-    assert_eq!(
-        found.messages.is_none(),
-        is_valid,
-        "{schema} {value} {found:?}"
-    );
+    let is_accepted = is_valid(value);
     assert_eq!(
         found.keywords.is_none(),
-        is_valid,
+        is_accepted,
         "{schema} {value} {found:?}"
     );
-    for names in found.messages.iter() {
+    if let (Some(names), Some(keywords)) = (&found.messages, &found.keywords) {
+        let is_place = |it: &String| {
+            it.is_empty() || it == "the schema as a whole" || schema.pointer(it).is_some()
+        };
+        let is_explained = (1..=101).contains(&names.len()) && !keywords.is_empty();
         assert!(
-            !names.is_empty() && names.len() <= 101,
-            "{schema} {value} {found:?}"
-        );
-    }
-    for keywords in found.keywords.iter() {
-        let is_place = |it: &String| it.is_empty() || schema.pointer(it).is_some();
-        assert!(
-            !keywords.is_empty() && keywords.iter().all(is_place),
+            is_explained && keywords.iter().all(is_place),
             "{schema} {value} {found:?}"
         );
     }
     assert_eq!(
-        plain.is_valid(&found.normalized),
-        is_valid,
+        is_valid(&found.normalized),
+        is_accepted,
         "{schema} {value} {found:?}"
     );
     let without_nulls = ours.without_optional_nulls(value.clone());
     assert!(
-        !is_valid || plain.is_valid(&without_nulls),
+        !is_accepted || is_valid(&without_nulls),
         "{schema} {value} {without_nulls}"
     );
 }
 
-/// The keywords of draft 2020-12 that draft 7 does not have, from the specification: a keyword that
-/// the library's own list loses is noticed.
-const NEWER: [&str; 9] = [
-    "$dynamicRef",
-    "$vocabulary",
-    "dependentRequired",
-    "dependentSchemas",
-    "maxContains",
-    "minContains",
-    "prefixItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-
-/// The validator of a schema. One that names no draft is read as draft 7, or as draft 2020-12 if it
-/// uses that draft's keywords (`docs/tools.md`).
-pub(crate) fn plain(schema: &Value) -> Option<Validator> {
+/// The crate's validator of a schema, in this draft unless the schema names another.
+pub(crate) fn validator(schema: &Value, draft: Draft) -> Option<Validator> {
     let mut options = jsonschema::options().should_validate_formats(true);
     if schema.get("$schema").is_none() {
-        let draft = match uses_newer(schema) {
-            true => Draft::Draft202012,
-            false => Draft::Draft7,
-        };
         options = options.with_draft(draft);
     }
     options.build(schema).ok()
-}
-
-/// True if a schema, or one inside it, has a keyword of draft 2020-12.
-fn uses_newer(schema: &Value) -> bool {
-    let Value::Object(fields) = schema else {
-        return false;
-    };
-    fields
-        .iter()
-        .any(|(keyword, value)| match (keyword.as_str(), value) {
-            (keyword, _) if NEWER.contains(&keyword) => true,
-            // Values, and lists of names.
-            ("const" | "default" | "enum" | "examples" | "required" | "type", _) => false,
-            ("properties" | "patternProperties", Value::Object(schemas)) => {
-                schemas.values().any(uses_newer)
-            }
-            ("allOf" | "anyOf" | "oneOf" | "items", Value::Array(schemas)) => {
-                schemas.iter().any(uses_newer)
-            }
-            (
-                "additionalItems"
-                | "additionalProperties"
-                | "contains"
-                | "else"
-                | "if"
-                | "items"
-                | "not"
-                | "propertyNames"
-                | "then",
-                schema,
-            ) => uses_newer(schema),
-            _ => false,
-        })
 }
 
 /// The owner of a server writes its schemas and answers for their patterns, which may take any

@@ -7,7 +7,7 @@ mod types;
 
 use std::sync::LazyLock;
 
-use jsonschema::Validator;
+use jsonschema::{Draft, Validator};
 use lambda_tools::{Failure, Tool, Toolkit, fuzzing, testing::LambdaFunction};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -58,8 +58,9 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
     Target { function, cases }
 });
 
+/// Derived schemas are of draft 2020-12.
 fn plain(schema: &Value) -> Validator {
-    schema::plain(schema).expect("the schema is valid")
+    schema::validator(schema, Draft::Draft202012).expect("the schema is valid")
 }
 
 fn add<T>(id: &'static str, tools: &mut Vec<Tool>, cases: &mut Vec<Case>)

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::{ModelApi, budget::CopyBudget, names::NameRule, references};
 use crate::{
     payload::JsonObject,
-    tool::schema::{each_inner, fold::fold_unions, modernize, reduced::sentences},
+    tool::schema::{
+        each_inner, fold::fold_unions, modernize, reduced::sentences, vocabulary::FORMS,
+    },
 };
 
 /// An input schema, and what it does not express.
@@ -131,7 +133,7 @@ fn renamed_property(rule: NameRule, name: &str, property: Value) -> (String, Val
 fn inline_forms(root: &mut JsonObject, budget: &CopyBudget) {
     let defs = root.get("$defs").and_then(Value::as_object).cloned();
     let defs = defs.unwrap_or_default();
-    for keyword in ["anyOf", "oneOf", "allOf"] {
+    for keyword in FORMS {
         let forms = root.get_mut(keyword).and_then(Value::as_array_mut);
         for form in forms.into_iter().flatten() {
             let reference = form.get("$ref");
@@ -165,11 +167,6 @@ fn list_items(object: &mut JsonObject) {
     };
     if is_array {
         object.entry("items").or_insert_with(|| json!({}));
-    }
-    let defs = object.get_mut("$defs").and_then(Value::as_object_mut);
-    let defs = defs.into_iter().flatten().map(|(_, inner)| inner);
-    for inner in defs.filter_map(Value::as_object_mut) {
-        list_items(inner);
     }
     each_inner(object, &mut |_, inner| {
         if let Some(inner) = inner.as_object_mut() {

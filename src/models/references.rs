@@ -11,22 +11,13 @@ use serde_json::{Value, json};
 use super::budget::CopyBudget;
 use crate::{
     payload::JsonObject,
-    tool::schema::{each_inner, reduced::sentences},
+    tool::schema::{
+        each_inner,
+        reduced::sentences,
+        vocabulary::{Role, has_role},
+    },
 };
 
-/// Keywords of references and their targets, and those that mean nothing to a model.
-const IGNORED: [&str; 10] = [
-    "$anchor",
-    "$comment",
-    "$dynamicAnchor",
-    "$defs",
-    "$id",
-    "$recursiveAnchor",
-    "$schema",
-    "$vocabulary",
-    "definitions",
-    "id",
-];
 /// The depth below which no reference is replaced.
 const MAX_DEPTH: usize = 64;
 
@@ -36,12 +27,10 @@ pub(super) fn hoisted(schema: &Value, budget: &CopyBudget) -> JsonObject {
     let mut targets = Targets {
         root: schema,
         budget,
-        anchors: HashMap::new(),
         names: HashMap::new(),
         counts: HashMap::new(),
         pending: Vec::new(),
     };
-    add_anchors(schema, &mut targets.anchors);
     let mut rewritten = schema.clone();
     targets.rewrite(&mut rewritten);
     let mut defs = JsonObject::new();
@@ -102,8 +91,6 @@ fn uses_references(schema: &Value) -> bool {
 struct Targets<'a> {
     root: &'a Value,
     budget: &'a CopyBudget,
-    /// The schemas with an `$anchor`.
-    anchors: HashMap<&'a str, &'a Value>,
     /// The names of targets in `$defs`. One target may have many references: `%64` is a `d`.
     names: HashMap<*const Value, String>,
     /// The names, and how many others were made from each.
@@ -119,7 +106,8 @@ impl Targets<'_> {
         };
         object.retain(|keyword, value| {
             // `id` was a keyword in draft 4.
-            !IGNORED.contains(&keyword.as_str()) || (keyword == "id" && !value.is_string())
+            !has_role(keyword, &[Role::Identity, Role::Definitions])
+                || (keyword == "id" && !value.is_string())
         });
         let reference = ["$ref", "$dynamicRef", "$recursiveRef"]
             .into_iter()
@@ -138,11 +126,8 @@ impl Targets<'_> {
     fn name_of(&mut self, reference: &str) -> Option<String> {
         let fragment = reference.strip_prefix('#')?;
         let fragment = percent_decode_str(fragment).decode_utf8().ok()?;
-        let target = match &*fragment {
-            "" => self.root,
-            pointer if pointer.starts_with('/') => self.root.pointer(pointer)?,
-            anchor => self.anchors.get(anchor)?,
-        };
+        // Anchors are too rare to look for.
+        let target = self.root.pointer(&fragment)?;
         if let Some(name) = self.names.get(&ptr::from_ref(target)) {
             return Some(name.clone());
         }
@@ -174,24 +159,6 @@ pub(super) fn append(schema: &mut JsonObject, sentence: String) {
     let text = schema.get("description").and_then(Value::as_str);
     let text = sentences::appended(text.unwrap_or_default().to_owned(), &[sentence]);
     schema.insert("description".into(), text.into());
-}
-
-/// Adds the schemas with an `$anchor`, anywhere in the value.
-fn add_anchors<'a>(value: &'a Value, anchors: &mut HashMap<&'a str, &'a Value>) {
-    match value {
-        Value::Object(object) => {
-            for keyword in ["$anchor", "$dynamicAnchor"] {
-                if let Some(anchor) = object.get(keyword).and_then(Value::as_str) {
-                    anchors.entry(anchor).or_insert(value);
-                }
-            }
-            object
-                .values()
-                .for_each(|inner| add_anchors(inner, anchors));
-        }
-        Value::Array(list) => list.iter().for_each(|inner| add_anchors(inner, anchors)),
-        _ => {}
-    }
 }
 
 /// Replaces all references of [`hoisted`] with their targets. Where a schema contains itself, or

@@ -14,9 +14,12 @@ use serde_json::{Value, json};
 use super::{budget::CopyBudget, portable::InputSchema, references};
 use crate::{
     payload::JsonObject,
-    tool::schema::reduced::{
-        keywords::{KINDS, fits, kinds_of, names, object_of, values_of},
-        sentences, take_description,
+    tool::schema::{
+        reduced::{
+            keywords::{KINDS, fits, kinds_of, names, object_of, values_of},
+            sentences, take_description,
+        },
+        vocabulary::{Role, applies_to, has_role},
     },
 };
 
@@ -123,13 +126,11 @@ impl Strict<'_> {
     fn reference(
         &mut self,
         reference: &Value,
-        rest: JsonObject,
+        mut rest: JsonObject,
         is_nullable: bool,
     ) -> Option<Value> {
-        let is_annotation = |name: &String| {
-            ["description", "title", "default", "examples"].contains(&name.as_str())
-        };
-        if !rest.keys().all(is_annotation) {
+        let annotations = take_annotations(&mut rest);
+        if !rest.is_empty() {
             return None;
         }
         let target = references::target(reference, self.defs)?;
@@ -137,19 +138,16 @@ impl Strict<'_> {
         if is_nullable && !allows_null(target) {
             forms.push(json!({"type": "null"}));
         }
-        if forms.len() == 1 && rest.is_empty() {
+        if forms.len() == 1 && annotations.is_empty() {
             return forms.pop();
         }
-        Some(described(json!({"anyOf": forms}), rest, Vec::new()))
+        Some(described(json!({"anyOf": forms}), annotations, Vec::new()))
     }
 
     /// A union of single types.
     fn of_kinds(&mut self, kinds: &[&str], rest: &JsonObject, is_nullable: bool) -> Option<Value> {
-        let mut annotations = JsonObject::new();
         let mut rules = rest.clone();
-        for name in ["description", "default", "examples"] {
-            annotations.extend(rules.shift_remove(name).map(|it| (name.to_owned(), it)));
-        }
+        let annotations = take_annotations(&mut rules);
         let mut forms = Vec::new();
         for kind in kinds {
             let mut form = rules.clone();
@@ -313,26 +311,13 @@ fn is_plain_pattern(pattern: &str) -> bool {
         && !pattern.contains("\\k<")
 }
 
-/// True if a keyword says something about values of a type.
-fn applies_to(keyword: &str, kind: &str) -> bool {
-    let kind_of_keyword = match keyword {
-        "minLength" | "maxLength" | "pattern" | "contentEncoding" | "contentMediaType" => "string",
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => "number",
-        "items" | "prefixItems" | "minItems" | "maxItems" | "uniqueItems" | "contains" => "array",
-        "properties"
-        | "required"
-        | "additionalProperties"
-        | "unevaluatedProperties"
-        | "patternProperties"
-        | "propertyNames"
-        | "minProperties"
-        | "maxProperties"
-        | "dependentRequired"
-        | "dependentSchemas" => "object",
-        "format" => return kind == "string",
-        _ => return true,
-    };
-    kind == kind_of_keyword || (kind, kind_of_keyword) == ("integer", "number")
+/// Removes the keywords that say something about the values and restrict none.
+fn take_annotations(schema: &mut JsonObject) -> JsonObject {
+    let is_annotation =
+        |(name, _): &(String, Value)| has_role(name, &[Role::Annotation, Role::Identity]);
+    let annotations;
+    (annotations, *schema) = std::mem::take(schema).into_iter().partition(is_annotation);
+    annotations
 }
 
 /// A schema with a description of the other keywords.

@@ -6,6 +6,7 @@
 use std::{any::TypeId, borrow::Cow};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use mime::Mime;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
@@ -110,7 +111,9 @@ pub(crate) struct BorrowedText<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 impl Serialize for Content {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if !is_media_type(&self.media_type) {
+        // `Mime` takes an empty subtype.
+        let media_type = self.media_type.parse::<Mime>();
+        if !media_type.is_ok_and(|it| it.subtype() != "") {
             let detail = format!("{:?} is not a media type", self.media_type);
             return Err(S::Error::custom(detail));
         }
@@ -162,22 +165,6 @@ impl JsonSchema for Content {
             "additionalProperties": false,
         })
     }
-}
-
-/// RFC 9110, 8.3.1: `type/subtype`, and parameters.
-fn is_media_type(text: &str) -> bool {
-    let essence = text.split(';').next().unwrap_or_default().trim_end();
-    let is_token = |part: &str| {
-        let is_token_char =
-            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        !part.is_empty() && part.bytes().all(is_token_char)
-    };
-    let is_printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    let mut parts = essence.split('/');
-    is_printable
-        && parts.next().is_some_and(is_token)
-        && parts.next().is_some_and(is_token)
-        && parts.next().is_none()
 }
 
 /// RFC 3986, 3: a scheme and something after it, in the characters that a URI may have.
@@ -246,7 +233,7 @@ mod tests {
             "text/html; charset=utf-8",
             "application/ld+json",
         ] {
-            assert!(is_media_type(valid), "{valid}");
+            assert!(to_value(&Content::bytes(valid, [])).is_ok(), "{valid}");
         }
         for invalid in [
             "",
@@ -258,8 +245,7 @@ mod tests {
             " image/png",
             "a/b; \n",
         ] {
-            assert!(!is_media_type(invalid), "{invalid}");
-            assert!(to_value(&Content::bytes(invalid, [])).is_err());
+            assert!(to_value(&Content::bytes(invalid, [])).is_err(), "{invalid}");
         }
     }
 

@@ -84,74 +84,17 @@ mod tests {
 
     use super::*;
 
-    /// Never a description of the form.
-    #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Booking {
-        /// Your name.
-        #[schemars(length(min = 1))]
         name: String,
-        guests: Option<u8>,
-        meal: Meal,
     }
 
-    #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+    #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     enum Meal {
         Lunch,
         Dinner,
-    }
-
-    fn ask(answers: &Answers) -> Result<Option<Booking>, Failure> {
-        answer_in(answers, "booking", "For whom?".to_owned())
-    }
-
-    fn answered(answer: Answer) -> Answers {
-        Answers::from([("booking".to_owned(), answer)])
-    }
-
-    #[test]
-    fn a_question_has_one_field_for_each_property() {
-        let failure = ask(&Answers::new()).unwrap_err();
-        assert_eq!(failure.message(), "For whom?");
-        assert!(failure.can_retry());
-        let question = failure.parts().question.as_ref().unwrap();
-        assert_eq!(question.key, "booking");
-        let expected = json!({
-            "type": "object",
-            "properties": {
-                "name": {"type": "string", "minLength": 1, "description": "Your name."},
-                "guests": {"type": "integer", "minimum": 0, "maximum": 255},
-                "meal": {"type": "string", "enum": ["lunch", "dinner"]},
-            },
-            "required": ["name", "meal"],
-        });
-        assert_eq!(question.form, expected);
-    }
-
-    #[test]
-    fn an_answer_is_decoded_and_a_refusal_is_none() {
-        let content = json!({"name": "Ada", "guests": null, "meal": "lunch"});
-        let booking = ask(&answered(Answer::Accepted(content))).unwrap();
-        let expected = Booking {
-            name: "Ada".to_owned(),
-            guests: None,
-            meal: Meal::Lunch,
-        };
-        assert_eq!(booking, Some(expected));
-        assert_eq!(ask(&answered(Answer::Declined)).unwrap(), None);
-    }
-
-    #[test]
-    fn an_invalid_answer_is_asked_for_again() {
-        for content in [json!(null), json!(7), json!({"name": "", "meal": "lunch"})] {
-            let failure = ask(&answered(Answer::Accepted(content))).unwrap_err();
-            assert!(
-                failure
-                    .message()
-                    .starts_with("For whom?\nThe previous answer was invalid:\n- ")
-            );
-            assert!(failure.parts().question.is_some());
-        }
     }
 
     #[test]

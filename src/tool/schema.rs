@@ -17,10 +17,9 @@ mod modern;
 mod nulls;
 #[cfg(feature = "models")]
 mod object_texts;
-mod part;
-mod places;
 pub(crate) mod reduced;
 mod resolved;
+pub(crate) mod vocabulary;
 mod walk;
 
 use std::{
@@ -32,18 +31,17 @@ use jsonschema::{Draft, Validator};
 use serde_json::{Map, Number, Value, json};
 
 use crate::tool::output;
-use fast_check::{FastCheck, Verdict};
 
 pub(crate) use derive::{of_input, of_output};
 pub(crate) use expected::{declared_properties, declared_properties_at, expected_form};
 pub(crate) use integers::{RoundedNumbers, lossy_integers, range_of};
+pub(crate) use message::joined;
 #[cfg(any(feature = "models", feature = "openapi"))]
 pub(crate) use modern::modernize;
 #[cfg(feature = "models")]
 pub(crate) use nulls::drop_optional_nulls;
 #[cfg(feature = "models")]
 pub(crate) use object_texts::parse_object_texts;
-pub(crate) use part::joined;
 #[cfg(feature = "models")]
 pub(crate) use walk::each_inner;
 pub(crate) use walk::{forbidden_reference, undescribed_properties};
@@ -68,7 +66,8 @@ struct CompiledSchema {
     value: Value,
     /// True if the schema contains integers; then `1.0` must reach the tool as `1`.
     has_integers: bool,
-    fast_check: OnceLock<Option<FastCheck>>,
+    /// True if [`fast_check`] knows all keywords of the schema.
+    has_fast_check: OnceLock<bool>,
     validator: OnceLock<Result<Validator, String>>,
 }
 
@@ -124,7 +123,7 @@ impl Schema {
         if validator.is_valid(value) {
             return Ok(Ok(()));
         }
-        Ok(Err(message::of_all(validator, self.value(), value, root)))
+        Ok(Err(explain::messages(validator, self.value(), value, root)))
     }
 
     /// JSON pointers to the first few keywords that reject a value. Unlike messages, they reveal
@@ -135,7 +134,7 @@ impl Schema {
         }
         let validator = self.compile()?;
         let is_valid = validator.is_valid(value);
-        Ok((!is_valid).then(|| places::of_all(validator, self.value(), value)))
+        Ok((!is_valid).then(|| explain::rejecting_keywords(validator, value)))
     }
 
     /// Turns whole floats into integers if the schema contains integers: JSON Schema accepts `1.0`
@@ -152,18 +151,15 @@ impl Schema {
         nulls::drop_optional_nulls(self.value(), value);
     }
 
-    fn fast_check(&self) -> Option<&FastCheck> {
+    fn has_fast_check(&self) -> bool {
         let compiled = self.compiled();
-        let check = compiled
-            .fast_check
-            .get_or_init(|| FastCheck::of(&compiled.value));
-        check.as_ref()
+        let knows = || fast_check::knows(&compiled.value);
+        *compiled.has_fast_check.get_or_init(knows)
     }
 
     /// False if the value is invalid, or if only `jsonschema` can tell.
     fn is_surely_valid(&self, value: &Value) -> bool {
-        self.fast_check()
-            .is_some_and(|it| it.check(value) == Verdict::Valid)
+        self.has_fast_check() && fast_check::is_valid(self.value(), value)
     }
 
     fn compiled(&self) -> &CompiledSchema {
@@ -178,7 +174,7 @@ impl CompiledSchema {
     fn new(value: Value) -> Self {
         Self {
             has_integers: walk::any_type(&value, "integer"),
-            fast_check: OnceLock::new(),
+            has_fast_check: OnceLock::new(),
             validator: OnceLock::new(),
             value,
         }
@@ -206,8 +202,7 @@ fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
 /// them needs it. Call it during initialization, when Lambda gives a function its full CPU power.
 pub(crate) fn prepare<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
     // `null` is no schema, but the definition of a tool that returns nothing.
-    let needs_jsonschema =
-        |schema: &Schema| !schema.value().is_null() && schema.fast_check().is_none();
+    let needs_jsonschema = |schema: &Schema| !schema.value().is_null() && !schema.has_fast_check();
     // Derives all of them.
     let count = schemas
         .into_iter()
@@ -289,6 +284,26 @@ mod tests {
         assert_eq!(draft_for(&tuple), Draft::Draft202012);
         let plain = json!({"properties": {"prefixItems": {"type": "string"}}});
         assert_eq!(draft_for(&plain), Draft::Draft7);
+    }
+
+    #[test]
+    fn definitions_count_like_the_rest_of_a_schema() {
+        for keyword in ["$defs", "definitions"] {
+            let reference = format!("#/{keyword}/pair");
+            let mut schema = json!({"properties": {"pair": {"$ref": reference}}});
+            schema[keyword]["pair"] = json!({"prefixItems": [{"type": "integer"}]});
+            assert_eq!(draft_for(&schema), Draft::Draft202012, "{keyword}");
+            let schema = Schema::from_value(schema);
+            let mut value = json!({"pair": [1.0]});
+            schema.normalize(&mut value);
+            assert_eq!(value, json!({"pair": [1]}), "{keyword}");
+            assert!(
+                schema
+                    .check(&json!({"pair": ["1"]}), "input")
+                    .unwrap()
+                    .is_err()
+            );
+        }
     }
 
     #[test]

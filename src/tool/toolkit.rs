@@ -6,8 +6,7 @@
 mod check;
 
 use std::{
-    cmp::Ordering,
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     fmt,
     ops::Deref,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -42,10 +41,8 @@ use check::{mistakes_in, problem};
 /// ```
 pub struct Toolkit {
     entries: Vec<ToolEntry>,
-    /// For each entry, the next older version of the same tool.
-    older: Vec<Option<usize>>,
-    /// The newest version of each `Toolkit.Tool`.
-    newest: HashMap<Arc<str>, usize>,
+    /// The versions of each `Toolkit.Tool`, the newest first, by their places in `entries`.
+    versions: HashMap<Arc<str>, Vec<usize>>,
 }
 
 pub(crate) struct ToolEntry {
@@ -97,8 +94,7 @@ impl Toolkit {
         let count = tools.size_hint().0;
         let mut toolkit = Self {
             entries: Vec::with_capacity(count),
-            older: Vec::with_capacity(count),
-            newest: HashMap::with_capacity(count),
+            versions: HashMap::with_capacity(count),
         };
         for tool in tools {
             if cfg!(debug_assertions) {
@@ -166,91 +162,66 @@ impl Toolkit {
         selector: &Selector,
         is_listed: impl Fn(&ToolEntry) -> bool,
     ) -> Result<SelectedTool, ToolNotFound> {
-        let Some(&newest) = self.newest.get(&selector.qualified) else {
+        let Some(versions) = self.versions.get(&selector.qualified) else {
             let closest = self.closest(&selector.qualified, is_listed);
             return Err(ToolNotFound::Tool { closest });
         };
-        let select = |index| SelectedTool {
-            toolkit: Arc::clone(self),
-            index,
+        let version_of = |index: usize| self.entries[index].id.version();
+        let mut indices = versions.iter().copied();
+        let matching = match &selector.version {
+            None => indices.next(),
+            Some(version) => indices.find(|index| version_of(*index) == version),
         };
-        let Some(version) = &selector.version else {
-            return Ok(select(newest));
-        };
-        let version_at = |index: usize| self.entries[index].id.version();
-        let mut versions = self.versions(newest);
-        let matching = versions.find(|index| version_at(*index) == version);
-        matching.map(select).ok_or_else(|| {
-            let versions = self.versions(newest);
-            let versions = versions.filter(|index| is_listed(&self.entries[*index]));
-            let mut available: Vec<_> = versions.map(|it| version_at(it).clone()).collect();
-            available.reverse();
-            let version = version.clone();
-            ToolNotFound::Version { version, available }
-        })
-    }
-
-    /// The indices of an entry and its older versions.
-    fn versions(&self, newest: usize) -> impl Iterator<Item = usize> {
-        std::iter::successors(Some(newest), |newer| self.older[*newer])
+        match (matching, &selector.version) {
+            (None, Some(version)) => {
+                let listed = versions.iter().rev().copied();
+                let listed = listed.filter(|index| is_listed(&self.entries[*index]));
+                Err(ToolNotFound::Version {
+                    version: version.clone(),
+                    available: listed.map(|index| version_of(index).clone()).collect(),
+                })
+            }
+            (index, _) => Ok(SelectedTool {
+                toolkit: Arc::clone(self),
+                index: index.expect("a tool has a version"),
+            }),
+        }
     }
 
     fn closest(&self, qualified: &str, is_listed: impl Fn(&ToolEntry) -> bool) -> Option<String> {
-        let newest = self.newest.iter();
-        let listed = newest.filter(|(_, index)| is_listed(&self.entries[**index]));
+        let tools = self.versions.iter();
+        let listed = tools.filter(|(_, versions)| is_listed(&self.entries[versions[0]]));
         let names = listed.map(|(name, _)| &**name);
-        closest_name(qualified, names, self.newest.len(), '.')
+        closest_name(qualified, names, self.versions.len(), '.')
     }
 
     /// The newest version of a tool.
     pub(crate) fn newest_of(&self, qualified: &str) -> Option<&ToolEntry> {
-        let index = self.newest.get(qualified)?;
-        Some(&self.entries[*index])
+        let versions = self.versions.get(qualified)?;
+        Some(&self.entries[versions[0]])
     }
 
     /// The newest version of each tool, in the order of registration.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &ToolEntry> {
-        let is_newest =
-            |index: usize, entry: &ToolEntry| self.newest.get(entry.id.qualified()) == Some(&index);
         let entries = self.entries.iter().enumerate();
-        entries
-            .filter(move |(index, entry)| is_newest(*index, entry))
-            .map(|(_, entry)| entry)
+        let newest = entries.filter(|(at, entry)| self.versions[entry.id.qualified()][0] == *at);
+        newest.map(|(_, entry)| entry)
     }
 
     fn add(&mut self, id: ToolId, tool: Tool, problems: &mut Vec<String>) {
-        let index = self.entries.len();
-        // One lookup for the common case of a single version.
-        let newest = match self.newest.entry(id.shared()) {
-            Entry::Vacant(vacant) => {
-                vacant.insert(index);
-                None
+        let versions = self.versions.entry(id.shared()).or_default();
+        let version_of = |index: &usize| self.entries[*index].id.version();
+        match versions.binary_search_by(|it| id.version().cmp(version_of(it))) {
+            Ok(place) => {
+                let first = self.entries[versions[place]].tool.defined_at;
+                let text = format!("this id and version is already registered at {first}");
+                problems.push(problem(&tool, &text));
             }
-            Entry::Occupied(newest) => Some(*newest.get()),
-        };
-        // The next newer and the next older version.
-        let (mut newer, mut older) = (None, newest);
-        while let Some(candidate) = older {
-            let entry = &self.entries[candidate];
-            match entry.id.version().cmp(id.version()) {
-                Ordering::Less => break,
-                Ordering::Equal => {
-                    let first = entry.tool.defined_at;
-                    let text = format!("this id and version is already registered at {first}");
-                    return problems.push(problem(&tool, &text));
-                }
-                Ordering::Greater => (newer, older) = (older, self.older[candidate]),
+            Err(place) => {
+                versions.insert(place, self.entries.len());
+                self.entries.push(ToolEntry { id, tool });
             }
         }
-        match newer {
-            Some(newer) => self.older[newer] = Some(index),
-            None if newest.is_some() => {
-                self.newest.insert(id.shared(), index);
-            }
-            None => {}
-        }
-        self.entries.push(ToolEntry { id, tool });
-        self.older.push(older);
     }
 }
 

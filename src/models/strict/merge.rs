@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::is_closed;
 use crate::{
     models::{budget::CopyBudget, references},
     payload::JsonObject,
-    tool::schema::reduced::keywords::{KINDS, names, object_of},
+    tool::schema::reduced::keywords::{names, object_of},
 };
 
 /// The maximum number of references that are followed to merge two schemas.
@@ -82,9 +82,6 @@ pub(super) fn both(mut one: JsonObject, other: JsonObject) -> Option<JsonObject>
                 all.retain(|name| unique.insert(name.clone()));
                 all.into()
             }
-            "type" => common_types(known, &value)?,
-            "minimum" | "minLength" | "minItems" => larger(known, &value, true)?,
-            "maximum" | "maxLength" | "maxItems" => larger(known, &value, false)?,
             _ => return None,
         };
     }
@@ -117,32 +114,4 @@ fn properties(mut one: JsonObject, other: JsonObject) -> Option<JsonObject> {
         }
     }
     Some(one)
-}
-
-fn common_types(one: &Value, other: &Value) -> Option<Value> {
-    let list = |kinds: &Value| match kinds {
-        // Each type once.
-        Value::Array(list) => list.iter().take(KINDS.len()).cloned().collect(),
-        single => vec![single.clone()],
-    };
-    let other = list(other);
-    let mut common = Vec::new();
-    for kind in list(one) {
-        let is_integer = kind == "number" && other.contains(&"integer".into());
-        if other.contains(&kind) || (kind == "integer" && other.contains(&"number".into())) {
-            common.push(kind);
-        } else if is_integer {
-            common.push("integer".into());
-        }
-    }
-    match common.as_slice() {
-        [] => None,
-        [only] => Some(only.clone()),
-        _ => Some(json!(common)),
-    }
-}
-
-fn larger(one: &Value, other: &Value, is_larger: bool) -> Option<Value> {
-    let is_first = (one.as_f64()? >= other.as_f64()?) == is_larger;
-    Some(if is_first { one.clone() } else { other.clone() })
 }

@@ -8,9 +8,9 @@ use std::{collections::HashSet, time::Duration};
 use serde::Serialize;
 
 use crate::{
-    Caller, DEFAULT_TIMEOUT, ServerInfo,
+    Caller, DEFAULT_TIMEOUT, ServerInfo, ToolDefinition,
     protocol::{Protocol, admission::AppState},
-    tool::{definition::BorrowedDefinition, repeats::RepeatPolicy, toolkit::ToolEntry},
+    tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
 /// The server and its tools.
@@ -36,7 +36,7 @@ struct Limits {
 #[derive(Serialize)]
 struct ListedVersion<'a> {
     #[serde(flatten)]
-    definition: BorrowedDefinition<'a>,
+    definition: ToolDefinition,
     toolkit: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
@@ -95,7 +95,7 @@ impl<'a> ListedVersion<'a> {
         let tool = &entry.tool;
         let qualified = entry.id.qualified();
         Self {
-            definition: BorrowedDefinition::of(&entry.id, tool),
+            definition: ToolDefinition::of(&entry.id, tool),
             toolkit: qualified.split('.').next().unwrap_or(qualified),
             title: tool.title.as_deref(),
             is_newest,

@@ -9,16 +9,15 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 
 use super::form::ListForm;
 #[cfg(feature = "models")]
 use crate::models;
 use crate::{
-    Requirements,
+    ToolDefinition,
     payload::LARGEST_PAYLOAD,
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
-    tool::definition::{BorrowedDefinition, PublishedInput},
 };
 
 /// The encoded catalogue in each of its forms.
@@ -40,27 +39,9 @@ struct ToolList<'a> {
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     schema: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<&'a [BorrowedDefinition<'a>]>,
+    items: Option<&'a [ToolDefinition]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Vec<WrappedDefinition<'a>>>,
-}
-
-/// A definition whose input schema is wrapped.
-#[derive(Serialize)]
-struct WrappedDefinition<'a> {
-    id: &'a str,
-    name: &'a str,
-    description: &'a str,
-    version: &'a str,
-    input_schema: WrappedInput<'a>,
-    output_schema: &'a Value,
-    #[serde(skip_serializing_if = "Requirements::is_empty")]
-    requirements: &'a Requirements,
-}
-
-#[derive(Serialize)]
-struct WrappedInput<'a> {
-    parameters: PublishedInput<'a>,
+    tools: Option<Vec<ToolDefinition>>,
 }
 
 fn build(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
@@ -70,7 +51,7 @@ fn build(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
     }
     let definitions: Vec<_> = tools
         .entries()
-        .map(|entry| BorrowedDefinition::of(&entry.id, &entry.tool))
+        .map(|entry| ToolDefinition::of(&entry.id, &entry.tool))
         .collect();
     let list = |has_items: bool, has_tools: bool| {
         EncodedList::of(&ToolList {
@@ -94,16 +75,10 @@ fn build(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
     }
 }
 
-fn wrapped<'a>(definition: &'a BorrowedDefinition<'a>) -> WrappedDefinition<'a> {
-    WrappedDefinition {
-        id: &definition.id,
-        name: &definition.name,
-        description: definition.description,
-        version: &definition.version,
-        input_schema: WrappedInput {
-            parameters: definition.input_schema,
-        },
-        output_schema: definition.output_schema,
-        requirements: definition.requirements,
+/// The definition with its input schema wrapped.
+fn wrapped(definition: &ToolDefinition) -> ToolDefinition {
+    ToolDefinition {
+        input_schema: json!({"parameters": definition.input_schema}),
+        ..definition.clone()
     }
 }

@@ -29,10 +29,33 @@ impl<T: Serialize + ?Sized> Serialize for Finite<&T> {
     }
 }
 
+/// Methods that pass their arguments on.
 macro_rules! forward {
-    ($($method:ident($type:ty);)*) => {$(
-        fn $method(self, value: $type) -> Result<Self::Ok, Self::Error> {
-            self.0.$method(value)
+    ($($method:ident($($name:ident: $type:ty),*);)*) => {$(
+        fn $method(self, $($name: $type),*) -> Result<S::Ok, S::Error> {
+            self.0.$method($($name),*)
+        }
+    )*};
+}
+
+/// Methods that wrap their last argument, a value.
+macro_rules! forward_value {
+    ($($method:ident($($name:ident: $type:ty),*);)*) => {$(
+        fn $method<T: Serialize + ?Sized>(
+            self,
+            $($name: $type,)*
+            value: &T,
+        ) -> Result<S::Ok, S::Error> {
+            self.0.$method($($name,)* &Finite(value))
+        }
+    )*};
+}
+
+/// Methods that begin a value of several parts.
+macro_rules! begin {
+    ($($method:ident($($name:ident: $type:ty),*) -> $kind:ident;)*) => {$(
+        fn $method(self, $($name: $type),*) -> Result<Self::$kind, S::Error> {
+            self.0.$method($($name),*).map(Finite)
         }
     )*};
 }
@@ -49,21 +72,50 @@ impl<S: Serializer> Serializer for Finite<S> {
     type SerializeStructVariant = Finite<S::SerializeStructVariant>;
 
     forward! {
-        serialize_bool(bool);
-        serialize_i8(i8);
-        serialize_i16(i16);
-        serialize_i32(i32);
-        serialize_i64(i64);
-        serialize_i128(i128);
-        serialize_u8(u8);
-        serialize_u16(u16);
-        serialize_u32(u32);
-        serialize_u64(u64);
-        serialize_u128(u128);
-        serialize_char(char);
-        serialize_str(&str);
-        serialize_bytes(&[u8]);
-        serialize_unit_struct(&'static str);
+        serialize_bool(value: bool);
+        serialize_i8(value: i8);
+        serialize_i16(value: i16);
+        serialize_i32(value: i32);
+        serialize_i64(value: i64);
+        serialize_i128(value: i128);
+        serialize_u8(value: u8);
+        serialize_u16(value: u16);
+        serialize_u32(value: u32);
+        serialize_u64(value: u64);
+        serialize_u128(value: u128);
+        serialize_char(value: char);
+        serialize_str(value: &str);
+        serialize_bytes(value: &[u8]);
+        serialize_none();
+        serialize_unit();
+        serialize_unit_struct(name: &'static str);
+        serialize_unit_variant(name: &'static str, index: u32, variant: &'static str);
+    }
+
+    forward_value! {
+        serialize_some();
+        serialize_newtype_struct(name: &'static str);
+        serialize_newtype_variant(name: &'static str, index: u32, variant: &'static str);
+    }
+
+    begin! {
+        serialize_seq(len: Option<usize>) -> SerializeSeq;
+        serialize_tuple(len: usize) -> SerializeTuple;
+        serialize_tuple_struct(name: &'static str, len: usize) -> SerializeTupleStruct;
+        serialize_tuple_variant(
+            name: &'static str,
+            index: u32,
+            variant: &'static str,
+            len: usize
+        ) -> SerializeTupleVariant;
+        serialize_map(len: Option<usize>) -> SerializeMap;
+        serialize_struct(name: &'static str, len: usize) -> SerializeStruct;
+        serialize_struct_variant(
+            name: &'static str,
+            index: u32,
+            variant: &'static str,
+            len: usize
+        ) -> SerializeStructVariant;
     }
 
     fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
@@ -77,97 +129,6 @@ impl<S: Serializer> Serializer for Finite<S> {
             Some(integer) => self.0.serialize_i64(integer),
             None => self.0.serialize_f64(value),
         }
-    }
-
-    fn serialize_none(self) -> Result<S::Ok, S::Error> {
-        self.0.serialize_none()
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
-        self.0.serialize_some(&Finite(value))
-    }
-
-    fn serialize_unit(self) -> Result<S::Ok, S::Error> {
-        self.0.serialize_unit()
-    }
-
-    fn serialize_unit_variant(
-        self,
-        name: &'static str,
-        index: u32,
-        variant: &'static str,
-    ) -> Result<S::Ok, S::Error> {
-        self.0.serialize_unit_variant(name, index, variant)
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<S::Ok, S::Error> {
-        self.0.serialize_newtype_struct(name, &Finite(value))
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        name: &'static str,
-        index: u32,
-        variant: &'static str,
-        value: &T,
-    ) -> Result<S::Ok, S::Error> {
-        let value = &Finite(value);
-        self.0
-            .serialize_newtype_variant(name, index, variant, value)
-    }
-
-    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
-        self.0.serialize_seq(len).map(Finite)
-    }
-
-    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, S::Error> {
-        self.0.serialize_tuple(len).map(Finite)
-    }
-
-    fn serialize_tuple_struct(
-        self,
-        name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeTupleStruct, S::Error> {
-        self.0.serialize_tuple_struct(name, len).map(Finite)
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        name: &'static str,
-        index: u32,
-        variant: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeTupleVariant, S::Error> {
-        let inner = self.0.serialize_tuple_variant(name, index, variant, len);
-        inner.map(Finite)
-    }
-
-    fn serialize_map(self, len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
-        self.0.serialize_map(len).map(Finite)
-    }
-
-    fn serialize_struct(
-        self,
-        name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeStruct, S::Error> {
-        self.0.serialize_struct(name, len).map(Finite)
-    }
-
-    fn serialize_struct_variant(
-        self,
-        name: &'static str,
-        index: u32,
-        variant: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeStructVariant, S::Error> {
-        let inner = self.0.serialize_struct_variant(name, index, variant, len);
-        inner.map(Finite)
     }
 }
 
@@ -190,15 +151,22 @@ pub(crate) fn exact_integer(float: f64) -> Option<i64> {
     None
 }
 
-macro_rules! compound_of_values {
-    ($($kind:ident::$method:ident;)*) => {$(
+/// Values of several parts: the methods that add a part.
+macro_rules! compounds {
+    ($($kind:ident { $($method:ident($($name:ident: $type:ty)?);)* })*) => {$(
         impl<S: $kind> $kind for Finite<S> {
             type Ok = S::Ok;
             type Error = S::Error;
 
-            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
-                self.0.$method(&Finite(value))
-            }
+            $(
+                fn $method<T: Serialize + ?Sized>(
+                    &mut self,
+                    $($name: $type,)?
+                    value: &T,
+                ) -> Result<(), S::Error> {
+                    self.0.$method($($name,)? &Finite(value))
+                }
+            )*
 
             fn end(self) -> Result<S::Ok, S::Error> {
                 self.0.end()
@@ -207,37 +175,13 @@ macro_rules! compound_of_values {
     )*};
 }
 
-macro_rules! compound_of_fields {
-    ($($kind:ident;)*) => {$(
-        impl<S: $kind> $kind for Finite<S> {
-            type Ok = S::Ok;
-            type Error = S::Error;
-
-            fn serialize_field<T: Serialize + ?Sized>(
-                &mut self,
-                key: &'static str,
-                value: &T,
-            ) -> Result<(), S::Error> {
-                self.0.serialize_field(key, &Finite(value))
-            }
-
-            fn end(self) -> Result<S::Ok, S::Error> {
-                self.0.end()
-            }
-        }
-    )*};
-}
-
-compound_of_values! {
-    SerializeSeq::serialize_element;
-    SerializeTuple::serialize_element;
-    SerializeTupleStruct::serialize_field;
-    SerializeTupleVariant::serialize_field;
-}
-
-compound_of_fields! {
-    SerializeStruct;
-    SerializeStructVariant;
+compounds! {
+    SerializeSeq { serialize_element(); }
+    SerializeTuple { serialize_element(); }
+    SerializeTupleStruct { serialize_field(); }
+    SerializeTupleVariant { serialize_field(); }
+    SerializeStruct { serialize_field(key: &'static str); }
+    SerializeStructVariant { serialize_field(key: &'static str); }
 }
 
 impl<S: SerializeMap> SerializeMap for Finite<S> {
@@ -314,10 +258,5 @@ mod tests {
         let written = to_value(&[15.0, -1.0, 0.0, 0.5, 1e300]).unwrap();
         assert_eq!(written, json!([15, -1, 0, 0.5, 1e300]));
         assert_eq!(to_value(&-0.0).unwrap().to_string(), "-0.0");
-    }
-
-    #[test]
-    fn keys_must_be_strings() {
-        assert!(to_value(&BTreeMap::from([((1, 2), "pair")])).is_err());
     }
 }

@@ -5,27 +5,21 @@
 
 use serde_json::{Map, Value, json};
 
-/// Keywords that change which objects are valid, beyond their properties.
-const COMBINING: [&str; 8] = [
-    "$ref",
-    "allOf",
-    "anyOf",
-    "else",
-    "if",
-    "not",
-    "oneOf",
-    "unevaluatedProperties",
-];
+use crate::tool::schema::vocabulary::{
+    Role::{Condition, Form, OtherPart, Reference},
+    has_role,
+};
+
 const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 
 /// The form for an answer with this schema, or the reason why there is none.
 pub(super) fn form_of(schema: &Value) -> Result<Value, String> {
     let properties = schema["properties"].as_object();
     let properties = properties.filter(|it| !it.is_empty());
-    let is_plain = COMBINING
-        .iter()
-        .all(|keyword| schema.get(keyword).is_none());
-    let Some(properties) = properties.filter(|_| is_plain) else {
+    let mut keywords = schema.as_object().into_iter().flatten();
+    let decides_more =
+        keywords.any(|(it, _)| has_role(it, &[Reference, Form, Condition, OtherPart]));
+    let Some(properties) = properties.filter(|_| !decides_more) else {
         return Err("An answer is a struct with at least one field, and no enum.".to_owned());
     };
     let mut fields = Map::new();

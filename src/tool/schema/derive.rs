@@ -7,7 +7,10 @@
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::walk;
+use super::{
+    vocabulary::{Role, has_role},
+    walk,
+};
 
 /// The schema of a tool's input. The type's own description remains at the root.
 pub(crate) fn of_input<T: JsonSchema>() -> Value {
@@ -193,8 +196,10 @@ fn set_object_type(schema: &mut Value) {
     }
 }
 
-/// Keywords whose schemas describe the same object as the schema that contains them.
-const COMBINING: [&str; 6] = ["allOf", "anyOf", "oneOf", "if", "then", "else"];
+/// True for a keyword whose schemas describe the same object as the schema that contains them.
+fn is_combining(keyword: &str) -> bool {
+    has_role(keyword, &[Role::Form, Role::Condition])
+}
 
 /// Rejects unknown properties at every depth, unless the type itself specifies them (a map).
 fn close(schema: &mut Value) {
@@ -202,7 +207,7 @@ fn close(schema: &mut Value) {
         return;
     };
     let has = |key: &str| object.contains_key(key);
-    let combined = COMBINING.into_iter().any(has);
+    let combined = object.keys().any(|keyword| is_combining(keyword));
     let is_specified = has("additionalProperties") || has("unevaluatedProperties");
     // The forms of a flattened enum share one object with the properties next to them: only the
     // object as a whole can be closed.
@@ -215,7 +220,7 @@ fn close(schema: &mut Value) {
         object.insert("additionalProperties".into(), false.into());
     }
     walk::each_inner(object, &mut |keyword, inner| {
-        if is_shared && COMBINING.contains(&keyword) {
+        if is_shared && is_combining(keyword) {
             close_contents(inner);
         } else {
             close(inner);
@@ -230,7 +235,7 @@ fn close_contents(form: &mut Value) {
             object.shift_remove("additionalProperties");
         }
         walk::each_inner(object, &mut |keyword, inner| {
-            if COMBINING.contains(&keyword) {
+            if is_combining(keyword) {
                 close_contents(inner);
             } else {
                 close(inner);

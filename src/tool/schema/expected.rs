@@ -6,8 +6,7 @@
 use serde_json::{Map, Value};
 use serde_path_to_error::{Path, Segment};
 
-/// The keywords whose schemas describe the same value as the schema that contains them.
-const COMBINING: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+use super::vocabulary::FORMS;
 
 /// The message for a value at `path` that is not of the form that the schema names, if it names
 /// one.
@@ -49,7 +48,7 @@ fn places_at<'a>(schema: &'a Value, path: &Path) -> Vec<&'a Value> {
 fn with_forms(mut schemas: Vec<&Value>) -> Vec<&Value> {
     let mut at = 0;
     while let Some(schema) = schemas.get(at).copied() {
-        let forms = COMBINING.iter().filter_map(|it| schema.get(it)?.as_array());
+        let forms = FORMS.iter().filter_map(|it| schema.get(it)?.as_array());
         schemas.extend(forms.flatten());
         at += 1;
     }

@@ -8,71 +8,77 @@
 use std::collections::HashMap;
 
 use jsonschema::Validator;
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::payload::JsonObject;
 
 use super::{
-    part::{MessageSink, SchemaPart, joined},
-    validator_of, walk,
+    ParameterErrors,
+    message::{MessageCollector, SchemaPart, joined},
+    validator_of,
+    vocabulary::{
+        Role::{Condition, Form, OtherPart, Part, Reference},
+        has_role,
+    },
+    walk,
 };
 
 /// The maximum number of values in a part that is explained as a whole.
 const MAX_VALUES: usize = 1000;
 
-/// Keywords that make the schema of a part depend on more than its name or index.
-const COMPLICATED: [&str; 18] = [
-    "$dynamicRef",
-    "$recursiveRef",
-    "$ref",
-    "additionalItems",
-    "allOf",
-    "anyOf",
-    "dependencies",
-    "dependentSchemas",
-    "else",
-    "if",
-    "not",
-    "oneOf",
-    "patternProperties",
-    "prefixItems",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
+/// The maximum number of places, which is enough to find the mistake.
+const MAX_PLACES: usize = 5;
 
-/// Reports the errors in `value`, which is known to be invalid.
-pub(super) fn explain(
+/// JSON pointers to the keywords that reject a value.
+pub(super) fn rejecting_keywords(validator: &Validator, value: &Value) -> Vec<String> {
+    let mut places = Vec::new();
+    if !is_small(value) {
+        places.push("the schema as a whole".to_owned());
+        return places;
+    }
+    for error in validator.iter_errors(value) {
+        let place = error.schema_path().to_string();
+        if places.len() < MAX_PLACES && !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// The messages for the errors in `value`, which is known to be invalid, by parameter; errors of the
+/// value as a whole are under the name `root`.
+pub(super) fn messages(
     validator: &Validator,
     schema: &Value,
     value: &Value,
-    sink: &mut impl MessageSink,
-) {
+    root: &str,
+) -> ParameterErrors {
     let part = SchemaPart {
         schema,
         value,
         path: "",
         place: "",
     };
+    let mut collector = MessageCollector::default();
     if is_small(value) {
-        report(validator, part, sink);
-        if !sink.has_any() {
-            sink.whole(part);
-        }
-        return;
+        report(validator, part, &mut collector);
+    } else if walk::forbidden_reference(schema).is_none() {
+        let mut explainer = Explainer {
+            dialect: schema.get("$schema"),
+            validators: HashMap::new(),
+            collector: &mut collector,
+        };
+        explainer.part(part);
     }
-    if walk::forbidden_reference(schema).is_some() {
-        // The schema of a part may reference the whole schema, and would be meaningless by itself.
-        return sink.whole(part);
+    // The schema of a part may reference the whole schema, and would be meaningless by itself.
+    if collector.errors.is_empty() {
+        collector.whole(part);
     }
-    let mut explainer = Explainer {
-        dialect: schema.get("$schema"),
-        validators: HashMap::new(),
-        sink,
-    };
-    explainer.part(part);
-    if !sink.has_any() {
-        sink.whole(part);
+    let mut errors = collector.errors;
+    if let Some(message) = errors.remove("") {
+        errors.insert(root.into(), message);
     }
+    errors
 }
 
 fn is_small(value: &Value) -> bool {
@@ -90,114 +96,92 @@ fn is_small(value: &Value) -> bool {
     fits(value, &mut MAX_VALUES.clone())
 }
 
-fn report(validator: &Validator, part: SchemaPart<'_>, sink: &mut impl MessageSink) {
+fn report(validator: &Validator, part: SchemaPart<'_>, collector: &mut MessageCollector) {
     for error in validator.iter_errors(part.value) {
-        if sink.is_full() {
+        if collector.is_full {
             return;
         }
-        sink.error(part, &error);
+        collector.error(part, &error);
     }
 }
 
-struct Explainer<'a, S> {
+struct Explainer<'a> {
     /// The `$schema` of the whole schema.
     dialect: Option<&'a Value>,
     /// By the place of their schema in the whole schema.
     validators: HashMap<String, Option<Validator>>,
-    sink: &'a mut S,
+    collector: &'a mut MessageCollector,
 }
 
-impl<S: MessageSink> Explainer<'_, S> {
+impl Explainer<'_> {
     fn part(&mut self, part: SchemaPart<'_>) {
-        if self.sink.is_full() {
+        if self.collector.is_full {
             return;
         }
         let schema = part.schema.as_object();
-        let is_simple =
-            schema.is_some_and(|schema| !COMPLICATED.iter().any(|it| schema.contains_key(*it)));
+        // The schema of each part depends on nothing but the part's name or index.
+        let is_simple = schema.is_some_and(|schema| {
+            let mut keywords = schema.keys();
+            !keywords.any(|it| has_role(it, &[Condition, Form, OtherPart, Reference]))
+        });
         match (schema, part.value) {
             _ if is_small(part.value) => {
                 self.compile(part.place, || part.schema.clone());
                 match self.validators.get(part.place) {
-                    Some(Some(validator)) => report(validator, part, self.sink),
-                    _ => self.sink.whole(part),
+                    Some(Some(validator)) => report(validator, part, self.collector),
+                    _ => self.collector.whole(part),
                 }
             }
             // Before draft 2020-12, a list in `items` has one schema for each index.
             (Some(schema), Value::Array(items))
                 if is_simple && !schema.get("items").is_some_and(Value::is_array) =>
             {
-                self.report_own_errors(part, &without_items(schema));
-                self.items(part, schema, items);
+                self.report_own_errors(part, schema);
+                let place = format!("{}/items", part.place);
+                for (index, value) in items.iter().enumerate() {
+                    let path = format!("{}[{index}]", part.path);
+                    self.inner(schema.get("items"), value, &path, &place);
+                }
             }
             (Some(schema), Value::Object(fields)) if is_simple => {
-                self.report_own_errors(part, &without_fields(schema));
-                self.fields(part, schema, fields);
+                self.report_own_errors(part, schema);
+                for (name, value) in fields {
+                    let named = schema.get("properties").and_then(|it| it.get(name));
+                    let place = match named {
+                        Some(_) => format!("{}/properties/{}", part.place, escape(name)),
+                        None => format!("{}/additionalProperties", part.place),
+                    };
+                    // `false` is reported as an error of the whole.
+                    let others = schema.get("additionalProperties");
+                    let inner = named.or_else(|| others.filter(|it| it.is_object()));
+                    self.inner(inner, value, &joined(part.path, name), &place);
+                }
             }
-            _ => self.sink.whole(part),
+            _ => self.collector.whole(part),
         }
     }
 
     /// Reports the errors of the part itself, regardless of its contents.
-    fn report_own_errors(&mut self, part: SchemaPart<'_>, own: &Value) {
+    fn report_own_errors(&mut self, part: SchemaPart<'_>, schema: &JsonObject) {
         let place = format!("{} itself", part.place);
-        self.compile(&place, || own.clone());
+        self.compile(&place, || without_parts(schema));
         if let Some(Some(validator)) = self.validators.get(&place) {
-            report(validator, part, self.sink);
+            report(validator, part, self.collector);
         }
     }
 
-    fn items(&mut self, part: SchemaPart<'_>, schema: &Map<String, Value>, items: &[Value]) {
-        let Some(schema) = schema.get("items") else {
+    /// Reports the errors of what is inside a part.
+    fn inner(&mut self, schema: Option<&Value>, value: &Value, path: &str, place: &str) {
+        let Some(schema) = schema.filter(|_| !self.collector.is_full) else {
             return;
         };
-        let place = format!("{}/items", part.place);
-        for (index, value) in items.iter().enumerate() {
-            if self.sink.is_full() {
-                return;
-            }
-            if !self.is_valid(&place, schema, value) {
-                self.part(SchemaPart {
-                    schema,
-                    value,
-                    path: &format!("{}[{index}]", part.path),
-                    place: &place,
-                });
-            }
-        }
-    }
-
-    fn fields(
-        &mut self,
-        part: SchemaPart<'_>,
-        schema: &Map<String, Value>,
-        fields: &Map<String, Value>,
-    ) {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let others = schema
-            .get("additionalProperties")
-            .filter(|it| it.is_object());
-        for (name, value) in fields {
-            if self.sink.is_full() {
-                return;
-            }
-            let named = properties.and_then(|it| it.get(name));
-            let (schema, place) = match (named, others) {
-                (Some(schema), _) => (
-                    schema,
-                    format!("{}/properties/{}", part.place, escape(name)),
-                ),
-                (None, Some(schema)) => (schema, format!("{}/additionalProperties", part.place)),
-                (None, None) => continue,
-            };
-            if !self.is_valid(&place, schema, value) {
-                self.part(SchemaPart {
-                    schema,
-                    value,
-                    path: &joined(part.path, name),
-                    place: &place,
-                });
-            }
+        if !self.is_valid(place, schema, value) {
+            self.part(SchemaPart {
+                schema,
+                value,
+                path,
+                place,
+            });
         }
     }
 
@@ -225,23 +209,15 @@ fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-fn without_items(schema: &Map<String, Value>) -> Value {
+/// The schema with any value allowed for each part that it allows.
+fn without_parts(schema: &JsonObject) -> Value {
     let mut schema = schema.clone();
-    schema.shift_remove("items");
-    Value::Object(schema)
-}
-
-/// The schema with any value allowed for each field.
-fn without_fields(schema: &Map<String, Value>) -> Value {
-    let mut schema = schema.clone();
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        for (_, property) in properties {
-            *property = Value::Bool(true);
+    walk::each_inner(&mut schema, &mut |keyword, inner| {
+        let is_forbidding = keyword == "additionalProperties" && *inner == false;
+        if has_role(keyword, &[Part]) && !is_forbidding {
+            *inner = Value::Bool(true);
         }
-    }
-    if let Some(others @ Value::Object(_)) = schema.get_mut("additionalProperties") {
-        *others = Value::Bool(true);
-    }
+    });
     Value::Object(schema)
 }
 

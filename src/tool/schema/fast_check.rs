@@ -3,244 +3,142 @@
 //! `jsonschema` first builds the meta-schema of a draft, which takes about as long as the rest of a
 //! cold start, and then a validator for each schema. Most calls are valid, and most schemas are
 //! derived from types: for them, this check suffices. It gives no reasons: `jsonschema` explains
-//! why a value is invalid, and decides what this check cannot.
-
-mod compile;
-mod format;
-mod numbers;
+//! why a value is invalid.
 
 use serde_json::{Map, Value};
 
-use format::Format;
-use numbers::Range;
+use super::reduced::keywords::KINDS;
 
-/// A schema that has only keywords that this check knows.
-#[derive(Debug)]
-pub(super) struct FastCheck(Node);
+/// Floats represent every integer below this one. A number that rounds to such a limit equals it.
+const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The result of a check. `Unknown` leaves the decision to `jsonschema`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Verdict {
-    Valid,
-    Invalid,
-    Unknown,
-}
-
-use Verdict::{Invalid, Unknown, Valid};
-
-/// A schema.
-#[derive(Debug)]
-enum Node {
-    /// `true` or `false`.
-    Constant(bool),
-    Keywords(Box<Keywords>),
-}
-
-/// The assertions of a schema. Each limits only values of its own type.
-#[derive(Debug, Default)]
-struct Keywords {
-    types: Option<Types>,
-    values: Option<Vec<Value>>,
-    object: Option<ObjectKeywords>,
-    items: Option<Node>,
-    item_count: Range,
-    length: Range,
-    format: Option<Format>,
-    number: Range,
-    all_of: Vec<Node>,
-    any_of: Option<Vec<Node>>,
-    one_of: Option<Vec<Node>>,
-}
-
-/// The types that a schema allows.
-#[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "JSON Schema has seven independent types"
-)]
-struct Types {
-    null: bool,
-    boolean: bool,
-    string: bool,
-    integer: bool,
-    number: bool,
-    array: bool,
-    object: bool,
-}
-
-#[derive(Debug)]
-struct ObjectKeywords {
-    /// Sorted by name.
-    properties: Vec<Property>,
-    required: usize,
-    /// The schema of the other properties.
-    additional: Node,
-}
-
-#[derive(Debug)]
-struct Property {
-    name: Box<str>,
-    is_required: bool,
-    node: Node,
-}
-
-impl FastCheck {
-    /// `None` if the schema has a keyword that this check does not know, or an invalid one.
-    pub(super) fn of(schema: &Value) -> Option<Self> {
-        compile::node(schema).map(Self)
-    }
-
-    pub(super) fn check(&self, value: &Value) -> Verdict {
-        self.0.check(value)
+/// True for a schema that has only keywords that this check knows, and is valid. Whatever it is
+/// not sure of is left to `jsonschema`, which also knows why a schema is invalid.
+pub(super) fn knows(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(_) => true,
+        Value::Object(object) => object
+            .iter()
+            .all(|(keyword, rule)| knows_rule(keyword, rule)),
+        _ => false,
     }
 }
 
-impl Verdict {
-    fn of(is_valid: bool) -> Self {
-        if is_valid { Valid } else { Invalid }
+fn knows_rule(keyword: &str, rule: &Value) -> bool {
+    match keyword {
+        "type" => is_kind(rule) || is_set(rule, is_kind),
+        // `1` equals `1.0` in JSON Schema, also within arrays and objects.
+        "const" => is_simple(rule),
+        // The meta-schemas disagree about empty and repeated values.
+        "enum" => is_set(rule, is_simple),
+        "properties" => rule.as_object().is_some_and(|it| it.values().all(knows)),
+        "additionalProperties" | "items" => knows(rule),
+        "required" => *rule == Value::Array(Vec::new()) || is_set(rule, Value::is_string),
+        "minItems" | "maxItems" | "minLength" | "maxLength" => rule.is_u64(),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
+            rule.as_f64().is_some_and(|it| it.abs() < FIRST_INEXACT)
+        }
+        "allOf" | "anyOf" | "oneOf" => {
+            let forms = rule.as_array();
+            forms.is_some_and(|it| !it.is_empty() && it.iter().all(knows))
+        }
+        "title" | "description" | "$comment" => rule.is_string(),
+        "examples" => rule.is_array(),
+        "deprecated" | "readOnly" | "writeOnly" => rule.is_boolean(),
+        "default" => true,
+        "uniqueItems" => *rule == false,
+        _ => false,
     }
+}
 
-    /// Valid if both are, invalid if one is. The second is not computed if the first is invalid.
-    fn and(self, other: impl FnOnce() -> Self) -> Self {
-        match self {
-            Invalid => Invalid,
-            Valid => other(),
-            Unknown if other() == Invalid => Invalid,
-            Unknown => Unknown,
+fn is_kind(name: &Value) -> bool {
+    KINDS.iter().any(|kind| name == kind)
+}
+
+fn is_simple(value: &Value) -> bool {
+    value.is_string() || value.is_null() || value.is_boolean()
+}
+
+/// True for a list of different values, at least one, which all have this property.
+fn is_set(list: &Value, has: fn(&Value) -> bool) -> bool {
+    let values = list.as_array().map_or(&[][..], Vec::as_slice);
+    let mut indexed = values.iter().enumerate();
+    !values.is_empty() && indexed.all(|(at, value)| has(value) && !values[..at].contains(value))
+}
+
+/// True if a value is valid under a schema that this check [`knows`].
+pub(super) fn is_valid(schema: &Value, value: &Value) -> bool {
+    match schema {
+        Value::Object(object) => object
+            .iter()
+            .all(|(keyword, rule)| satisfies(value, keyword, rule, object)),
+        constant => *constant == true,
+    }
+}
+
+/// Each keyword limits only values of its own type.
+fn satisfies(value: &Value, keyword: &str, rule: &Value, schema: &Map<String, Value>) -> bool {
+    match (keyword, value) {
+        ("type", _) => match rule {
+            Value::Array(kinds) => kinds.iter().any(|kind| is_of_kind(value, kind)),
+            kind => is_of_kind(value, kind),
+        },
+        ("const", _) => value == rule,
+        ("enum", _) => list(rule).contains(value),
+        ("allOf", _) => list(rule).iter().all(|form| is_valid(form, value)),
+        ("anyOf", _) => list(rule).iter().any(|form| is_valid(form, value)),
+        ("oneOf", _) => {
+            let forms = list(rule).iter();
+            forms.filter(|form| is_valid(form, value)).take(2).count() == 1
+        }
+        ("properties", Value::Object(fields)) => fields
+            .iter()
+            .all(|(name, value)| rule.get(name).is_none_or(|it| is_valid(it, value))),
+        ("additionalProperties", Value::Object(fields)) => {
+            let properties = schema.get("properties");
+            let is_other = |name: &str| properties.is_none_or(|it| it.get(name).is_none());
+            fields
+                .iter()
+                .all(|(name, value)| !is_other(name) || is_valid(rule, value))
+        }
+        ("required", Value::Object(fields)) => {
+            let mut names = list(rule).iter().filter_map(Value::as_str);
+            names.all(|name| fields.contains_key(name))
+        }
+        ("items", Value::Array(items)) => items.iter().all(|item| is_valid(rule, item)),
+        ("minItems", Value::Array(items)) => Some(items.len() as u64) >= rule.as_u64(),
+        ("maxItems", Value::Array(items)) => Some(items.len() as u64) <= rule.as_u64(),
+        ("minLength", Value::String(text)) => Some(length(text)) >= rule.as_u64(),
+        ("maxLength", Value::String(text)) => Some(length(text)) <= rule.as_u64(),
+        ("minimum", Value::Number(number)) => number.as_f64() >= rule.as_f64(),
+        ("maximum", Value::Number(number)) => number.as_f64() <= rule.as_f64(),
+        ("exclusiveMinimum", Value::Number(number)) => number.as_f64() > rule.as_f64(),
+        ("exclusiveMaximum", Value::Number(number)) => number.as_f64() < rule.as_f64(),
+        _ => true,
+    }
+}
+
+fn is_of_kind(value: &Value, kind: &Value) -> bool {
+    match value {
+        Value::Null => kind == "null",
+        Value::Bool(_) => kind == "boolean",
+        Value::String(_) => kind == "string",
+        Value::Array(_) => kind == "array",
+        Value::Object(_) => kind == "object",
+        // A whole float is an integer, too.
+        Value::Number(number) => {
+            let is_integer = number.as_f64().is_some_and(|it| it.fract() == 0.0);
+            kind == "number" || (kind == "integer" && is_integer)
         }
     }
 }
 
-/// Valid if all are, invalid if one is.
-fn all(mut verdicts: impl Iterator<Item = Verdict>) -> Verdict {
-    let result = verdicts.try_fold(Valid, |so_far, verdict| match so_far.and(|| verdict) {
-        Invalid => Err(()),
-        other => Ok(other),
-    });
-    result.unwrap_or(Invalid)
+fn list(rule: &Value) -> &[Value] {
+    rule.as_array().map_or(&[], Vec::as_slice)
 }
 
-impl Node {
-    fn check(&self, value: &Value) -> Verdict {
-        match self {
-            Self::Constant(is_valid) => Verdict::of(*is_valid),
-            Self::Keywords(keywords) => keywords.check(value),
-        }
-    }
-}
-
-impl Keywords {
-    fn check(&self, value: &Value) -> Verdict {
-        let types = self.types.as_ref().map_or(Valid, |it| it.check(value));
-        types
-            .and(|| self.check_contents(value))
-            .and(|| self.check_values(value))
-            .and(|| all(self.all_of.iter().map(|it| it.check(value))))
-            .and(|| self.any_of.as_ref().map_or(Valid, |it| any_of(it, value)))
-            .and(|| self.one_of.as_ref().map_or(Valid, |it| one_of(it, value)))
-    }
-
-    fn check_contents(&self, value: &Value) -> Verdict {
-        match value {
-            Value::Null | Value::Bool(_) => Valid,
-            Value::Number(number) => self.number.contains(number),
-            Value::String(text) => self.check_text(text),
-            Value::Array(items) => self.check_array(items),
-            Value::Object(object) => self.object.as_ref().map_or(Valid, |it| it.check(object)),
-        }
-    }
-
-    fn check_text(&self, text: &str) -> Verdict {
-        let length = self.length.contains_count(|| text.chars().count());
-        length.and(|| self.format.map_or(Valid, |it| it.check(text)))
-    }
-
-    fn check_array(&self, array: &[Value]) -> Verdict {
-        let count = self.item_count.contains_count(|| array.len());
-        let Some(items) = &self.items else {
-            return count;
-        };
-        count.and(|| all(array.iter().map(|it| items.check(it))))
-    }
-
-    /// Checks `enum` and `const`.
-    fn check_values(&self, value: &Value) -> Verdict {
-        let Some(values) = &self.values else {
-            return Valid;
-        };
-        match values.contains(value) {
-            true => Valid,
-            // `1` equals `1.0` in JSON Schema, also within arrays and objects.
-            false if value.is_number() || value.is_array() || value.is_object() => Unknown,
-            false => Invalid,
-        }
-    }
-}
-
-fn any_of(nodes: &[Node], value: &Value) -> Verdict {
-    let mut result = Invalid;
-    for node in nodes {
-        match node.check(value) {
-            Valid => return Valid,
-            Unknown => result = Unknown,
-            Invalid => {}
-        }
-    }
-    result
-}
-
-fn one_of(nodes: &[Node], value: &Value) -> Verdict {
-    let (mut valid, mut unknown) = (0, 0);
-    for node in nodes {
-        match node.check(value) {
-            Valid => valid += 1,
-            Unknown => unknown += 1,
-            Invalid => {}
-        }
-    }
-    match (valid, unknown) {
-        (1, 0) => Valid,
-        (0, 0) | (2.., _) => Invalid,
-        _ => Unknown,
-    }
-}
-
-impl Types {
-    fn check(&self, value: &Value) -> Verdict {
-        Verdict::of(match value {
-            Value::Null => self.null,
-            Value::Bool(_) => self.boolean,
-            Value::String(_) => self.string,
-            Value::Array(_) => self.array,
-            Value::Object(_) => self.object,
-            Value::Number(_) if self.number => true,
-            // A whole float is an integer too.
-            Value::Number(number) if self.integer && number.is_f64() => return Unknown,
-            Value::Number(_) => self.integer,
-        })
-    }
-}
-
-impl ObjectKeywords {
-    fn check(&self, object: &Map<String, Value>) -> Verdict {
-        let mut required = 0;
-        let mut result = Valid;
-        for (name, value) in object {
-            let found = self.properties.binary_search_by(|it| (*it.name).cmp(name));
-            let node = match found.ok().map(|index| &self.properties[index]) {
-                Some(property) => {
-                    required += usize::from(property.is_required);
-                    &property.node
-                }
-                None => &self.additional,
-            };
-            result = result.and(|| node.check(value));
-            if result == Invalid {
-                return Invalid;
-            }
-        }
-        result.and(|| Verdict::of(required == self.required))
-    }
+fn length(text: &str) -> u64 {
+    text.chars().count() as u64
 }
 
 #[cfg(test)]

@@ -2,18 +2,17 @@
 //!
 //! Anthropic's and OpenAI's APIs accept no union at the root of a tool's input.
 
-use std::collections::HashSet;
+use std::iter;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::{reduced::forms::combined, vocabulary::FORMS};
 use crate::payload::JsonObject;
-
-const UNIONS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
 /// Merges the properties of a union's forms into the schema, and returns a note that describes the
 /// forms to the model; the server still checks them. `None` without unions.
 pub(crate) fn fold_unions(schema: &mut JsonObject) -> Option<String> {
-    let unions = UNIONS
+    let unions = FORMS
         .into_iter()
         .filter_map(|keyword| Some((keyword, schema.shift_remove(keyword)?)));
     let unions: Vec<_> = unions.collect();
@@ -26,7 +25,9 @@ pub(crate) fn fold_unions(schema: &mut JsonObject) -> Option<String> {
     };
     let mut notes = Vec::new();
     for (keyword, forms) in unions {
-        add_properties(&mut properties, keyword, &forms);
+        let of_forms = forms.as_array().into_iter().flatten();
+        let of_forms = of_forms.filter_map(|form| form["properties"].as_object().cloned());
+        properties = combined(keyword, iter::once(properties).chain(of_forms).collect());
         let which = match keyword {
             "allOf" => "all",
             "oneOf" => "exactly one",
@@ -40,29 +41,4 @@ pub(crate) fn fold_unions(schema: &mut JsonObject) -> Option<String> {
     // It would forbid the properties of the forms.
     schema.shift_remove("unevaluatedProperties");
     Some(notes.join("\n"))
-}
-
-fn add_properties(properties: &mut JsonObject, keyword: &str, forms: &Value) {
-    let mut added = HashSet::new();
-    for form in forms.as_array().into_iter().flatten() {
-        let of_form = form["properties"].as_object().into_iter().flatten();
-        for (name, property) in of_form.filter(|it| added.insert(*it)) {
-            match properties.get_mut(name) {
-                None => {
-                    properties.insert(name.clone(), property.clone());
-                }
-                Some(known) if known == property => {}
-                Some(known) => add_form(known, keyword, property),
-            }
-        }
-    }
-}
-
-/// A property that differs in several forms has any of their schemas.
-fn add_form(known: &mut Value, keyword: &str, property: &Value) {
-    let combine = if keyword == "allOf" { "allOf" } else { "anyOf" };
-    match known.get_mut(combine).and_then(Value::as_array_mut) {
-        Some(forms) => forms.push(property.clone()),
-        None => *known = json!({combine: [known.take(), property]}),
-    }
 }

@@ -5,10 +5,7 @@
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
-use super::{
-    message::{PartMessages, path_of, plain, types_of},
-    part::joined,
-};
+use super::message::{PartMessages, joined, path_of, plain, types_of};
 
 type Forms = [Vec<ValidationError<'static>>];
 

@@ -4,16 +4,15 @@
 //! public, and never the value, which may be anything.
 
 use jsonschema::{
-    JsonType, ValidationError, Validator,
+    JsonType, ValidationError,
     error::{TypeKind, ValidationErrorKind as Kind},
     paths::{Location, LocationSegment},
 };
 use serde_json::Value;
 
 use super::{
-    ParameterErrors, expected, explain,
-    part::{LONGEST_NAME, MessageSink, SchemaPart, joined},
-    walk,
+    ParameterErrors, expected,
+    vocabulary::{FORMS, Holds, holds},
 };
 use crate::text::{clipped, closest, counted};
 
@@ -21,32 +20,41 @@ use crate::text::{clipped, closest, counted};
 /// send.
 const MAX_MESSAGES: usize = 100;
 
-/// The messages for all errors of `instance` under `schema`, by parameter; errors of the instance
-/// as a whole are under the name `root`.
-pub(super) fn of_all(
-    validator: &Validator,
-    schema: &Value,
-    instance: &Value,
-    root: &str,
-) -> ParameterErrors {
-    let mut collector = MessageCollector::default();
-    explain::explain(validator, schema, instance, &mut collector);
-    let mut errors = collector.errors;
-    if let Some(message) = errors.remove("") {
-        errors.insert(root.into(), message);
+/// The maximum length, in bytes, of a name in a message: names come from the caller and may be of
+/// any length.
+const LONGEST_NAME: usize = 64;
+
+/// A part of a value, with its schema and location.
+#[derive(Clone, Copy)]
+pub(super) struct SchemaPart<'a> {
+    pub(super) schema: &'a Value,
+    pub(super) value: &'a Value,
+    /// The part's path, such as `items[2].sku`; empty for the whole.
+    pub(super) path: &'a str,
+    /// The schema's place in the whole schema, as a JSON pointer.
+    pub(super) place: &'a str,
+}
+
+/// The path of the property `name` below `path`.
+pub(crate) fn joined(path: &str, name: &str) -> String {
+    let name = clipped(name, LONGEST_NAME);
+    if path.is_empty() {
+        name.into_owned()
+    } else {
+        format!("{path}.{name}")
     }
-    errors
 }
 
 /// Collects messages up to the limit.
 #[derive(Default)]
-struct MessageCollector {
-    errors: ParameterErrors,
-    is_full: bool,
+pub(super) struct MessageCollector {
+    pub(super) errors: ParameterErrors,
+    pub(super) is_full: bool,
 }
 
-impl MessageSink for MessageCollector {
-    fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>) {
+impl MessageCollector {
+    /// Adds an error of a part.
+    pub(super) fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>) {
         let mut messages = PartMessages {
             part,
             collector: self,
@@ -54,7 +62,8 @@ impl MessageSink for MessageCollector {
         messages.add(error);
     }
 
-    fn whole(&mut self, part: SchemaPart<'_>) {
+    /// Adds an invalid part that would cost too much to explain in detail.
+    pub(super) fn whole(&mut self, part: SchemaPart<'_>) {
         let has = |keyword| part.schema.get(keyword).is_some();
         let message = if has("oneOf") || has("anyOf") {
             "Must be one of the forms that the tool's definition describes"
@@ -64,16 +73,6 @@ impl MessageSink for MessageCollector {
         self.put(part.path.to_owned(), message.into());
     }
 
-    fn has_any(&self) -> bool {
-        !self.errors.is_empty()
-    }
-
-    fn is_full(&self) -> bool {
-        self.is_full
-    }
-}
-
-impl MessageCollector {
     fn put(&mut self, path: String, message: String) {
         let is_full = self.errors.len() >= MAX_MESSAGES;
         match self.errors.get_mut(&path) {
@@ -165,7 +164,7 @@ fn rejects_properties(error: &ValidationError<'_>) -> bool {
     let (mut keyword, mut is_name) = ("", false);
     for segment in error.schema_path().as_str().split('/').skip(1) {
         keyword = if is_name { "" } else { segment };
-        is_name = walk::NAMED.contains(&keyword);
+        is_name = holds(keyword) == Holds::Named;
     }
     matches!(keyword, "additionalProperties" | "unevaluatedProperties")
 }
@@ -289,7 +288,7 @@ fn known_properties<'a>(keyword: &Location, schema: &'a Value) -> Vec<&'a str> {
                 .flatten()
                 .map(|(name, _)| name.as_str()),
         );
-        for keyword in ["allOf", "anyOf", "oneOf"] {
+        for keyword in FORMS {
             let forms = place.get(keyword).and_then(Value::as_array);
             pending.extend(forms.into_iter().flatten());
         }

@@ -48,12 +48,6 @@ fn modernize_part(schema: &mut Value, is_old: bool) {
             object.extend(value.map(|value| (flag.to_owned(), value)));
         }
     }
-    for keyword in ["$defs", "definitions"] {
-        let defs = object.get_mut(keyword).and_then(Value::as_object_mut);
-        for (_, inner) in defs.into_iter().flatten() {
-            modernize_part(inner, is_old);
-        }
-    }
     each_inner(object, &mut |_, inner| modernize_part(inner, is_old));
 }
 

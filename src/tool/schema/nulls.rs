@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::resolved::{Resolved, items_at, list, property_of};
-use crate::payload::JsonObject;
+use super::resolved::{Resolved, list};
 
 /// True for a value with a `null` at any depth: most inputs have none.
 fn has_null(value: &Value) -> bool {
@@ -15,73 +14,44 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// Does the same as [`drop_optional`], and nothing for most values, which have no `null`.
-pub(crate) fn drop_optional_nulls(schema: &Value, value: &mut Value) {
-    if has_null(value) {
-        drop_optional(schema, value);
-    }
-}
-
 /// Removes the optional properties of `value` that are `null` where `schema` does not allow it, at
 /// every depth that `properties`, `items` and references reach.
-fn drop_optional(schema: &Value, value: &mut Value) {
-    Resolved::new(schema).drop_in(&[schema], value);
+pub(crate) fn drop_optional_nulls(schema: &Value, value: &mut Value) {
+    // Most values have none.
+    if has_null(value) {
+        Resolved::new(schema).walk(value, &drop_in);
+    }
 }
 
-impl<'a> Resolved<'a> {
-    /// All of `schemas` describe the value.
-    fn drop_in(&self, schemas: &[&'a Value], value: &mut Value) {
-        self.reset();
-        match value {
-            Value::Object(object) => self.drop_in_object(schemas, object),
-            Value::Array(items) => {
-                let parts = self.parts(schemas, &Value::Null);
-                for (index, item) in items.iter_mut().enumerate() {
-                    let schemas: Vec<_> = parts
-                        .iter()
-                        .filter_map(|part| items_at(part, index))
-                        .collect();
-                    self.drop_in(&schemas, item);
-                }
-            }
-            _ => {}
-        }
+fn drop_in(resolved: &Resolved<'_>, schemas: &[&Value], value: &mut Value) {
+    let fields = value.as_object().into_iter().flatten();
+    let nulls = fields.filter(|(_, value)| value.is_null());
+    let nulls: Vec<_> = nulls.map(|(name, _)| name.clone()).collect();
+    if nulls.is_empty() {
+        return;
     }
+    let parts = resolved.parts(schemas, value);
+    // Without a value, every form is possible.
+    let all = resolved.parts(schemas, &Value::Null);
+    let optional = nulls
+        .iter()
+        .filter(|name| is_optional(resolved, name, &parts, &all));
+    let optional: Vec<_> = optional.collect();
+    if let Value::Object(object) = value {
+        object.retain(|name, _| !optional.contains(&name));
+    }
+}
 
-    fn drop_in_object(&self, schemas: &[&'a Value], object: &mut JsonObject) {
-        let whole = Value::Object(std::mem::take(object));
-        let parts = self.parts(schemas, &whole);
-        // Without a value, every form is possible.
-        let all = self.parts(schemas, &Value::Null);
-        if let Value::Object(taken) = whole {
-            *object = taken;
-        }
-        object.retain(|name, value| !value.is_null() || !self.is_optional(name, &parts, &all));
-        for (name, value) in object {
-            let declared = parts.iter().filter_map(|part| property_of(part, name));
-            self.drop_in(&declared.collect::<Vec<_>>(), value);
-        }
-    }
-
-    /// True if the parts of an object's schema neither require a property nor let it be `null`. If
-    /// none of them declares the property, another form of a union may do so.
-    fn is_optional(&self, name: &str, parts: &[&'a Value], all: &[&'a Value]) -> bool {
-        let declared = |parts: &[&'a Value]| -> Vec<&'a Value> {
-            let declared = parts
-                .iter()
-                .filter_map(|part| part.get("properties")?.get(name));
-            declared.collect()
-        };
-        let mut schemas = declared(parts);
-        if schemas.is_empty() {
-            schemas = declared(all);
-        }
-        !schemas.is_empty()
-            && schemas
-                .iter()
-                .all(|schema| self.forbids(schema, &Value::Null))
-            && !parts.iter().any(|part| is_required(part, name))
-    }
+/// True if the parts of an object's schema neither require a property nor let it be `null`. If none
+/// of them declares the property, another form of a union may do so.
+fn is_optional(resolved: &Resolved<'_>, name: &str, parts: &[&Value], all: &[&Value]) -> bool {
+    let schemas = [parts, all].map(|parts| {
+        let declared = parts.iter().map(|part| part.get("properties")?.get(name));
+        declared.flatten().collect::<Vec<_>>()
+    });
+    let declared = schemas.iter().find(|it| !it.is_empty());
+    declared.is_some_and(|it| it.iter().all(|it| resolved.forbids(it, &Value::Null)))
+        && !parts.iter().any(|part| is_required(part, name))
 }
 
 fn is_required(schema: &Value, name: &str) -> bool {
@@ -107,7 +77,7 @@ mod tests {
         let all_null = json!({"optional": null, "required": null, "any": null, "nullable": null,
                               "list": [{"inner": null}, null], "unknown": null});
         let mut value = all_null;
-        drop_optional(&schema, &mut value);
+        drop_optional_nulls(&schema, &mut value);
         let expected = json!({"required": null, "any": null, "nullable": null,
                               "list": [{}, null], "unknown": null});
         assert_eq!(value, expected);
@@ -133,7 +103,7 @@ mod tests {
             "map": {"x": {"a": null}, "y": null}, "pair": [{"a": null}, null],
             "listed": null, "constant": null, "either": null, "maybe": null,
         });
-        drop_optional(&schema, &mut value);
+        drop_optional_nulls(&schema, &mut value);
         let expected = json!({
             "pet": {"next": {"name": "a"}}, "both": {"a": null}, "map": {"x": {}, "y": null},
             "pair": [{}, null], "maybe": null,
@@ -151,7 +121,7 @@ mod tests {
         ]});
         for (tag, keeps) in [("nullable", true), ("optional", false), ("required", true)] {
             let mut value = json!({"tag": tag, "p": null});
-            drop_optional(&schema, &mut value);
+            drop_optional_nulls(&schema, &mut value);
             assert_eq!(value.get("p").is_some(), keeps, "{tag}");
         }
         // An externally tagged union: the other form's property is not part of the value.
@@ -160,7 +130,7 @@ mod tests {
             {"properties": {"b": {"type": "string"}}, "required": ["b"]},
         ]});
         let mut value = json!({"a": "x", "b": null});
-        drop_optional(&schema, &mut value);
+        drop_optional_nulls(&schema, &mut value);
         assert_eq!(value, json!({"a": "x"}));
     }
 
@@ -172,7 +142,7 @@ mod tests {
                 "a": {"type": ["string", "null"]}, "b": {"type": "string"}}},
         ]});
         let mut value = json!({"a": null, "b": null});
-        drop_optional(&schema, &mut value);
+        drop_optional_nulls(&schema, &mut value);
         assert_eq!(value, json!({"a": null}));
     }
 
@@ -182,7 +152,7 @@ mod tests {
         let schema = json!({"$defs": {"x": twice}, "properties": {"a": twice}});
         let mut value = json!({"a": null, "b": {"a": null}});
         let unchanged = value.clone();
-        drop_optional(&schema, &mut value);
+        drop_optional_nulls(&schema, &mut value);
         assert_eq!(value, unchanged);
     }
 
@@ -190,7 +160,7 @@ mod tests {
     fn a_reference_to_itself_ends() {
         let schema = json!({"$ref": "#", "allOf": [{"$ref": "#"}, {"$ref": "#"}]});
         let mut value = json!({"a": null});
-        drop_optional(&schema, &mut value);
+        drop_optional_nulls(&schema, &mut value);
         assert_eq!(value, json!({"a": null}));
     }
 }

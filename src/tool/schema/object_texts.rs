@@ -4,18 +4,16 @@
 
 use serde_json::Value;
 
-use super::resolved::{Resolved, items_at, property_of};
+use super::resolved::Resolved;
 use crate::payload::JsonObject;
 
 /// Replaces each text that `schema` forbids with the object whose JSON it is, if `schema` allows an
 /// object there.
 pub(crate) fn parse_object_texts(schema: &Value, value: &mut Value) {
-    parse_in(&Resolved::new(schema), &[schema], value);
+    Resolved::new(schema).walk(value, &parse);
 }
 
-/// All of `schemas` describe the value.
-fn parse_in<'a>(resolved: &Resolved<'a>, schemas: &[&'a Value], value: &mut Value) {
-    resolved.reset();
+fn parse(resolved: &Resolved<'_>, schemas: &[&Value], value: &mut Value) {
     let forbid = |value: &Value| schemas.iter().any(|it| resolved.forbids(it, value));
     if let Value::String(text) = &*value
         && forbid(value)
@@ -25,22 +23,6 @@ fn parse_in<'a>(resolved: &Resolved<'a>, schemas: &[&'a Value], value: &mut Valu
         if !forbid(&object) {
             *value = object;
         }
-    }
-    let parts = resolved.parts(schemas, value);
-    match value {
-        Value::Object(object) => {
-            for (name, value) in object {
-                let inner = parts.iter().filter_map(|part| property_of(part, name));
-                parse_in(resolved, &inner.collect::<Vec<_>>(), value);
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                let inner = parts.iter().filter_map(|part| items_at(part, index));
-                parse_in(resolved, &inner.collect::<Vec<_>>(), item);
-            }
-        }
-        _ => {}
     }
 }
 

@@ -4,7 +4,7 @@
 //! become sentences in the description, which models read; those without a matching sentence are
 //! quoted, so that nothing is lost.
 
-mod forms;
+pub(super) mod forms;
 pub(crate) mod keywords;
 pub(crate) mod sentences;
 mod unions;

@@ -15,6 +15,9 @@ const MAX_DEPTH: usize = 32;
 /// themselves would double it at every depth. What is beyond it decides nothing.
 const MAX_SCHEMAS: usize = 10_000;
 
+/// Changes a value that all of some schemas describe.
+type Change<'f> = dyn Fn(&Resolved<'_>, &[&Value], &mut Value) + 'f;
+
 /// A schema, in which references are resolved.
 pub(super) struct Resolved<'a> {
     root: &'a Value,
@@ -28,9 +31,34 @@ impl<'a> Resolved<'a> {
         Self { root, budget }
     }
 
-    /// Begins with another value.
-    pub(super) fn reset(&self) {
+    /// Calls `change` for the value and each value inside it, from the outside in, with the schemas
+    /// that describe it.
+    pub(super) fn walk(&self, value: &mut Value, change: &Change<'_>) {
+        self.walk_in(&[self.root], value, change);
+    }
+
+    fn walk_in(&self, schemas: &[&'a Value], value: &mut Value, change: &Change<'_>) {
         self.budget.set(MAX_SCHEMAS);
+        change(self, schemas, value);
+        if !value.is_array() && !value.is_object() {
+            return;
+        }
+        let parts = self.parts(schemas, value);
+        match value {
+            Value::Object(object) => {
+                for (name, value) in object {
+                    let inner = parts.iter().filter_map(|part| property_of(part, name));
+                    self.walk_in(&inner.collect::<Vec<_>>(), value, change);
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    let inner = parts.iter().filter_map(|part| items_at(part, index));
+                    self.walk_in(&inner.collect::<Vec<_>>(), item, change);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// False once the budget is spent.
@@ -163,7 +191,7 @@ pub(super) fn list<'a>(schema: &'a Value, keyword: &str) -> &'a [Value] {
 }
 
 /// The schema of an item. `items` could be a list before draft 2020-12.
-pub(super) fn items_at(schema: &Value, index: usize) -> Option<&Value> {
+fn items_at(schema: &Value, index: usize) -> Option<&Value> {
     let prefix = list(schema, "prefixItems").get(index);
     prefix.or_else(|| match schema.get("items")? {
         Value::Array(list) => list.get(index),
@@ -172,7 +200,7 @@ pub(super) fn items_at(schema: &Value, index: usize) -> Option<&Value> {
 }
 
 /// The schema of a property, declared or not.
-pub(super) fn property_of<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+fn property_of<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     let properties = schema.get("properties").and_then(|it| it.get(name));
     properties.or_else(|| schema.get("additionalProperties"))
 }

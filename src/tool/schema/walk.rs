@@ -3,97 +3,70 @@
 //! A property may be called `title` or `$ref`; only a walk that knows which keywords hold schemas
 //! can tell such a name from the keyword.
 
-use crate::payload::JsonObject;
 use serde_json::Value;
 
-/// Keywords whose value is one schema.
-const ONE: [&str; 11] = [
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-/// Keywords whose value is a list of schemas. `items` could be one before draft 2020-12.
-const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
-/// Keywords whose value is an object of schemas by name.
-pub(super) const NAMED: [&str; 3] = ["dependentSchemas", "patternProperties", "properties"];
-/// Keywords that draft 7 does not have.
-const NEWER: [&str; 9] = [
-    "$dynamicRef",
-    "dependentRequired",
-    "dependentSchemas",
-    "maxContains",
-    "minContains",
-    "prefixItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "$vocabulary",
-];
+use super::vocabulary::{
+    Holds::{Data, Named, Schemas},
+    Role, has_role, holds, is_newer,
+};
+use crate::payload::JsonObject;
+
+/// The schemas one level below `object`, each with the keyword that holds it and, if it has one,
+/// its name.
+fn inner(object: &JsonObject) -> impl Iterator<Item = (&str, Option<&str>, &Value)> {
+    object.iter().flat_map(|(keyword, value)| {
+        let (list, named) = match (holds(keyword), value) {
+            (Named, Value::Object(named)) => (&[][..], Some(named)),
+            (Schemas, Value::Array(list)) => (&**list, None),
+            (Schemas, schema) => (std::slice::from_ref(schema), None),
+            (Data | Named, _) => (&[][..], None),
+        };
+        let named = named.into_iter().flatten();
+        let named = named.map(|(name, schema)| (&**keyword, Some(&**name), schema));
+        let listed = list.iter().map(|schema| (&**keyword, None, schema));
+        named.chain(listed)
+    })
+}
+
+/// Calls `change` for every schema one level below `object`.
+pub(crate) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &mut Value)) {
+    for (keyword, value) in object {
+        match (holds(keyword), value) {
+            (Named, Value::Object(named)) => {
+                named
+                    .values_mut()
+                    .for_each(|schema| change(keyword, schema));
+            }
+            (Schemas, Value::Array(list)) => {
+                list.iter_mut().for_each(|schema| change(keyword, schema));
+            }
+            (Schemas, schema) => change(keyword, schema),
+            (Data | Named, _) => {}
+        }
+    }
+}
 
 /// Every schema in `schema`, starting with itself.
 fn all(schema: &Value) -> Vec<&JsonObject> {
     let mut schemas = Vec::new();
     let mut pending = vec![schema];
     while let Some(schema) = pending.pop() {
-        let Some(object) = schema.as_object() else {
-            continue;
-        };
-        schemas.push(object);
-        for (keyword, value) in object {
-            let keyword = keyword.as_str();
-            match value {
-                Value::Object(named) if NAMED.contains(&keyword) => pending.extend(named.values()),
-                Value::Array(list) if LIST.contains(&keyword) => pending.extend(list),
-                value if ONE.contains(&keyword) => pending.push(value),
-                _ => {}
-            }
+        if let Some(object) = schema.as_object() {
+            schemas.push(object);
+            pending.extend(inner(object).map(|(_, _, schema)| schema));
         }
     }
     schemas
 }
 
-/// Calls `change` for every schema one level below `object`.
-pub(crate) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &mut Value)) {
-    for (keyword, value) in object {
-        let keyword = keyword.as_str();
-        match value {
-            Value::Object(named) if NAMED.contains(&keyword) => {
-                named
-                    .iter_mut()
-                    .for_each(|(_, value)| change(keyword, value));
-            }
-            Value::Array(list) if LIST.contains(&keyword) => {
-                for value in list {
-                    change(keyword, value);
-                }
-            }
-            value if ONE.contains(&keyword) => change(keyword, value),
-            _ => {}
-        }
-    }
-}
-
 /// A keyword for referencing other schemas, which definitions must not use (OXP 1.0, Tool
 /// Definition).
-pub(crate) fn forbidden_reference(schema: &Value) -> Option<&'static str> {
-    const FORBIDDEN: [&str; 5] = [
-        "$ref",
-        "$dynamicRef",
-        "$recursiveRef",
-        "$defs",
-        "definitions",
-    ];
+pub(crate) fn forbidden_reference(schema: &Value) -> Option<&str> {
     let schemas = all(schema);
-    FORBIDDEN
-        .into_iter()
-        .find(|keyword| schemas.iter().any(|schema| schema.contains_key(*keyword)))
+    let keywords = || schemas.iter().flat_map(|schema| schema.keys());
+    let with_role = |role| keywords().find(|keyword| has_role(keyword, &[role]));
+    let keyword = with_role(Role::Reference).or_else(|| with_role(Role::Definitions));
+    keyword.map(String::as_str)
 }
 
 /// The paths of all properties, at any depth, that have no description.
@@ -106,38 +79,20 @@ pub(crate) fn undescribed_properties(schema: &Value) -> Vec<String> {
 }
 
 fn add_undescribed(schema: &Value, path: &str, paths: &mut Vec<String>) {
-    let Some(object) = schema.as_object() else {
-        return;
-    };
-    for (keyword, value) in object {
-        match value {
-            Value::Object(properties) if keyword == "properties" => {
-                for (name, property) in properties {
-                    let dot = if path.is_empty() { "" } else { "." };
-                    let path = format!("{path}{dot}{name}");
-                    add_undescribed(property, &path, paths);
-                    // A constant is the tag of a variant; its value describes it.
-                    if ["description", "const"]
-                        .iter()
-                        .all(|it| property.get(it).is_none())
-                    {
-                        paths.push(path);
-                    }
+    for (keyword, name, schema) in schema.as_object().into_iter().flat_map(inner) {
+        let dot = if path.is_empty() { "" } else { "." };
+        match (keyword, name) {
+            ("properties", Some(name)) => {
+                let path = format!("{path}{dot}{name}");
+                add_undescribed(schema, &path, paths);
+                // A constant is the tag of a variant; its value describes it.
+                let describing = ["description", "const"];
+                if describing.iter().all(|it| schema.get(it).is_none()) {
+                    paths.push(path);
                 }
             }
-            Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
-                for value in named.values() {
-                    add_undescribed(value, path, paths);
-                }
-            }
-            Value::Array(list) if LIST.contains(&keyword.as_str()) => {
-                for value in list {
-                    add_undescribed(value, path, paths);
-                }
-            }
-            value if keyword == "items" => add_undescribed(value, &format!("{path}[]"), paths),
-            value if ONE.contains(&keyword.as_str()) => add_undescribed(value, path, paths),
-            _ => {}
+            ("items", _) => add_undescribed(schema, &format!("{path}[]"), paths),
+            _ => add_undescribed(schema, path, paths),
         }
     }
 }
@@ -158,7 +113,6 @@ pub(super) fn is_type(object: &JsonObject, name: &str) -> bool {
 
 /// True if draft 7 cannot express the schema.
 pub(super) fn uses_newer_keywords(schema: &Value) -> bool {
-    let schemas = all(schema);
-    let uses = |keyword: &&str| schemas.iter().any(|schema| schema.contains_key(*keyword));
-    NEWER.iter().any(uses)
+    let mut keywords = all(schema).into_iter().flat_map(JsonObject::keys);
+    keywords.any(|keyword| is_newer(keyword))
 }

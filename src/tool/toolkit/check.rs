@@ -14,37 +14,19 @@ use crate::{
 impl Toolkit {
     /// Models call tools by name: one name, one tool.
     pub(super) fn check_names(&self, problems: &mut Vec<String>) {
-        // `A.B` becomes the name `A_B`, which is unique unless a name is set explicitly or an id
-        // contains underscores. Those are few, and only they go into the map.
-        let is_special =
-            |entry: &&ToolEntry| entry.tool.name.is_some() || entry.id.qualified().contains('_');
-        let mut owners: HashMap<String, &ToolEntry> = HashMap::new();
-        for entry in self.entries.iter().filter(is_special) {
-            let name = name_of(&entry.id, &entry.tool);
-            let owner = *owners.entry(name).or_insert(entry);
-            Self::check_owner(owner, entry, problems);
-        }
+        let mut owners: HashMap<String, &ToolEntry> = HashMap::with_capacity(self.entries.len());
         for entry in &self.entries {
-            let is_plain = entry.tool.name.is_none() && entry.id.qualified().len() <= 64;
-            if owners.is_empty() && is_plain {
-                continue;
-            }
             let name = name_of(&entry.id, &entry.tool);
             if !is_name(&name) {
                 let text = "its name must be 1 to 64 letters, digits, underscores or dashes; \
                             set one with .name(…)";
                 problems.push(problem(&entry.tool, text));
             }
-            if let Some(owner) = owners.get(&name).filter(|_| !is_special(&entry)) {
-                Self::check_owner(owner, entry, problems);
+            let owner = *owners.entry(name).or_insert(entry);
+            if owner.id.qualified() != entry.id.qualified() {
+                let text = format!("{} has the same name; set another with .name(…)", owner.id);
+                problems.push(problem(&entry.tool, &text));
             }
-        }
-    }
-
-    fn check_owner(owner: &ToolEntry, entry: &ToolEntry, problems: &mut Vec<String>) {
-        if owner.id.qualified() != entry.id.qualified() {
-            let text = format!("{} has the same name; set another with .name(…)", owner.id);
-            problems.push(problem(&entry.tool, &text));
         }
     }
 }

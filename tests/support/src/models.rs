@@ -1,6 +1,7 @@
 //! The published rules of model APIs for lists of tools, as tests check them.
 //!
-//! They are written from the APIs' documentation, independently of the code that makes the lists.
+//! They are written from the APIs' documentation, independently of the code that makes the lists:
+//! `models.schema.json` has those that a schema can state.
 
 use std::{
     collections::BTreeSet,
@@ -8,154 +9,79 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::repository;
 
+/// The violations of the rules named `name` in `models.schema.json`.
+fn violations(name: &str, value: &Value) -> Vec<String> {
+    let mut rules: Value = serde_json::from_str(include_str!("models.schema.json")).unwrap();
+    rules["$ref"] = format!("#/$defs/{name}").into();
+    let validator = jsonschema::draft202012::new(&rules).unwrap();
+    let errors = validator.iter_errors(value);
+    errors
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
+}
+
 /// The violations of OpenAI's "Structured Outputs: Supported schemas".
 pub fn strict_violations(schema: &Value) -> Vec<String> {
-    let mut rules = Strict {
-        root: schema,
-        found: Vec::new(),
-        properties: 0,
-        values: 0,
-        text: 0,
-    };
-    if schema["type"] != "object" || schema.get("anyOf").is_some() {
-        rules.found.push("the root is not an object".to_owned());
+    let mut found = violations("strict-root", schema);
+    let mut size = Size::default();
+    size.add(schema, schema, &mut found);
+    for name in objects(&schema["$defs"]).map(|(name, _)| name) {
+        size.text += name.chars().count();
     }
-    for (name, inner) in objects(&schema["$defs"]) {
-        rules.text += name.chars().count();
-        rules.check(inner, &format!("$defs/{name}"));
-    }
-    rules.check(schema, "");
     for (what, count, most) in [
-        ("properties", rules.properties, 5000),
-        ("enum values", rules.values, 1000),
-        ("characters", rules.text, 120_000),
+        ("properties", size.properties, 5000),
+        ("enum values", size.values, 1000),
+        ("characters", size.text, 120_000),
         ("levels", depth(schema, 0), 10),
     ] {
         if count > most {
-            rules.found.push(format!("{count} {what}"));
+            found.push(format!("{count} {what}"));
         }
     }
-    rules.found
+    found
 }
 
-struct Strict<'a> {
-    root: &'a Value,
-    found: Vec<String>,
+#[derive(Default)]
+struct Size {
     properties: usize,
     values: usize,
     text: usize,
 }
 
-impl Strict<'_> {
-    fn check(&mut self, schema: &Value, place: &str) {
-        let Some(object) = schema.as_object() else {
-            return self
-                .found
-                .push(format!("{place}: {schema} is not an object"));
-        };
-        let kinds = kinds(schema);
-        for keyword in object.keys() {
-            if !is_supported(keyword, &kinds, place) {
-                self.found
-                    .push(format!("{place}: {keyword} is not supported for {kinds:?}"));
-            }
-        }
-        if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
-            let target = reference
-                .strip_prefix('#')
-                .and_then(|it| self.root.pointer(it));
-            if target.is_none() || object.len() > 1 {
-                self.found.push(format!("{place}: the reference {schema}"));
-            }
-            return;
-        }
-        if object.contains_key("anyOf") == object.contains_key("type") {
-            self.found
-                .push(format!("{place}: it needs a type or anyOf"));
-        }
-        for (index, form) in list(&schema["anyOf"]).iter().enumerate() {
-            self.check(form, &format!("{place}/anyOf/{index}"));
-        }
-        if kinds.contains(&"object") {
-            self.check_object(schema, place);
-        }
-        if kinds.contains(&"array") {
-            match schema.get("items") {
-                Some(items) => self.check(items, &format!("{place}/items")),
-                None => self
-                    .found
-                    .push(format!("{place}: array schema missing items")),
-            }
-        }
-        self.check_values(schema, place);
-    }
-
-    fn check_object(&mut self, schema: &Value, place: &str) {
-        if schema["additionalProperties"] != false {
-            self.found
-                .push(format!("{place}: additionalProperties must be false"));
-        }
-        let required: BTreeSet<_> = list(&schema["required"])
-            .iter()
-            .filter_map(Value::as_str)
-            .collect();
-        let names: BTreeSet<_> = objects(&schema["properties"])
-            .map(|(name, _)| name.as_str())
-            .collect();
-        if required != names || !schema["properties"].is_object() {
-            self.found
-                .push(format!("{place}: all properties must be required"));
-        }
-        for (name, property) in objects(&schema["properties"]) {
-            self.properties += 1;
-            self.text += name.chars().count();
-            self.check(property, &format!("{place}/{name}"));
-        }
-    }
-
-    fn check_values(&mut self, schema: &Value, place: &str) {
-        let values = list(&schema["enum"]);
-        if schema.get("enum").is_some() && values.is_empty() {
-            self.found.push(format!("{place}: the enum is empty"));
-        }
-        let lengths = values.iter().map(|value| {
-            value
-                .as_str()
-                .map_or_else(|| value.to_string().len(), |text| text.chars().count())
-        });
-        let text: usize = lengths.sum();
-        self.values += values.len();
-        self.text += text;
-        if values.len() > 250 && text > 15_000 {
-            self.found
-                .push(format!("{place}: an enum with {text} characters"));
-        }
-        if schema["pattern"]
-            .as_str()
-            .is_some_and(|it| it.contains("(?=") || it.contains("(?!") || it.contains("(?<"))
+impl Size {
+    /// Adds a schema and all schemas in it.
+    fn add(&mut self, root: &Value, schema: &Value, found: &mut Vec<String>) {
+        if let Some(reference) = schema["$ref"].as_str()
+            && root.pointer(reference.trim_start_matches('#')).is_none()
         {
-            self.found
-                .push(format!("{place}: lookaround is not supported"));
+            found.push(format!("{reference} has no target"));
         }
-    }
-}
-
-fn is_supported(keyword: &str, kinds: &[&str], place: &str) -> bool {
-    let is = |kind: &str| kinds.contains(&kind);
-    match keyword {
-        "type" | "description" | "enum" | "anyOf" | "$ref" => true,
-        "$defs" => place.is_empty(),
-        "properties" | "required" | "additionalProperties" => is("object"),
-        "items" | "minItems" | "maxItems" => is("array"),
-        "pattern" | "format" => is("string"),
-        "multipleOf" | "maximum" | "exclusiveMaximum" | "minimum" | "exclusiveMinimum" => {
-            is("number") || is("integer")
+        let names = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+        let properties = objects(&schema["properties"]).map(|(name, _)| &**name);
+        let required = list(&schema["required"]).iter().filter_map(Value::as_str);
+        if names(properties.clone().collect()) != names(required.collect()) {
+            found.push(format!("all properties must be required: {schema}"));
         }
-        _ => false,
+        let lengths = list(&schema["enum"]).iter().map(|value| match value {
+            Value::String(text) => text.chars().count(),
+            other => other.to_string().len(),
+        });
+        let text: usize = lengths.clone().sum();
+        if lengths.len() > 250 && text > 15_000 {
+            found.push(format!("an enum with {text} characters"));
+        }
+        self.values += lengths.len();
+        self.properties += properties.clone().count();
+        self.text += text + properties.map(|name| name.chars().count()).sum::<usize>();
+        let inner = objects(&schema["properties"]).chain(objects(&schema["$defs"]));
+        let inner = inner.map(|(_, inner)| inner).chain(schema.get("items"));
+        for inner in inner.chain(list(&schema["anyOf"])) {
+            self.add(root, inner, found);
+        }
     }
 }
 
@@ -177,109 +103,11 @@ fn depth(schema: &Value, above: usize) -> usize {
     inner.chain(forms).max().unwrap_or(0).max(here)
 }
 
-/// The violations of what Anthropic, Bedrock and OpenAI without `strict` require of the root.
-pub fn root_violations(schema: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    if schema["type"] != "object" || !schema["properties"].is_object() {
-        found.push("the root is not an object with properties".to_owned());
-    }
-    for keyword in [
-        "anyOf", "oneOf", "allOf", "enum", "const", "not", "$ref", "$schema",
-    ] {
-        if schema.get(keyword).is_some() {
-            found.push(format!("{keyword} at the root"));
-        }
-    }
-    found
-}
-
-/// The violations of Gemini's `Schema`.
-pub fn gemini_violations(schema: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    check_gemini(schema, "", &mut found);
-    found
-}
-
-fn check_gemini(schema: &Value, place: &str, found: &mut Vec<String>) {
-    const KEYWORDS: [&str; 16] = [
-        "type",
-        "format",
-        "description",
-        "nullable",
-        "enum",
-        "items",
-        "properties",
-        "required",
-        "minItems",
-        "maxItems",
-        "minLength",
-        "maxLength",
-        "minimum",
-        "maximum",
-        "pattern",
-        "propertyOrdering",
-    ];
-    const MORE: [&str; 3] = ["anyOf", "minProperties", "maxProperties"];
-    for (keyword, _) in objects(schema) {
-        if !KEYWORDS.contains(&keyword.as_str()) && !MORE.contains(&keyword.as_str()) {
-            found.push(format!("{place}: {keyword}"));
-        }
-    }
-    if let Some(forms) = schema["anyOf"].as_array() {
-        if schema.as_object().map_or(0, Map::len) != 1 || forms.len() < 2 {
-            found.push(format!("{place}: anyOf must be the only field"));
-        }
-        for form in forms {
-            check_gemini(form, place, found);
-        }
-        return;
-    }
-    let kind = schema["type"].as_str().unwrap_or_default();
-    if !["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"].contains(&kind) {
-        found.push(format!("{place}: the type {kind}"));
-    }
-    // "properties: should be non-empty for OBJECT type"
-    if kind == "OBJECT" && objects(&schema["properties"]).next().is_none() {
-        found.push(format!("{place}: no properties"));
-    }
-    if kind == "ARRAY" && schema.get("items").is_none() {
-        found.push(format!("{place}: missing items"));
-    }
-    let values = list(&schema["enum"]);
-    if values
-        .iter()
-        .any(|value| kind != "STRING" || value.as_str().is_none_or(str::is_empty))
-    {
-        found.push(format!("{place}: enum {values:?}"));
-    }
-    for name in list(&schema["required"]) {
-        if schema["properties"]
-            .get(name.as_str().unwrap_or_default())
-            .is_none()
-        {
-            found.push(format!("{place}: required {name} is not a property"));
-        }
-    }
-    for (name, property) in objects(&schema["properties"]) {
-        check_gemini(property, &format!("{place}/{name}"), found);
-    }
-    if let Some(items) = schema.get("items") {
-        check_gemini(items, &format!("{place}/items"), found);
-    }
-}
-
-fn kinds(schema: &Value) -> Vec<&str> {
-    match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
-        kind => kind.as_str().into_iter().collect(),
-    }
-}
-
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn objects(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+fn objects(value: &Value) -> impl Iterator<Item = (&String, &Value)> + Clone {
     value.as_object().into_iter().flatten()
 }
 
@@ -298,68 +126,39 @@ pub const LISTS: [(&str, &str); 7] = [
 pub fn assert_list(api: &str, tools: &[Value]) {
     let mut names = BTreeSet::new();
     for tool in functions(tools) {
-        let (name, description, schema) = match api {
-            "openai" => (
-                &tool["function"]["name"],
-                &tool["function"]["description"],
-                &tool["function"]["parameters"],
-            ),
-            "openai-responses" | "gemini" => {
-                (&tool["name"], &tool["description"], &tool["parameters"])
-            }
-            "anthropic" => (&tool["name"], &tool["description"], &tool["input_schema"]),
-            _ => {
-                let tool = &tool["toolSpec"];
-                (
-                    &tool["name"],
-                    &tool["description"],
-                    &tool["inputSchema"]["json"],
-                )
-            }
-        };
-        let name = name.as_str().unwrap();
-        let is_allowed = |char: char| char.is_ascii_alphanumeric() || "_-".contains(char);
-        assert!(
-            (1..=64).contains(&name.len()) && name.chars().all(is_allowed),
-            "{name}"
-        );
-        let has_start = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-        assert!(has_start || api != "gemini", "{name}");
-        assert!(names.insert(name.to_owned()), "{name} is listed twice");
-        let length = description.as_str().unwrap().chars().count();
-        assert!(
-            length > 0 && (length <= 1024 || !api.starts_with("openai")),
-            "{length}"
-        );
-        let is_strict = tool["strict"] == true || tool["function"]["strict"] == true;
-        let violations = match api {
-            "gemini" if schema.is_null() => Vec::new(),
-            "gemini" => gemini_violations(schema),
-            _ if is_strict => strict_violations(schema),
-            _ => root_violations(schema),
-        };
-        assert!(
-            violations.is_empty(),
-            "{api} {name}: {violations:#?} in {schema:#}"
-        );
-        if !api.starts_with("openai") {
-            for (name, _) in objects(&schema["properties"]) {
-                let is_allowed = |char: char| {
-                    char.is_ascii_alphanumeric()
-                        || char == '_'
-                        || (api != "gemini" && "-.".contains(char))
-                };
-                assert!(name.len() <= 64 && name.chars().all(is_allowed), "{name}");
-            }
+        let mut found = violations(api, tool);
+        let function = [&tool["function"], &tool["toolSpec"]];
+        let function = function.into_iter().find(|it| it.is_object());
+        let function = function.unwrap_or(tool);
+        let schema = &function["parameters"];
+        if function["strict"] == true {
+            found.extend(strict_violations(schema));
         }
-        if api == "bedrock" {
-            let known = ["type", "properties", "required"];
-            assert!(
-                objects(schema).all(|(keyword, _)| known.contains(&keyword.as_str())),
-                "{schema}"
-            );
-            assert!(!schema.to_string().contains("\"$ref\":\"#"), "{schema}");
+        if api == "gemini" {
+            add_undeclared(schema, &mut found);
         }
+        if api == "bedrock" && tool.to_string().contains("\"$ref\":\"#") {
+            found.push("a reference".to_owned());
+        }
+        let name = function["name"].to_string();
+        assert!(found.is_empty(), "{api} {name}: {found:#?} in {tool:#}");
+        assert!(names.insert(name), "{tool} is listed twice");
+    }
+}
+
+/// Names that Gemini's schemas require without declaring them.
+fn add_undeclared(schema: &Value, found: &mut Vec<String>) {
+    for name in list(&schema["required"]).iter().filter_map(Value::as_str) {
+        if schema["properties"].get(name).is_none() {
+            found.push(format!("{name} is required and not a property"));
+        }
+    }
+    let inner = objects(&schema["properties"]).map(|(_, inner)| inner);
+    for inner in inner
+        .chain(schema.get("items"))
+        .chain(list(&schema["anyOf"]))
+    {
+        add_undeclared(inner, found);
     }
 }
 

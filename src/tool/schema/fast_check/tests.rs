@@ -4,28 +4,20 @@ use serde_json::json;
 
 use super::*;
 
-/// The crate's own validator, with the options of [`super::super::validator_of`].
-fn is_valid(schema: &Value, value: &Value) -> Option<bool> {
+/// The verdict, which is that of `jsonschema`, if the check knows the schema.
+fn verdict(schema: &Value, value: &Value) -> Option<bool> {
     let options = jsonschema::options().should_validate_formats(true);
-    let validator = options.with_draft(Draft::Draft7).build(schema).ok()?;
-    Some(validator.is_valid(value))
-}
-
-/// Panics if the check contradicts `jsonschema`.
-fn verdict(schema: &Value, value: &Value) -> Option<Verdict> {
-    let verdict = FastCheck::of(schema)?.check(value);
-    let expected = is_valid(schema, value);
-    assert!(expected.is_some(), "invalid, but has a check: {schema}");
-    match verdict {
-        Valid => assert_eq!(expected, Some(true), "{schema} {value}"),
-        Invalid => assert_eq!(expected, Some(false), "{schema} {value}"),
-        Unknown => {}
-    }
-    Some(verdict)
+    knows(schema).then(|| {
+        let validator = options.with_draft(Draft::Draft7).build(schema);
+        let validator = validator.expect("the check knows valid schemas only");
+        let is_valid = is_valid(schema, value);
+        assert_eq!(is_valid, validator.is_valid(value), "{schema} {value}");
+        is_valid
+    })
 }
 
 #[test]
-fn usual_values_need_no_jsonschema() {
+fn usual_schemas_need_no_jsonschema() {
     let message = json!({
         "type": "object",
         "description": "A message.",
@@ -36,65 +28,53 @@ fn usual_values_need_no_jsonschema() {
             "labels": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
             "kind": {"type": "string", "enum": ["A", "B"]},
             "note": {"type": ["string", "null"]},
-            "at": {"type": "string", "format": "date-time"},
             "shape": {"oneOf": [
                 {"type": "object", "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}},
                  "required": ["kind", "radius"], "additionalProperties": false},
                 {"type": "object", "properties": {"kind": {"const": "point"}},
                  "required": ["kind"], "additionalProperties": false},
+                {"type": "object", "required": ["x"]},
             ]},
             "size": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
         },
         "required": ["to"],
         "additionalProperties": false,
     });
-    for (value, expected) in [
-        (json!({"to": "Ada"}), Valid),
-        (json!({"to": "äöü"}), Valid),
-        (json!({"to": "Adam"}), Invalid),
-        (json!({"to": ""}), Invalid),
-        (json!({"to": null}), Invalid),
-        (json!({}), Invalid),
-        (json!([]), Invalid),
-        (json!({"to": "Ada", "cc": "Bob"}), Invalid),
-        (json!({"to": "Ada", "count": 255}), Valid),
-        (json!({"to": "Ada", "count": 256}), Invalid),
-        (json!({"to": "Ada", "count": -1}), Invalid),
-        (json!({"to": "Ada", "count": 1.0}), Unknown),
-        (json!({"to": "Ada", "weight": 1}), Valid),
-        (json!({"to": "Ada", "weight": 0.5}), Valid),
-        (json!({"to": "Ada", "weight": 0}), Invalid),
-        (json!({"to": "Ada", "weight": u64::MAX}), Valid),
-        (json!({"to": "Ada", "labels": ["a", "b"]}), Valid),
-        (json!({"to": "Ada", "labels": ["a", "b", "c"]}), Invalid),
-        (json!({"to": "Ada", "labels": ["a", 1]}), Invalid),
-        (json!({"to": "Ada", "kind": "B"}), Valid),
-        (json!({"to": "Ada", "kind": "C"}), Invalid),
-        (json!({"to": "Ada", "note": null}), Valid),
-        (json!({"to": "Ada", "note": 1}), Invalid),
-        (json!({"to": "Ada", "at": "2024-02-28T23:59:59Z"}), Valid),
-        (
-            json!({"to": "Ada", "at": "2024-02-28T23:59:59.5+01:00"}),
-            Valid,
-        ),
-        (json!({"to": "Ada", "at": "2024-02-29T23:59:59Z"}), Unknown),
-        (json!({"to": "Ada", "at": "today"}), Unknown),
-        (
-            json!({"to": "Ada", "shape": {"kind": "circle", "radius": 1}}),
-            Valid,
-        ),
-        (json!({"to": "Ada", "shape": {"kind": "point"}}), Valid),
-        (
-            json!({"to": "Ada", "shape": {"kind": "point", "radius": 1}}),
-            Invalid,
-        ),
-        (json!({"to": "Ada", "shape": {"kind": "circle"}}), Invalid),
-        (json!({"to": "Ada", "size": 1}), Valid),
-        (json!({"to": "Ada", "size": "L"}), Valid),
-        (json!({"to": "Ada", "size": true}), Invalid),
+    for valid in [
+        json!({"to": "äöü", "count": 255, "weight": 0.5, "labels": ["a", "b"], "kind": "B"}),
+        json!({"to": "Ada", "count": 1.0, "weight": u64::MAX, "note": null, "size": "L"}),
+        json!({"to": "Ada", "shape": {"kind": "circle", "radius": 1}, "size": 1}),
+        json!({"to": "Ada", "shape": {"kind": "point"}}),
     ] {
-        assert_eq!(verdict(&message, &value), Some(expected), "{value}");
+        assert_eq!(verdict(&message, &valid), Some(true), "{valid}");
     }
+    for (name, value) in [
+        ("to", json!("Adam")),
+        ("to", json!("")),
+        ("cc", json!("Bob")),
+        ("count", json!(256)),
+        ("count", json!(-1)),
+        ("count", json!(0.5)),
+        ("weight", json!(0)),
+        ("labels", json!(["a", "b", "c"])),
+        ("labels", json!(["a", 1])),
+        ("kind", json!("C")),
+        ("note", json!(1)),
+        ("shape", json!({"kind": "point", "radius": 1})),
+        ("shape", json!({"kind": "circle"})),
+        ("size", json!(true)),
+    ] {
+        let mut invalid = json!({"to": "Ada"});
+        invalid[name] = value;
+        assert_eq!(verdict(&message, &invalid), Some(false), "{invalid}");
+    }
+    for invalid in [json!({}), json!([])] {
+        assert_eq!(verdict(&message, &invalid), Some(false), "{invalid}");
+    }
+    // A value must not match two forms.
+    let both = json!({"oneOf": [{"type": "string"}, {"minLength": 2}]});
+    assert_eq!(verdict(&both, &json!("ab")), Some(false));
+    assert_eq!(verdict(&both, &json!("a")), Some(true));
 }
 
 #[test]
@@ -104,11 +84,13 @@ fn other_schemas_are_left_to_jsonschema() {
         json!({"not": {}}),
         json!({"$ref": "#"}),
         json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
-        json!({"format": "email"}),
+        json!({"format": "date"}),
         json!({"uniqueItems": true}),
         json!({"items": [{}]}),
         json!({"unevaluatedProperties": false}),
-        json!({"required": ["a"]}),
+        json!({"const": 1}),
+        json!({"enum": ["a", 1]}),
+        json!({"maximum": 9_007_199_254_740_992_u64}),
         json!({"properties": {"a": {"contains": {}}}}),
         json!({"oneOf": [{"if": {}}]}),
         // Invalid.
@@ -122,7 +104,7 @@ fn other_schemas_are_left_to_jsonschema() {
         json!(1),
         Value::Null,
     ] {
-        assert!(FastCheck::of(&schema).is_none(), "{schema}");
+        assert!(!knows(&schema), "{schema}");
     }
 }
 
@@ -153,39 +135,10 @@ fn number() -> impl Strategy<Value = Value> {
     prop_oneof![4 => select(numbers.to_vec()), 1 => any::<i64>().prop_map(Value::from), 1 => any::<f64>().prop_map(Value::from)]
 }
 
+/// One to four bytes for each character, and up to one character more than the limits of lengths.
 fn text() -> impl Strategy<Value = String> {
-    let texts = [
-        "",
-        "a",
-        "b",
-        "ab",
-        "abc",
-        "äöü",
-        "\u{1F600}",
-        "e\u{301}",
-        "2024-02-28",
-        "2024-02-30",
-        "2024-13-01",
-        "2024-02-28T23:59:59Z",
-        "2024-02-28T23:59:60Z",
-        "2024-02-28t23:59:59z",
-        "2024-02-28T23:59:59.123+01:00",
-        "2024-02-28T23:59:59.Z",
-        "2024-02-28T24:00:00Z",
-        "2024-02-28T23:59:59",
-        "2024-02-28 23:59:59Z",
-        "2024-02-28T23:59:59+25:00",
-        "9f0c1e6a-6b1f-4b6e-9d0a-2f3b4c5d6e7f",
-        "9F0C1E6A-6B1F-4B6E-9D0A-2F3B4C5D6E7F",
-        "9f0c1e6a6b1f4b6e9d0a2f3b4c5d6e7f",
-        "00000000-0000-0000-0000-000000000000",
-        "9f0c1e6a-6b1f-4b6e-9d0a-2f3b4c5d6e7g",
-    ];
-    let digits = "[0-9]{4}-[01][0-9]-[0-3][0-9](T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,4})?(Z|[+-][0-2][0-9]:[0-6][0-9]))?";
-    // One to four bytes each, and up to one more than the limits of lengths.
     let characters = select(vec!['a', 'ä', '€', '\u{1F600}', '\u{301}']);
-    let short = vec(characters, 0..5).prop_map(String::from_iter);
-    prop_oneof![4 => select(texts.map(str::to_owned).to_vec()), 4 => short, 1 => digits]
+    vec(characters, 0..5).prop_map(String::from_iter)
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -232,11 +185,6 @@ fn keyword(
     };
     let count = prop_oneof![8 => (0..4_u64).prop_map(Value::from), 1 => value()].boxed();
     let limit = prop_oneof![8 => number(), 1 => value()].boxed();
-    let formats = select(
-        ["date", "date-time", "uuid", "email", "int32"]
-            .map(Value::from)
-            .to_vec(),
-    );
     prop_oneof![
         4 => named("type", types.boxed()),
         1 => named("enum", vec(value(), 0..4).prop_map(Value::from).boxed()),
@@ -254,7 +202,6 @@ fn keyword(
         1 => named("maximum", limit.clone()),
         1 => named("exclusiveMinimum", limit.clone()),
         1 => named("exclusiveMaximum", limit),
-        1 => named("format", formats.boxed()),
         1 => named("allOf", schemas.clone().boxed()),
         1 => named("anyOf", schemas.clone().boxed()),
         1 => named("oneOf", schemas.boxed()),

@@ -9,15 +9,13 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::keywords::{fits, is_bare, kinds_of, listed, names, object_of, values_of};
-use crate::payload::JsonObject;
-
-const KEYWORDS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+use crate::{payload::JsonObject, tool::schema::vocabulary::FORMS};
 
 /// Merges forms into the schema itself. Forms that the merged schema does not fully express are
 /// kept as well.
 pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<String>) {
     unwrap_only_form(schema);
-    for keyword in KEYWORDS {
+    for keyword in FORMS {
         let Some(Value::Array(forms)) = schema.shift_remove(keyword) else {
             continue;
         };
@@ -44,7 +42,7 @@ pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<Str
 
 /// Replaces a schema with its only form other than `null`: the schema of an `Option`.
 fn unwrap_only_form(schema: &mut JsonObject) {
-    for keyword in KEYWORDS {
+    for keyword in FORMS {
         let Some(Value::Array(forms)) = schema.get_mut(keyword) else {
             continue;
         };
@@ -94,19 +92,18 @@ fn is_plain_constant(form: &Value) -> bool {
 /// or, with `allOf`, if any of them does.
 fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
     let is_all_of = keyword == "allOf";
-    let (mut properties, mut added) = (JsonObject::new(), HashSet::new());
-    let mut required = add_properties(&mut properties, &mut added, schema);
+    let mut objects = Vec::new();
+    let mut required = names(schema.shift_remove("required"));
     let mut in_forms: Option<Vec<String>> = None;
+    objects.extend(schema.shift_remove("properties").map(object_of));
     for form in forms {
         let mut form = object_of(form.clone());
         merge(&mut form, "object", &mut Vec::new());
-        let names = add_properties(&mut properties, &mut added, &mut form);
+        objects.extend(form.shift_remove("properties").map(object_of));
+        let names = names(form.shift_remove("required"));
         in_forms = Some(match in_forms {
             None => names,
-            Some(mut earlier) if is_all_of => {
-                earlier.extend(names);
-                earlier
-            }
+            Some(earlier) if is_all_of => [earlier, names].concat(),
             Some(earlier) => earlier
                 .into_iter()
                 .filter(|it| names.contains(it))
@@ -116,27 +113,18 @@ fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
     required.extend(in_forms.into_iter().flatten());
     let mut known = HashSet::new();
     required.retain(|name| known.insert(name.clone()));
-    let combine = if is_all_of { "allOf" } else { "anyOf" };
-    for (_, property) in &mut properties {
-        *property = match property.as_array_mut() {
-            Some(several) if several.len() == 1 => several.swap_remove(0),
-            _ => json!({combine: property.take()}),
-        };
-    }
+    let properties = combined(keyword, objects);
     if !properties.is_empty() {
         schema.insert("properties".into(), properties.into());
     }
     schema.insert("required".into(), required.into());
 }
 
-/// Moves an object's properties into lists by name; returns the names of its required properties.
-fn add_properties(
-    properties: &mut JsonObject,
-    added: &mut HashSet<(String, Value)>,
-    object: &mut JsonObject,
-) -> Vec<String> {
-    let more = object.shift_remove("properties").map(object_of);
-    for (name, property) in more.into_iter().flatten() {
+/// The properties of several objects. One that differs in them has any of its schemas or, with
+/// `allOf`, all.
+pub(crate) fn combined(keyword: &str, objects: Vec<JsonObject>) -> JsonObject {
+    let (mut properties, mut added) = (JsonObject::new(), HashSet::new());
+    for (name, property) in objects.into_iter().flatten() {
         if !added.insert((name.clone(), property.clone())) {
             continue;
         }
@@ -144,5 +132,12 @@ fn add_properties(
             several.push(property);
         }
     }
-    names(object.shift_remove("required"))
+    let combine = if keyword == "allOf" { "allOf" } else { "anyOf" };
+    for property in properties.values_mut() {
+        *property = match property.as_array_mut() {
+            Some(several) if several.len() == 1 => several.swap_remove(0),
+            _ => json!({combine: property.take()}),
+        };
+    }
+    properties
 }

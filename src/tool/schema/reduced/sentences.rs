@@ -1,6 +1,10 @@
 //! Sentences that state a schema's keywords in its description.
 
-use crate::{payload::JsonObject, text::counted};
+use crate::{
+    payload::JsonObject,
+    text::counted,
+    tool::schema::vocabulary::{Role, has_role},
+};
 use serde_json::Value;
 
 use super::keywords::{KINDS, is_bare, listed};
@@ -11,7 +15,8 @@ pub(crate) fn add(rest: JsonObject, sentences: &mut Vec<String>) {
     for (keyword, value) in rest {
         match (keyword.as_str(), &value) {
             // Irrelevant to callers.
-            ("$comment" | "$id" | "$schema" | "readOnly" | "title" | "writeOnly", _)
+            (keyword, _) if has_role(keyword, &[Role::Identity]) => {}
+            ("readOnly" | "title" | "writeOnly", _)
             | ("additionalProperties" | "unevaluatedProperties", Value::Bool(false))
             | ("items", Value::Bool(true)) => {}
             ("minimum", n) => sentences.push(format!("Must be at least {n}.")),
