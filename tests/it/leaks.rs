@@ -285,8 +285,7 @@ async fn no_access_token_is_revealed() {
     use std::time::SystemTime;
 
     use jsonwebtoken::Algorithm;
-
-    use crate::oidc::issuer::{Issuer, claims};
+    use test_support::issuer::{Issuer, URL, claims};
 
     let issuer = Issuer::start().await;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -328,7 +327,7 @@ async fn no_access_token_is_revealed() {
     let environment = [
         ("TOOLS_AUTH", "oidc"),
         ("TOOLS_OIDC_ISSUERS", &*issuer.url),
-        ("TOOLS_OIDC_AUDIENCES", crate::oidc::URL),
+        ("TOOLS_OIDC_AUDIENCES", URL),
         ("TOOLS_OIDC_SCOPES", "tools.call"),
     ];
     let function = function("leaks::careless_function");

@@ -1,69 +1,20 @@
 //! Every page, as a server shows it, with a provider that only issues tokens.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use axum::{
-    Router,
-    extract::State,
-    http::{StatusCode, header::CONTENT_TYPE},
-    response::IntoResponse,
-    routing::post,
-};
 use lambda_tools::{Auth, ServerInfo, oauth::Provider};
-use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
+use serde_json::{Value, json};
+use test_support::issuer::Issuer;
 
 use super::local::{Local, Page, Setup, mail_at};
 
-/// A provider, stopped when dropped.
-struct TokenServer {
-    url: String,
-    arrived: Arc<Notify>,
-    server: JoinHandle<()>,
-}
-
-impl Drop for TokenServer {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
-}
-
-impl TokenServer {
-    async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/token", listener.local_addr().unwrap());
-        let arrived = Arc::new(Notify::new());
-        let routes = Router::new().route("/token", post(token));
-        let routes = routes.with_state(Arc::clone(&arrived));
-        let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        Self {
-            url,
-            arrived,
-            server,
-        }
-    }
-}
-
 /// The code says how the provider responds.
-async fn token(State(arrived): State<Arc<Notify>>, body: String) -> impl IntoResponse {
-    let token = |scopes: &str| {
-        let fields = r#""access_token":"t","token_type":"Bearer","expires_in":3600"#;
-        (
-            StatusCode::OK,
-            format!(r#"{{{fields},"scope":"{scopes}"}}"#),
-        )
-    };
-    let (status, body) = if body.contains("code=all") {
-        token("mail.read offline")
-    } else if body.contains("code=less") {
-        token("offline")
-    } else if body.contains("code=slow") {
-        arrived.notify_one();
-        std::future::pending().await
-    } else {
-        let error = r#"{"error":"invalid_grant"}"#;
-        (StatusCode::BAD_REQUEST, error.to_owned())
-    };
-    (status, [(CONTENT_TYPE, "application/json")], body)
+fn tokens(body: &str) -> Value {
+    let granted = [("code=all", "mail.read offline"), ("code=less", "offline")];
+    match granted.iter().find(|(code, _)| body.contains(code)) {
+        Some((_, scopes)) => json!({"access_token": "t", "token_type": "Bearer", "scope": scopes}),
+        None => json!({"error": "invalid_grant"}),
+    }
 }
 
 /// A page's name, its expected status and title, and the page.
@@ -71,10 +22,12 @@ pub(super) type Shown = (&'static str, u16, String, Page);
 
 /// The page of each outcome.
 pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
-    let tokens = TokenServer::start().await;
+    let issuer = Issuer::start().await;
+    issuer.change(|it| it.tokens = tokens);
+    let token_url = format!("{}/token", issuer.url);
     let setup = |has_secret| Setup {
         info: info.clone(),
-        provider: mail_at(&tokens.url),
+        provider: mail_at(&token_url),
         has_secret,
         ..Setup::default()
     };
@@ -84,13 +37,17 @@ pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
         server.finish(&challenge(user).await, parameters).await
     };
     let slow = challenge("dora").await;
+    let issuing = issuer.issuing.lock().await;
     let running = tokio::spawn({
         let (server, slow) = (server.clone(), slow.clone());
-        async move { server.finish(&slow, "code=slow").await.status }
+        async move { server.finish(&slow, "code=all").await.status }
     });
-    tokens.arrived.notified().await;
+    while issuer.behaviour().token_requests == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let in_use = server.open(&slow).await;
     running.abort();
+    drop(issuing);
     let other = challenge("eve").await;
     let without_secret = Local::with(setup(false));
     let id = without_secret.challenge("key-of-a-partner", "frank").await;

@@ -4,11 +4,12 @@ use lambda_tools::{Context, Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 use test_support::{
     function,
+    issuer::Issuer,
     lambda::{calling, invoke_on},
     runs_as_function,
 };
 
-use super::{Measured, Network, TABLE, provider::Provider};
+use super::{Measured, Network, TABLE};
 
 /// The number of secrets that need three requests.
 const MANY: usize = 45;
@@ -109,7 +110,7 @@ pub(super) async fn measure(network: &Network, measured: &mut Measured) {
 
 /// Starts a function and waits until it has responded to an event that needs no request.
 async fn start_cold(network: &Network, has: &str, settings: &[(&str, &str)]) {
-    let provider = Provider::start(&network.recorder).await;
+    let provider = Issuer::start_at("", Some(&network.recorder)).await;
     network.recorder.take();
     let url = network.proxy.url();
     let mut environment = vec![

@@ -7,11 +7,9 @@ use jsonwebtoken::Algorithm;
 use lambda_tools::{Auth, testing::LambdaFunction};
 use serde_json::{Value, json};
 
-use super::{
-    call, event,
-    issuer::{Issuer, NOW, SigningKey, claims},
-    respond, served,
-};
+use test_support::issuer::{Issuer, NOW, SigningKey, claims};
+
+use super::{call, event, respond, served};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -362,7 +360,7 @@ async fn a_slow_issuer_does_not_hold_up_calls_that_have_keys() {
 /// RFC 8414, section 3.1: the well-known path comes before the path of the issuer.
 #[tokio::test]
 async fn metadata_is_also_found_at_the_path_of_rfc_8414() {
-    let issuer = Issuer::start_at("/tenant").await;
+    let issuer = Issuer::start_at("/tenant", None).await;
     assert_eq!(
         status(&served(Auth::issuer(&issuer.url)), &issuer.valid()).await,
         200

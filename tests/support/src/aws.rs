@@ -20,6 +20,13 @@ use serde_json::{Value, json};
 
 use crate::{Running, installed, requests::Recorder};
 
+/// Variables with the region and the credentials of an AWS client.
+pub const CREDENTIALS: [(&str, &str); 3] = [
+    ("AWS_REGION", "us-east-1"),
+    ("AWS_ACCESS_KEY_ID", "test"),
+    ("AWS_SECRET_ACCESS_KEY", "test"),
+];
+
 /// The moto server, stopped when dropped.
 pub struct Emulator {
     running: Running,

@@ -14,6 +14,7 @@ pub mod aws;
 pub mod documents;
 pub mod dynamodb;
 pub mod function_url;
+pub mod issuer;
 pub mod lambda;
 pub mod marks;
 pub mod mcp;
@@ -21,9 +22,9 @@ pub mod models;
 pub mod openid;
 pub mod requests;
 pub mod sam;
-pub mod sign_in;
 
-use axum::{body::Body, response::Response};
+use axum::{Router, body::Body, response::Response};
+use tokio::{net::TcpListener, task::JoinHandle};
 
 use std::{
     io::{BufRead, BufReader},
@@ -218,6 +219,35 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A fake server on a loopback address, stopped when dropped.
+pub struct Served {
+    /// Its URL.
+    pub url: String,
+    server: JoinHandle<()>,
+}
+
+impl Served {
+    /// Serves a router on a free port.
+    pub async fn start(router: Router) -> Self {
+        Self::start_with(async |_| router).await
+    }
+
+    /// Serves a router that depends on its own URL.
+    pub async fn start_with(router: impl AsyncFnOnce(&str) -> Router) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = router(&url).await;
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { url, server }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.server.abort();
     }
 }
 
