@@ -150,15 +150,3 @@ async fn the_flow_does_not_start_without_the_button() {
     let redirect = server.submit(&id, Some(cookie), &own).await;
     assert_eq!(redirect.status, 303);
 }
-
-#[tokio::test]
-async fn callers_do_not_share_challenges() {
-    let server = Local::with_two_callers();
-    let partners = server.challenge("key-of-a-partner", "alice").await;
-    let guests = server.challenge("key-of-a-guest", "alice").await;
-    assert_ne!(partners[..32], guests[..32]);
-    assert!(server.open(&guests).await.body.contains("key GUEST"));
-    assert!(server.open(&partners).await.body.contains("key PARTNER"));
-    let again = server.challenge("key-of-a-partner", "alice").await;
-    assert_eq!(again, partners);
-}

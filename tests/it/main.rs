@@ -45,8 +45,6 @@ mod profile;
 mod responses;
 #[cfg(feature = "secrets-manager")]
 mod secrets_manager;
-#[cfg(feature = "dynamodb")]
-mod stress;
 mod support;
 mod testing;
 #[cfg(any(feature = "client", feature = "otlp"))]

@@ -51,51 +51,24 @@ pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
     let other = challenge("eve").await;
     let without_secret = Local::with(setup(false));
     let id = without_secret.challenge("key-of-a-partner", "frank").await;
-    let other_browser = "This page cannot be used in this browser".to_owned();
+    let shown = |name, status, title: &str, page| (name, status, title.to_owned(), page);
+    let unusable = server.submit(&other, None, "form=").await;
+    let unavailable = without_secret.finish(&id, "code=all").await;
+    let done = finish("alice", "code=all").await;
+    let not_allowed = finish("bob", "error=access_denied").await;
+    let insufficient = finish("carol", "code=less").await;
+    let failed = finish("grace", "code=unknown").await;
+    let expired = server.open(&"0".repeat(64)).await;
+    let of_other = "This page cannot be used in this browser";
     vec![
-        (
-            "done",
-            200,
-            "Done".to_owned(),
-            finish("alice", "code=all").await,
-        ),
-        (
-            "not-allowed",
-            200,
-            "Not allowed".to_owned(),
-            finish("bob", "error=access_denied").await,
-        ),
-        (
-            "not-everything-allowed",
-            200,
-            "Not everything was allowed".to_owned(),
-            finish("carol", "code=less").await,
-        ),
-        (
-            "expired",
-            404,
-            "This link has expired".to_owned(),
-            server.open(&"0".repeat(64)).await,
-        ),
-        (
-            "another-browser",
-            400,
-            other_browser,
-            server.submit(&other, None, "form=").await,
-        ),
-        ("in-use", 409, "This link is being used".to_owned(), in_use),
-        (
-            "failed",
-            200,
-            "It did not work".to_owned(),
-            finish("grace", "code=unknown").await,
-        ),
-        (
-            "unavailable",
-            503,
-            "Not available at the moment".to_owned(),
-            without_secret.finish(&id, "code=all").await,
-        ),
+        shown("done", 200, "Done", done),
+        shown("not-allowed", 200, "Not allowed", not_allowed),
+        shown("less", 200, "Not everything was allowed", insufficient),
+        shown("expired", 404, "This link has expired", expired),
+        shown("unusable", 400, of_other, unusable),
+        shown("in-use", 409, "This link is being used", in_use),
+        shown("failed", 200, "It did not work", failed),
+        shown("later", 503, "Not available at the moment", unavailable),
     ]
 }
 
@@ -140,25 +113,13 @@ pub(super) async fn starts(info: &ServerInfo) -> Vec<Shown> {
         "Provider".repeat(20)
     );
     let plain_title = "Allow Tools to use your mail account?".to_owned();
+    let usual = opened(usual, "alice@example.com").await;
+    let plain = opened(plain, "user-1").await;
+    let long = opened(long, &"u".repeat(250)).await;
     vec![
-        (
-            "start",
-            200,
-            title,
-            opened(usual, "alice@example.com").await,
-        ),
-        (
-            "start-plain",
-            200,
-            plain_title,
-            opened(plain, "user-1").await,
-        ),
-        (
-            "start-long",
-            200,
-            long_title,
-            opened(long, &"u".repeat(250)).await,
-        ),
+        ("start", 200, title, usual),
+        ("start-plain", 200, plain_title, plain),
+        ("start-long", 200, long_title, long),
     ]
 }
 

@@ -103,7 +103,7 @@ async fn a_token_from_the_caller_takes_precedence_and_a_grant_needs_a_user_id() 
 async fn an_opentool_error_contains_the_link() {
     let openid = OpenId::start();
     let server = serve(&openid).await;
-    let client = opentool::OpenToolClient::new(&server.url).unwrap();
+    let client = opentool::OpenToolClient::new(&server.served.url).unwrap();
     let call = FunctionCall::new("call-1", "Account_Whoami", Map::new());
     let error = client.call(&call).await.unwrap_err();
     // OpenTool calls do not name a user.
@@ -112,7 +112,7 @@ async fn an_opentool_error_contains_the_link() {
     let jwt = Auth::jwt_secret_ids(["JWT_SECRET"]).subject_is_user();
     let server = serve_as(&openid, |it| it, |server| server.auth(jwt)).await;
     let token = JwtSigner::signed_with(JWT_SECRET).subject("user-1");
-    let client = opentool::OpenToolClient::new(&server.url)
+    let client = opentool::OpenToolClient::new(&server.served.url)
         .unwrap()
         .jwt(token);
     let error = client.call(&call).await.unwrap_err().to_string();

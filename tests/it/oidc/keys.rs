@@ -7,7 +7,11 @@ use jsonwebtoken::Algorithm;
 use lambda_tools::{Auth, testing::LambdaFunction};
 use serde_json::{Value, json};
 
-use test_support::issuer::{Issuer, NOW, SigningKey, claims};
+use test_support::{
+    assert_program,
+    issuer::{Issuer, NOW, SigningKey, claims},
+    program,
+};
 
 use super::{call, event, respond, served};
 
@@ -110,9 +114,7 @@ async fn a_new_key_is_not_rejected_while_it_is_being_fetched() {
 #[test]
 fn an_issuer_alone_installs_the_cryptography() {
     // In a process of its own, in which no other test has installed it.
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored"])
-        .arg("oidc::keys::install_the_cryptography_of_an_issuer")
+    let output = program("oidc::keys::cryptography_program_of_tests")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -120,8 +122,9 @@ fn an_issuer_alone_installs_the_cryptography() {
 }
 
 #[test]
-#[ignore = "runs in a process of its own"]
-fn install_the_cryptography_of_an_issuer() {
+#[ignore = "a program that tests start"]
+fn cryptography_program_of_tests() {
+    assert_program();
     let _ = Auth::issuer("https://idp.example");
     let provider = &jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER;
     assert!(provider.install_default().is_err());

@@ -96,19 +96,24 @@ pub fn isolated(mut command: Command) -> Command {
     command
 }
 
-/// A command that runs one test of this program as a function in a separate process.
-pub fn function(test: &str) -> Command {
+/// A command that runs a program of this test build, which is a function that is marked as an ignored
+/// test. Its name ends with `program_of_tests`, by which `tests/all` leaves it out.
+pub fn program(test: &str) -> Command {
     let mut command = isolated(Command::new(std::env::current_exe().unwrap()));
     command.args(["--exact", test, "--ignored", "--nocapture"]);
     // With one thread, the default on one processor, the first line begins with the test's name.
     command.arg("--test-threads=2");
-    command.env("RUNS_AS_FUNCTION", "1");
+    command.env("IS_PROGRAM", "1");
     command
 }
 
-/// True if [`function`] started this process.
-pub fn runs_as_function() -> bool {
-    std::env::var_os("RUNS_AS_FUNCTION").is_some()
+/// Panics unless [`program`] started this process.
+pub fn assert_program() {
+    let is_program = std::env::var_os("IS_PROGRAM").is_some();
+    assert!(
+        is_program,
+        "this is no test, but a program that tests start"
+    );
 }
 
 /// A process and its output. It is killed when dropped, also when the test panics.

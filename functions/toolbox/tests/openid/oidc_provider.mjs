@@ -3,6 +3,7 @@
 //   ALG               signs access tokens: RS256 (default), PS256, ES256, ES384 or EdDSA
 //   CLIENT_ID         a registered client without secret, default mcp-client; the client `toolbox` has a secret
 //   ACCESS_TOKEN_TTL  seconds, default 3600
+//   SCOPES            known scopes, space separated; an unknown one in a request is ignored (Google rejects it)
 //   ROTATE            1: every refresh returns a new refresh token, and reuse of the old one revokes the grant
 //   TOKEN_DELAY_MS    delays each token request, so that concurrent refreshes overlap
 // For tests, on the same port:
@@ -55,7 +56,7 @@ const provider = new Provider(issuer, {
     { ...client, client_id: 'toolbox', client_secret: 'toolbox-secret' },
     { ...client, client_id: withoutSecret, application_type: 'native', token_endpoint_auth_method: 'none' },
   ],
-  scopes: `${ownScopes} ${resourceScopes}`.split(' '),
+  scopes: (env.SCOPES || `${ownScopes} ${resourceScopes}`).split(' '),
   pkce: { required: () => true },
   issueRefreshToken: (ctx, { grantTypes }) => grantTypes.includes('refresh_token'), // by default only for offline_access
   expiresWithSession: () => false, // by default true without offline_access
