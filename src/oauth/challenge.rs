@@ -17,8 +17,7 @@ const HASH_LENGTH: usize = 32;
 pub(super) struct StoredChallenge {
     /// The part of the id that cannot be guessed.
     pub(super) nonce: String,
-    /// The caller's namespace. Records of earlier versions have none.
-    #[serde(default)]
+    /// The caller's namespace.
     pub(super) caller: String,
     pub(super) user: String,
     pub(super) provider: String,
@@ -68,8 +67,7 @@ impl StoredChallenge {
 /// The hash in a record's id: record ids appear in logs and metrics, so they contain no user ids.
 /// Read access to the store still reveals whether a given user is in it.
 ///
-/// An empty namespace is not hashed, so that records of earlier versions, which had none, can still
-/// be found.
+/// An empty namespace, that of anonymous callers, is not hashed.
 pub(super) fn record_hash(
     kind: &str,
     caller: &str,
@@ -109,7 +107,7 @@ mod tests {
         let hash = |kind: &str, caller: &str, user: &str| {
             record_hash(kind, caller, user, "google", &scopes)
         };
-        // Records from before namespaces existed are still found.
+        // Grants are found by any later version.
         assert_eq!(
             hash("challenge", "", "user-1"),
             "b9e837c157b2a0d1dc0bba8f09a5087e"
@@ -128,13 +126,5 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), count);
-    }
-
-    #[test]
-    fn a_challenge_of_an_earlier_version_is_read() {
-        let text = r#"{"nonce": "n", "user": "u", "provider": "google", "scopes": [],
-            "asked_for": [], "status": "pending"}"#;
-        let pending: StoredChallenge = serde_json::from_str(text).unwrap();
-        assert_eq!(pending.caller, "");
     }
 }

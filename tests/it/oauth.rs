@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use test_support::{
     Served,
-    openid::{OpenId, SCOPE},
+    openid::{Act, Browser, OpenId, SCOPE},
 };
 
 use crate::support::server;
@@ -148,6 +148,13 @@ fn assert_value(outcome: CallOutcome, expected: &str) {
         CallOutcome::Value(value) => assert_eq!(value, expected),
         other => panic!("{other:?}"),
     }
+}
+
+/// Lets alice follow a challenge's link and allow access.
+async fn allow(challenge: &AuthorizationChallenge) {
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
 }
 
 async fn status(challenge: &AuthorizationChallenge) -> String {

@@ -39,7 +39,7 @@ async fn problems_of(prefix: &str, pages: Recorded) -> Vec<(String, Vec<String>)
     std::fs::create_dir_all(&artifacts).unwrap();
     let out = artifacts.join(prefix);
     let mut browser = Command::new("node");
-    let script = repository("target/openid/chromium_pages.mjs");
+    let script = repository("target/browser/authorization_pages.mjs");
     browser.arg(script).arg(&out).args(&arguments);
     let run = tokio::task::spawn_blocking(move || browser.output());
     let output = run.await.unwrap().unwrap();

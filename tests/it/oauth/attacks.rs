@@ -6,7 +6,9 @@ use lambda_tools::Auth;
 
 use test_support::openid::{Act, Browser, OpenId, Page, form_in};
 
-use super::{ToolServer, assert_value, call, challenge_in, serve, serve_as, serve_with, status};
+use super::{
+    ToolServer, allow, assert_value, call, challenge_in, serve, serve_as, serve_with, status,
+};
 
 /// A browser whose user has allowed access, and the callback URL to which the provider sends it.
 async fn before_callback(server: &ToolServer, user: &str, login: &str) -> (Browser, String) {
@@ -250,9 +252,7 @@ async fn a_caller_cannot_use_the_grants_of_another_callers_users() {
     let (first, second) = (client("key-of-the-caller"), client("key-of-another-caller"));
     let tool = "Account.Whoami";
     let challenge = challenge_in(call(&first, tool, "alice").await);
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     assert_value(call(&first, tool, "alice").await, "alice");
     // The other caller's alice is another user.
     let other = challenge_in(call(&second, "Account.WhoamiByMail", "alice").await);

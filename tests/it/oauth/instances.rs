@@ -5,17 +5,16 @@ use std::{
     time::Duration,
 };
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_tools::client::oxp::CallOutcome;
 use serde_json::Value;
 use test_support::{
     Running,
-    aws::Emulator,
+    aws::{CREDENTIALS, Emulator},
     marks::Scratch,
     openid::{Act, Browser, OpenId},
 };
 
-use super::{KEY, call, challenge_in, client_of, status};
+use super::{KEY, allow, call, challenge_in, client_of, status};
 use crate::tools::program;
 
 const TABLE: &str = "grants";
@@ -29,15 +28,10 @@ struct Instance {
 fn instance_with(openid: &OpenId, dynamodb: &str, change: impl FnOnce(&mut Command)) -> Instance {
     let mut command = program();
     command
-        .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
-        .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-        .env("TOOLS_GOOGLE_ISSUER", &openid.url)
-        .env("TOOLS_OAUTH_KEY", KEY)
+        .envs(openid.variables())
+        .envs(CREDENTIALS)
         .env("TOOLS_OAUTH_TABLE", TABLE)
         .env("AWS_ENDPOINT_URL_DYNAMODB", dynamodb)
-        .env("AWS_ACCESS_KEY_ID", "test")
-        .env("AWS_SECRET_ACCESS_KEY", "test")
-        .env("AWS_REGION", "us-east-1")
         .env("RUST_LOG", "trace")
         .stderr(Stdio::null());
     change(&mut command);
@@ -164,9 +158,7 @@ async fn an_unavailable_table_is_reported_and_calls_recover() {
         "{outcome:?}"
     );
     proxy.open();
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     let value = call(&client, "Gmail.GetEmails", "user-1").await;
     assert!(value.value().is_some());
 }
@@ -192,18 +184,7 @@ async fn keys_can_be_rotated() {
     let old = with_keys("OLD_KEY");
     openid.allow_redirects_to(&old.url).await;
     let challenge = challenge_in(get_emails(&old).await);
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
-    // The previous release used microseconds since 1970 as versions.
-    let client = crate::aws::dynamodb(&proxy);
-    let items = client.scan().table_name(TABLE).send().await.unwrap();
-    for mut item in items.items().to_vec() {
-        let version = AttributeValue::N("1696507200000000".to_owned());
-        item.insert("version".to_owned(), version);
-        let put = client.put_item().table_name(TABLE).set_item(Some(item));
-        put.send().await.unwrap();
-    }
+    allow(&challenge).await;
     for keys in ["OLD_KEY,NEW_KEY", "NEW_KEY,OLD_KEY"] {
         let outcome = get_emails(&with_keys(keys)).await;
         assert!(outcome.value().is_some(), "{keys}");

@@ -131,26 +131,6 @@ fn cryptography_program_of_tests() {
 }
 
 #[tokio::test]
-async fn a_call_with_a_new_key_waits_for_the_fetch_that_another_call_began() {
-    let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
-    let claims = lasting(&issuer);
-    assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
-    let next = SigningKey::new("next", Algorithm::ES256);
-    issuer.change(|it| {
-        it.delay = Duration::from_millis(100);
-        it.keys.push(next.clone());
-    });
-    let new = next.sign(&claims);
-    let later = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        status(&function, &new).await
-    };
-    assert_eq!(tokio::join!(status(&function, &new), later), (200, 200));
-    assert_eq!(issuer.fetches(), 2);
-}
-
-#[tokio::test]
 async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
     let issuer = Issuer::start().await;
     let function = served(Auth::issuer(&issuer.url));

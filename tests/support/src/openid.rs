@@ -82,16 +82,6 @@ impl OpenId {
         answer["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// Signs with new keys from now on. The old ones still verify.
-    pub async fn rotate_keys(&self) {
-        self.get("rotate_keys", &[]).await;
-    }
-
-    /// How often the keys have been fetched.
-    pub async fn key_fetches(&self) -> u64 {
-        self.get("stats", &[]).await["/jwks"].as_u64().unwrap()
-    }
-
     async fn get(&self, path: &str, query: &[(&str, &str)]) -> Value {
         let url = Url::parse_with_params(&format!("{}/test/{path}", self.url), query).unwrap();
         reqwest::get(url).await.unwrap().json().await.unwrap()

@@ -10,14 +10,12 @@
 //   GET  /whoami                       the user of an access token without a resource
 //   GET  /test/redirect_uri?uri=…      allows another redirect URI
 //   GET  /test/revoke?user=…           revokes all grants of a user
-//   POST /test/rotate_keys             makes new keys; the old ones can still verify
 //   GET  /test/token?user=…&resource=…[&scope=…][&alg=…]  an access token without a browser
-//   GET  /test/stats                   the numbers of token requests by their grant type and result, and of requests for keys
+//   GET  /test/stats                   the numbers of token requests by their grant type and result
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Provider from 'oidc-provider';
 import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js'; // the default adapter, without its warning
-import initializeKeyStore from 'oidc-provider/lib/helpers/initialize_keystore.js';
 import { env, json, listen, renderError, serve } from './provider_support.mjs';
 
 const redirectUris = ['http://127.0.0.1/callback'];
@@ -40,7 +38,6 @@ function newKeys() {
 const listening = await listen();
 const { issuer } = listening;
 
-let keys = newKeys();
 const day = 86400;
 const client = { redirect_uris: redirectUris, grant_types: ['authorization_code', 'refresh_token'] };
 const withoutSecret = env.CLIENT_ID || 'mcp-client';
@@ -51,7 +48,7 @@ const resourceServer = (signedWith) => ({
 });
 const provider = new Provider(issuer, {
   adapter: createMemoryAdapter(),
-  jwks: { keys },
+  jwks: { keys: newKeys() },
   clients: [
     { ...client, client_id: 'toolbox', client_secret: 'toolbox-secret' },
     { ...client, client_id: withoutSecret, application_type: 'native', token_endpoint_auth_method: 'none' },
@@ -88,7 +85,7 @@ provider.Client.prototype.redirectUriAllowed = function redirectUriAllowed(uri) 
   return redirectUris.includes(uri) || allows.call(this, uri);
 };
 
-const stats = { '/jwks': 0 };
+const stats = {};
 const count = (result) => ({ oidc }) => {
   const type = oidc.params?.grant_type ?? oidc.body?.grant_type ?? 'unknown';
   stats[type] ??= { ok: 0, failed: 0 };
@@ -119,13 +116,6 @@ async function whoami(req, res) {
   return json(res, 200, { user: token.accountId });
 }
 
-/** The provider signs with the first key that fits. */
-function rotateKeys() {
-  keys = [...newKeys(), ...keys];
-  initializeKeyStore.call(provider, { keys });
-  return {};
-}
-
 /** An access token as the token endpoint would issue it. */
 async function issueToken(asked) {
   const token = new provider.AccessToken({
@@ -144,9 +134,7 @@ serve(listening, provider, async (req, res, { pathname, searchParams }) => {
   else if (pathname === '/test/revoke') json(res, 200, await revoke(searchParams.get('user')));
   else if (pathname === '/test/redirect_uri') json(res, 200, redirectUris.push(searchParams.get('uri')));
   else if (pathname === '/test/token') json(res, 200, await issueToken(searchParams));
-  else if (pathname === '/test/rotate_keys') json(res, 200, rotateKeys());
   else {
-    if (pathname in stats) stats[pathname] += 1;
     if (pathname === '/token') await sleep(Number(env.TOKEN_DELAY_MS || 0));
     return false;
   }
