@@ -8,10 +8,7 @@ use subtle::ConstantTimeEq;
 
 #[cfg(feature = "jwt")]
 use super::jwt::{JwtSigner, SigningKey, verify};
-use super::{
-    AuthError,
-    rotation::{SecretRotation, ids_with_names},
-};
+use super::{AuthError, rotation::SecretRotation};
 #[cfg(feature = "jwt")]
 use crate::Caller;
 use crate::{Secret, secrets::ReadResult};
@@ -33,11 +30,14 @@ impl CredentialCheck {
         &mut self,
         presented: &[u8],
         keys: &[SecretRotation],
-        reads: Vec<ReadResult>,
+        reads: impl Iterator<Item = ReadResult>,
     ) -> Option<Arc<str>> {
         let mut caller = None;
         let mut has_key = false;
-        for ((name, id), read) in ids_with_names(keys).zip(reads) {
+        let ids = keys
+            .iter()
+            .flat_map(|one| one.ids().iter().map(move |id| (one.name(), id)));
+        for ((name, id), read) in ids.zip(reads) {
             let Some(key) = self.secret(id, read) else {
                 continue;
             };
@@ -64,7 +64,7 @@ impl CredentialCheck {
         &mut self,
         presented: &[u8],
         signers: &[JwtSigner],
-        reads: Vec<ReadResult>,
+        reads: impl Iterator<Item = ReadResult>,
         now: SystemTime,
     ) -> Option<Caller> {
         let ids = signers.iter().flat_map(|signer| {

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 #[cfg(feature = "oidc")]
 use super::oidc::{Presentation, TokenError, UnverifiedToken};
-use super::{Auth, attempt::CredentialCheck, rotation::SecretRotation};
+use super::{Auth, attempt::CredentialCheck};
 use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
@@ -119,28 +119,22 @@ impl Auth {
         if ids.is_empty() {
             return Err(check.into_error());
         }
-        let mut reads = secrets.read(&ids, request.left).await;
-        let key_count = self
-            .keys
-            .iter()
-            .flatten()
-            .flat_map(SecretRotation::ids)
-            .count();
-        let jwt_reads = reads.split_off(key_count);
+        // In the order of the ids: those of API keys, then those of signers.
+        let mut reads = secrets.read(&ids, request.left).await.into_iter();
         if let Some(keys) = &self.keys
-            && let Some(id) = check.api_key(credentials.value, keys, reads)
+            && let Some(id) = check.api_key(credentials.value, keys, &mut reads)
         {
             return Ok(Caller::ApiKey { id });
         }
         #[cfg(feature = "jwt")]
         if let (Some(signers), true) = (&self.jwt, credentials.is_bearer) {
             let now = request.clock.now();
-            if let Some(caller) = check.token(credentials.value, signers, jwt_reads, now) {
+            if let Some(caller) = check.token(credentials.value, signers, reads, now) {
                 return Ok(caller);
             }
         }
         #[cfg(not(feature = "jwt"))]
-        let _ = (jwt_reads, credentials.is_bearer);
+        let _ = credentials.is_bearer;
         Err(check.into_error())
     }
 

@@ -53,25 +53,27 @@ pub(super) struct JwtError {
 struct VerifiedClaims {
     exp: Option<f64>,
     nbf: Option<f64>,
-    aud: Option<Audience>,
+    aud: Option<Texts>,
     sub: Option<String>,
-    scope: Option<Scopes>,
-    scp: Option<Scopes>,
+    scope: Option<Texts>,
+    scp: Option<Texts>,
 }
 
-/// Scopes, separated by spaces or as a list.
+/// A text, or a list of texts.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Scopes {
-    Text(String),
-    List(Vec<String>),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Audience {
+enum Texts {
     One(String),
     Several(Vec<String>),
+}
+
+impl Texts {
+    fn all(&self) -> &[String] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Several(all) => all,
+        }
+    }
 }
 
 /// Returns true if the header has a `crit` with any value (`jsonwebtoken` treats `null` as absent),
@@ -172,17 +174,10 @@ impl JwtSigner {
             None if !self.audiences.is_empty() => {
                 Err("the JWT has no aud claim, but this server requires one of its audiences")
             }
-            Some(audience) if !self.accepts_audience(audience) => {
+            Some(named) if !named.all().iter().any(|one| self.audiences.contains(one)) => {
                 Err("the JWT's aud claim names none of the server's audiences")
             }
             _ => Ok(()),
-        }
-    }
-
-    fn accepts_audience(&self, audience: &Audience) -> bool {
-        match audience {
-            Audience::One(one) => self.audiences.contains(one),
-            Audience::Several(all) => all.iter().any(|one| self.audiences.contains(one)),
         }
     }
 }
@@ -190,10 +185,7 @@ impl JwtSigner {
 impl VerifiedClaims {
     fn scopes(&self) -> Vec<String> {
         let texts = [&self.scope, &self.scp].into_iter().flatten();
-        let texts = texts.flat_map(|scopes| match scopes {
-            Scopes::Text(text) => std::slice::from_ref(text),
-            Scopes::List(list) => list,
-        });
+        let texts = texts.flat_map(Texts::all);
         let scopes = texts.flat_map(|text| text.split(' '));
         let scopes = scopes.filter(|scope| !scope.is_empty());
         scopes.map(str::to_owned).collect()

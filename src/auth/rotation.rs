@@ -25,15 +25,6 @@ impl SecretRotation {
     }
 }
 
-/// All pairs of a caller's name and one of its ids.
-pub(super) fn ids_with_names(
-    rotations: &[SecretRotation],
-) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
-    rotations
-        .iter()
-        .flat_map(|one| one.ids().iter().map(move |id| (one.name(), id)))
-}
-
 /// The first id that is listed more than once.
 pub(super) fn duplicate_id<'a>(
     rotations: impl Iterator<Item = &'a SecretRotation>,

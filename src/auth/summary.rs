@@ -9,19 +9,22 @@ impl Auth {
     /// The accepted kinds of credentials with the ids of their secrets or the URLs of their issuers,
     /// or `none`.
     pub(crate) fn summary(&self) -> String {
-        let kinds = self.kinds().into_iter();
-        let kinds = kinds.map(|(setting, _, rotations)| {
-            let callers = rotations.iter().map(|one| one.ids().join("|"));
-            format!("{setting} ({})", callers.collect::<Vec<_>>().join(", "))
-        });
+        let mut kinds = Vec::new();
+        if let Some(keys) = &self.keys {
+            kinds.push(format!("api-key ({})", ids_of(keys)));
+        }
+        #[cfg(feature = "jwt")]
+        if self.jwt.is_some() {
+            kinds.push(format!("jwt ({})", ids_of(self.jwt_secrets())));
+        }
         #[cfg(feature = "oidc")]
-        let kinds = {
+        if self.has_issuers() {
             let urls: Vec<_> = self.issuer_urls().collect();
-            let issuers = (!urls.is_empty()).then(|| format!("oidc ({})", urls.join(", ")));
-            kinds.chain(issuers)
-        };
-        let gateway = self.accepts_gateway.then(|| "gateway".to_owned());
-        let kinds: Vec<_> = kinds.chain(gateway).collect();
+            kinds.push(format!("oidc ({})", urls.join(", ")));
+        }
+        if self.accepts_gateway {
+            kinds.push("gateway".to_owned());
+        }
         if kinds.is_empty() {
             return "none".to_owned();
         }
@@ -38,9 +41,13 @@ impl Auth {
         if self.is_open() || self.has_issuers() || self.accepts_gateway {
             return None;
         }
-        let kinds = self.kinds();
-        let names: Vec<_> = kinds.iter().map(|(_, name, _)| *name).collect();
-        let kinds = alternatives(&names);
+        let kinds = [
+            (self.keys.is_some(), "API key"),
+            (self.has_jwt(), "JWT secret"),
+        ];
+        let kinds = kinds.iter().filter(|(is_accepted, _)| *is_accepted);
+        let kinds: Vec<_> = kinds.map(|(_, name)| *name).collect();
+        let kinds = alternatives(&kinds);
         let ids: Vec<_> = self.secrets().collect();
         let Some(first) = ids.first() else {
             return Some(format!(
@@ -57,17 +64,9 @@ impl Auth {
             "no {kinds} is stored: every call is rejected until the secret {ids} exists; {advice}"
         ))
     }
+}
 
-    /// The accepted kinds of credentials: the setting, the name of the secret, and the secrets.
-    fn kinds(&self) -> Vec<(&'static str, &'static str, Vec<&SecretRotation>)> {
-        let keys = self.keys.as_ref();
-        let keys = keys.map(|keys| ("api-key", "API key", keys.iter().collect()));
-        let kinds = keys.into_iter();
-        #[cfg(feature = "jwt")]
-        let kinds = {
-            let jwt = self.jwt.is_some().then(|| self.jwt_secrets().collect());
-            kinds.chain(jwt.map(|secrets| ("jwt", "JWT secret", secrets)))
-        };
-        kinds.collect()
-    }
+fn ids_of<'a>(rotations: impl IntoIterator<Item = &'a SecretRotation>) -> String {
+    let callers = rotations.into_iter().map(|one| one.ids().join("|"));
+    callers.collect::<Vec<_>>().join(", ")
 }

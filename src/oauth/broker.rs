@@ -10,8 +10,13 @@ use super::{
     records::{EncryptedRecords, Versioned},
 };
 use crate::{
-    Secret, StoreError, clock::Clock, public_url::PublicUrl, secrets::SecretCache, store::Change,
-    text::LONGEST_ID, tool::requirement::Challenge,
+    Secret, StoreError,
+    clock::Clock,
+    public_url::PublicUrl,
+    secrets::SecretCache,
+    store::{Change, Start},
+    text::LONGEST_ID,
+    tool::requirement::Challenge,
 };
 
 /// A token that expires sooner than this is refreshed.
@@ -144,7 +149,8 @@ impl Broker {
         let record_id = format!("challenge#{hash}");
         let keys = self.keys(Some(request.left)).await?;
         let life = self.settings.challenge_life;
-        let nonce = self.records.insert_or_update(
+        let nonce = self.records.update(
+            Start::Absent,
             &keys,
             &record_id,
             life,
@@ -213,7 +219,7 @@ impl Broker {
             }
         };
         self.records
-            .update(keys, record_id, GRANT_LIFE, change)
+            .update(Start::Current, keys, record_id, GRANT_LIFE, change)
             .await
     }
 

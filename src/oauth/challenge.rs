@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::records::StoredValue;
+use super::{page::CallbackPage, records::StoredValue};
 
 /// The length of the hash in a challenge's id, and of the nonce, in hexadecimal digits.
 const HASH_LENGTH: usize = 32;
@@ -37,6 +37,18 @@ pub(super) enum ChallengeStatus {
     Exchanging,
     Completed,
     Failed,
+}
+
+impl ChallengeStatus {
+    /// The page that explains why the challenge cannot be continued. `None` if it can.
+    pub(super) fn page(self) -> Option<CallbackPage> {
+        match self {
+            Self::Pending => None,
+            Self::Exchanging => Some(CallbackPage::InUse),
+            Self::Completed => Some(CallbackPage::Completed),
+            Self::Failed => Some(CallbackPage::Failed),
+        }
+    }
 }
 
 impl StoredValue for StoredChallenge {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use oauth2::{
-    AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest, HttpResponse,
-    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
-    TokenResponse, TokenUrl,
+    AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet,
+    HttpRequest, HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken,
+    RequestTokenError, Scope, TokenResponse, TokenUrl,
     basic::{BasicClient, BasicErrorResponseType, BasicTokenResponse},
 };
 use serde::Deserialize;
@@ -155,14 +155,8 @@ impl Provider {
         code: String,
         verifier: String,
     ) -> Result<ProviderTokens, ProviderError> {
-        let urls = self.urls().await?;
         let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| misconfigured(&it))?;
-        let token = TokenUrl::new(urls.token.clone()).map_err(|it| misconfigured(&it))?;
-        let client = BasicClient::new(ClientId::new(self.client_id.clone()))
-            .set_client_secret(ClientSecret::new(secret.expose().trim().to_owned()))
-            .set_auth_type(self.auth.clone())
-            .set_token_uri(token)
-            .set_redirect_uri(redirect);
+        let client = self.token_client(secret).await?.set_redirect_uri(redirect);
         let request = client
             .exchange_code(AuthorizationCode::new(code))
             .set_pkce_verifier(PkceCodeVerifier::new(verifier));
@@ -176,18 +170,28 @@ impl Provider {
         secret: &Secret,
         token: &str,
     ) -> Result<ProviderTokens, ProviderError> {
-        let urls = self.urls().await?;
-        let url = TokenUrl::new(urls.token.clone()).map_err(|it| misconfigured(&it))?;
-        let client = BasicClient::new(ClientId::new(self.client_id.clone()))
+        let client = self.token_client(secret).await?;
+        let token = RefreshToken::new(token.to_owned());
+        let response = client.exchange_refresh_token(&token).request_async(&send);
+        response
+            .await
+            .map(|it| tokens_in(&it))
+            .map_err(provider_error)
+    }
+
+    async fn token_client(&self, secret: &Secret) -> Result<TokenClient, ProviderError> {
+        let url = self.urls().await?.token.clone();
+        let url = TokenUrl::new(url).map_err(|it| misconfigured(&it))?;
+        Ok(BasicClient::new(ClientId::new(self.client_id.clone()))
             .set_client_secret(ClientSecret::new(secret.expose().trim().to_owned()))
             .set_auth_type(self.auth.clone())
-            .set_token_uri(url);
-        let token = RefreshToken::new(token.to_owned());
-        let request = client.exchange_refresh_token(&token);
-        let response = request.request_async(&send).await;
-        response.map(|it| tokens_in(&it)).map_err(provider_error)
+            .set_token_uri(url))
     }
 }
+
+/// A client with the URL for tokens alone.
+type TokenClient =
+    BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
 async fn discover(issuer: &str) -> Result<EndpointUrls, ProviderError> {
     let base = issuer.trim_end_matches('/');

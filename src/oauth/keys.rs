@@ -97,23 +97,16 @@ impl EncryptionKeys {
 
     /// A signature with the newest key.
     pub(super) fn sign(&self, purpose: &str, parts: &[&str]) -> String {
-        signature(&self.0[0].1, purpose, parts)
-    }
-
-    /// The signatures with all keys.
-    fn signatures<'a>(
-        &'a self,
-        purpose: &'a str,
-        parts: &'a [&'a str],
-    ) -> impl Iterator<Item = String> + 'a {
-        let keys = self.0.iter();
-        keys.map(move |(_, secret)| signature(secret, purpose, parts))
+        self.sign_as(0, purpose, parts)
     }
 
     /// The index of the key that made this signature. `None` if no key did.
-    pub(super) fn signer(&self, purpose: &str, parts: &[&str], signature: &str) -> Option<usize> {
-        let is_equal = |it: String| bool::from(it.as_bytes().ct_eq(signature.as_bytes()));
-        self.signatures(purpose, parts).position(is_equal)
+    pub(super) fn signer(&self, purpose: &str, parts: &[&str], signed: &str) -> Option<usize> {
+        let is_signer = |(_, secret): &(String, Secret)| {
+            let expected = signature(secret, purpose, parts);
+            bool::from(expected.as_bytes().ct_eq(signed.as_bytes()))
+        };
+        self.0.iter().position(is_signer)
     }
 
     /// A signature with the key at an index.

@@ -5,7 +5,7 @@ use std::fmt;
 use oauth2::AuthType;
 use tokio::sync::OnceCell;
 
-use super::scope_descriptions::{self as known, BuiltIn, ScopeDescriptions};
+use super::scope_descriptions::{self as known, Descriptions, ScopeDescriptions};
 use crate::public_url::is_safe;
 
 /// A provider of OAuth 2.0 tokens, and this server's registration there.
@@ -76,7 +76,7 @@ impl Provider {
         issuer: impl Into<String>,
     ) -> Self {
         let endpoints = Endpoints::discovered(issuer.into());
-        Self::with_endpoints(id, client_id, client_secret_id, endpoints).known(&known::OPENID)
+        Self::with_endpoints(id, client_id, client_secret_id, endpoints).known(&[known::OPENID])
     }
 
     fn with_endpoints(
@@ -94,7 +94,7 @@ impl Provider {
             scopes: Vec::new(),
             parameters: Vec::new(),
             title: None,
-            descriptions: ScopeDescriptions::new(&known::NONE),
+            descriptions: ScopeDescriptions::default(),
         }
         // Without this, providers that remember consent do not ask the user again.
         .parameter("prompt", "consent")
@@ -111,7 +111,7 @@ impl Provider {
             // Google issues a refresh token only with this and the prompt for consent.
             .parameter("access_type", "offline")
             .title("Google")
-            .known(&known::GOOGLE)
+            .known(&[known::OPENID, known::GOOGLE])
     }
 
     /// GitHub, with the id `github`.
@@ -126,7 +126,7 @@ impl Provider {
             .parameter("prompt", "select_account")
             .secret_in_body()
             .title("GitHub")
-            .known(&known::GITHUB)
+            .known(&[known::GITHUB])
     }
 
     /// Microsoft, with the id `microsoft`, for work, school and personal accounts.
@@ -141,7 +141,7 @@ impl Provider {
             .parameter("prompt", "select_account")
             .secret_in_body()
             .title("Microsoft")
-            .known(&known::MICROSOFT)
+            .known(&[known::OPENID, known::MICROSOFT])
     }
 
     /// Slack, with the id `slack`, for user tokens: tools act as the user.
@@ -153,11 +153,11 @@ impl Provider {
         );
         Self::new("slack", client_id, client_secret_id, authorize, token)
             .title("Slack")
-            .known(&known::SLACK)
+            .known(&[known::SLACK])
     }
 
-    fn known(mut self, built_in: &'static BuiltIn) -> Self {
-        self.descriptions = ScopeDescriptions::new(built_in);
+    fn known(mut self, built_in: &'static [Descriptions]) -> Self {
+        self.descriptions.built_in = built_in;
         self
     }
 
@@ -182,7 +182,8 @@ impl Provider {
         scope: impl Into<String>,
         description: impl Into<String>,
     ) -> Self {
-        self.descriptions.add(scope.into(), description.into());
+        let own = &mut self.descriptions.own;
+        own.insert(scope.into(), description.into());
         self
     }
 

@@ -85,33 +85,9 @@ impl EncryptedRecords {
         Ok(put == PutOutcome::Written)
     }
 
-    /// Loads a record, and saves the value that `decide` returns, if any. Starts again if another
-    /// request has replaced the record in the meantime.
+    /// Loads a record, unless it is probably absent, and saves the value that `decide` returns, if
+    /// any. Starts again if another request has replaced the record in the meantime.
     pub(super) async fn update<T: StoredValue, R>(
-        &self,
-        keys: &EncryptionKeys,
-        record_id: &str,
-        life: Duration,
-        decide: impl FnMut(Versioned<T>) -> Change<T, R>,
-    ) -> Result<R, StoreError> {
-        self.update_from(Start::Current, keys, record_id, life, decide)
-            .await
-    }
-
-    /// Like [`Self::update`], for a record that is probably absent: it is not read before it is
-    /// written.
-    pub(super) async fn insert_or_update<T: StoredValue, R>(
-        &self,
-        keys: &EncryptionKeys,
-        record_id: &str,
-        life: Duration,
-        decide: impl FnMut(Versioned<T>) -> Change<T, R>,
-    ) -> Result<R, StoreError> {
-        self.update_from(Start::Absent, keys, record_id, life, decide)
-            .await
-    }
-
-    async fn update_from<T: StoredValue, R>(
         &self,
         start: Start,
         keys: &EncryptionKeys,

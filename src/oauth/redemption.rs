@@ -12,7 +12,10 @@ use super::{
     page::{CallbackPage, CallbackQuery},
     records::Versioned,
 };
-use crate::{StoreError, store::Change};
+use crate::{
+    StoreError,
+    store::{Change, Start},
+};
 
 /// The life of a challenge during the exchange: it fails after this time if the process stops.
 const EXCHANGE_LIFE: Duration = Duration::from_mins(1);
@@ -76,20 +79,16 @@ impl Redemption {
             let Some(pending) = versioned.value.filter(|it| it.has_nonce(&self.nonce)) else {
                 return Change::Leave(Err(CallbackPage::Expired));
             };
-            match pending.status {
-                ChallengeStatus::Pending => {
-                    let status = ChallengeStatus::Exchanging;
-                    let exchanging = StoredChallenge { status, ..pending };
-                    Change::Write(exchanging.clone(), Ok(exchanging))
-                }
-                ChallengeStatus::Exchanging => Change::Leave(Err(CallbackPage::InUse)),
-                ChallengeStatus::Completed => Change::Leave(Err(CallbackPage::Completed)),
-                ChallengeStatus::Failed => Change::Leave(Err(CallbackPage::Failed)),
+            if let Some(page) = pending.status.page() {
+                return Change::Leave(Err(page));
             }
+            let status = ChallengeStatus::Exchanging;
+            let exchanging = StoredChallenge { status, ..pending };
+            Change::Write(exchanging.clone(), Ok(exchanging))
         };
         let (records, keys) = (&self.broker.records, &self.keys);
         records
-            .update(keys, &self.record_id, EXCHANGE_LIFE, change)
+            .update(Start::Current, keys, &self.record_id, EXCHANGE_LIFE, change)
             .await
     }
 
@@ -110,7 +109,7 @@ impl Redemption {
             };
             let records = &self.broker.records;
             match records
-                .update(&self.keys, &self.record_id, life, change)
+                .update(Start::Current, &self.keys, &self.record_id, life, change)
                 .await
             {
                 Ok(true) => return,
@@ -203,7 +202,7 @@ impl Redemption {
             Change::Write(grants, ())
         };
         let records = &self.broker.records;
-        let saved = records.insert_or_update(&self.keys, &record_id, GRANT_LIFE, change);
+        let saved = records.update(Start::Absent, &self.keys, &record_id, GRANT_LIFE, change);
         // The code has been used: after an error, the user must start again.
         saved
             .await

@@ -16,7 +16,10 @@ use super::{
     keys::EncryptionKeys,
     records::Versioned,
 };
-use crate::{Secret, StoreError, http_client, store::Change};
+use crate::{
+    Secret, StoreError, http_client,
+    store::{Change, Start},
+};
 
 const LEASE_LIFE: Duration = Duration::from_secs(20);
 /// The time for which the holder of a lease may use it: shorter than the lease's life, because to
@@ -183,7 +186,7 @@ impl Broker {
             Change::Write(grants, ())
         };
         self.records
-            .update(keys, record_id, GRANT_LIFE, change)
+            .update(Start::Current, keys, record_id, GRANT_LIFE, change)
             .await
     }
 }

@@ -11,7 +11,7 @@ use http::HeaderMap;
 use super::{
     Provider,
     broker::{Broker, grant_record_id},
-    challenge::{ChallengeStatus, StoredChallenge, parse_id},
+    challenge::{StoredChallenge, parse_id},
     grant::Grants,
     keys::EncryptionKeys,
     page::{BrowserResponse, CallbackPage, ConsentPage, RequestedScope},
@@ -148,11 +148,8 @@ impl Broker {
         let Some(pending) = versioned.value.filter(|it| it.has_nonce(nonce)) else {
             return Ok(Err(CallbackPage::Expired));
         };
-        match pending.status {
-            ChallengeStatus::Pending => {}
-            ChallengeStatus::Exchanging => return Ok(Err(CallbackPage::InUse)),
-            ChallengeStatus::Completed => return Ok(Err(CallbackPage::Completed)),
-            ChallengeStatus::Failed => return Ok(Err(CallbackPage::Failed)),
+        if let Some(page) = pending.status.page() {
+            return Ok(Err(page));
         }
         let Some(provider) = self.provider(&pending.provider) else {
             return Ok(Err(CallbackPage::Failed));

@@ -19,7 +19,7 @@ async fn who_am_i(_: WhoAmI, cx: Context) -> Result<String, Failure> {
 }
 
 /// Makes a call; returns the status, and the caller if the call was accepted.
-async fn call_with(auth: Option<Auth>, headers: &[(&str, &str)]) -> (u16, Value) {
+async fn call_with(auth: Auth, headers: &[(&str, &str)]) -> (u16, Value) {
     let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
     let keys = [
         ("ONE", "one"),
@@ -28,10 +28,7 @@ async fn call_with(auth: Option<Auth>, headers: &[(&str, &str)]) -> (u16, Value)
         ("BLANK", " \n"),
     ];
     let server = Server::new(Toolkit::new([tool]).unwrap()).secrets(Secrets::fixed(keys));
-    let server = match auth {
-        Some(auth) => server.auth(auth),
-        None => server,
-    };
+    let server = server.auth(auth);
     let mut event: Value =
         serde_json::from_str(&event("POST", "/tools/call", r#"{"tool_id": "Who.AmI"}"#)).unwrap();
     for (name, value) in headers {
@@ -43,7 +40,7 @@ async fn call_with(auth: Option<Auth>, headers: &[(&str, &str)]) -> (u16, Value)
 
 #[tokio::test]
 async fn either_header_may_carry_a_key_and_its_id_is_the_caller() {
-    let auth = || Some(Auth::api_key_ids(["ONE"]).or(Auth::api_key_ids(["TWO"])));
+    let auth = || Auth::api_key_ids(["ONE"]).or(Auth::api_key_ids(["TWO"]));
     for (header, value, id) in [
         ("oxp-api-key", "one", "ONE"),
         ("oxp-api-key", "two", "TWO"),
@@ -74,7 +71,7 @@ async fn any_other_credential_is_rejected() {
     ] {
         let auth = Auth::api_key_ids(["ONE", "EMPTY", "BLANK", "NOWHERE"]);
         assert_eq!(
-            call_with(Some(auth), headers).await,
+            call_with(auth, headers).await,
             (401, Value::Null),
             "{headers:?}"
         );
@@ -93,21 +90,7 @@ async fn missing_and_empty_keys_admit_no_caller() {
             &[("authorization", "Bearer ")],
             &[],
         ] {
-            assert_eq!(
-                call_with(Some(auth.clone()), headers).await.0,
-                401,
-                "{headers:?}"
-            );
-        }
-    }
-}
-
-#[tokio::test]
-async fn without_authentication_headers_are_ignored() {
-    for auth in [None, Some(Auth::none())] {
-        for headers in [&[][..], &[("authorization", "x")], &[("oxp-api-key", "x")]] {
-            let result = call_with(auth.clone(), headers).await;
-            assert_eq!(result, (200, json!("anyone")));
+            assert_eq!(call_with(auth.clone(), headers).await.0, 401, "{headers:?}");
         }
     }
 }

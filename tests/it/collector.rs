@@ -15,14 +15,14 @@ use opentelemetry_proto::tonic::{
     trace::v1::Span,
 };
 use prost::Message;
+use test_support::Served;
 
 /// The bodies of the requests, undecoded.
 type Bodies = Arc<Mutex<Vec<Bytes>>>;
 
 pub(crate) struct Collector {
-    url: String,
     bodies: Bodies,
-    server: tokio::task::JoinHandle<()>,
+    served: Served,
 }
 
 /// Records the spans.
@@ -63,18 +63,12 @@ impl Collector {
             .route("/hangs-once/v1/traces", post(hang_once))
             .layer(Extension(Arc::new(AtomicBool::new(false))))
             .with_state(Arc::clone(&bodies));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self {
-            url,
-            bodies,
-            server,
-        }
+        let served = Served::start(router).await;
+        Self { bodies, served }
     }
 
     pub(crate) fn url(&self) -> String {
-        self.url.clone()
+        self.served.url.clone()
     }
 
     pub(crate) fn bodies(&self) -> Vec<Bytes> {
@@ -111,12 +105,6 @@ impl Collector {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("no span {name} among {:#?}", self.spans());
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 

@@ -7,7 +7,7 @@ mod look;
 mod states;
 
 use axum::http::Method;
-use lambda_tools::{Auth, ServerInfo};
+use lambda_tools::ServerInfo;
 
 use local::{AUTHORIZE, Local};
 
@@ -17,41 +17,14 @@ fn acme() -> ServerInfo {
 }
 
 #[tokio::test]
-async fn the_page_shows_the_caller_the_user_the_provider_and_the_scopes() {
-    let server = Local::with_two_callers();
-    let user = "<script>alert('x')</script>&\"";
-    let id = server.challenge("key-of-a-partner", user).await;
-    let page = server.open(&id).await;
-    assert_eq!(page.status, 200);
-    for part in [
-        "<bdi>key PARTNER</bdi>",
-        "<bdi>&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;</bdi>",
-        "<bdi>mail</bdi> account?</h1>",
-        "<code>mail.read</code>",
-        "<code>offline</code>",
-        "Continue to <bdi>mail</bdi></button>",
-    ] {
-        assert!(page.body.contains(part), "{part}: {}", page.body);
-    }
-    assert!(!page.body.contains("<script"), "{}", page.body);
-    let cookie = page.header("set-cookie");
-    assert!(cookie.starts_with("__Host-authorization-"), "{cookie}");
-    assert!(
-        cookie.ends_with("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"),
-        "{cookie}"
-    );
-
-    let server = Local::new(Auth::none());
-    let id = server.challenge("", "user-1").await;
-    let page = server.open(&id).await.body;
-    assert!(page.contains("comes from an anonymous caller"), "{page}");
-}
-
-#[tokio::test]
 async fn the_button_leads_to_the_provider() {
     let server = Local::with_two_callers();
     let id = server.challenge("key-of-a-partner", "alice").await;
     let page = server.open(&id).await;
+    let cookie = page.header("set-cookie");
+    assert!(cookie.starts_with("__Host-authorization-"), "{cookie}");
+    let attributes = "; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure";
+    assert!(cookie.ends_with(attributes), "{cookie}");
     let body = format!("form={}", page.form());
     // The second time, the user has gone back and pressed the button again.
     for _ in 0..2 {
@@ -149,16 +122,4 @@ async fn the_flow_does_not_start_without_the_button() {
     }
     let redirect = server.submit(&id, Some(cookie), &own).await;
     assert_eq!(redirect.status, 303);
-}
-
-#[tokio::test]
-async fn callers_do_not_share_challenges() {
-    let server = Local::with_two_callers();
-    let partners = server.challenge("key-of-a-partner", "alice").await;
-    let guests = server.challenge("key-of-a-guest", "alice").await;
-    assert_ne!(partners[..32], guests[..32]);
-    assert!(server.open(&guests).await.body.contains("key GUEST"));
-    assert!(server.open(&partners).await.body.contains("key PARTNER"));
-    let again = server.challenge("key-of-a-partner", "alice").await;
-    assert_eq!(again, partners);
 }

@@ -17,10 +17,9 @@ use serde_json::{Value, json};
 #[cfg(feature = "otlp")]
 use test_support::marks::{TWILIO, assert_unmarked, marked_events, special_events};
 use test_support::{
-    function,
+    assert_program,
     lambda::event,
     marks::{MARK, search},
-    runs_as_function,
 };
 
 #[cfg(feature = "otlp")]
@@ -145,15 +144,12 @@ fn careless_tools() -> Vec<Tool> {
     vec![tool.secret("KEY").authorization("google", ["mail"])]
 }
 
-/// Not a test: the function that the next test runs in a separate process.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "started by the test below"]
-async fn careless_function() {
-    if runs_as_function() {
-        serve(Toolkit::new(careless_tools()).unwrap())
-            .await
-            .unwrap();
-    }
+#[ignore = "a program that tests start"]
+async fn careless_program_of_tests() {
+    assert_program();
+    let toolkit = Toolkit::new(careless_tools()).unwrap();
+    serve(toolkit).await.unwrap();
 }
 
 #[tokio::test]
@@ -190,7 +186,7 @@ async fn a_careless_tool_does_not_leak_its_secrets() {
     #[cfg(feature = "otlp")]
     let url = collector.url();
     for format in ["JSON", "Text"] {
-        let function = function("leaks::careless_function");
+        let function = test_support::program("leaks::careless_program_of_tests");
         let environment = [
             ("TOOLS_AUTH", "none"),
             ("KEY", "stored-Xmark-0123456789"),
@@ -279,8 +275,7 @@ async fn no_access_token_is_revealed() {
     use std::time::SystemTime;
 
     use jsonwebtoken::Algorithm;
-
-    use crate::oidc::issuer::{Issuer, claims};
+    use test_support::issuer::{Issuer, URL, claims};
 
     let issuer = Issuer::start().await;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -322,10 +317,10 @@ async fn no_access_token_is_revealed() {
     let environment = [
         ("TOOLS_AUTH", "oidc"),
         ("TOOLS_OIDC_ISSUERS", &*issuer.url),
-        ("TOOLS_OIDC_AUDIENCES", crate::oidc::URL),
+        ("TOOLS_OIDC_AUDIENCES", URL),
         ("TOOLS_OIDC_SCOPES", "tools.call"),
     ];
-    let function = function("leaks::careless_function");
+    let function = test_support::program("leaks::careless_program_of_tests");
     let printed = search("access-tokens", function, &events, &environment).await;
     let caller = format!("token {} alice", issuer.url);
     let accepted = printed.iter().filter(|line| line.contains(&caller));

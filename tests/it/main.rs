@@ -47,7 +47,6 @@ mod responses;
 mod retries;
 #[cfg(feature = "secrets-manager")]
 mod secrets_manager;
-#[cfg(feature = "dynamodb")]
 mod support;
 mod testing;
 #[cfg(any(feature = "client", feature = "otlp"))]

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use test_support::{
-    function,
+    assert_program,
     lambda::{Platform, event},
-    runs_as_function,
+    program,
 };
 
 const CONCURRENCY: usize = 64;
@@ -31,14 +31,12 @@ async fn wait(input: Wait) -> Result<usize, Failure> {
     Ok(input.number)
 }
 
-/// Not a test: the function that the tests below run in a separate process.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "started by the tests below"]
-async fn waiting_function() {
-    if runs_as_function() {
-        let tools = [Tool::new("Clock.Wait@1.0.0", wait)];
-        serve(Toolkit::new(tools).unwrap()).await.unwrap();
-    }
+#[ignore = "a program that tests start"]
+async fn waiting_program_of_tests() {
+    assert_program();
+    let tools = [Tool::new("Clock.Wait@1.0.0", wait)];
+    serve(Toolkit::new(tools).unwrap()).await.unwrap();
 }
 
 fn calls(numbers: impl Iterator<Item = usize>) -> Vec<(Value, Option<Duration>)> {
@@ -78,7 +76,7 @@ async fn make_calls(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sixty_four_calls_run_concurrently() {
-    let mut command = function("managed::waiting_function");
+    let mut command = program("managed::waiting_program_of_tests");
     let concurrency = CONCURRENCY.to_string();
     let environment = [("AWS_LAMBDA_MAX_CONCURRENCY", &*concurrency)];
     let mut platform = Platform::start(&mut command, &[], &environment).await;
@@ -116,7 +114,7 @@ async fn sixty_four_calls_run_concurrently() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_variable_calls_run_one_at_a_time() {
-    let mut command = function("managed::waiting_function");
+    let mut command = program("managed::waiting_program_of_tests");
     let mut platform = Platform::start(&mut command, &[], &[]).await;
     make_calls(&mut platform, 0..1).await;
     let (elapsed, values) = make_calls(&mut platform, 1..4).await;

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 use test_support::{
-    Running, function,
+    Running, assert_program,
     lambda::{LONG, Platform, calling},
-    runs_as_function,
+    program,
 };
 
 #[cfg(feature = "otlp")]
@@ -63,34 +63,32 @@ async fn leave(_: Leave) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Not a test: the function that other tests run in a separate process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "started by other tests"]
-async fn misbehaving_function() {
-    if runs_as_function() {
-        if std::env::var_os("HAS_SUBSCRIBER").is_some() {
-            tracing_subscriber::fmt().init();
-        }
-        let block = Tool::new("Night.Block@1.0.0", block);
-        let tools = [
-            Tool::new("Night.Leave@1.0.0", leave),
-            Tool::new("Night.Fill@1.0.0", fill),
-            Tool::new("Night.Quote@1.0.0", quote),
-            Tool::new("Night.Sleep@1.0.0", sleep),
-            block.timeout(Duration::from_millis(100)),
-        ];
-        let server = Server::new(Toolkit::new(tools).unwrap());
-        #[cfg(feature = "graceful-shutdown")]
-        let server = server.on_shutdown(|| async {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            println!("The hook has run.");
-        });
-        serve(server).await.unwrap();
+#[ignore = "a program that tests start"]
+async fn misbehaving_program_of_tests() {
+    assert_program();
+    if std::env::var_os("HAS_SUBSCRIBER").is_some() {
+        tracing_subscriber::fmt().init();
     }
+    let block = Tool::new("Night.Block@1.0.0", block);
+    let tools = [
+        Tool::new("Night.Leave@1.0.0", leave),
+        Tool::new("Night.Fill@1.0.0", fill),
+        Tool::new("Night.Quote@1.0.0", quote),
+        Tool::new("Night.Sleep@1.0.0", sleep),
+        block.timeout(Duration::from_millis(100)),
+    ];
+    let server = Server::new(Toolkit::new(tools).unwrap());
+    #[cfg(feature = "graceful-shutdown")]
+    let server = server.on_shutdown(|| async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        println!("The hook has run.");
+    });
+    serve(server).await.unwrap();
 }
 
 pub(crate) fn command() -> Command {
-    function("misbehaving_function::misbehaving_function")
+    program("misbehaving_function::misbehaving_program_of_tests")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,6 @@
 mod calls;
 mod cold_starts;
 mod grants;
-mod provider;
 
 use std::{collections::BTreeMap, time::Duration};
 

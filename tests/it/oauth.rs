@@ -21,7 +21,10 @@ use lambda_tools::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use test_support::openid::{OpenId, SCOPE};
+use test_support::{
+    Served,
+    openid::{Act, Browser, OpenId, SCOPE},
+};
 
 use crate::support::server;
 
@@ -29,17 +32,10 @@ const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
 const JWT_SECRET: &str = "jwt-secret-of-the-caller-0123456789abcdef";
 
-/// A running server whose tools need the provider's tokens, stopped when dropped.
+/// A running server whose tools need the provider's tokens.
 struct ToolServer {
-    url: String,
+    served: Served,
     client: OxpClient,
-    server: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for ToolServer {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
 }
 
 /// Tools that return the name of the token's user, which they request from the provider.
@@ -93,8 +89,6 @@ async fn serve_as(
     change: impl FnOnce(OAuth) -> OAuth,
     change_server: impl FnOnce(Server) -> Server,
 ) -> ToolServer {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
     let google = Provider::google("toolbox", "GOOGLE_CLIENT_SECRET").issuer(&openid.url);
     let secrets = [
         ("GOOGLE_CLIENT_SECRET", "toolbox-secret"),
@@ -105,17 +99,12 @@ async fn serve_as(
     ];
     let server = server(Toolkit::new(whoami_tools(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))
-        .public_url(&url)
         .oauth(change(OAuth::with([google])));
-    let router = change_server(server).into_router().unwrap();
-    let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    openid.allow_redirects_to(&url).await;
-    let client = client_of(&url);
-    ToolServer {
-        url,
-        client,
-        server,
-    }
+    let router = async |url: &str| change_server(server.public_url(url)).into_router().unwrap();
+    let served = Served::start_with(router).await;
+    openid.allow_redirects_to(&served.url).await;
+    let client = client_of(&served.url);
+    ToolServer { served, client }
 }
 
 fn client_of(url: &str) -> OxpClient {
@@ -159,6 +148,13 @@ fn assert_value(outcome: CallOutcome, expected: &str) {
         CallOutcome::Value(value) => assert_eq!(value, expected),
         other => panic!("{other:?}"),
     }
+}
+
+/// Lets alice follow a challenge's link and allow access.
+async fn allow(challenge: &AuthorizationChallenge) {
+    Browser::of("alice")
+        .follow(&challenge.url, Act::Allow)
+        .await;
 }
 
 async fn status(challenge: &AuthorizationChallenge) -> String {

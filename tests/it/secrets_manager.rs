@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use test_support::{
-    aws::{AwsProxy, Emulator},
-    function,
+    assert_program,
+    aws::{AwsProxy, CREDENTIALS, Emulator},
     lambda::{event, invoke_on},
-    runs_as_function,
+    program,
 };
 use tower::ServiceExt;
 
@@ -333,20 +333,19 @@ async fn without_the_store_calls_use_cached_secrets() {
     assert!(begun.elapsed() < Duration::from_secs(7));
 }
 
-/// Not a test: a function whose tools need no secrets, which the next test runs.
+/// A function whose tools need no secrets.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "started by the test below"]
-async fn calculator_function() {
-    if runs_as_function() {
-        async fn add(_: Value) -> Result<Value, Failure> {
-            Ok(json!(15))
-        }
-
-        let object = json!({"type": "object"});
-        let add = Tool::dynamic("Calculator.Add@1.0.0", "Adds.", object, json!({}), add);
-        let toolkit = Toolkit::new([add.idempotent()]).unwrap();
-        lambda_tools::serve(toolkit).await.unwrap();
+#[ignore = "a program that tests start"]
+async fn calculator_program_of_tests() {
+    async fn add(_: Value) -> Result<Value, Failure> {
+        Ok(json!(15))
     }
+
+    assert_program();
+    let object = json!({"type": "object"});
+    let add = Tool::dynamic("Calculator.Add@1.0.0", "Adds.", object, json!({}), add);
+    let toolkit = Toolkit::new([add.idempotent()]).unwrap();
+    lambda_tools::serve(toolkit).await.unwrap();
 }
 
 #[tokio::test]
@@ -354,17 +353,16 @@ async fn calculator_function() {
 async fn unneeded_stores_get_no_requests() {
     let emulator = Emulator::start().await;
     let proxy = emulator.proxy().await;
-    let mut function = function("secrets_manager::calculator_function");
-    let environment = [
-        ("AWS_ENDPOINT_URL", &*proxy.url()),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
+    let mut function = program("secrets_manager::calculator_program_of_tests");
+    let url = proxy.url();
+    let settings = [
+        ("AWS_ENDPOINT_URL", &*url),
         ("TOOLS_AUTH", "none"),
         ("TOOLS_SECRETS", "secrets-manager"),
         ("TOOLS_IDEMPOTENCY", "dynamodb"),
         ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
     ];
+    let environment = [&CREDENTIALS[..], &settings].concat();
     let events = [(event("calculator/add.header-form"), None)];
     let (reports, _) = invoke_on(&mut function, &events, &environment).await;
     assert_eq!(reports[0].1["statusCode"], 200);

@@ -7,7 +7,7 @@ use lambda_tools::{Context, Failure, Server, Tool, Toolkit, serve};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use test_support::{function, runs_as_function};
+use test_support::assert_program;
 
 /// Adds two numbers together.
 #[derive(Deserialize, JsonSchema)]
@@ -105,13 +105,11 @@ pub(crate) fn server() -> Server {
     )
 }
 
-/// Not a test: the program that other tests run in a separate process.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "started by other tests"]
-async fn serving() {
-    if runs_as_function()
-        && let Err(error) = serve(server()).await
-    {
+#[ignore = "a program that tests start"]
+async fn serving_program_of_tests() {
+    assert_program();
+    if let Err(error) = serve(server()).await {
         eprintln!("{error}");
         std::process::exit(1);
     }
@@ -119,5 +117,5 @@ async fn serving() {
 
 /// A command that serves these tools, with the features of this test build.
 pub(crate) fn program() -> Command {
-    function("tools::serving")
+    test_support::program("tools::serving_program_of_tests")
 }

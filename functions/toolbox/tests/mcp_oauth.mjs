@@ -112,5 +112,4 @@ if (options['step-up']) {
   seen.step_up_scopes = oauth.saved.scope;
 }
 await client.close();
-const claims = JSON.parse(Buffer.from(oauth.saved.access_token.split('.')[1], 'base64url'));
-console.log(JSON.stringify({ ...seen, asked: oauth.asked, registered: !clientId, claims }));
+console.log(JSON.stringify({ ...seen, asked: oauth.asked, registered: !clientId }));

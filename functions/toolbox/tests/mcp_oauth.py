@@ -3,7 +3,6 @@ and the ID of a registered client, without which the client registers itself. Pr
 
 import argparse
 import asyncio
-import base64
 import json
 from urllib.parse import parse_qs, urljoin, urlsplit
 
@@ -75,12 +74,6 @@ class Storage:
         self.client = client
 
 
-def claims(token):
-    """The content of a JWT, which the client itself does not look at."""
-    payload = token.split(".")[1]
-    return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-
-
 async def outcome(mcp, tool, arguments):
     try:
         result = await mcp.call_tool(tool, arguments)
@@ -98,13 +91,13 @@ async def main(args):
     auth = OAuthClientProvider(args.url, metadata, storage, browser.open, browser.result)
     http = httpx2.AsyncClient(auth=auth)
     async with Client(streamable_http_client(args.url, http_client=http), mode=args.mode) as mcp:
-        seen = {"tools": [tool.name for tool in (await mcp.list_tools()).tools]}
-        seen["call"] = await outcome(mcp, args.tool, json.loads(args.arguments))
+        await mcp.list_tools()
+        seen = {"call": await outcome(mcp, args.tool, json.loads(args.arguments))}
         seen["scopes"] = storage.tokens.scope
         if args.step_up:
             seen["step_up"] = await outcome(mcp, args.step_up, json.loads(args.arguments))
             seen["step_up_scopes"] = storage.tokens.scope
-    seen |= {"asked": browser.asked, "registered": not args.client_id, "claims": claims(storage.tokens.access_token)}
+    seen |= {"asked": browser.asked, "registered": not args.client_id}
     print(json.dumps(seen))
 
 

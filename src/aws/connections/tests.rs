@@ -4,7 +4,7 @@ use std::{env, net::TcpListener, time::Duration};
 
 use aws_smithy_types::body::SdkBody;
 use http_body_util::BodyExt;
-use test_support::{function, runs_as_function};
+use test_support::{assert_program, program};
 
 use super::*;
 use server::{Authority, Server};
@@ -21,13 +21,10 @@ async fn post(roots: Roots, url: &str, body: &str) -> Result<String, ConnectorEr
     Ok(String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// Not a test: the function that the tests below run in a separate process.
 #[tokio::test]
-#[ignore = "started by the tests below"]
-async fn a_function() {
-    if !runs_as_function() {
-        return;
-    }
+#[ignore = "a program that tests start"]
+async fn posting_program_of_tests() {
+    assert_program();
     tracing_subscriber::fmt().with_ansi(false).init();
     let is_set = |name: &str| env::var_os(name).is_some();
     let roots = match env::var("ROOTS").as_deref() {
@@ -43,9 +40,9 @@ async fn a_function() {
     }
 }
 
-/// The responses and warnings of the function above, whose machine trusts an authority.
+/// The responses and warnings of the program above, whose machine trusts an authority.
 fn output(server: &Server, trusted: &Authority, roots: &str) -> (Vec<String>, Vec<String>) {
-    let mut command = function("aws::connections::tests::a_function");
+    let mut command = program("aws::connections::tests::posting_program_of_tests");
     command.env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9");
     command.env("SSL_CERT_FILE", trusted.file());
     command.env("URL", server.url()).env("ROOTS", roots);

@@ -14,7 +14,7 @@ use std::{
 use axum::{Router, http::HeaderMap, routing::get};
 use serde_json::{Value, json};
 use test_support::{
-    installed, isolated, repository,
+    Served, installed, isolated, repository,
     sam::{self, Template},
 };
 
@@ -107,18 +107,14 @@ fn stdout_of(command: &mut Command) -> String {
     stdout
 }
 
-/// The URL of a server that plays GitHub, for the token `a-token`.
-async fn played_github() -> String {
+/// A server that plays GitHub, for the token `a-token`.
+async fn played_github() -> Served {
     let search = async |headers: HeaderMap| {
         assert_eq!(headers["authorization"], "Bearer a-token");
         let issue = json!({"id": 1, "title": "It panics", "html_url": "https://github.com/o/r/1"});
         json!({"total_count": 1, "items": [issue]}).to_string()
     };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let router = Router::new().route("/search/issues", get(search));
-    tokio::spawn(async { axum::serve(listener, router).await });
-    url
+    Served::start(Router::new().route("/search/issues", get(search))).await
 }
 
 /// A setting whose feature is not compiled in.
@@ -147,7 +143,7 @@ fn names_the_missing_feature(project: &Project) {
 async fn the_commands_of_the_readmes_work() {
     let github = played_github().await;
     let parent = parent_without("my-tools");
-    let mut terminal = Terminal::open(&parent.join("lambda_tools"), &github);
+    let mut terminal = Terminal::open(&parent.join("lambda_tools"), &github.url);
     let readme = fs::read_to_string(repository("README.md")).unwrap();
     let typed = terminal.type_page("README.md", &readme);
     let (_, tools) = typed.last().unwrap();
@@ -179,7 +175,8 @@ fn answers_as_its_readme_says(project: &Project, terminal: &mut Terminal) {
 #[ignore = "needs cargo-lambda and curl; run tests/all"]
 async fn the_commands_of_a_readme_for_mcp_alone_work() {
     let project = Project::generate("mcp-tools", &[("protocols", "mcp")]);
-    let mut terminal = Terminal::open(&project.folder, &played_github().await);
+    let github = played_github().await;
+    let mut terminal = Terminal::open(&project.folder, &github.url);
     answers_as_its_readme_says(&project, &mut terminal);
 }
 
@@ -215,70 +212,21 @@ fn dependency_from(name: &str, answers: &[(&str, &str)]) -> (Project, Value) {
 
 #[test]
 #[ignore = "needs cargo-lambda; run tests/all"]
-fn a_project_gets_the_library_from_a_path_or_as_a_version() {
+fn a_project_gets_the_library_from_a_path_as_a_version_or_from_git() {
     let (_, path) = dependency_from("from-path", &[CLONE]);
     let clone = parent_without("").join("lambda_tools");
     assert_eq!(path["path"], clone.to_str().unwrap());
-    for (name, answers, expected) in [
-        ("from-version", &[("lambda_tools", "0.1.0")][..], "^0.1.0"),
-        ("from-default", &[], "^0.1"),
+    let git = "https://git.example/lambda_tools";
+    for (name, answer, source, expected) in [
+        ("from-version", Some("0.1.0"), "registry+", "^0.1.0"),
+        ("from-default", None, "registry+", "^0.1"),
+        ("from-git", Some(git), "git+https://git.example/", "*"),
     ] {
-        let (_, version) = dependency_from(name, answers);
-        assert!(
-            version["source"].as_str().unwrap().starts_with("registry+"),
-            "{version}"
-        );
-        assert_eq!(version["req"], expected);
+        let answers: Vec<_> = answer.map(|it| ("lambda_tools", it)).into_iter().collect();
+        let (_, library) = dependency_from(name, &answers);
+        let has_source = library["source"].as_str().unwrap().starts_with(source);
+        assert!(has_source && library["req"] == expected, "{library}");
     }
-}
-
-/// A git repository with the files of the working tree, and its URL.
-fn git_repository() -> (impl Fn(&[&str]) -> String, String) {
-    let folder = parent_without("lambda_tools.git").join("lambda_tools.git");
-    let url = format!("file://{}", folder.display());
-    let git = move |arguments: &[&str]| {
-        let mut git = Command::new("git");
-        git.arg("--git-dir").arg(&folder);
-        git.arg("--work-tree")
-            .arg(repository(".").canonicalize().unwrap());
-        git.args(["-c", "user.name=test", "-c", "user.email=test@example.com"]);
-        stdout_of(git.args(arguments)).trim().to_owned()
-    };
-    git(&["init", "--quiet"]);
-    git(&["add", "--all"]);
-    git(&["commit", "--quiet", "--message", "Test"]);
-    (git, url)
-}
-
-/// Also in a clone of the project, whose lock file names the commit.
-#[test]
-#[ignore = "needs cargo-lambda and git; run tests/all"]
-fn a_project_gets_the_library_from_a_commit_of_a_git_repository() {
-    let (git, url) = git_repository();
-    let (project, dependency) = dependency_from("from-git", &[("lambda_tools", &url)]);
-    assert_eq!(dependency["source"], format!("git+{url}"));
-    let resolve = |arguments: &[&str]| {
-        let mut cargo = project.command("cargo");
-        // A request to any other address fails: nothing listens there.
-        cargo.env("CARGO_HTTP_PROXY", "http://127.0.0.1:9");
-        cargo.env("CARGO_NET_OFFLINE", "false");
-        cargo.args(["metadata", "--format-version", "1"]);
-        // The packages of other platforms have not been downloaded.
-        cargo.args(["--filter-platform", "host-tuple"]);
-        let output = cargo.args(arguments).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            output.status.success() && !stderr.contains("error:"),
-            "{stderr}"
-        );
-        String::from_utf8(output.stdout).unwrap()
-    };
-    resolve(&[]);
-    let commit = git(&["rev-parse", "HEAD"]);
-    let pinned = format!("{url}#{commit}");
-    assert!(project.text("Cargo.lock").contains(&pinned));
-    git(&["commit", "--quiet", "--allow-empty", "--message", "Later"]);
-    assert!(resolve(&["--locked"]).contains(&pinned));
 }
 
 #[test]
@@ -298,43 +246,6 @@ fn a_project_with_other_answers_compiles_without_warnings() {
     assert!(!project.folder.join("events/find-issues.json").exists());
     project.cargo(&["fmt", "--check"]);
     project.cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
-}
-
-/// The files of a project with their texts, by their paths. Empty folders are left out.
-fn files_below(folder: &Path) -> BTreeMap<PathBuf, String> {
-    let mut files = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(open) = folders.pop() {
-        for entry in fs::read_dir(open).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let text = fs::read_to_string(&path).unwrap();
-                files.insert(path.strip_prefix(folder).unwrap().to_owned(), text);
-            }
-        }
-    }
-    files
-}
-
-/// A release can offer the template as a file, whose URL cargo-lambda takes in the same way.
-#[test]
-#[ignore = "needs cargo-lambda; run tests/all"]
-fn a_zipped_template_makes_the_same_project() {
-    let project = Project::generate("zipped", &[]);
-    let expected = files_below(&project.folder);
-    assert!(expected.contains_key(Path::new(".github/workflows/ci.yml")));
-    let parent = project.folder.parent().unwrap();
-    let zip = "import sys, shutil; shutil.make_archive(sys.argv[1], 'zip', *sys.argv[2:])";
-    let mut python = Command::new(installed("python"));
-    python
-        .args(["-c", zip])
-        .arg(parent.join("function-template"));
-    stdout_of(python.arg(repository("templates/function")));
-    let archive = parent.join("function-template.zip");
-    let project = Project::generate_from(&archive, "zipped", &[CLONE]);
-    assert_eq!(files_below(&project.folder), expected);
 }
 
 fn of_type<'a>(resources: &'a BTreeMap<&str, Value>, kind: &str) -> Vec<&'a Value> {

@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 use test_support::{
     Running,
-    documents::{ADDRESS, blocks, explained, matches},
+    documents::{ADDRESS, blocks, matches},
     installed, isolated, repository,
 };
 
@@ -75,7 +75,6 @@ impl Terminal {
     /// the answers with those on the page. Returns the commands, each with what it printed.
     pub(crate) fn type_page(&mut self, path: &str, text: &str) -> Vec<(String, String)> {
         let mut typed = Vec::new();
-        explained(path, text).unwrap();
         let mut blocks = blocks(path, text).into_iter().peekable();
         while let Some(block) = blocks.next() {
             if block.language != "console" || block.mark.is_some() {

@@ -77,13 +77,6 @@ pub(super) fn mail_at(token_url: &str) -> Provider {
 pub(super) struct Local(Router);
 
 impl Local {
-    pub(super) fn new(auth: Auth) -> Self {
-        Self::with(Setup {
-            auth,
-            ..Setup::default()
-        })
-    }
-
     pub(super) fn with_two_callers() -> Self {
         Self::with(Setup::default())
     }

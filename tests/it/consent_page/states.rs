@@ -1,69 +1,20 @@
 //! Every page, as a server shows it, with a provider that only issues tokens.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use axum::{
-    Router,
-    extract::State,
-    http::{StatusCode, header::CONTENT_TYPE},
-    response::IntoResponse,
-    routing::post,
-};
 use lambda_tools::{Auth, ServerInfo, oauth::Provider};
-use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
+use serde_json::{Value, json};
+use test_support::issuer::Issuer;
 
 use super::local::{Local, Page, Setup, mail_at};
 
-/// A provider, stopped when dropped.
-struct TokenServer {
-    url: String,
-    arrived: Arc<Notify>,
-    server: JoinHandle<()>,
-}
-
-impl Drop for TokenServer {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
-}
-
-impl TokenServer {
-    async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/token", listener.local_addr().unwrap());
-        let arrived = Arc::new(Notify::new());
-        let routes = Router::new().route("/token", post(token));
-        let routes = routes.with_state(Arc::clone(&arrived));
-        let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        Self {
-            url,
-            arrived,
-            server,
-        }
-    }
-}
-
 /// The code says how the provider responds.
-async fn token(State(arrived): State<Arc<Notify>>, body: String) -> impl IntoResponse {
-    let token = |scopes: &str| {
-        let fields = r#""access_token":"t","token_type":"Bearer","expires_in":3600"#;
-        (
-            StatusCode::OK,
-            format!(r#"{{{fields},"scope":"{scopes}"}}"#),
-        )
-    };
-    let (status, body) = if body.contains("code=all") {
-        token("mail.read offline")
-    } else if body.contains("code=less") {
-        token("offline")
-    } else if body.contains("code=slow") {
-        arrived.notify_one();
-        std::future::pending().await
-    } else {
-        let error = r#"{"error":"invalid_grant"}"#;
-        (StatusCode::BAD_REQUEST, error.to_owned())
-    };
-    (status, [(CONTENT_TYPE, "application/json")], body)
+fn tokens(body: &str) -> Value {
+    let granted = [("code=all", "mail.read offline"), ("code=less", "offline")];
+    match granted.iter().find(|(code, _)| body.contains(code)) {
+        Some((_, scopes)) => json!({"access_token": "t", "token_type": "Bearer", "scope": scopes}),
+        None => json!({"error": "invalid_grant"}),
+    }
 }
 
 /// A page's name, its expected status and title, and the page.
@@ -71,10 +22,12 @@ pub(super) type Shown = (&'static str, u16, String, Page);
 
 /// The page of each outcome.
 pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
-    let tokens = TokenServer::start().await;
+    let issuer = Issuer::start().await;
+    issuer.change(|it| it.tokens = tokens);
+    let token_url = format!("{}/token", issuer.url);
     let setup = |has_secret| Setup {
         info: info.clone(),
-        provider: mail_at(&tokens.url),
+        provider: mail_at(&token_url),
         has_secret,
         ..Setup::default()
     };
@@ -84,61 +37,38 @@ pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
         server.finish(&challenge(user).await, parameters).await
     };
     let slow = challenge("dora").await;
+    let issuing = issuer.issuing.lock().await;
     let running = tokio::spawn({
         let (server, slow) = (server.clone(), slow.clone());
-        async move { server.finish(&slow, "code=slow").await.status }
+        async move { server.finish(&slow, "code=all").await.status }
     });
-    tokens.arrived.notified().await;
+    while issuer.behaviour().token_requests == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let in_use = server.open(&slow).await;
     running.abort();
+    drop(issuing);
     let other = challenge("eve").await;
     let without_secret = Local::with(setup(false));
     let id = without_secret.challenge("key-of-a-partner", "frank").await;
-    let other_browser = "This page cannot be used in this browser".to_owned();
+    let shown = |name, status, title: &str, page| (name, status, title.to_owned(), page);
+    let unusable = server.submit(&other, None, "form=").await;
+    let unavailable = without_secret.finish(&id, "code=all").await;
+    let done = finish("alice", "code=all").await;
+    let not_allowed = finish("bob", "error=access_denied").await;
+    let insufficient = finish("carol", "code=less").await;
+    let failed = finish("grace", "code=unknown").await;
+    let expired = server.open(&"0".repeat(64)).await;
+    let of_other = "This page cannot be used in this browser";
     vec![
-        (
-            "done",
-            200,
-            "Done".to_owned(),
-            finish("alice", "code=all").await,
-        ),
-        (
-            "not-allowed",
-            200,
-            "Not allowed".to_owned(),
-            finish("bob", "error=access_denied").await,
-        ),
-        (
-            "not-everything-allowed",
-            200,
-            "Not everything was allowed".to_owned(),
-            finish("carol", "code=less").await,
-        ),
-        (
-            "expired",
-            404,
-            "This link has expired".to_owned(),
-            server.open(&"0".repeat(64)).await,
-        ),
-        (
-            "another-browser",
-            400,
-            other_browser,
-            server.submit(&other, None, "form=").await,
-        ),
-        ("in-use", 409, "This link is being used".to_owned(), in_use),
-        (
-            "failed",
-            200,
-            "It did not work".to_owned(),
-            finish("grace", "code=unknown").await,
-        ),
-        (
-            "unavailable",
-            503,
-            "Not available at the moment".to_owned(),
-            without_secret.finish(&id, "code=all").await,
-        ),
+        shown("done", 200, "Done", done),
+        shown("not-allowed", 200, "Not allowed", not_allowed),
+        shown("less", 200, "Not everything was allowed", insufficient),
+        shown("expired", 404, "This link has expired", expired),
+        shown("unusable", 400, of_other, unusable),
+        shown("in-use", 409, "This link is being used", in_use),
+        shown("failed", 200, "It did not work", failed),
+        shown("later", 503, "Not available at the moment", unavailable),
     ]
 }
 
@@ -183,25 +113,13 @@ pub(super) async fn starts(info: &ServerInfo) -> Vec<Shown> {
         "Provider".repeat(20)
     );
     let plain_title = "Allow Tools to use your mail account?".to_owned();
+    let usual = opened(usual, "alice@example.com").await;
+    let plain = opened(plain, "user-1").await;
+    let long = opened(long, &"u".repeat(250)).await;
     vec![
-        (
-            "start",
-            200,
-            title,
-            opened(usual, "alice@example.com").await,
-        ),
-        (
-            "start-plain",
-            200,
-            plain_title,
-            opened(plain, "user-1").await,
-        ),
-        (
-            "start-long",
-            200,
-            long_title,
-            opened(long, &"u".repeat(250)).await,
-        ),
+        ("start", 200, title, usual),
+        ("start-plain", 200, plain_title, plain),
+        ("start-long", 200, long_title, long),
     ]
 }
 

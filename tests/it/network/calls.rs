@@ -11,10 +11,11 @@ use lambda_tools::{
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::{Measured, Network, TABLE, provider::Provider};
+use test_support::issuer::{Issuer, NOW, claims};
+
+use super::{Measured, Network, TABLE};
 use crate::{
     aws,
-    oidc::issuer::{NOW, claims},
     support::{event, function, server},
 };
 
@@ -132,13 +133,13 @@ async fn with_secrets(network: &Network, measured: &mut Measured) {
 }
 
 async fn with_access_tokens(network: &Network, measured: &mut Measured) {
-    let provider = Provider::start(&network.recorder).await;
+    let provider = Issuer::start_at("", Some(&network.recorder)).await;
     let auth = Auth::issuer(&provider.url);
     let mut claims = claims(&provider.url);
     claims["exp"] = (NOW + 100_000).into();
     let auth = auth.audience(claims["aud"].as_str().unwrap().to_owned());
     let function = served(&Arc::new(Semaphore::new(0)), |server| server.auth(auth));
-    let token = provider.key.sign(&claims);
+    let token = provider.token(&claims);
     let mut add = |case: &str| measured.add(case, &network.recorder.take());
     let body = json!({"tool_id": "Act.Again", "input": {}});
     call_with(&function, body.clone(), Some(&token)).await;

@@ -3,12 +3,14 @@
 use lambda_tools::{Context, Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 use test_support::{
-    function,
+    assert_program,
+    aws::CREDENTIALS,
+    issuer::Issuer,
     lambda::{calling, invoke_on},
-    runs_as_function,
+    program,
 };
 
-use super::{Measured, Network, TABLE, provider::Provider};
+use super::{Measured, Network, TABLE};
 
 /// The number of secrets that need three requests.
 const MANY: usize = 45;
@@ -22,13 +24,11 @@ fn tool(id: &'static str) -> Tool {
     Tool::dynamic(id, "Does nothing.", object, json!({}), nothing)
 }
 
-/// Not a test: a function whose tools the test chooses.
+/// A function whose tools the test chooses.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "started by the test above"]
-async fn cold_function() {
-    if !runs_as_function() {
-        return;
-    }
+#[ignore = "a program that tests start"]
+async fn cold_program_of_tests() {
+    assert_program();
     let has = |name: &str| {
         std::env::var("HAS")
             .unwrap()
@@ -109,14 +109,11 @@ pub(super) async fn measure(network: &Network, measured: &mut Measured) {
 
 /// Starts a function and waits until it has responded to an event that needs no request.
 async fn start_cold(network: &Network, has: &str, settings: &[(&str, &str)]) {
-    let provider = Provider::start(&network.recorder).await;
+    let provider = Issuer::start_at("", Some(&network.recorder)).await;
     network.recorder.take();
     let url = network.proxy.url();
     let mut environment = vec![
         ("AWS_ENDPOINT_URL", &*url),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
         ("TOOLS_SECRETS", "environment"),
         ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
         ("TOOLS_IDEMPOTENCY", "none"),
@@ -128,8 +125,9 @@ async fn start_cold(network: &Network, has: &str, settings: &[(&str, &str)]) {
     environment.retain(|(name, _)| {
         !name.starts_with("TOOLS_OIDC") || settings.iter().any(|(_, value)| *value == "oidc")
     });
+    environment.extend(CREDENTIALS);
     environment.extend(settings);
-    let mut function = function("network::cold_starts::cold_function");
+    let mut function = program("network::cold_starts::cold_program_of_tests");
     let unknown = calling(&json!({"tool_id": "Nothing.Do"}), &[]);
     let (reports, lines) = invoke_on(&mut function, &[(unknown, None)], &environment).await;
     let (has_failed, response, _) = &reports[0];

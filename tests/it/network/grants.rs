@@ -1,27 +1,22 @@
 //! The requests of calls with users' grants, and of the pages on which users give them.
 
-use std::sync::atomic::Ordering;
-
 use lambda_tools::{
     Context, Failure, OAuth, Tool, Toolkit, idempotency::DynamoDb, oauth, secrets::Secrets,
 };
 use serde_json::{Value, json};
-use test_support::{aws::AwsProxy, openid::form_in, requests::Recorder};
+use test_support::{
+    Served,
+    aws::AwsProxy,
+    issuer::{Issuer, tokens_for},
+    openid::form_in,
+    requests::Recorder,
+};
 
-use super::{Measured, Network, SHORT, TABLE, provider::Provider};
+use super::{Measured, Network, SHORT, TABLE};
 use crate::{aws, support::server};
 
-/// A running server, stopped when dropped.
-struct Instance {
-    url: String,
-    serving: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for Instance {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
+/// A running server.
+struct Instance(Served);
 
 async fn read(_: Value, cx: Context) -> Result<Value, Failure> {
     cx.token("mail")?;
@@ -29,9 +24,7 @@ async fn read(_: Value, cx: Context) -> Result<Value, Failure> {
 }
 
 impl Instance {
-    async fn start(proxy: &AwsProxy, provider: &Provider) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+    async fn start(proxy: &AwsProxy, provider: &Issuer) -> Self {
         let endpoint = |name: &str| format!("{}/{name}", provider.url);
         let (authorize, token) = (endpoint("authorize"), endpoint("token"));
         let mail = oauth::Provider::new("mail", "client", "CLIENT_SECRET", authorize, token);
@@ -44,16 +37,14 @@ impl Instance {
                 ("CLIENT_SECRET", "secret-of-the-client"),
                 ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
             ]))
-            .public_url(&url)
             .oauth(OAuth::with([mail]).in_store(store));
-        let router = server.into_router().unwrap();
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { url, serving }
+        let router = async |url: &str| server.public_url(url).into_router().unwrap();
+        Self(Served::start_with(router).await)
     }
 
     async fn call(&self) -> Value {
         let body = json!({"tool_id": "Mail.Read", "context": {"user_id": "alice"}, "input": {}});
-        let url = format!("{}/tools/call", self.url);
+        let url = format!("{}/tools/call", self.0.url);
         let request = reqwest::Client::new().post(url).json(&body);
         request.send().await.unwrap().json().await.unwrap()
     }
@@ -65,10 +56,10 @@ impl Instance {
 }
 
 pub(super) async fn measure(network: &Network, measured: &mut Measured) {
-    let provider = Provider::start(&network.recorder).await;
+    let provider = Issuer::start_at("", Some(&network.recorder)).await;
     let instance = Instance::start(&network.proxy, &provider).await;
     // Tokens that are refreshed by the next call.
-    provider.expires_in.store(30, Ordering::SeqCst);
+    provider.change(|it| it.tokens = |_| tokens_for(30));
     allow(network, &instance, measured).await;
 
     instance.succeed().await;
@@ -117,7 +108,7 @@ async fn allow(network: &Network, instance: &Instance, measured: &mut Measured) 
     let state = state.unwrap().1.into_owned();
     let callback = format!(
         "{}/authorization/mail/callback?code=c&state={state}",
-        instance.url
+        instance.0.url
     );
     let page = browser
         .get(callback)
@@ -138,7 +129,7 @@ async fn allow(network: &Network, instance: &Instance, measured: &mut Measured) 
 
 async fn while_another_refreshes(
     network: &Network,
-    (instance, provider): (&Instance, &Provider),
+    (instance, provider): (&Instance, &Issuer),
     measured: &mut Measured,
 ) {
     let recorder = Recorder::with_delay(SHORT);
@@ -155,7 +146,7 @@ async fn while_another_refreshes(
         wait_until(&network.recorder, 4).await;
         let release = async {
             wait_until(&recorder, 2).await;
-            provider.expires_in.store(3600, Ordering::SeqCst);
+            provider.change(|it| it.tokens = |_| tokens_for(3600));
             drop(held);
         };
         tokio::join!(other.succeed(), release);

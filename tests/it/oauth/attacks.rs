@@ -6,7 +6,9 @@ use lambda_tools::Auth;
 
 use test_support::openid::{Act, Browser, OpenId, Page, form_in};
 
-use super::{ToolServer, assert_value, call, challenge_in, serve, serve_as, serve_with, status};
+use super::{
+    ToolServer, allow, assert_value, call, challenge_in, serve, serve_as, serve_with, status,
+};
 
 /// A browser whose user has allowed access, and the callback URL to which the provider sends it.
 async fn before_callback(server: &ToolServer, user: &str, login: &str) -> (Browser, String) {
@@ -126,6 +128,11 @@ async fn a_callback_works_once_and_before_it_expires() {
     let openid = OpenId::start();
     let server = serve(&openid).await;
     let (browser, callback) = before_callback(&server, "user-1", "alice").await;
+    // Other methods do not consume it.
+    for method in [reqwest::Method::HEAD, reqwest::Method::POST] {
+        let sent = reqwest::Client::new().request(method, &callback).send();
+        assert_eq!(sent.await.unwrap().status(), 405);
+    }
     assert!(browser.get(&callback).await.body.contains("Done"));
     // The browser may reload the page; the code is not exchanged again.
     assert!(browser.get(&callback).await.body.contains("Done"));
@@ -150,7 +157,7 @@ async fn a_callback_works_once_and_before_it_expires() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn pages_do_not_echo_the_request_and_load_no_resources() {
+async fn pages_do_not_echo_the_request() {
     let openid = OpenId::start();
     let server = serve(&openid).await;
     let (browser, callback) = before_callback(&server, "user-1", "alice").await;
@@ -167,14 +174,6 @@ async fn pages_do_not_echo_the_request_and_load_no_resources() {
             !page.body.contains("mark") && !page.body.contains("<script"),
             "{page:?}"
         );
-        let policy = &page.headers["content-security-policy"];
-        assert!(
-            policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'")
-        );
-        assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
-        assert_eq!(page.headers["referrer-policy"], "no-referrer");
-        assert_eq!(page.headers["cache-control"], "no-store");
-        assert_eq!(page.headers["x-content-type-options"], "nosniff");
     }
     assert_rejected(&strangers_page);
     assert!(users_page.body.contains("did not work"), "{users_page:?}");
@@ -221,7 +220,7 @@ async fn requests_cannot_choose_the_redirect_target() {
         assert!(!location.contains("evil"), "{location}");
         let body = serde_json::json!({"tool_id": "Account.Whoami", "context": {"user_id": "u"}});
         let request = client
-            .post(format!("{}/tools/call", server.url))
+            .post(format!("{}/tools/call", server.served.url))
             .header(name, value);
         let response = request.body(body.to_string()).send().await.unwrap();
         let text = response.text().await.unwrap();
@@ -245,61 +244,6 @@ async fn requests_cannot_choose_the_redirect_target() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn challenge_ids_cannot_be_guessed_and_reveal_nothing() {
-    let openid = OpenId::start();
-    let server = serve(&openid).await;
-    let challenge = server.challenge("user-1").await;
-    // The first half is the key of the stored record; the second is a secret nonce.
-    let (record_key, nonce) = challenge.id.split_at(32);
-    let check = format!("{}/authorization/challenges", server.url);
-    let guesses = [
-        format!("{record_key}{}", "0".repeat(32)),
-        format!("{}{nonce}", "0".repeat(32)),
-        record_key.to_owned(),
-        "x".to_owned(),
-        "%00".to_owned(),
-        "..%2f..".to_owned(),
-        "é".to_owned(),
-        "0".repeat(10_000),
-    ];
-    for guess in guesses {
-        let response = reqwest::get(format!("{check}/{guess}")).await.unwrap();
-        let (status, body) = (response.status(), response.text().await.unwrap());
-        assert_eq!(
-            (status.as_u16(), &*body),
-            (200, r#"{"status":"failed"}"#),
-            "{guess}"
-        );
-        let page = Browser::of("mallory")
-            .get(&format!("{check}/{guess}/start"))
-            .await;
-        assert_eq!(page.status, 404, "{guess}");
-    }
-    // The URL does not reveal the user.
-    assert!(!challenge.url.contains("user-1") && !challenge.url.contains("alice"));
-    assert_eq!(
-        status(&challenge).await,
-        "pending",
-        "the challenge is unaffected"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn other_methods_do_not_consume_a_callback() {
-    let openid = OpenId::start();
-    let server = serve(&openid).await;
-    let (browser, callback) = before_callback(&server, "user-1", "alice").await;
-    let client = reqwest::Client::new();
-    for method in [reqwest::Method::HEAD, reqwest::Method::POST] {
-        let response = client.request(method, &callback).send().await.unwrap();
-        assert_eq!(response.status(), 405);
-    }
-    assert!(browser.get(&callback).await.body.contains("Done"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
 async fn a_caller_cannot_use_the_grants_of_another_callers_users() {
     let openid = OpenId::start();
     let keys = Auth::api_key_ids(["KEY", "OTHER_KEY"]);
@@ -308,9 +252,7 @@ async fn a_caller_cannot_use_the_grants_of_another_callers_users() {
     let (first, second) = (client("key-of-the-caller"), client("key-of-another-caller"));
     let tool = "Account.Whoami";
     let challenge = challenge_in(call(&first, tool, "alice").await);
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     assert_value(call(&first, tool, "alice").await, "alice");
     // The other caller's alice is another user.
     let other = challenge_in(call(&second, "Account.WhoamiByMail", "alice").await);

@@ -16,7 +16,7 @@ use serde_json::Map;
 use test_support::openid::{Act, Browser, OpenId};
 
 use super::{
-    JWT_SECRET, ToolServer, assert_value, call, challenge_in, missing_in, serve, serve_as,
+    JWT_SECRET, ToolServer, allow, assert_value, call, challenge_in, missing_in, serve, serve_as,
     serve_with, status,
 };
 
@@ -57,7 +57,7 @@ async fn calls_succeed_after_the_user_allows_access_once() {
     // More scopes need another challenge; then one token has both scopes.
     let more = challenge_in(call(&server.client, "Account.WhoamiWithMail", "user-1").await);
     assert_ne!(more.id, challenge.id);
-    Browser::of("alice").follow(&more.url, Act::Allow).await;
+    allow(&more).await;
     assert_value(
         call(&server.client, "Account.WhoamiWithMail", "user-1").await,
         "alice",
@@ -83,9 +83,7 @@ async fn a_token_from_the_caller_takes_precedence_and_a_grant_needs_a_user_id() 
         "{missing:?}"
     );
     let challenge = server.challenge("user-1").await;
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     assert_value(server.call("user-1").await, "alice");
     let call = CallRequest::new("Account.Whoami").user_id("user-1");
     let call = call.token("google", "a-token-of-the-clients");
@@ -103,7 +101,7 @@ async fn a_token_from_the_caller_takes_precedence_and_a_grant_needs_a_user_id() 
 async fn an_opentool_error_contains_the_link() {
     let openid = OpenId::start();
     let server = serve(&openid).await;
-    let client = opentool::OpenToolClient::new(&server.url).unwrap();
+    let client = opentool::OpenToolClient::new(&server.served.url).unwrap();
     let call = FunctionCall::new("call-1", "Account_Whoami", Map::new());
     let error = client.call(&call).await.unwrap_err();
     // OpenTool calls do not name a user.
@@ -112,7 +110,7 @@ async fn an_opentool_error_contains_the_link() {
     let jwt = Auth::jwt_secret_ids(["JWT_SECRET"]).subject_is_user();
     let server = serve_as(&openid, |it| it, |server| server.auth(jwt)).await;
     let token = JwtSigner::signed_with(JWT_SECRET).subject("user-1");
-    let client = opentool::OpenToolClient::new(&server.url)
+    let client = opentool::OpenToolClient::new(&server.served.url)
         .unwrap()
         .jwt(token);
     let error = client.call(&call).await.unwrap_err().to_string();
@@ -126,9 +124,7 @@ async fn an_opentool_error_contains_the_link() {
 
 async fn allow_access(server: &ToolServer) {
     let challenge = server.challenge("user-1").await;
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     assert_eq!(status(&challenge).await, "completed");
 }
 
@@ -162,9 +158,7 @@ async fn a_revoked_grant_leads_to_a_new_challenge() {
         let reply = server.client.call(&call).await.unwrap();
         let challenge = challenge_in(reply.outcome);
         assert_eq!(status(&challenge).await, "pending", "{life}");
-        Browser::of("alice")
-            .follow(&challenge.url, Act::Allow)
-            .await;
+        allow(&challenge).await;
         // The same call, with the same id.
         let reply = server.client.call(&call).await.unwrap();
         assert!(!reply.is_replay);
@@ -192,7 +186,7 @@ async fn denied_consent_fails_the_challenge_and_can_be_requested_again() {
         "failed",
         "the old challenge does not change"
     );
-    Browser::of("alice").follow(&again.url, Act::Allow).await;
+    allow(&again).await;
     assert_value(server.call("user-1").await, "alice");
 }
 
@@ -245,9 +239,7 @@ async fn status_checks_can_require_credentials() {
         async move { client.wait_for(&challenge).await.unwrap() }
     });
     // The user's browser needs none.
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     assert_eq!(wait.await.unwrap(), ChallengeDecision::Completed);
 }
 
@@ -284,9 +276,7 @@ async fn each_request_extends_the_life_of_a_challenge() {
         assert_eq!(server.challenge("user-1").await, challenge);
     }
     assert_eq!(status(&challenge).await, "pending");
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     assert_eq!(status(&challenge).await, "completed");
 }
 

@@ -9,12 +9,12 @@ use lambda_tools::client::oxp::CallOutcome;
 use serde_json::Value;
 use test_support::{
     Running,
-    aws::Emulator,
+    aws::{CREDENTIALS, Emulator},
     marks::Scratch,
     openid::{Act, Browser, OpenId},
 };
 
-use super::{KEY, call, challenge_in, client_of, status};
+use super::{KEY, allow, call, challenge_in, client_of, status};
 use crate::tools::program;
 
 const TABLE: &str = "grants";
@@ -28,15 +28,10 @@ struct Instance {
 fn instance_with(openid: &OpenId, dynamodb: &str, change: impl FnOnce(&mut Command)) -> Instance {
     let mut command = program();
     command
-        .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
-        .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-        .env("TOOLS_GOOGLE_ISSUER", &openid.url)
-        .env("TOOLS_OAUTH_KEY", KEY)
+        .envs(openid.variables())
+        .envs(CREDENTIALS)
         .env("TOOLS_OAUTH_TABLE", TABLE)
         .env("AWS_ENDPOINT_URL_DYNAMODB", dynamodb)
-        .env("AWS_ACCESS_KEY_ID", "test")
-        .env("AWS_SECRET_ACCESS_KEY", "test")
-        .env("AWS_REGION", "us-east-1")
         .env("RUST_LOG", "trace")
         .stderr(Stdio::null());
     change(&mut command);
@@ -161,9 +156,7 @@ async fn an_unavailable_table_is_reported_and_calls_recover() {
         "{outcome:?}"
     );
     proxy.open();
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     let value = call(&client, "Gmail.GetEmails", "user-1").await;
     assert!(value.value().is_some());
 }
@@ -189,9 +182,7 @@ async fn keys_can_be_rotated() {
     let old = with_keys("OLD_KEY");
     openid.allow_redirects_to(&old.url).await;
     let challenge = challenge_in(get_emails(&old).await);
-    Browser::of("alice")
-        .follow(&challenge.url, Act::Allow)
-        .await;
+    allow(&challenge).await;
     for keys in ["OLD_KEY,NEW_KEY", "NEW_KEY,OLD_KEY"] {
         let outcome = get_emails(&with_keys(keys)).await;
         assert!(outcome.value().is_some(), "{keys}");

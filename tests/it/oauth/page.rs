@@ -10,7 +10,7 @@ use test_support::{
     repository,
 };
 
-use super::{KEY, call, challenge_in, client_of, serve, status};
+use super::{call, challenge_in, client_of, serve, status};
 use crate::tools::program;
 
 /// Opens a challenge in Chromium and returns the script's report. Panics if a page loads anything
@@ -20,7 +20,7 @@ async fn chromium(challenge: &AuthorizationChallenge, action: &str) -> Value {
     std::fs::create_dir_all(screenshot.parent().unwrap()).unwrap();
     let mut browser = Command::new("node");
     browser
-        .arg(repository("target/openid/chromium_flow.mjs"))
+        .arg(repository("target/browser/authorization_flow.mjs"))
         .args([&challenge.url, screenshot.to_str().unwrap(), action]);
     let run = tokio::task::spawn_blocking(move || browser.output());
     let output = run.await.unwrap().unwrap();
@@ -49,13 +49,7 @@ async fn chromium(challenge: &AuthorizationChallenge, action: &str) -> Value {
 #[ignore = "needs npm's oidc-provider and Chromium; run tests/all"]
 async fn a_user_can_allow_access_in_chromium() {
     let openid = OpenId::start();
-    let (_running, url) = Running::serving(
-        program()
-            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
-            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-            .env("TOOLS_OAUTH_KEY", KEY)
-            .env("TOOLS_GOOGLE_ISSUER", &openid.url),
-    );
+    let (_running, url) = Running::serving(program().envs(openid.variables()));
     openid.allow_redirects_to(&url).await;
     let client = client_of(&url);
     let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);

@@ -7,11 +7,13 @@ use jsonwebtoken::Algorithm;
 use lambda_tools::{Auth, testing::LambdaFunction};
 use serde_json::{Value, json};
 
-use super::{
-    call, event,
+use test_support::{
+    assert_program,
     issuer::{Issuer, NOW, SigningKey, claims},
-    respond, served,
+    program,
 };
+
+use super::{call, event, respond, served};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -112,9 +114,7 @@ async fn a_new_key_is_not_rejected_while_it_is_being_fetched() {
 #[test]
 fn an_issuer_alone_installs_the_cryptography() {
     // In a process of its own, in which no other test has installed it.
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored"])
-        .arg("oidc::keys::install_the_cryptography_of_an_issuer")
+    let output = program("oidc::keys::cryptography_program_of_tests")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -122,31 +122,12 @@ fn an_issuer_alone_installs_the_cryptography() {
 }
 
 #[test]
-#[ignore = "runs in a process of its own"]
-fn install_the_cryptography_of_an_issuer() {
+#[ignore = "a program that tests start"]
+fn cryptography_program_of_tests() {
+    assert_program();
     let _ = Auth::issuer("https://idp.example");
     let provider = &jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER;
     assert!(provider.install_default().is_err());
-}
-
-#[tokio::test]
-async fn a_call_with_a_new_key_waits_for_the_fetch_that_another_call_began() {
-    let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
-    let claims = lasting(&issuer);
-    assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
-    let next = SigningKey::new("next", Algorithm::ES256);
-    issuer.change(|it| {
-        it.delay = Duration::from_millis(100);
-        it.keys.push(next.clone());
-    });
-    let new = next.sign(&claims);
-    let later = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        status(&function, &new).await
-    };
-    assert_eq!(tokio::join!(status(&function, &new), later), (200, 200));
-    assert_eq!(issuer.fetches(), 2);
 }
 
 #[tokio::test]
@@ -362,7 +343,7 @@ async fn a_slow_issuer_does_not_hold_up_calls_that_have_keys() {
 /// RFC 8414, section 3.1: the well-known path comes before the path of the issuer.
 #[tokio::test]
 async fn metadata_is_also_found_at_the_path_of_rfc_8414() {
-    let issuer = Issuer::start_at("/tenant").await;
+    let issuer = Issuer::start_at("/tenant", None).await;
     assert_eq!(
         status(&served(Auth::issuer(&issuer.url)), &issuer.valid()).await,
         200

@@ -3,16 +3,12 @@
 use lambda_tools::{Auth, Tool, Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
 
-use super::{
-    URL, event, function,
-    issuer::{Issuer, claims},
-    respond, served, server, who_am_i,
-};
+use test_support::issuer::{Issuer, URL, claims, sign_with_secret};
+
+use super::{event, function, respond, served, server, who_am_i};
 
 fn token(issuer: &Issuer, scopes: &str) -> String {
-    let mut claims = claims(&issuer.url);
-    claims["scope"] = scopes.into();
-    issuer.token(&claims)
+    issuer.token_with(&json!({"scope": scopes}))
 }
 
 fn mcp(tool: &str) -> Value {
@@ -184,7 +180,7 @@ async fn only_tokens_have_scopes() {
         let mut claims = claims("https://elsewhere.example");
         claims.as_object_mut().unwrap().remove("aud");
         claims["scp"] = scopes;
-        super::issuer::sign_with_secret("a-signing-secret-0123456789abcdefgh", &claims)
+        sign_with_secret("a-signing-secret-0123456789abcdefgh", &claims)
     };
     let body = json!({"tool_id": "Mail.Read", "input": {}});
     for (token, status) in [

@@ -1,7 +1,7 @@
 //! AWS APIs: an emulator from PyPI, and a proxy for it that records requests and can inject errors.
 
 use std::{
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     process::Command,
     sync::{
         Arc, Mutex,
@@ -18,7 +18,14 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use crate::{Running, installed, requests::Recorder};
+use crate::{Running, Served, installed, requests::Recorder};
+
+/// Variables with the region and the credentials of an AWS client.
+pub const CREDENTIALS: [(&str, &str); 3] = [
+    ("AWS_REGION", "us-east-1"),
+    ("AWS_ACCESS_KEY_ID", "test"),
+    ("AWS_SECRET_ACCESS_KEY", "test"),
+];
 
 /// The moto server, stopped when dropped.
 pub struct Emulator {
@@ -89,22 +96,15 @@ impl Emulator {
         let router = Router::new()
             .fallback(receive)
             .with_state(Arc::clone(&state));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        AwsProxy {
-            address,
-            state,
-            server,
-        }
+        let served = Served::start(router).await;
+        AwsProxy { state, served }
     }
 }
 
 /// A proxy that forwards requests to the emulator.
 pub struct AwsProxy {
-    address: SocketAddr,
     state: Arc<GateState>,
-    server: tokio::task::JoinHandle<()>,
+    served: Served,
 }
 
 struct GateState {
@@ -123,7 +123,7 @@ struct GateState {
 impl AwsProxy {
     /// Its URL.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.served.url.clone()
     }
 
     /// Responds to all further requests with this error.
@@ -212,12 +212,6 @@ impl AwsProxy {
         let table = json!({"TableName": table});
         let scan = self.send("DynamoDB_20120810.Scan", table).await;
         scan["Items"].as_array().unwrap().clone()
-    }
-}
-
-impl Drop for AwsProxy {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 

@@ -106,35 +106,6 @@ fn mark_in(line: &str) -> Option<String> {
     Some(reason.strip_suffix(" -->")?.trim().to_owned())
 }
 
-/// Checks that a reader sees why no test runs the commands of a marked block: a mark is a comment, so
-/// the paragraph before the block, or the one after it, must say that no test runs them, or how tests
-/// run them.
-///
-/// # Errors
-/// The first block whose page does not.
-pub fn explained(path: &str, text: &str) -> Result<(), String> {
-    let prose: Vec<_> = text.split("```").step_by(2).collect();
-    for (block, around) in blocks(path, text).iter().zip(prose.windows(2)) {
-        let unmarked = around[0].lines().filter(|line| mark_in(line).is_none());
-        let unmarked: Vec<_> = unmarked.collect();
-        let unmarked = unmarked.join("\n");
-        let before = unmarked.trim().rsplit("\n\n").next().unwrap_or_default();
-        let after = around[1].trim().split("\n\n").next().unwrap_or_default();
-        let said = [before, after].map(|paragraph| paragraph.replace('\n', " "));
-        let is_said = |words: &str| said.iter().any(|paragraph| paragraph.contains(words));
-        let is_explained = ["it", "this", "these"].iter().any(|commands| {
-            is_said(&format!("o test runs {commands}")) || is_said(&format!("ests run {commands}"))
-        });
-        if block.language == "console" && block.mark.is_some() && !is_explained {
-            return Err(format!(
-                "{}: readers do not see why no test runs it",
-                block.place
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// True if a response has all the fields in a page. The text `…` matches any value.
 pub fn matches(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {

@@ -13,10 +13,10 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use tokio::{sync::Mutex, task::JoinHandle};
+use tokio::sync::Mutex;
 
 use crate::{
-    answer,
+    Served, answer,
     lambda::{LONG, Platform, event},
 };
 
@@ -28,7 +28,7 @@ pub struct FunctionUrl {
     /// Where clients call the function.
     pub url: String,
     platform: Arc<Mutex<Platform>>,
-    server: JoinHandle<()>,
+    _served: Served,
 }
 
 impl FunctionUrl {
@@ -39,25 +39,17 @@ impl FunctionUrl {
         let router = Router::new()
             .fallback(forward)
             .with_state(Arc::clone(&platform));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let served = Served::start(router).await;
         Self {
-            url,
+            url: served.url.clone(),
             platform,
-            server,
+            _served: served,
         }
     }
 
     /// Waits for a line of the function's log that contains `text`; panics after `seconds`.
     pub async fn line_with(&self, text: &str, seconds: u64) -> String {
         self.platform.lock().await.function.line_with(text, seconds)
-    }
-}
-
-impl Drop for FunctionUrl {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 

@@ -18,9 +18,9 @@ use axum::{
     routing::{get, post},
 };
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::sync::mpsc;
 
-use crate::{Running, repository};
+use crate::{Running, Served, repository};
 
 /// Environment variables that Lambda sets.
 pub const LAMBDA: [(&str, &str); 3] = [
@@ -118,7 +118,7 @@ pub struct Platform {
     pub function: Running,
     events: mpsc::UnboundedSender<SentEvent>,
     reports: mpsc::UnboundedReceiver<Report>,
-    server: JoinHandle<()>,
+    served: Served,
 }
 
 impl Platform {
@@ -147,11 +147,9 @@ impl Platform {
                 get(std::future::pending::<StatusCode>),
             )
             .with_state(api);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let served = Served::start(router).await;
         command
-            .env("AWS_LAMBDA_RUNTIME_API", address)
+            .env("AWS_LAMBDA_RUNTIME_API", &served.url["http://".len()..])
             .envs(LAMBDA)
             .envs(RUNTIME)
             .env("TOOLS_AUTH", "none")
@@ -161,7 +159,7 @@ impl Platform {
             function,
             events: event_sender,
             reports,
-            server,
+            served,
         };
         platform.send_events(events);
         platform
@@ -195,7 +193,7 @@ impl Platform {
 
     /// Stops the function; returns the lines it printed.
     pub fn end(self) -> Vec<String> {
-        self.server.abort();
+        drop(self.served);
         self.function.end()
     }
 }

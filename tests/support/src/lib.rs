@@ -14,6 +14,7 @@ pub mod aws;
 pub mod documents;
 pub mod dynamodb;
 pub mod function_url;
+pub mod issuer;
 pub mod lambda;
 pub mod marks;
 pub mod mcp;
@@ -21,9 +22,9 @@ pub mod models;
 pub mod openid;
 pub mod requests;
 pub mod sam;
-pub mod sign_in;
 
-use axum::{body::Body, response::Response};
+use axum::{Router, body::Body, response::Response};
+use tokio::{net::TcpListener, task::JoinHandle};
 
 use std::{
     io::{BufRead, BufReader},
@@ -95,19 +96,24 @@ pub fn isolated(mut command: Command) -> Command {
     command
 }
 
-/// A command that runs one test of this program as a function in a separate process.
-pub fn function(test: &str) -> Command {
+/// A command that runs a program of this test build, which is a function that is marked as an ignored
+/// test. Its name ends with `program_of_tests`, by which `tests/all` leaves it out.
+pub fn program(test: &str) -> Command {
     let mut command = isolated(Command::new(std::env::current_exe().unwrap()));
     command.args(["--exact", test, "--ignored", "--nocapture"]);
     // With one thread, the default on one processor, the first line begins with the test's name.
     command.arg("--test-threads=2");
-    command.env("RUNS_AS_FUNCTION", "1");
+    command.env("IS_PROGRAM", "1");
     command
 }
 
-/// True if [`function`] started this process.
-pub fn runs_as_function() -> bool {
-    std::env::var_os("RUNS_AS_FUNCTION").is_some()
+/// Panics unless [`program`] started this process.
+pub fn assert_program() {
+    let is_program = std::env::var_os("IS_PROGRAM").is_some();
+    assert!(
+        is_program,
+        "this is no test, but a program that tests start"
+    );
 }
 
 /// A process and its output. It is killed when dropped, also when the test panics.
@@ -218,6 +224,35 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A fake server on a loopback address, stopped when dropped.
+pub struct Served {
+    /// Its URL.
+    pub url: String,
+    server: JoinHandle<()>,
+}
+
+impl Served {
+    /// Serves a router on a free port.
+    pub async fn start(router: Router) -> Self {
+        Self::start_with(async |_| router).await
+    }
+
+    /// Serves a router that depends on its own URL.
+    pub async fn start_with(router: impl AsyncFnOnce(&str) -> Router) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = router(&url).await;
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { url, server }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.server.abort();
     }
 }
 

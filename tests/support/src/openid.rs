@@ -1,4 +1,4 @@
-//! The OpenID provider, and its users' browsers.
+//! The OpenID provider, where users sign in and allow tools to act for them, and their browsers.
 
 use std::{
     collections::HashMap,
@@ -36,11 +36,8 @@ impl OpenId {
         );
         let mut command = Command::new("node");
         command.arg(script).stderr(Stdio::null());
-        command.args(
-            settings
-                .iter()
-                .map(|(name, value)| format!("{name}={value}")),
-        );
+        let settings = settings.iter();
+        command.args(settings.map(|(name, value)| format!("{name}={value}")));
         let running = Running::start(&mut command);
         let line = running.line_with("Serving OpenID on", 20);
         let (_, url) = line.split_once("on ").unwrap();
@@ -48,6 +45,16 @@ impl OpenId {
             url: url.to_owned(),
             _running: running,
         }
+    }
+
+    /// The variables with which a server uses it in place of Google, without storing grants.
+    pub fn variables(&self) -> [(&'static str, &str); 4] {
+        [
+            ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
+            ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),
+            ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
+            ("TOOLS_GOOGLE_ISSUER", &self.url),
+        ]
     }
 
     /// Registers a server's redirect URI.
@@ -67,6 +74,12 @@ impl OpenId {
         let stats = self.get("stats", &[]).await;
         let count = |result: &str| stats[grant][result].as_u64().unwrap_or_default();
         (count("ok"), count("failed"))
+    }
+
+    /// An access token without a browser; the parameters are those of `oidc_provider.mjs`.
+    pub async fn token(&self, parameters: &[(&str, &str)]) -> String {
+        let answer = self.get("token", parameters).await;
+        answer["access_token"].as_str().unwrap().to_owned()
     }
 
     async fn get(&self, path: &str, query: &[(&str, &str)]) -> Value {

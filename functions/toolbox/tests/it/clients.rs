@@ -13,6 +13,7 @@ use std::{
 
 use lambda_tools::{Auth, secrets::Secrets};
 use serde_json::{Value, json};
+use test_support::Served;
 use toolbox::Endpoints;
 
 use crate::{
@@ -21,15 +22,11 @@ use crate::{
     support::{Running, installed, isolated, repository, server},
 };
 
-/// Serves the toolbox from this process; returns its URL.
-async fn serve(auth: Auth, secrets: Secrets) -> String {
+/// Serves the toolbox from this process.
+async fn serve(auth: Auth, secrets: Secrets) -> Served {
     let server = server(toolbox::tools(Endpoints::default()));
     let server = server.auth(auth).secrets(secrets);
-    let router = server.into_router().unwrap();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    url
+    Served::start(server.into_router().unwrap()).await
 }
 
 /// The standard output of a program. Panics with all output if the program failed.
@@ -55,7 +52,7 @@ async fn the_published_python_client_works() {
     let run = move || {
         Command::new(python)
             .arg(script)
-            .args([open, closed])
+            .args([&open.url, &closed.url])
             .output()
     };
     let output = tokio::task::spawn_blocking(run).await.unwrap().unwrap();

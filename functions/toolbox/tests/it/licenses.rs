@@ -60,3 +60,13 @@ fn the_licenses_of_all_linked_crates_are_in_the_zip() {
         );
     }
 }
+
+#[test]
+fn the_function_contains_no_clients() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["tree", "--offline", "--package", "toolbox"]);
+    cargo.args(["--edges", "normal,features"]);
+    let tree = stdout_of(cargo.current_dir(repository("")));
+    assert!(tree.contains(r#"lambda_tools feature "jwt""#), "{tree}");
+    assert!(!tree.contains(r#"lambda_tools feature "client""#), "{tree}");
+}

@@ -17,7 +17,6 @@ mod models;
 mod observed;
 mod openapi;
 mod process;
-mod protocols;
 mod secrets;
 mod servers;
 mod settings;

@@ -4,7 +4,7 @@ use std::{net::TcpListener, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Running, repository, toolbox};
+use crate::support::{Running, toolbox};
 
 async fn post(url: &str, body: &Value) -> (u16, Value) {
     let client = reqwest::Client::new();
@@ -177,10 +177,4 @@ async fn a_server_whose_output_nobody_reads_continues() {
     }
     server.signal("TERM");
     assert_eq!(server.ends_within(5), Some(0));
-}
-
-#[test]
-fn hello_is_small_enough_to_copy() {
-    let source = std::fs::read_to_string(repository("functions/hello/src/main.rs")).unwrap();
-    assert!(source.lines().count() <= 30);
 }

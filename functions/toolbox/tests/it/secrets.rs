@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use test_support::{
-    aws::{AwsProxy, Emulator},
+    aws::{AwsProxy, CREDENTIALS, Emulator},
     lambda::{LAMBDA, LONG, Platform, calling, event},
     marks::token,
 };
@@ -50,16 +50,15 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_from_secrets_manager(
         // Expired long ago by this machine's clock.
         with_key("jwt/valid"),
     ];
-    let environment = [
-        ("AWS_ENDPOINT_URL", &*proxy.url()),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
+    let (aws, twilio) = (proxy.url(), stub.url());
+    let settings = [
+        ("AWS_ENDPOINT_URL", &*aws),
         ("TOOLS_AUTH", "api-key, jwt"),
         ("TOOLS_SECRETS", "secrets-manager"),
         ("TOOLS_SECRETS_PREFIX", "prod/"),
-        ("TWILIO_URL", &*stub.url()),
+        ("TWILIO_URL", &*twilio),
     ];
+    let environment = [&CREDENTIALS[..], &settings].concat();
     let reports = invoke(&events, &environment).await;
     let statuses = reports
         .iter()
@@ -72,7 +71,7 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_from_secrets_manager(
     // No runtime API sends events here, but the secrets are read anyway.
     let mut command = toolbox();
     command
-        .envs(environment)
+        .envs(environment.iter().copied())
         .envs(LAMBDA)
         .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9");
     let _running = Running::start(&mut command);
@@ -98,14 +97,13 @@ async fn a_key_that_twilio_rejects_is_read_again() {
     let old = TWILIO_KEY.replace("auth-token", "old-token");
     proxy.put_secret("TWILIO_API_KEY", &old).await;
     let stub = Stub::start().await;
-    let environment = [
-        ("AWS_ENDPOINT_URL", &*proxy.url()),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
+    let (aws, twilio) = (proxy.url(), stub.url());
+    let settings = [
+        ("AWS_ENDPOINT_URL", &*aws),
         ("TOOLS_SECRETS", "secrets-manager"),
-        ("TWILIO_URL", &*stub.url()),
+        ("TWILIO_URL", &*twilio),
     ];
+    let environment = [&CREDENTIALS[..], &settings].concat();
     // Reads the key before it requests events.
     let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -139,11 +137,8 @@ async fn a_hanging_store_does_not_prevent_a_response() {
     // Accepts connections and sends nothing.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let environment = [
+    let aws = [
         ("AWS_ENDPOINT_URL", &*url),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
         ("TOOLS_SECRETS", "secrets-manager"),
         ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
     ];
@@ -157,7 +152,7 @@ async fn a_hanging_store_does_not_prevent_a_response() {
         ("none", "dynamodb", ring),
     ] {
         let settings = [("TOOLS_AUTH", auth), ("TOOLS_IDEMPOTENCY", calls)];
-        let environment = [&environment[..], &settings].concat();
+        let environment = [&CREDENTIALS[..], &aws, &settings].concat();
         let (_, answer, is_in_time) = invoke(&[request], &environment).await.remove(0);
         assert!(is_in_time, "{auth}");
         assert_eq!(answer["statusCode"], 400, "{answer}");

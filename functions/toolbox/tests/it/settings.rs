@@ -204,16 +204,11 @@ async fn tokens_are_accepted_for_the_configured_audiences() {
         let key = jsonwebtoken::EncodingKey::from_secret(secret.as_bytes());
         jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
     };
+    let two = "https://a.example, https://tools.example";
     for (audiences, audience, status) in [
         ("", None, 200),
-        ("", Some("https://tools.example"), 401),
-        (
-            "https://a.example, https://tools.example",
-            Some("https://tools.example"),
-            200,
-        ),
+        (two, Some("https://tools.example"), 200),
         ("https://a.example", Some("https://tools.example"), 401),
-        ("https://a.example", None, 401),
     ] {
         let mut command = toolbox();
         command

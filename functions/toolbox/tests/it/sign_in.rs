@@ -4,20 +4,10 @@
 //! The providers and the clients come from npm and PyPI. `tests/all` installs them and runs these
 //! tests; a plain `cargo test` lists them as ignored.
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    process::Command,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::{path::Path, process::Command};
 
-use futures_util::future;
 use serde_json::{Value, json};
-use test_support::{
-    openid::{Act, Browser, OpenId},
-    sign_in::IdentityProvider,
-};
+use test_support::openid::{Act, Browser, OpenId};
 
 use crate::{
     clients::stdout_of,
@@ -69,27 +59,20 @@ impl Client {
 }
 
 /// A function with the settings that accept tokens of this provider.
-fn accepting(mut command: Command, provider: &IdentityProvider) -> Command {
+fn accepting(mut command: Command, provider: &OpenId) -> Command {
     command.env("TOOLS_AUTH", "oidc");
-    command.env("TOOLS_OIDC_ISSUERS", &provider.issuer);
+    command.env("TOOLS_OIDC_ISSUERS", &provider.url);
     command
 }
 
 /// A function with tools that say for whom they run, one of which needs another scope.
-fn mail(provider: &IdentityProvider) -> Command {
+fn mail(provider: &OpenId) -> Command {
     accepting(faults(), provider)
 }
 
 /// A server of this function, for which tokens need a scope.
-pub(crate) fn serve_mail(provider: &IdentityProvider) -> (Running, String) {
+pub(crate) fn serve_mail(provider: &OpenId) -> (Running, String) {
     Running::serving(mail(provider).env("TOOLS_OIDC_SCOPES", NEEDED))
-}
-
-/// A token for this server, with the scope that all calls need.
-async fn token(provider: &IdentityProvider, url: &str, user: &str) -> String {
-    let resource = format!("{url}/mcp");
-    let parameters = [("user", user), ("resource", &*resource), ("scope", NEEDED)];
-    provider.token(&parameters).await
 }
 
 /// The response to a call in OXP.
@@ -115,26 +98,22 @@ async fn post(url: &str, token: &str, body: &Value) -> (u16, Value) {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs what sam build makes, and clients and providers of npm and PyPI; run tests/all"]
 async fn published_clients_sign_their_users_in() {
-    for provider in [
-        IdentityProvider::oidc_provider(&[]),
-        IdentityProvider::authlib(),
-    ] {
-        let (_running, url) = serve_mail(&provider);
-        for client in CLIENTS {
-            let seen = client.call(&url, "alice", "Mail_Whose", &["--step-up", "Mail_Send"]);
-            let context = format!("{client:?}, {}: {seen:#}", provider.name);
-            let alice = json!({"value": {"result": "alice"}});
-            assert_eq!(seen["call"], alice, "{context}");
-            assert_eq!(seen["scopes"], NEEDED, "{context}");
-            assert_eq!(seen["step_up"], alice, "{context}");
-            let both = format!("{NEEDED} {NEEDED_BY_SEND}");
-            assert_eq!(seen["step_up_scopes"], both, "{context}");
-            assert_eq!(seen["registered"], true, "{context}");
-            let asked = seen["asked"].as_array().unwrap();
-            assert_eq!(asked.len(), 2, "{context}");
-            for one in asked {
-                assert_eq!(one["resource"], format!("{url}/mcp"), "{context}");
-            }
+    let provider = OpenId::start();
+    let (_running, url) = serve_mail(&provider);
+    for client in CLIENTS {
+        let seen = client.call(&url, "alice", "Mail_Whose", &["--step-up", "Mail_Send"]);
+        let context = format!("{client:?}: {seen:#}");
+        let alice = json!({"value": {"result": "alice"}});
+        assert_eq!(seen["call"], alice, "{context}");
+        assert_eq!(seen["scopes"], NEEDED, "{context}");
+        assert_eq!(seen["step_up"], alice, "{context}");
+        let both = format!("{NEEDED} {NEEDED_BY_SEND}");
+        assert_eq!(seen["step_up_scopes"], both, "{context}");
+        assert_eq!(seen["registered"], true, "{context}");
+        let asked = seen["asked"].as_array().unwrap();
+        assert_eq!(asked.len(), 2, "{context}");
+        for one in asked {
+            assert_eq!(one["resource"], format!("{url}/mcp"), "{context}");
         }
     }
 }
@@ -142,7 +121,7 @@ async fn published_clients_sign_their_users_in() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs what sam build makes, and clients and a provider of npm and PyPI; run tests/all"]
 async fn published_clients_can_be_registered_beforehand() {
-    let provider = IdentityProvider::oidc_provider(&[("CLIENT_ID", "registered")]);
+    let provider = OpenId::with(&[("CLIENT_ID", "registered")]);
     let (_running, url) = serve_mail(&provider);
     for client in CLIENTS {
         let seen = client.call(&url, "bob", "Mail_Whose", &["registered"]);
@@ -158,15 +137,12 @@ async fn published_clients_can_be_registered_beforehand() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs clients and providers of npm and PyPI; run tests/all"]
 async fn a_grant_belongs_to_the_user_who_signed_in() {
-    let provider = IdentityProvider::oidc_provider(&[]);
+    let provider = OpenId::start();
     let google = OpenId::start();
     let stub = Stub::start().await;
     let (_running, url) = Running::serving(
         accepting(toolbox(), &provider)
-            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
-            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-            .env("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef")
-            .env("TOOLS_GOOGLE_ISSUER", &google.url)
+            .envs(google.variables())
             .env("GMAIL_URL", stub.url()),
     );
     google.allow_redirects_to(&url).await;
@@ -191,42 +167,8 @@ async fn a_grant_belongs_to_the_user_who_signed_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
-async fn one_token_works_in_all_protocols() {
-    let provider = IdentityProvider::oidc_provider(&[]);
-    let (_running, url) = serve_mail(&provider);
-    let token = token(&provider, &url, "alice").await;
-    let (status, answer) = call(&url, &token, "Mail.Whose").await;
-    assert_eq!(
-        (status, &answer["value"]),
-        (200, &json!("alice")),
-        "{answer}"
-    );
-    let body = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Whose", "params": {}});
-    let (status, answer) = post(&format!("{url}/opentool/call"), &token, &body).await;
-    let result = &answer["result"];
-    assert_eq!(
-        (status, result),
-        (200, &json!({"value": "alice"})),
-        "{answer}"
-    );
-    let (status, answer) = post(&format!("{url}/mcp"), &token, &mcp_call()).await;
-    let result = &answer["result"]["structuredContent"];
-    assert_eq!(
-        (status, result),
-        (200, &json!({"result": "alice"})),
-        "{answer}"
-    );
-    // Otherwise nothing would show that the token was looked at.
-    for path in ["tools/call", "opentool/call", "mcp"] {
-        let (status, answer) = post(&format!("{url}/{path}"), "another", &body).await;
-        assert_eq!(status, 401, "{path}: {answer}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
 async fn tokens_are_checked_with_the_providers_keys() {
-    let provider = IdentityProvider::oidc_provider(&[]);
+    let provider = OpenId::start();
     let (_running, url) = serve_mail(&provider);
     let resource = format!("{url}/mcp");
     for alg in ["RS256", "PS256", "ES256", "ES384", "EdDSA"] {
@@ -258,83 +200,4 @@ async fn tokens_are_checked_with_the_providers_keys() {
     let token = provider.token(&without_scope).await;
     let (status, answer) = post(&format!("{url}/mcp"), &token, &mcp_call()).await;
     assert_eq!(status, 403, "{answer}");
-}
-
-/// Clients get tokens that the new keys sign as soon as there are such keys, and use their old
-/// tokens as well.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
-async fn no_call_fails_while_the_provider_changes_its_keys() {
-    let provider = IdentityProvider::oidc_provider(&[]);
-    let (_running, url) = serve_mail(&provider);
-    let is_over = AtomicBool::new(false);
-    let old = token(&provider, &url, "alice").await;
-    let calls = async || {
-        let mut answers = Vec::new();
-        while !is_over.load(Ordering::Relaxed) {
-            let new = token(&provider, &url, "alice").await;
-            for token in [&new, &old] {
-                let (status, answer) = call(&url, token, "Mail.Whose").await;
-                answers.push((key_id(token).to_owned(), status, answer));
-            }
-        }
-        answers
-    };
-    let rotation = async {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        provider.rotate_keys().await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        is_over.store(true, Ordering::Relaxed);
-    };
-    let callers = future::join_all((0..8).map(|_| calls()));
-    let (answers, ()) = tokio::join!(callers, rotation);
-    let mut key_ids = BTreeSet::new();
-    for (key_id, status, answer) in answers.into_iter().flatten() {
-        let seen = (status, &answer["value"]);
-        assert_eq!(seen, (200, &json!("alice")), "{answer}");
-        key_ids.insert(key_id);
-    }
-    assert_eq!(key_ids.len(), 2, "{key_ids:?}");
-    // At the start, and for the unknown key.
-    assert_eq!(provider.key_fetches().await, 2);
-}
-
-/// The header of a token, which names its key.
-fn key_id(token: &str) -> &str {
-    token.split('.').next().unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
-async fn calls_do_not_need_the_provider_once_its_keys_are_known() {
-    let provider = IdentityProvider::oidc_provider(&[]);
-    let (_running, url) = serve_mail(&provider);
-    let first = token(&provider, &url, "alice").await;
-    let second = token(&provider, &url, "bob").await;
-    let (status, answer) = call(&url, &first, "Mail.Whose").await;
-    assert_eq!(status, 200, "{answer}");
-    drop(provider);
-    for (token, user) in [(&first, "alice"), (&second, "bob")] {
-        let (status, answer) = call(&url, token, "Mail.Whose").await;
-        let seen = (status, &answer["value"]);
-        assert_eq!(seen, (200, &json!(user)), "{answer}");
-    }
-}
-
-/// Cognito's access tokens name a client, and no audience.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes, and moto; run tests/all"]
-async fn cognitos_tokens_are_accepted_for_their_client() {
-    let (provider, token, client) = IdentityProvider::cognito("alice");
-    let mut command = mail(&provider);
-    command.env("TOOLS_OIDC_USER_CLAIM", "username");
-    let (_running, url) = Running::serving(command.env("TOOLS_OIDC_CLIENT_IDS", client));
-    let (status, answer) = call(&url, &token, "Mail.Whose").await;
-    let seen = (status, &answer["value"]);
-    assert_eq!(seen, (200, &json!("alice")), "{answer}");
-
-    let mut command = mail(&provider);
-    let (_running, url) = Running::serving(command.env("TOOLS_OIDC_CLIENT_IDS", "another"));
-    let (status, answer) = call(&url, &token, "Mail.Whose").await;
-    assert_eq!(status, 401, "{answer}");
 }

@@ -3,7 +3,6 @@
 //! The request selects the response: the search query at Gmail, the recipient at Twilio.
 
 use std::{
-    net::SocketAddr,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -15,14 +14,13 @@ use axum::{
     routing::{get, post},
 };
 use serde_json::{Value, json};
-use test_support::answer;
+use test_support::{Served, answer};
 use toolbox::Endpoints;
 
-/// A running server and the requests that it received. Stops when dropped.
+/// A running server and the requests that it received.
 pub(crate) struct Stub {
-    pub(crate) address: SocketAddr,
+    served: Served,
     requests: ReceivedRequests,
-    server: tokio::task::JoinHandle<()>,
 }
 
 type ReceivedRequests = Arc<Mutex<Vec<String>>>;
@@ -37,18 +35,12 @@ impl Stub {
             .route(&format!("{messages}/{{id}}"), get(message))
             .route(sms, post(send))
             .with_state(Arc::clone(&requests));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self {
-            address,
-            requests,
-            server,
-        }
+        let served = Served::start(router).await;
+        Self { served, requests }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.served.url.clone()
     }
 
     pub(crate) fn endpoints(&self) -> Endpoints {
@@ -62,12 +54,6 @@ impl Stub {
     /// Every request so far: method, path with query, body.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Stub {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 

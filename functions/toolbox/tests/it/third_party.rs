@@ -2,6 +2,7 @@
 
 use lambda_tools::{Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
+use test_support::lambda::calling;
 
 use crate::stub::Stub;
 
@@ -10,15 +11,8 @@ fn function(stub: &Stub) -> LambdaFunction {
 }
 
 async fn call(function: &LambdaFunction, body: &Value) -> Value {
-    let event = json!({
-        "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
-        "headers": {"oxp-version": "1.0"},
-        "requestContext": {"accountId": "1", "apiId": "1", "stage": "$default", "timeEpoch": 0,
-            "http": {"method": "POST", "path": "/tools/call", "protocol": "HTTP/1.1",
-                     "sourceIp": "192.0.2.1", "userAgent": ""}},
-        "body": body.to_string(), "isBase64Encoded": false,
-    });
-    let answer = function.respond(&event.to_string()).await.unwrap();
+    let event = calling(body, &[]).to_string();
+    let answer = function.respond(&event).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.body
 }

@@ -22,11 +22,7 @@ async fn gmail_works_with_three_variables() {
     let stub = Stub::start().await;
     let (_running, url) = Running::serving(
         toolbox()
-            .env("TOOLS_GOOGLE_CLIENT_ID", "toolbox")
-            .env("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret")
-            .env("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef")
-            // Local stand-ins for the provider and Gmail.
-            .env("TOOLS_GOOGLE_ISSUER", &openid.url)
+            .envs(openid.variables())
             .env("GMAIL_URL", stub.url()),
     );
     openid.allow_redirects_to(&url).await;

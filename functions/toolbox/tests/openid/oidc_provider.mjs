@@ -1,56 +1,89 @@
-// A real OpenID provider for tests: node oidc_provider.mjs [NAME=value …], settings from the environment too.
-//   REDIRECT_URI      allowed redirect URIs, comma separated; more with POST /test/redirect_uri?uri=…
-//   CLIENT_ID         default toolbox (client_secret_basic); the client "<CLIENT_ID>-post" uses client_secret_post
-//   CLIENT_SECRET     default toolbox-secret
+// A real OpenID provider for tests, where users sign in, and allow tools to act for them: node oidc_provider.mjs [NAME=value …]
+// Clients may register themselves; for a requested `resource` (RFC 8707), access tokens are JWTs.
+//   ALG               signs access tokens: RS256 (default), PS256, ES256, ES384 or EdDSA
+//   CLIENT_ID         a registered client without secret, default mcp-client; the client `toolbox` has a secret
 //   ACCESS_TOKEN_TTL  seconds, default 3600
 //   SCOPES            known scopes, space separated; an unknown one in a request is ignored (Google rejects it)
 //   ROTATE            1: every refresh returns a new refresh token, and reuse of the old one revokes the grant
 //   TOKEN_DELAY_MS    delays each token request, so that concurrent refreshes overlap
-import { generateKeyPairSync } from 'node:crypto';
+// For tests, on the same port:
+//   GET  /whoami                       the user of an access token without a resource
+//   GET  /test/redirect_uri?uri=…      allows another redirect URI
+//   GET  /test/revoke?user=…           revokes all grants of a user
+//   GET  /test/token?user=…&resource=…[&scope=…][&alg=…]  an access token without a browser
+//   GET  /test/stats                   the numbers of token requests by their grant type and result
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Provider from 'oidc-provider';
 import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js'; // the default adapter, without its warning
 import { env, json, listen, renderError, serve } from './provider_support.mjs';
 
-const clientId = env.CLIENT_ID || 'toolbox';
-const redirectUris = (env.REDIRECT_URI || 'http://127.0.0.1/callback').split(',');
-const scopes = (env.SCOPES || 'openid offline_access https://www.googleapis.com/auth/gmail.readonly '
-  + 'https://www.googleapis.com/auth/gmail.send mail').split(' ');
+const redirectUris = ['http://127.0.0.1/callback'];
+const ownScopes = 'openid offline_access https://www.googleapis.com/auth/gmail.readonly https://www.googleapis.com/auth/gmail.send mail';
+const resourceScopes = 'mail.read mail.send';
+const alg = env.ALG || 'RS256';
+
+/** A key for each algorithm. Most providers leave out the `alg` of a key for RS256. */
+function newKeys() {
+  const kinds = [
+    ['rsa', { modulusLength: 2048 }], ['rsa', { modulusLength: 2048 }, 'PS256'],
+    ['ec', { namedCurve: 'P-256' }, 'ES256'], ['ec', { namedCurve: 'P-384' }, 'ES384'], ['ed25519', {}, 'EdDSA'],
+  ];
+  return kinds.map(([kind, options, name]) => {
+    const { privateKey } = generateKeyPairSync(kind, options);
+    return { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: name, kid: randomUUID() };
+  });
+}
 
 const listening = await listen();
 const { issuer } = listening;
 
-const client = (id, method) => ({
-  client_id: id,
-  client_secret: env.CLIENT_SECRET || 'toolbox-secret',
-  token_endpoint_auth_method: method,
-  redirect_uris: redirectUris,
-  grant_types: ['authorization_code', 'refresh_token'],
-});
-const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const day = 86400;
+const client = { redirect_uris: redirectUris, grant_types: ['authorization_code', 'refresh_token'] };
+const withoutSecret = env.CLIENT_ID || 'mcp-client';
+const resourceServer = (signedWith) => ({
+  scope: resourceScopes,
+  accessTokenFormat: 'jwt',
+  jwt: { sign: { alg: signedWith } },
+});
 const provider = new Provider(issuer, {
   adapter: createMemoryAdapter(),
-  jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' }] },
-  clients: [client(clientId, 'client_secret_basic'), client(`${clientId}-post`, 'client_secret_post')],
-  scopes,
+  jwks: { keys: newKeys() },
+  clients: [
+    { ...client, client_id: 'toolbox', client_secret: 'toolbox-secret' },
+    { ...client, client_id: withoutSecret, application_type: 'native', token_endpoint_auth_method: 'none' },
+  ],
+  scopes: (env.SCOPES || `${ownScopes} ${resourceScopes}`).split(' '),
   pkce: { required: () => true },
-  issueRefreshToken: () => true, // by default only for offline_access, which needs prompt=consent
+  issueRefreshToken: (ctx, { grantTypes }) => grantTypes.includes('refresh_token'), // by default only for offline_access
   expiresWithSession: () => false, // by default true without offline_access
   rotateRefreshToken: env.ROTATE === '1',
   ttl: {
     AccessToken: Number(env.ACCESS_TOKEN_TTL || 3600),
     AuthorizationCode: 60, IdToken: 3600, Interaction: 3600, RefreshToken: day, Session: day, Grant: day,
   },
+  // The clients register with the scopes they need first. They will need more later, and a client may only use the scopes
+  // that it is registered with, so the server registers all of them, as RFC 7591 section 3.2.1 allows.
+  extraClientMetadata: {
+    properties: ['software_version'],
+    validator(ctx, property, value, metadata) { delete metadata.scope; },
+  },
   features: {
     devInteractions: { enabled: false }, // its pages load a font from the Internet
-    revocation: { enabled: true, allowedPolicy: (ctx, c, token) => token.clientId === c.clientId },
-    introspection: { enabled: true, allowedPolicy: () => true },
+    registration: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: () => resourceServer(alg),
+      useGrantedResource: () => true,
+    },
   },
   findAccount: (ctx, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
   renderError,
 });
-provider.Client.prototype.redirectUriAllowed = (uri) => redirectUris.includes(uri);
+const allows = provider.Client.prototype.redirectUriAllowed;
+provider.Client.prototype.redirectUriAllowed = function redirectUriAllowed(uri) {
+  return redirectUris.includes(uri) || allows.call(this, uri);
+};
 
 const stats = {};
 const count = (result) => ({ oidc }) => {
@@ -80,7 +113,19 @@ async function revoke(user) {
 async function whoami(req, res) {
   const token = await provider.AccessToken.find(req.headers.authorization?.replace(/^Bearer /i, '') ?? '');
   if (!token) return json(res, 401, { error: 'invalid_token' });
-  return json(res, 200, { user: token.accountId, scope: token.scope, client_id: token.clientId });
+  return json(res, 200, { user: token.accountId });
+}
+
+/** An access token as the token endpoint would issue it. */
+async function issueToken(asked) {
+  const token = new provider.AccessToken({
+    accountId: asked.get('user'),
+    client: await provider.Client.find(withoutSecret),
+    gty: 'authorization_code',
+    scope: asked.get('scope') || undefined,
+    resourceServer: new provider.ResourceServer(asked.get('resource'), resourceServer(asked.get('alg') || alg)),
+  });
+  return { access_token: await token.save() };
 }
 
 serve(listening, provider, async (req, res, { pathname, searchParams }) => {
@@ -88,6 +133,7 @@ serve(listening, provider, async (req, res, { pathname, searchParams }) => {
   else if (pathname === '/test/stats') json(res, 200, stats);
   else if (pathname === '/test/revoke') json(res, 200, await revoke(searchParams.get('user')));
   else if (pathname === '/test/redirect_uri') json(res, 200, redirectUris.push(searchParams.get('uri')));
+  else if (pathname === '/test/token') json(res, 200, await issueToken(searchParams));
   else {
     if (pathname === '/token') await sleep(Number(env.TOKEN_DELAY_MS || 0));
     return false;

@@ -210,6 +210,19 @@ fn every_mcp_response_matches_the_schema_of_its_revision() {
         match schemas.check_exchange(&Exchange::of(&pair.event, response)) {
             Ok((revision, names)) => {
                 checked.extend(names.into_iter().map(|name| (revision, name)));
+                let mut wrong = response.clone();
+                for field in ["result", "error"]
+                    .iter()
+                    .filter(|it| !response[**it].is_null())
+                {
+                    wrong[*field] = json!([]);
+                }
+                let accepted = schemas.check_exchange(&Exchange::of(&pair.event, &wrong));
+                assert!(
+                    accepted.is_err(),
+                    "{}: the schema accepts anything",
+                    pair.name
+                );
             }
             Err(mistake) => mistakes.push(format!("{}: {mistake}", pair.name)),
         }
@@ -233,103 +246,5 @@ fn every_mcp_response_matches_the_schema_of_its_revision() {
         (NEWEST, "UnsupportedProtocolVersionError"),
     ] {
         assert!(checked.contains(&expected), "{expected:?}");
-    }
-}
-
-/// Valid responses, each with its revision and the method of its request.
-fn valid_responses() -> [(&'static str, &'static str, Value); 5] {
-    let content = json!([{"type": "text", "text": "15"}]);
-    let challenge = json!({"method": "elicitation/create", "params": {
-        "mode": "url", "message": "Open it.", "url": "https://a.example/",
-    }});
-    let legacy = json!({"content": content, "structuredContent": {}, "isError": false});
-    let modern = json!({"resultType": "complete", "content": content});
-    let required = json!({"resultType": "input_required", "inputRequests": {"a": challenge}});
-    let data = json!({"supported": [NEWEST], "requested": "1"});
-    let unsupported = json!({"code": -32022, "message": "No.", "data": data});
-    let list = json!({"resultType": "complete", "ttlMs": 1, "cacheScope": "private", "tools": [
-        {"name": "A", "inputSchema": {"type": "object"}},
-    ]});
-    let result = |result: Value| json!({"jsonrpc": "2.0", "id": 1, "result": result});
-    let error = json!({"jsonrpc": "2.0", "id": 1, "error": unsupported});
-    [
-        ("2025-11-25", "tools/call", result(legacy)),
-        (NEWEST, "tools/call", result(modern)),
-        (NEWEST, "tools/call", result(required)),
-        (NEWEST, "tools/call", error),
-        (NEWEST, "tools/list", result(list)),
-    ]
-}
-
-fn check(
-    schemas: &mut Schemas,
-    revision: &str,
-    method: &str,
-    response: &Value,
-) -> Result<Checked, String> {
-    schemas.check_exchange(&Exchange {
-        request: json!({"jsonrpc": "2.0", "id": 1, "method": method}),
-        version_header: Some(revision),
-        response,
-    })
-}
-
-#[test]
-fn a_response_with_one_invalid_field_does_not_match() {
-    let mut schemas = Schemas::read();
-    let valid = valid_responses();
-    for (revision, method, response) in &valid {
-        check(&mut schemas, revision, method, response).unwrap();
-    }
-    for (index, pointer, field) in [
-        (0, "/jsonrpc", json!("1.0")),
-        (0, "/id", json!(1.5)),
-        (0, "/result", json!(null)),
-        (0, "/result/content", json!("15")),
-        (0, "/result/content/0/text", json!(15)),
-        (0, "/result/structuredContent", json!(15)),
-        (0, "/result/isError", json!("no")),
-        (1, "/result/resultType", json!(null)),
-        (1, "/result/content", json!(null)),
-        (2, "/result/inputRequests/a/method", json!("elicit")),
-        (2, "/result/inputRequests/a/params/mode", json!("form")),
-        (2, "/result/inputRequests/a/params/url", json!("a b")),
-        (3, "/error/code", json!("-32022")),
-        (3, "/error/message", json!(null)),
-        (3, "/error/data", json!({})),
-        (4, "/result/ttlMs", json!("1")),
-        (4, "/result/cacheScope", json!("nobody")),
-        (4, "/result/tools/0/inputSchema", json!({"type": "array"})),
-    ] {
-        let (revision, method, mut response) = valid[index].clone();
-        *response.pointer_mut(pointer).unwrap() = field;
-        let result = check(&mut schemas, revision, method, &response);
-        assert!(result.is_err(), "{pointer} of {response}");
-    }
-}
-
-#[test]
-fn a_response_of_another_method_or_revision_does_not_match() {
-    let mut schemas = Schemas::read();
-    for (_, _, mut response) in valid_responses() {
-        if response.get("result").is_some() {
-            for (revision, method) in [
-                ("2025-11-25", "initialize"),
-                ("2025-11-25", "server/discover"),
-                (NEWEST, "ping"),
-                (NEWEST, "server/discover"),
-            ] {
-                let result = check(&mut schemas, revision, method, &response);
-                assert!(result.is_err(), "{method} {response}");
-            }
-        }
-        // Both a result and an error.
-        for name in ["result", "error"] {
-            let field = json!({"code": 1, "message": "No.", "content": []});
-            let fields = response.as_object_mut().unwrap();
-            fields.entry(name).or_insert(field);
-        }
-        let result = check(&mut schemas, NEWEST, "tools/call", &response);
-        assert!(result.is_err(), "{response}");
     }
 }
