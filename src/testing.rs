@@ -27,9 +27,7 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event,
-};
+use crate::{DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event};
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
 pub use context::{ContextBuilder, context};

@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use test_support::{
-    Running, function,
+    Running, assert_program,
     lambda::{LONG, Platform, calling},
-    runs_as_function,
+    program,
 };
 
 use crate::support::{self, failure, value};
@@ -159,14 +159,13 @@ async fn it_ends_at_its_time_limit_while_other_calls_run() {
 /// Not a test: the function that other tests run in a separate process.
 #[test]
 #[ignore = "started by other tests"]
-fn blocked_function() {
-    if runs_as_function() {
-        run(Server::new(toolkit())).unwrap();
-    }
+fn blocked_program_of_tests() {
+    assert_program();
+    run(Server::new(toolkit())).unwrap();
 }
 
 fn command() -> Command {
-    function("blocking::blocked_function")
+    program("blocking::blocked_program_of_tests")
 }
 
 fn call(tool: &str, kind: &str) -> (Value, Option<Duration>) {
