@@ -187,7 +187,7 @@ def oauth_callback():
 
 
 def hidden():
-    secrets = ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "p@ss w0rd/+=&?#%\"\\'~!", "SID-0123456789:token-0123456789", "pässwört-🔑-0123")
+    secrets = ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "p@ss w0rd/+=&?#%\"\\'~!", "SID-0123456789:token-0123456789", "a key/+*~'0123", "pässwört-🔑-0123")
     around = (("", ""), ("no answer from <", ">: (7%)\\"), ("dXNlcjp", "=="))
     for form in range(18):
         for secret in secrets:

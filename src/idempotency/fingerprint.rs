@@ -1,6 +1,8 @@
 //! The identity of a call: the key that it shares with its repetitions, and the fingerprint of its
 //! contents.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -146,7 +148,10 @@ impl std::io::Write for HashWriter<'_> {
 
 fn hex(hash: Sha256) -> String {
     let bytes = hash.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("writing to memory does not fail");
+        hex
+    })
 }
 
 #[cfg(test)]

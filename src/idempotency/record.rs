@@ -87,9 +87,8 @@ impl CallRecord {
             Some(Field::Number(ms)) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
             _ => None,
         };
-        let at_most_once = match stored.take("at_most_once") {
-            Some(Field::Flag(flag)) => flag,
-            _ => return None,
+        let Some(Field::Flag(at_most_once)) = stored.take("at_most_once") else {
+            return None;
         };
         Some(Self {
             claim: stored.version,

@@ -21,31 +21,60 @@ struct StoredSecrets {
     redaction: OnceLock<Redaction>,
 }
 
-static STORED: RwLock<StoredSecrets> = RwLock::new(StoredSecrets {
-    values: VecDeque::new(),
-    redaction: OnceLock::new(),
-});
+static STORED: RwLock<StoredSecrets> = RwLock::new(StoredSecrets::new());
 
 /// Adds a value. If there are too many, the oldest is dropped until it is read again.
 pub(crate) fn remember(secret: &Secret) {
     let stored = STORED.read().unwrap_or_else(PoisonError::into_inner);
-    if stored.values.iter().any(|it| it.is(secret)) {
-        return;
-    }
+    let is_known = stored.values.iter().any(|it| it.is(secret));
     drop(stored);
-    let mut stored = STORED.write().unwrap_or_else(PoisonError::into_inner);
-    stored.values.push_back(secret.clone());
-    if stored.values.len() > MOST {
-        stored.values.pop_front();
+    if !is_known {
+        let mut stored = STORED.write().unwrap_or_else(PoisonError::into_inner);
+        stored.add(secret.clone());
     }
-    stored.redaction = OnceLock::new();
 }
 
 /// The text without these values. `None` if it contains none.
 pub(crate) fn redacted(text: &str) -> Option<String> {
     let stored = STORED.read().unwrap_or_else(PoisonError::into_inner);
-    let redaction = stored
-        .redaction
-        .get_or_init(|| Redaction::of(&stored.values));
-    redaction.redacted(text)
+    stored.redacted(text)
+}
+
+impl StoredSecrets {
+    const fn new() -> Self {
+        Self {
+            values: VecDeque::new(),
+            redaction: OnceLock::new(),
+        }
+    }
+
+    fn add(&mut self, secret: Secret) {
+        self.values.push_back(secret);
+        if self.values.len() > MOST {
+            self.values.pop_front();
+        }
+        self.redaction = OnceLock::new();
+    }
+
+    fn redacted(&self, text: &str) -> Option<String> {
+        let redaction = self.redaction.get_or_init(|| Redaction::of(&self.values));
+        redaction.redacted(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_values_is_bounded() {
+        let mut stored = StoredSecrets::new();
+        for number in 0..=MOST {
+            stored.add(format!("a-value-{number:04}").into());
+        }
+        let redacted = stored.redacted("a-value-0000 a-value-0001 a-value-0500");
+        assert_eq!(redacted.as_deref(), Some("a-value-0000 [secret] [secret]"));
+        stored.add("a-value-0000".into());
+        assert_eq!(stored.redacted("a-value-0000").as_deref(), Some("[secret]"));
+    }
 }
