@@ -298,10 +298,6 @@ impl Server {
         &self.toolkit
     }
 
-    pub(crate) fn version(&self) -> &str {
-        self.info.version()
-    }
-
     /// The URLs of the identity providers at which users sign in.
     #[cfg_attr(
         not(feature = "oidc"),

@@ -49,9 +49,9 @@ impl Watch {
             Self::Polls => {
                 let begun = Instant::now();
                 let polled = run.as_mut().poll(context);
-                let took = begun.elapsed();
-                if took > LONG {
-                    let ms = took.as_millis();
+                let elapsed = begun.elapsed();
+                if elapsed > LONG {
+                    let ms = elapsed.as_millis();
                     tracing::warn!(tool = %tool.id, ms, "the tool blocked its thread; {ADVICE}");
                 }
                 polled

@@ -41,29 +41,30 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.auth.is_none() {
         server.auth = Some(auth_setting(on_lambda)?);
     }
-    if let Some(id) = server.auth.as_ref().and_then(Auth::duplicate_secret_id) {
-        let text = format!(
+    let duplicate = server.auth.as_ref().and_then(Auth::duplicate_secret_id);
+    check(duplicate.is_none(), || {
+        let id = duplicate.unwrap_or_default();
+        format!(
             "the secret '{id}' is listed twice, but each caller needs a secret that no other \
              caller has; write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, \
              TOOLS_JWT_SECRET_IDS)"
-        );
-        return Err(InvalidSetting(text));
-    }
+        )
+    })?;
     #[cfg(feature = "oidc")]
-    if let Some(auth) = &server.auth {
-        check_issuers(auth)?;
+    for url in server.auth.iter().flat_map(Auth::issuer_urls) {
+        check_url("issuer", url, "TOOLS_OIDC_ISSUERS")?;
     }
     if server.allowed_origins.is_none() {
         server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
     }
     for origin in server.allowed_origins.iter().flatten() {
-        if !is_allowed_origin(origin) {
-            return Err(InvalidSetting(format!(
+        check(is_allowed_origin(origin), || {
+            format!(
                 "the allowed origin '{origin}' is not an origin: write a scheme and a host, and the \
                  port unless it is the usual one, as in https://app.example, or * for all \
                  (TOOLS_ALLOWED_ORIGINS)"
-            )));
-        }
+            )
+        })?;
     }
     if server.direct_calls.is_none() {
         let choices = [
@@ -89,9 +90,14 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     if let Some(namespace) = server.metrics.as_ref().map(Metrics::namespace) {
         check_namespace(namespace)?;
     }
-    check_version(server.version())?;
-    check_support_url(&server.info)?;
-    fill_public_url(server)?;
+    check_info(&server.info)?;
+    if server.public_url.is_none() {
+        server.public_url = get("TOOLS_PUBLIC_URL")?;
+    }
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    if let Some(url) = &server.public_url {
+        check_url("public URL", url, "TOOLS_PUBLIC_URL")?;
+    }
     #[cfg(feature = "oauth")]
     oauth::apply(server, on_lambda)?;
     #[cfg(not(feature = "oauth"))]
@@ -104,66 +110,50 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     Ok(())
 }
 
-#[cfg(feature = "oidc")]
-fn check_issuers(auth: &Auth) -> Result<(), InvalidSetting> {
-    let mut urls = auth.issuer_urls();
-    match urls.find(|url| !crate::public_url::is_base_url(url)) {
-        None => Ok(()),
-        Some(url) => Err(InvalidSetting(format!(
-            "the issuer is '{url}', but must be an https:// URL without a query, fragment or \
-             credentials (TOOLS_OIDC_ISSUERS)"
-        ))),
+fn check(is_valid: bool, text: impl FnOnce() -> String) -> Result<(), InvalidSetting> {
+    if is_valid {
+        return Ok(());
     }
+    Err(InvalidSetting(text()))
 }
 
-fn fill_public_url(server: &mut Server) -> Result<(), InvalidSetting> {
-    if server.public_url.is_none() {
-        server.public_url = get("TOOLS_PUBLIC_URL")?;
-    }
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
-    if let Some(url) = &server.public_url
-        && !crate::public_url::is_base_url(url)
-    {
-        return Err(InvalidSetting(format!(
-            "the public URL is '{url}', but must be an https:// URL without a query, fragment or \
-             credentials (TOOLS_PUBLIC_URL)"
-        )));
-    }
-    Ok(())
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+fn check_url(what: &str, url: &str, variable: &str) -> Result<(), InvalidSetting> {
+    check(crate::public_url::is_base_url(url), || {
+        format!(
+            "the {what} is '{url}', but must be an https:// URL without a query, fragment or \
+             credentials ({variable})"
+        )
+    })
 }
 
 /// CloudWatch ignores all metrics of an invalid namespace without reporting an error.
 fn check_namespace(namespace: &str) -> Result<(), InvalidSetting> {
     let is_allowed = |it: char| it.is_ascii_alphanumeric() || ".-_/#: ".contains(it);
     let is_valid = (1..=255).contains(&namespace.len()) && namespace.chars().all(is_allowed);
-    if is_valid && !namespace.starts_with("AWS/") && !namespace.trim().is_empty() {
-        return Ok(());
-    }
-    Err(InvalidSetting(format!(
-        "the metrics namespace is '{namespace}', but must be 1 to 255 letters, digits, spaces \
-         and .-_/#: and must not begin with AWS/ (TOOLS_METRICS_NAMESPACE)"
-    )))
+    let is_valid = is_valid && !namespace.starts_with("AWS/") && !namespace.trim().is_empty();
+    check(is_valid, || {
+        format!(
+            "the metrics namespace is '{namespace}', but must be 1 to 255 letters, digits, spaces \
+             and .-_/#: and must not begin with AWS/ (TOOLS_METRICS_NAMESPACE)"
+        )
+    })
 }
 
-/// OpenTool, `GET /version`: `x.y.z`.
-fn check_version(version: &str) -> Result<(), InvalidSetting> {
+fn check_info(info: &ServerInfo) -> Result<(), InvalidSetting> {
+    // OpenTool, `GET /version`: `x.y.z`.
+    let version = info.version();
     let parsed = version.parse::<semver::Version>();
-    if parsed.is_ok_and(|it| it.pre.is_empty() && it.build.is_empty()) {
-        return Ok(());
-    }
-    Err(InvalidSetting(format!(
-        "the version in ServerInfo::new is '{version}', but must be x.y.z, such as 1.0.0"
-    )))
-}
-
-fn check_support_url(info: &ServerInfo) -> Result<(), InvalidSetting> {
-    if info.is_support_url_valid() {
-        return Ok(());
-    }
-    let text = "the URL in ServerInfo::support_url must be an https:// URL without credentials, \
-                such as https://example.com/help, or mailto: with one address, such as \
-                mailto:help@example.com; spaces and characters outside of ASCII must be encoded";
-    Err(InvalidSetting(text.into()))
+    let is_valid = parsed.is_ok_and(|it| it.pre.is_empty() && it.build.is_empty());
+    check(is_valid, || {
+        format!("the version in ServerInfo::new is '{version}', but must be x.y.z, such as 1.0.0")
+    })?;
+    check(info.is_support_url_valid(), || {
+        "the URL in ServerInfo::support_url must be an https:// URL without credentials, such as \
+         https://example.com/help, or mailto: with one address, such as mailto:help@example.com; \
+         spaces and characters outside of ASCII must be encoded"
+            .into()
+    })
 }
 
 /// An invalid setting; the text says how to correct it.

@@ -28,6 +28,7 @@ struct Work {
     kind: String,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a tool owns its parameters")]
 fn work(input: Work, cx: Context) -> Result<String, Failure> {
     match &*input.kind {
         "call id" => Ok(cx.call_id().to_owned()),
@@ -48,14 +49,6 @@ fn work(input: Work, cx: Context) -> Result<String, Failure> {
     }
 }
 
-fn repeat(input: Work) -> Result<String, Failure> {
-    Ok(input.kind)
-}
-
-fn greet(greeting: String, input: Work) -> Result<String, Failure> {
-    Ok(format!("{greeting}, {}", input.kind))
-}
-
 /// Blocks the thread that it shares with other calls.
 async fn block(_: Work) -> Result<(), Failure> {
     thread::sleep(Duration::from_secs(1));
@@ -63,6 +56,9 @@ async fn block(_: Work) -> Result<(), Failure> {
 }
 
 fn toolkit() -> Toolkit {
+    let repeat = |input: Work| Ok::<_, Failure>(input.kind);
+    let greet =
+        |greeting: String, input: Work| Ok::<_, Failure>(format!("{greeting}, {}", input.kind));
     let length = |input: Value| Ok(json!(input.as_object().map(serde_json::Map::len)));
     Toolkit::new([
         Tool::new("Plain.Work@1.0.0", work).timeout(SHORT),
@@ -207,7 +203,7 @@ async fn on_the_only_thread_of_lambda_the_log_names_the_tool_that_blocks_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_local_server_warns_of_tools_that_block_their_thread() {
-    let (mut running, url) = Running::serving(&mut command().env("NO_COLOR", "1"));
+    let (mut running, url) = Running::serving(command().env("NO_COLOR", "1"));
     let client = reqwest::Client::new();
     for tool in ["Plain.Work", "Async.Block"] {
         let body = json!({"tool_id": tool, "input": work_of("forever")});

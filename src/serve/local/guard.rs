@@ -72,8 +72,10 @@ impl AllowedHosts {
         let origin = in_header(request, &ORIGIN, HostName::in_origin)?;
         let is_listed = |host: &HostName| host.is_this_machine() || self.hosts.contains(host);
         let is_address = |host: &HostName| matches!(host, HostName::Address(_));
+        let is_host =
+            |host: &HostName| is_listed(host) || self.allows_any_address && is_address(host);
         for named in target.transpose()?.iter().chain(&host) {
-            if !is_listed(named) && !(self.allows_any_address && is_address(named)) {
+            if !is_host(named) {
                 return Err(not_allowed(named));
             }
         }

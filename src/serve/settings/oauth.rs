@@ -1,7 +1,9 @@
 //! The owner's settings for OAuth providers in the environment.
 
+use std::collections::HashSet;
+
 use super::{
-    InvalidSetting, get, list,
+    InvalidSetting, check, get, list,
     variables::{PROVIDERS, choice},
 };
 use crate::{OAuth, Server, oauth::Provider};
@@ -24,23 +26,22 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
     let Some(oauth) = &mut server.oauth else {
         return Ok(());
     };
-    if on_lambda && oauth.is_in_memory {
-        let text = "on Lambda, users' grants need a table in DynamoDB, because instances do not \
-                    share memory: set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program";
-        return Err(InvalidSetting(text.into()));
-    }
-    if oauth.keys.is_empty() {
-        let text = "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)";
-        return Err(InvalidSetting(text.into()));
-    }
-    let providers = &oauth.providers;
-    if let Some(mistake) = providers.iter().find_map(|it| it.config_error()) {
-        return Err(InvalidSetting(mistake));
-    }
-    let is_duplicate = |id: &str| providers.iter().filter(|it| it.id() == id).count() > 1;
-    if let Some(duplicate) = providers.iter().find(|it| is_duplicate(it.id())) {
-        let text = format!("there are two providers with the id '{}'", duplicate.id());
-        return Err(InvalidSetting(text));
+    check(!on_lambda || !oauth.is_in_memory, || {
+        "on Lambda, users' grants need a table in DynamoDB, because instances do not share memory: \
+         set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program"
+            .into()
+    })?;
+    check(!oauth.keys.is_empty(), || {
+        "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)".into()
+    })?;
+    let mut ids = HashSet::new();
+    for provider in &oauth.providers {
+        let mistake = provider.config_error();
+        check(mistake.is_none(), || mistake.unwrap_or_default())?;
+        let id = provider.id();
+        check(ids.insert(id), || {
+            format!("there are two providers with the id '{id}'")
+        })?;
     }
     Ok(())
 }

@@ -90,13 +90,14 @@ async fn fault(input: Fault, cx: Context) -> Result<String, Failure> {
 }
 
 /// The faults of a function that is not async.
-fn block(input: Fault) -> Result<String, Failure> {
-    if let Kind::Hang = input.kind {
-        loop {
+fn block(Fault { kind }: Fault) -> Result<String, Failure> {
+    match kind {
+        Kind::Block => thread::sleep(Duration::from_secs(3)),
+        Kind::Hang => loop {
             thread::park();
-        }
+        },
+        _ => return Err(Failure::new("Only blocking is a fault of this tool")),
     }
-    thread::sleep(Duration::from_secs(3));
     Ok("done".into())
 }
 
