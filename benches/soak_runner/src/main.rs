@@ -76,11 +76,8 @@ async fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
-    let result = match run(&options).await {
-        Ok(outcome) => outcome.report(&options),
-        Err(error) => Err(error),
-    };
-    match result {
+    let outcome = run(&options).await;
+    match outcome.and_then(|outcome| outcome.report(&options)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("soak: {error}");

@@ -9,7 +9,7 @@ use crate::growth::{FUNCTIONS, NAMES, Resources};
 /// Draws the resident and the anonymous memory of both functions.
 #[expect(clippy::cast_precision_loss, reason = "a picture")]
 pub(crate) fn write(file: &Path, seconds: &[[Resources; 2]]) -> Result<(), Box<dyn Error>> {
-    let megabytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let megabytes = |kilobytes: u64| kilobytes as f64 / 1024.0;
     let highest = seconds.iter().flatten().map(|it| megabytes(it[0]));
     let highest = highest.fold(1.0, f64::max) * 1.1;
     let root = SVGBackend::new(file, (900, 420)).into_drawing_area();

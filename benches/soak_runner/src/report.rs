@@ -75,13 +75,12 @@ impl Outcome {
         for (what, count) in self.counts() {
             writeln!(text, "| {what} | {count} | 0 |")?;
         }
-        for growth in growths {
-            let show = |value: u64| shown(value, growth.name.ends_with("memory"));
-            let [amount, base, limit] = [growth.amount(), growth.base, growth.limit].map(show);
-            let name = &growth.name;
+        for it in growths {
+            let (name, base, limit) = (&it.name, it.base, it.limit);
+            let amount = it.amount();
             writeln!(
                 text,
-                "| {name}, after the warm-up {base} | +{amount} | +{limit} |"
+                "| {name}, {base} after the warm-up | +{amount} | +{limit} |"
             )?;
         }
         writeln!(text, "\n- {}", self.connections)?;
@@ -100,16 +99,6 @@ impl Outcome {
             write!(text, "\n```text\n{detail}\n```\n")?;
         }
         Ok(text)
-    }
-}
-
-fn shown(value: u64, is_memory: bool) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-    let megabytes = value as f64 / f64::from(1 << 20);
-    if is_memory {
-        format!("{megabytes:.2} MiB")
-    } else {
-        value.to_string()
     }
 }
 
