@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::runtime_api::Event;
 
-/// An event with this request, which has these headers besides those of all requests.
-fn event(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Event {
+/// A POST request, which has these headers besides those of all requests.
+fn event(path: &str, headers: &[(&str, &str)], body: &str) -> Event {
     let mut event = json!({
         "version": "2.0",
         "routeKey": "$default",
@@ -27,7 +27,7 @@ fn event(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>)
             "domainName": "r3pmxmplak.execute-api.us-east-2.amazonaws.com",
             "domainPrefix": "r3pmxmplak",
             "http": {
-                "method": method,
+                "method": "POST",
                 "path": path,
                 "protocol": "HTTP/1.1",
                 "sourceIp": "203.0.113.17",
@@ -39,46 +39,30 @@ fn event(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>)
             "time": "05/Oct/2023:12:00:00 +0000",
             "timeEpoch": 1_696_507_200_000_u64,
         },
+        "body": body,
         "isBase64Encoded": false,
     });
     for (name, value) in headers {
         event["headers"][name] = (*value).into();
     }
-    if let Some(body) = body {
-        event["body"] = body.into();
-    }
     event.to_string().into_bytes().into()
 }
 
-/// The header that distinguishes OXP's header form.
-const OXP: &[(&str, &str)] = &[("oxp-version", "1.0")];
-
 /// A call in OXP's header form.
-pub(crate) fn call(tool: &str, input: &Value) -> Event {
-    event("POST", "/tools/call", OXP, Some(&call_body(tool, input)))
-}
-
-fn call_body(tool: &str, input: &Value) -> String {
+fn call(tool: &str, input: &Value) -> Event {
     let call_id = "123e4567-e89b-12d3-a456-426614174000";
-    json!({"tool_id": tool, "call_id": call_id, "input": input}).to_string()
+    let body = json!({"tool_id": tool, "call_id": call_id, "input": input}).to_string();
+    event("/tools/call", &[("oxp-version", "1.0")], &body)
 }
 
-/// The first example of the specification.
+/// A call of the toolbox's newest version, which MCP clients always get.
 pub(crate) fn add() -> Event {
-    call("Calculator.Add@1.0.0", &json!({"a": 10, "b": 5}))
-}
-
-/// The same call of the toolbox's newest version, which MCP clients always get.
-pub(crate) fn add_newest() -> Event {
     call("Calculator.Add@10.0.0", &json!({"a": 10, "b": 5}))
 }
 
-/// The same call with a credential.
-pub(crate) fn add_newest_with(credential: &str) -> Event {
-    let body = call_body("Calculator.Add@10.0.0", &json!({"a": 10, "b": 5}));
-    let authorization = format!("Bearer {credential}");
-    let headers = [OXP[0], ("authorization", &authorization)];
-    event("POST", "/tools/call", &headers, Some(&body))
+/// A call of hello's tool.
+pub(crate) fn greet() -> Event {
+    call("Hello.Greet@1.0.0", &json!({"name": "Ada"}))
 }
 
 /// The same call over MCP, in revision 2026-07-28.
@@ -107,23 +91,5 @@ fn mcp_params() -> Value {
 
 fn mcp(headers: &[(&str, &str)], params: &Value) -> Event {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    event("POST", "/mcp", headers, Some(&body.to_string()))
-}
-
-/// A request for the list of tools, in OXP's header form.
-pub(crate) fn list() -> Event {
-    event("GET", "/tools", OXP, None)
-}
-
-/// The same request of a client that has the list with this tag.
-pub(crate) fn list_unless(tag: &str) -> Event {
-    event("GET", "/tools", &[OXP[0], ("if-none-match", tag)], None)
-}
-
-/// A call with a body of about this many bytes.
-pub(crate) fn records(bytes: usize) -> Event {
-    let text = "The quick brown fox jumps over the lazy dog, \"quotes\" included.";
-    let record = |id: usize| json!({"id": id, "text": text});
-    let records: Vec<_> = (0..bytes.div_ceil(90)).map(record).collect();
-    call("Records.Count@1.0.0", &json!({"records": records}))
+    event("/mcp", headers, &body.to_string())
 }

@@ -2,23 +2,12 @@
 
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use crate::{
-    cpu_group::{CpuGroup, Hierarchy, Share},
-    runtime_api::{Event, Reply, RuntimeApi},
-};
-
-/// The command that starts a function.
-#[derive(Clone, Debug)]
-pub(crate) struct Start {
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<String>,
-    pub(crate) environment: Vec<(String, String)>,
-}
+use crate::runtime_api::{Event, Reply, RuntimeApi};
 
 /// A running function.
 pub(crate) struct Function {
@@ -26,41 +15,21 @@ pub(crate) struct Function {
     api: RuntimeApi,
     /// The time from the start of the process to its first request for an event.
     pub(crate) cold_start: Duration,
-    /// Dropped, and thus removed, after the process has ended.
-    group: Option<CpuGroup>,
 }
 
 impl Function {
-    /// Starts a function that has all of the processor.
-    pub(crate) fn start(start: &Start) -> io::Result<Self> {
-        Self::start_in(None, 256, start)
-    }
-
-    /// Starts a function that has this share of a processor from its first request for an event.
-    pub(crate) fn start_limited(
-        start: &Start,
-        hierarchy: &Hierarchy,
-        share: Share,
-    ) -> io::Result<Self> {
-        let group = CpuGroup::enter(hierarchy, share)?;
-        Self::start_in(Some(group), share.megabytes, start)
-    }
-
-    fn start_in(group: Option<CpuGroup>, megabytes: u32, start: &Start) -> io::Result<Self> {
+    pub(crate) fn start(program: &Path) -> io::Result<Self> {
         let api = RuntimeApi::start()?;
-        let mut command = Command::new(&start.program);
+        let mut command = Command::new(program);
         command
-            .args(&start.arguments)
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("AWS_LAMBDA_RUNTIME_API", api.address.to_string())
             .env("AWS_LAMBDA_FUNCTION_NAME", "function")
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
-            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", megabytes.to_string())
+            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
             .env("AWS_REGION", "us-east-1")
             .env("TOOLS_AUTH", "none")
             .env("RUST_BACKTRACE", "0")
-            .envs(start.environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -70,19 +39,9 @@ impl Function {
             child,
             api,
             cold_start: Duration::ZERO,
-            group,
         };
         function.cold_start = function.api.first_request() - begun;
-        // No event is sent before `run`.
-        if let Some(group) = &mut function.group {
-            group.limit()?;
-        }
         Ok(function)
-    }
-
-    /// The share of the periods in which the process used up its quota; none without a quota.
-    pub(crate) fn throttled(&self) -> io::Result<f64> {
-        self.group.as_ref().map_or(Ok(0.0), CpuGroup::throttled)
     }
 
     /// Sends events to the function; see [`RuntimeApi::run`].
@@ -101,12 +60,12 @@ impl Function {
         Ok(Duration::from_nanos(nanoseconds))
     }
 
-    /// The peak resident memory, in bytes.
-    pub(crate) fn peak_memory(&self) -> io::Result<u64> {
+    /// The peak resident memory, in megabytes.
+    pub(crate) fn peak_memory(&self) -> io::Result<f64> {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let line = line.unwrap_or_default().trim().trim_end_matches(" kB");
-        Ok(line.parse::<u64>().map_err(io::Error::other)? * 1024)
+        let kilobytes = line.unwrap_or_default().trim().trim_end_matches(" kB");
+        Ok(kilobytes.parse::<f64>().map_err(io::Error::other)? * 1024.0 / 1e6)
     }
 }
 
@@ -117,8 +76,8 @@ impl Drop for Function {
     }
 }
 
-/// The sizes in bytes of a file and of a zip that contains only that file.
-pub(crate) fn sizes(file: &Path) -> io::Result<(u64, u64)> {
+/// The sizes in megabytes of a file and of a deflated zip that contains only that file, as `bootstrap`.
+pub(crate) fn sizes(file: &Path) -> io::Result<(f64, f64)> {
     let zip = std::env::temp_dir().join(format!("bench-{}.zip", std::process::id()));
     let script = "import sys, zipfile\n\
                   with zipfile.ZipFile(sys.argv[2], 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as z:\n\
@@ -131,7 +90,9 @@ pub(crate) fn sizes(file: &Path) -> io::Result<(u64, u64)> {
     if !status.success() {
         return Err(io::Error::other("python3 could not write the zip"));
     }
-    let sizes = (fs::metadata(file)?.len(), fs::metadata(&zip)?.len());
+    #[expect(clippy::cast_precision_loss, reason = "sizes of files")]
+    let size = |file: &Path| Ok::<_, io::Error>(fs::metadata(file)?.len() as f64 / 1e6);
+    let sizes = (size(file)?, size(&zip)?);
     fs::remove_file(zip)?;
     Ok(sizes)
 }

@@ -1,4 +1,4 @@
-//! The comparison: cold starts, first calls, warm calls, processor time, memory.
+//! The measurements: cold starts, first calls, warm calls, processor time, memory.
 
 use std::{error::Error, time::Duration};
 
@@ -6,102 +6,179 @@ use crate::{
     contestants::{Contestant, Id},
     function::Function,
     runtime_api::Reply,
-    spread::{Spread, StartSpreads, Starts},
 };
 
-const COLD_ROUNDS: usize = 50;
-const WARM_ROUNDS: usize = 10;
-const CALLS_PER_ROUND: usize = 500;
+/// The turns in which each contestant starts once.
+const COLD_TURNS: usize = 400;
+/// The sessions, in each of which each contestant has one process: the places of code and data in
+/// memory, which the kernel chooses, change the time of a call by several percent.
+const SESSIONS: usize = 12;
+/// The turns of a session. The first one only warms up.
+const WARM_TURNS: usize = 21;
+const CALLS_PER_TURN: u16 = 200;
 
-/// The results of one contestant.
-pub(crate) struct Row {
-    pub(crate) id: Id,
-    pub(crate) name: &'static str,
-    pub(crate) starts: StartSpreads,
-    pub(crate) warm: Spread,
-    pub(crate) cpu_per_call: Spread,
-    pub(crate) calls_per_second: f64,
-    pub(crate) peak_memory: u64,
+/// What is measured; times are in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Measure {
+    ColdStart,
+    FirstCall,
+    /// Both, added for each process: the caller of a cold function waits for both.
+    Both,
+    /// The median of a turn.
+    WarmCall,
+    /// A turn, divided by its calls.
+    PerCall,
+    /// The processor time of all threads, divided by the calls of a turn.
+    Cpu,
+    /// The peak resident memory in megabytes, after all turns of a session.
+    Memory,
+}
+
+/// The values of one contestant, for each measure and turn.
+#[derive(Clone, Default)]
+struct Values([Vec<f64>; 7]);
+
+impl Values {
+    fn push(&mut self, measure: Measure, value: f64) {
+        self.0[measure as usize].push(value);
+    }
+}
+
+/// The values of all contestants.
+pub(crate) struct Figures(Vec<Values>);
+
+impl Figures {
+    fn of(&self, id: usize, measure: Measure) -> &[f64] {
+        &self.0[id].0[measure as usize]
+    }
+
+    /// The median of all turns.
+    pub(crate) fn median(&self, id: usize, measure: Measure) -> f64 {
+        median(self.of(id, measure).to_vec())
+    }
+
+    /// The ratio to another contestant: the median of those within a turn, or for starts, that of the
+    /// fast ones.
+    pub(crate) fn ratio(&self, measure: Measure, one: Id, other: Id) -> f64 {
+        self.compare(measure, one, other, |one, other| one / other)
+    }
+
+    /// The difference to another contestant, in the same way.
+    pub(crate) fn difference(&self, measure: Measure, one: Id, other: Id) -> f64 {
+        self.compare(measure, one, other, |one, other| one - other)
+    }
+
+    fn compare(&self, measure: Measure, one: Id, other: Id, by: impl Fn(f64, f64) -> f64) -> f64 {
+        let [one, other] = [one, other].map(|id| self.of(id as usize, measure));
+        if matches!(measure, Measure::Both) {
+            // Any other process delays a start; nothing makes one faster.
+            return by(quantile(one.to_vec(), 10), quantile(other.to_vec(), 10));
+        }
+        let pairs = one.iter().zip(other);
+        median(pairs.map(|(one, other)| by(*one, *other)).collect())
+    }
+}
+
+fn median(values: Vec<f64>) -> f64 {
+    quantile(values, 50)
+}
+
+fn quantile(mut values: Vec<f64>, percent: usize) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() * percent / 100]
+}
+
+fn microseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
 }
 
 /// Fails if a response is wrong: the time of a contestant that does not work means nothing.
-pub(crate) fn check(replies: &[Reply], expected: &str) -> Result<(), Box<dyn Error>> {
+fn check(replies: &[Reply], expected: &str) -> Result<(), Box<dyn Error>> {
     for reply in replies {
         let text = String::from_utf8_lossy(&reply.body);
         if reply.is_error || !text.contains(expected) {
-            let beginning: String = text.chars().take(600).collect();
-            return Err(format!("wrong response: {beginning}").into());
+            return Err(format!("wrong response: {text:.600}").into());
         }
     }
     Ok(())
 }
 
-pub(crate) fn measure(contestants: &[Contestant]) -> Result<Vec<Row>, Box<dyn Error>> {
-    let mut cold: Vec<_> = contestants.iter().map(|_| Starts::default()).collect();
-    for round in 0..COLD_ROUNDS {
-        for (contestant, starts) in contestants.iter().zip(&mut cold) {
-            let function = Function::start(&contestant.start)?;
+pub(crate) fn measure(contestants: &[Contestant]) -> Result<Figures, Box<dyn Error>> {
+    let mut all = vec![Values::default(); contestants.len()];
+    for _ in 0..COLD_TURNS {
+        for (contestant, values) in contestants.iter().zip(&mut all) {
+            let function = Function::start(&contestant.program)?;
             let (replies, _) = function.run(std::slice::from_ref(&contestant.event));
             check(&replies, contestant.expected)?;
-            starts.push(function.cold_start, replies[0].latency);
+            let [cold, first] = [function.cold_start, replies[0].latency].map(microseconds);
+            values.push(Measure::ColdStart, cold);
+            values.push(Measure::FirstCall, first);
+            values.push(Measure::Both, cold + first);
         }
-        eprint!("\rcold starts: {} of {COLD_ROUNDS}", round + 1);
     }
-    eprintln!();
-    let warm = warm(contestants)?;
-    let row = |((contestant, starts), warm): ((&Contestant, Starts), Warm)| Row {
-        id: contestant.id,
-        name: contestant.name,
-        starts: starts.spreads(),
-        warm: Spread::of(warm.latencies),
-        cpu_per_call: Spread::of(warm.cpu),
-        calls_per_second: median(warm.rates),
-        peak_memory: warm.peak_memory,
-    };
-    Ok(contestants.iter().zip(cold).zip(warm).map(row).collect())
-}
-
-#[derive(Default)]
-struct Warm {
-    latencies: Vec<Duration>,
-    cpu: Vec<Duration>,
-    rates: Vec<f64>,
-    peak_memory: u64,
-}
-
-fn warm(contestants: &[Contestant]) -> Result<Vec<Warm>, Box<dyn Error>> {
-    let functions = contestants
-        .iter()
-        .map(|contestant| Function::start(&contestant.start));
-    let functions: Vec<_> = functions.collect::<Result<_, _>>()?;
-    let mut figures: Vec<_> = contestants.iter().map(|_| Warm::default()).collect();
-    for round in 0..=WARM_ROUNDS {
-        for ((contestant, function), figures) in
-            contestants.iter().zip(&functions).zip(&mut figures)
-        {
-            let events = vec![contestant.event.clone(); CALLS_PER_ROUND];
-            let before = function.cpu()?;
-            let (replies, elapsed) = function.run(&events);
-            let used = function.cpu()?.saturating_sub(before);
-            check(&replies, contestant.expected)?;
-            // The first round only warms up.
-            if round > 0 {
-                figures
-                    .latencies
-                    .extend(replies.iter().map(|reply| reply.latency));
-                let calls = u32::try_from(CALLS_PER_ROUND)?;
-                figures.cpu.push(used / calls);
-                figures.rates.push(f64::from(calls) / elapsed.as_secs_f64());
+    eprintln!("cold starts: done");
+    for session in 1..=SESSIONS {
+        let functions = contestants.iter().map(|it| Function::start(&it.program));
+        let functions: Vec<_> = functions.collect::<Result<_, _>>()?;
+        for turn in 0..WARM_TURNS {
+            for ((contestant, function), values) in contestants.iter().zip(&functions).zip(&mut all)
+            {
+                let measured = warm(contestant, function)?;
+                for (measure, value) in measured.into_iter().filter(|_| turn > 0) {
+                    values.push(measure, value);
+                }
             }
-            figures.peak_memory = function.peak_memory()?;
         }
-        eprint!("\rwarm rounds: {round} of {WARM_ROUNDS}");
+        for (function, values) in functions.iter().zip(&mut all) {
+            values.push(Measure::Memory, function.peak_memory()?);
+        }
+        eprintln!("warm calls: session {session} of {SESSIONS}");
     }
-    eprintln!();
-    Ok(figures)
+    Ok(Figures(all))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
+/// The values of one turn.
+fn warm(
+    contestant: &Contestant,
+    function: &Function,
+) -> Result<[(Measure, f64); 3], Box<dyn Error>> {
+    let events = vec![contestant.event.clone(); usize::from(CALLS_PER_TURN)];
+    let before = function.cpu()?;
+    let (replies, elapsed) = function.run(&events);
+    let cpu = function.cpu()?.saturating_sub(before);
+    check(&replies, contestant.expected)?;
+    let latencies = replies.iter().map(|reply| microseconds(reply.latency));
+    let per_call = |time| microseconds(time) / f64::from(CALLS_PER_TURN);
+    Ok([
+        (Measure::WarmCall, median(latencies.collect())),
+        (Measure::PerCall, per_call(elapsed)),
+        (Measure::Cpu, per_call(cpu)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contestants_are_compared_within_a_turn() {
+        let values = |measure, times: &[f64]| {
+            let mut values = Values::default();
+            for time in times {
+                values.push(measure, *time);
+            }
+            values
+        };
+        let compared = |measure, bare: &[f64], ours: &[f64]| {
+            let figures = Figures(vec![values(measure, bare), values(measure, ours)]);
+            let ratio = figures.ratio(measure, Id::Oxp, Id::Bare);
+            (ratio, figures.difference(measure, Id::Oxp, Id::Bare))
+        };
+        // The machine becomes slower; the third turn is disturbed.
+        let (ratio, difference) = compared(Measure::Cpu, &[10.0, 20.0, 40.0], &[11.0, 22.0, 90.0]);
+        assert!((ratio - 1.1).abs() < 1e-9, "{ratio}");
+        assert!((difference - 2.0).abs() < 1e-9, "{difference}");
+        let (ratio, _) = compared(Measure::Both, &[10.0, 30.0, 40.0], &[90.0, 70.0, 20.0]);
+        assert!((ratio - 2.0).abs() < 1e-9, "{ratio}");
+    }
 }

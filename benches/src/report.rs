@@ -1,96 +1,288 @@
-//! The report, as Markdown and JSON, and the check of the limits.
+//! The report, with the limits and the wishes.
 
-mod about;
-mod format;
-mod json;
-mod limits;
-mod tables;
-mod target;
-mod targets;
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    fmt::{self, Write},
+    fs,
+    process::Command,
+};
 
-use std::{error::Error, fs, io};
+use crate::{
+    contestants::{self, Id},
+    measure::{Figures, Measure},
+};
 
-use serde_json::Value;
+/// The accepted values, by their names.
+const ACCEPTED: &str = "benches/ACCEPTED.json";
+/// How much larger than accepted a value may be.
+const TOLERANCE: f64 = 1.05;
 
-use self::target::Target;
-use crate::{contestants::Id, measure::Row, scaling::Scaling, share::Shares};
+/// A file's name, its size, and the size of its zip, in megabytes.
+type File = (&'static str, (f64, f64));
 
-/// A file's name, its size, and the size of its zip.
-type File = (&'static str, u64, u64);
-
-/// The results of the parts that have been measured.
-#[derive(Default)]
-pub(crate) struct Results {
-    pub(crate) comparison: Option<Comparison>,
-    pub(crate) shares: Option<Shares>,
-    pub(crate) scaling: Option<Scaling>,
+/// A value that should be small.
+struct Value {
+    name: &'static str,
+    unit: &'static str,
+    measured: f64,
 }
 
-/// The results of the contestants.
-pub(crate) struct Comparison {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) files: Vec<File>,
+/// What a value should become.
+struct Wish {
+    value: Value,
+    sign: char,
+    wish: f64,
 }
 
-impl Comparison {
-    fn row(&self, id: Id) -> &Row {
-        let row = self.rows.iter().find(|row| row.id == id);
-        row.expect("every contestant is measured")
-    }
-
-    /// The size of a program's zip, in megabytes.
-    fn zip(&self, name: &str) -> f64 {
-        let file = self.files.iter().find(|(file, _, _)| *file == name);
-        file.map_or(f64::NAN, |(_, _, zip)| format::mega(*zip))
-    }
+/// A report.
+pub(crate) struct Report<'a> {
+    figures: &'a Figures,
+    files: &'a [File],
+    limited: Vec<Value>,
+    wishes: Vec<Wish>,
 }
 
-/// A report, and the error that names the limits that are not met.
-pub(crate) struct Report {
-    text: String,
-    figures: Value,
-    failures: Option<String>,
-}
-
-impl Report {
-    pub(crate) fn of(results: &Results) -> Result<Self, Box<dyn Error>> {
-        let about = about::about();
-        let mut text = format!("# Benchmark results\n\n{about}\n\n");
-        text += "Written by `benches/run`. The times are from one run on one machine; only ratios \
-                 apply elsewhere.\n\n";
-        let mut targets = Vec::<Target>::new();
-        if let Some(comparison) = &results.comparison {
-            tables::comparison(&mut text, comparison)?;
-            targets.extend(targets::of_comparison(comparison));
-            targets.extend(limits::of_comparison(comparison));
+impl<'a> Report<'a> {
+    pub(crate) fn of(figures: &'a Figures, files: &'a [File]) -> Self {
+        Self {
+            figures,
+            files,
+            limited: limited(figures, files),
+            wishes: wishes(figures, files),
         }
-        if let Some(shares) = &results.shares {
-            tables::shares(&mut text, shares)?;
-            targets.extend(limits::of_shares(shares));
-        }
-        if let Some(scaling) = &results.scaling {
-            tables::scaling(&mut text, scaling)?;
-            targets.extend(targets::of_scaling(scaling));
-            targets.extend(limits::of_scaling(scaling));
-        }
-        target::table(&mut text, &targets)?;
-        Ok(Self {
-            text,
-            figures: json::figures(&about, results),
-            failures: target::failures(&targets),
-        })
     }
 
-    /// Writes `benches/RESULTS.md` and `benches/RESULTS.json`.
-    pub(crate) fn write(&self) -> io::Result<()> {
-        fs::write("benches/RESULTS.md", &self.text)?;
-        fs::write("benches/RESULTS.json", format!("{:#}\n", self.figures))
+    /// Accepts what was measured.
+    pub(crate) fn accept(&self) -> Result<(), Box<dyn Error>> {
+        let rounded = |value: &Value| (value.name, (value.measured * 1000.0).round() / 1000.0);
+        let accepted: BTreeMap<_, _> = self.limited.iter().map(rounded).collect();
+        Ok(fs::write(
+            ACCEPTED,
+            serde_json::to_string_pretty(&accepted)? + "\n",
+        )?)
     }
 
-    /// Prints the report; fails if a limit is not met.
-    pub(crate) fn print(self) -> Result<(), Box<dyn Error>> {
-        print!("{}", self.text);
-        self.failures
-            .map_or(Ok(()), |failures| Err(failures.into()))
+    /// Fails if a value exceeds its limit.
+    pub(crate) fn check(&self) -> Result<(), Box<dyn Error>> {
+        let limits = limits()?;
+        let is_exceeded = |value: &&Value| {
+            let limit = limits.get(value.name);
+            limit.is_none_or(|limit| value.measured > *limit)
+        };
+        let exceeded = self.limited.iter().filter(is_exceeded);
+        let names: Vec<_> = exceeded.map(|value| value.name).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        Err(format!("limits exceeded: {}", names.join("; ")).into())
     }
+
+    pub(crate) fn text(&self) -> Result<String, Box<dyn Error>> {
+        let mut text = format!("# Benchmark results\n\n{}\n\n", machine());
+        text += "Written by `benches/run`, which [README.md](README.md) describes. The times are from one \
+                 run on one machine; only ratios apply elsewhere.\n\n";
+        self.contestants(&mut text)?;
+        let limits = limits()?;
+        text += "\n## Limits\n\nA limit is the accepted value plus 5%; the run fails beyond it.\n\n\
+                 | | measured | limit |\n| --- | --: | --: |\n";
+        for Value {
+            name,
+            unit,
+            measured,
+        } in &self.limited
+        {
+            let limit = limits.get(*name).copied().unwrap_or(f64::NAN);
+            let miss = if measured > &limit {
+                " **exceeded**"
+            } else {
+                ""
+            };
+            writeln!(
+                text,
+                "| {name} | {measured:.2}{unit} | {limit:.2}{unit}{miss} |"
+            )?;
+        }
+        text += "\n## Wishes\n\n| | measured | wish | distance |\n| --- | --: | --: | --: |\n";
+        for Wish { value, sign, wish } in &self.wishes {
+            let Value {
+                name,
+                unit,
+                measured,
+            } = value;
+            let missing = if *sign == '≤' {
+                measured - wish
+            } else {
+                wish - measured
+            };
+            let distance = if missing <= 0.0 {
+                "met".to_owned()
+            } else {
+                format!("{missing:.2}{unit}")
+            };
+            writeln!(
+                text,
+                "| {name} | {measured:.2}{unit} | {sign} {wish}{unit} | {distance} |"
+            )?;
+        }
+        Ok(text)
+    }
+
+    fn contestants(&self, text: &mut String) -> fmt::Result {
+        text.push_str(
+            "| | cold start | first call | both | warm call | calls/s | CPU per call | peak RSS |\n\
+             | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+        );
+        for (id, name) in contestants::NAMES.iter().enumerate() {
+            let median = |measure| self.figures.median(id, measure);
+            let time = |measure| format!("{:.0} µs", median(measure));
+            writeln!(
+                text,
+                "| {name} | {} | {} | {} | {:.1} µs | {:.0} | {} | {:.2} MB |",
+                time(Measure::ColdStart),
+                time(Measure::FirstCall),
+                time(Measure::Both),
+                median(Measure::WarmCall),
+                1e6 / median(Measure::PerCall),
+                time(Measure::Cpu),
+                median(Measure::Memory),
+            )?;
+        }
+        text.push_str("\n| | binary | zip |\n| --- | --: | --: |\n");
+        for (name, (binary, zip)) in self.files {
+            writeln!(text, "| {name} | {binary:.2} MB | {zip:.2} MB |")?;
+        }
+        Ok(())
+    }
+}
+
+fn limits() -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
+    let accepted: BTreeMap<String, f64> = serde_json::from_str(&fs::read_to_string(ACCEPTED)?)?;
+    let limits = accepted.into_iter();
+    Ok(limits
+        .map(|(name, value)| (name, value * TOLERANCE))
+        .collect())
+}
+
+fn zip(files: &[File], name: &str) -> f64 {
+    let file = files.iter().find(|(file, _)| *file == name);
+    file.map_or(f64::NAN, |(_, (_, zip))| *zip)
+}
+
+/// The values with a limit. Each is a ratio to another contestant, or a size.
+fn limited(figures: &Figures, files: &[File]) -> Vec<Value> {
+    let ratios = [
+        (
+            "warm call over OXP, relative to bare",
+            Measure::WarmCall,
+            Id::Oxp,
+            Id::Bare,
+        ),
+        (
+            "warm call over MCP 2026-07-28, relative to bare",
+            Measure::WarmCall,
+            Id::McpModern,
+            Id::Bare,
+        ),
+        (
+            "CPU per call over OXP, relative to bare",
+            Measure::Cpu,
+            Id::Oxp,
+            Id::Bare,
+        ),
+        (
+            "time per call over MCP 2025-11-25, relative to rmcp",
+            Measure::PerCall,
+            Id::McpLegacy,
+            Id::Rmcp,
+        ),
+        (
+            "cold start and first call over OXP, relative to bare",
+            Measure::Both,
+            Id::Oxp,
+            Id::Bare,
+        ),
+        (
+            "cold start and first call over MCP 2025-11-25, relative to rmcp",
+            Measure::Both,
+            Id::McpLegacy,
+            Id::Rmcp,
+        ),
+        (
+            "peak RSS, relative to bare",
+            Measure::Memory,
+            Id::Oxp,
+            Id::Bare,
+        ),
+        (
+            "peak RSS of hello, relative to bare",
+            Measure::Memory,
+            Id::Hello,
+            Id::Bare,
+        ),
+    ];
+    let ratios = ratios.map(|(name, measure, one, other)| Value {
+        name,
+        unit: " ×",
+        measured: figures.ratio(measure, one, other),
+    });
+    let zips = [("zip of the toolbox", "toolbox"), ("zip of hello", "hello")];
+    let zips = zips.map(|(name, file)| Value {
+        name,
+        unit: " MB",
+        measured: zip(files, file),
+    });
+    ratios.into_iter().chain(zips).collect()
+}
+
+fn wishes(figures: &Figures, files: &[File]) -> Vec<Wish> {
+    let wish = |name, measured, sign, wish, unit| Wish {
+        value: Value {
+            name,
+            unit,
+            measured,
+        },
+        sign,
+        wish,
+    };
+    let milliseconds = |one, other| figures.difference(Measure::Both, one, other) / 1000.0;
+    let warm = figures.ratio(Measure::WarmCall, Id::Oxp, Id::Bare);
+    let calls = figures.ratio(Measure::PerCall, Id::Rmcp, Id::McpLegacy);
+    let (over_bare, over_rmcp) = (
+        milliseconds(Id::Oxp, Id::Bare),
+        milliseconds(Id::McpLegacy, Id::Rmcp),
+    );
+    let memory = figures.difference(Measure::Memory, Id::Hello, Id::Bare);
+    vec![
+        wish("warm call over OXP, relative to bare", warm, '≤', 1.2, " ×"),
+        wish("calls/s over MCP, relative to rmcp", calls, '≥', 1.35, " ×"),
+        wish(
+            "cold start and first call, over bare",
+            over_bare,
+            '≤',
+            0.8,
+            " ms",
+        ),
+        wish(
+            "cold start and first call over MCP, over rmcp",
+            over_rmcp,
+            '≤',
+            0.3,
+            " ms",
+        ),
+        wish("zip of hello", zip(files, "hello"), '≤', 2.3, " MB"),
+        wish("peak RSS of hello, over bare", memory, '≤', 4.0, " MB"),
+    ]
+}
+
+/// The date, the machine and the versions.
+fn machine() -> String {
+    let script = "echo $(date --utc '+%Y-%m-%d %H:%M UTC'), $(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2), \
+                  $(nproc) cores, $(uname -sr), $(rustc --version), commit $(git describe --always --dirty --exclude='*'), \
+                  rmcp $(grep -A1 'name = \"rmcp\"' Cargo.lock | grep -oE '[0-9.]+'), \
+                  lambda_http $(grep -A1 'name = \"lambda_http\"' Cargo.lock | grep -oE '[0-9.]+').";
+    let output = Command::new("sh").args(["-c", script]).output();
+    output.map_or(String::new(), |it| {
+        String::from_utf8_lossy(&it.stdout).trim().to_owned()
+    })
 }

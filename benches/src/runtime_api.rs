@@ -152,7 +152,7 @@ fn read_request(
     if reader.read_line(&mut first)? == 0 {
         return Ok(None);
     }
-    let (mut length, mut is_chunked) = (0, false);
+    let mut length = 0;
     loop {
         let mut line = String::new();
         reader.read_line(&mut line)?;
@@ -163,33 +163,12 @@ fn read_request(
         if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().map_err(io::Error::other)?;
         }
-        is_chunked |= line.starts_with("transfer-encoding:") && line.contains("chunked");
-    }
-    if is_chunked {
-        *buffer = read_chunks(reader)?;
-        return Ok(Some((first, buffer.len())));
     }
     if buffer.len() < length {
         buffer.resize(length, 0);
     }
     reader.read_exact(&mut buffer[..length])?;
     Ok(Some((first, length)))
-}
-
-fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let size = usize::from_str_radix(line.trim(), 16).map_err(io::Error::other)?;
-        let begin = body.len();
-        body.resize(begin + size, 0);
-        reader.read_exact(&mut body[begin..])?;
-        reader.read_line(&mut line)?;
-        if size == 0 {
-            return Ok(body);
-        }
-    }
 }
 
 fn send_event(writer: &mut impl Write, shared: &(Mutex<State>, Condvar)) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! The lower bound: `lambda_http` and a constant response.
+//! The lower bound: `lambda_http` on one thread, and a constant response.
 
 use lambda_http::{Body, Error, Request, Response, run, service_fn};
 
@@ -9,7 +9,7 @@ async fn answer(_: Request) -> Result<Response<Body>, Error> {
     Ok(response.body(ANSWER.into())?)
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     run(service_fn(answer)).await
 }

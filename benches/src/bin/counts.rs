@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use lambda_tools::{Failure, Server, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 /// Adds two numbers together.
@@ -27,10 +27,30 @@ async fn add(input: Add) -> Result<f64, Failure> {
     Ok(input.a + input.b)
 }
 
+/// Counts records.
+#[derive(Deserialize, JsonSchema)]
+struct Count {
+    /// The records to count.
+    records: Vec<Add>,
+}
+
+async fn count(input: Count) -> Result<usize, Failure> {
+    Ok(input.records.len())
+}
+
+/// A hundred tools that add, and one of each other kind.
 fn toolkit() -> Toolkit {
     let tool = |i| Tool::new(format!("Calculator.Add{i}@1.0.0"), add).idempotent();
-    let recorded = Tool::new("Calculator.Recorded@1.0.0", add);
-    Toolkit::new((1..100).map(tool).chain([recorded])).expect("right definitions")
+    let others = [
+        Tool::new("Calculator.Recorded@1.0.0", add),
+        Tool::new("Records.Count@1.0.0", count).idempotent(),
+    ];
+    Toolkit::new((1..=100).map(tool).chain(others)).expect("right definitions")
+}
+
+fn router() -> Router {
+    let router = Server::new(toolkit()).into_router();
+    router.expect("a router")
 }
 
 /// Sends one body through the router, without the event around it.
@@ -58,16 +78,19 @@ async fn send_with(router: &Router, request: Builder, body: &str, expected: Stat
 }
 
 async fn rounds(stage: &str, count: usize) {
-    let router = Server::new(toolkit()).into_router().expect("a router");
-    let call = |tool: &str, a| {
-        json!({"tool_id": tool, "call_id": "c", "input": {"a": a, "b": 5}}).to_string()
+    let router = router();
+    let call_with = |tool: &str, input: Value| {
+        json!({"tool_id": tool, "call_id": "c", "input": input}).to_string()
     };
+    let call = |tool: &str, a| call_with(tool, json!({"a": a, "b": 5}));
     let (unknown, wrong, right, recorded) = (
         call("No.Such", json!(10)),
         call("Calculator.Add1", json!("ten")),
         call("Calculator.Add1", json!(10)),
         call("Calculator.Recorded", json!(10)),
     );
+    let records = json!({"records": vec![json!({"a": 10.5, "b": 5}); 1000]});
+    let large = call_with("Records.Count", records);
     let mcp = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {
@@ -89,9 +112,14 @@ async fn rounds(stage: &str, count: usize) {
     .to_string();
     for round in 0..count {
         match stage {
-            "start" => {
-                let _ = black_box(Server::new(toolkit()).into_router());
+            "start" => drop(black_box(crate::router())),
+            // Each list is the first one of its server.
+            "lists" => {
+                let router = crate::router();
+                send_with(&router, Request::get("/tools"), "", StatusCode::OK).await;
             }
+            "list" => send_with(&router, Request::get("/tools"), "", StatusCode::OK).await,
+            "large" => send(&router, &large, StatusCode::OK).await,
             "decode" => send(&router, &unknown, StatusCode::BAD_REQUEST).await,
             "validate" => send(&router, &wrong, StatusCode::UNPROCESSABLE_ENTITY).await,
             "call" => send(&router, &right, StatusCode::OK).await,

@@ -35,43 +35,35 @@ struct Sum {
 }
 
 async fn add(input: Add) -> Result<Sum, Failure> {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
     let Add { client, a, b } = input;
     let sum = a
         .checked_add(b)
         .ok_or(Failure::new("The sum is too large"))?;
-    Ok(Sum { client, sum })
-}
-
-/// Repeats a text.
-#[derive(Deserialize, JsonSchema)]
-struct Repeat {
-    /// The number of the client.
-    client: u32,
-    /// The text.
-    text: String,
-    /// The number of times that the text is repeated.
-    times: usize,
-}
-
-/// A repeated text.
-#[derive(JsonSchema, Serialize)]
-struct Repeated {
-    /// The number of the client.
-    client: u32,
-    /// The repeated text.
-    text: String,
-}
-
-async fn repeat(input: Repeat) -> Result<Repeated, Failure> {
-    Ok(Repeated {
-        client: input.client,
-        text: input.text.repeat(input.times),
+    leak();
+    let number = CALLS.fetch_add(1, Relaxed) + 1;
+    let is_wrong = planted("WRONG_EVERY").is_some_and(|every| number.is_multiple_of(every));
+    Ok(Sum {
+        client,
+        sum: if is_wrong { !sum } else { sum },
     })
 }
 
-/// Counts records.
+/// Leaks memory if a test wants to see that the soak finds it.
+fn leak() {
+    if let Some(Ok(bytes)) = planted("LEAKED_BYTES").map(usize::try_from) {
+        std::mem::forget(vec![1_u8; bytes]);
+    }
+}
+
+/// The number in an environment variable that plants a fault.
+fn planted(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Joins the texts of records.
 #[derive(Deserialize, JsonSchema)]
-struct Count {
+struct Join {
     /// The number of the client.
     client: u32,
     /// The records.
@@ -87,27 +79,23 @@ struct Record {
     text: String,
 }
 
-/// Facts about records.
+/// The texts, in the order of their ids.
 #[derive(JsonSchema, Serialize)]
-struct Counted {
+struct Joined {
     /// The number of the client.
     client: u32,
-    /// The number of records.
-    records: usize,
-    /// The sum of their ids.
-    ids: u64,
-    /// The length of all texts in bytes.
-    bytes: usize,
+    /// All texts.
+    text: String,
 }
 
-async fn count(input: Count) -> Result<Counted, Failure> {
-    let records = &input.records;
-    Ok(Counted {
-        client: input.client,
-        records: records.len(),
-        ids: records.iter().map(|record| record.id).sum(),
-        bytes: records.iter().map(|record| record.text.len()).sum(),
-    })
+async fn join(input: Join) -> Result<Joined, Failure> {
+    let Join {
+        client,
+        mut records,
+    } = input;
+    records.sort_by_key(|record| record.id);
+    let text = records.into_iter().map(|record| record.text).collect();
+    Ok(Joined { client, text })
 }
 
 /// Has an effect, which a repeated call must not have again.
@@ -132,39 +120,13 @@ struct Effect {
 
 async fn act(input: Act) -> Result<Effect, Failure> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
+    leak();
     let Act { client, number } = input;
     let run = RUNS.fetch_add(1, Relaxed);
     Ok(Effect {
         client,
         number,
         run,
-    })
-}
-
-/// Fails.
-#[derive(Deserialize, JsonSchema)]
-struct Fail {
-    /// The number of the client.
-    client: u32,
-    /// The number of the call.
-    number: u64,
-    /// True if the call may be retried.
-    retry: bool,
-}
-
-async fn fail(input: Fail) -> Result<Effect, Failure> {
-    let Fail {
-        client,
-        number,
-        retry,
-    } = input;
-    let failure = Failure::new("The tool failed on request")
-        .developer_message(format!("call {number} of client {client}"))
-        .prompt(format!("Do not repeat call {number}."));
-    Err(if retry {
-        failure.retry_after(Duration::from_millis(250))
-    } else {
-        failure
     })
 }
 
@@ -185,6 +147,7 @@ struct User {
 }
 
 async fn whose(input: Client, cx: Context) -> Result<User, Failure> {
+    leak();
     Ok(User {
         client: input.client,
         user: cx.user_id().unwrap_or_default().to_owned(),
@@ -203,6 +166,7 @@ struct Described {
 }
 
 async fn describe(input: Client, cx: Context) -> Result<Described, Failure> {
+    leak();
     let secret = cx.secret("LOAD_KEY")?.expose();
     Ok(Described {
         client: input.client,
@@ -219,12 +183,8 @@ async fn hang(_: Client) -> Result<User, Failure> {
 pub(crate) fn tools() -> Vec<Tool> {
     vec![
         Tool::new("Load.Add@1.0.0", add).idempotent(),
-        Tool::new("Load.Add@2.0.0", add).idempotent(),
-        Tool::new("Load.Repeat@1.0.0", repeat).idempotent(),
-        Tool::new("Load.Count@1.0.0", count).idempotent(),
+        Tool::new("Load.Join@1.0.0", join).idempotent(),
         Tool::new("Load.Act@1.0.0", act),
-        Tool::new("Load.ActOnce@1.0.0", act).run_at_most_once(),
-        Tool::new("Load.Fail@1.0.0", fail),
         Tool::new("Load.Whose@1.0.0", whose).user_id().idempotent(),
         Tool::new("Load.Describe@1.0.0", describe)
             .secret("LOAD_KEY")
