@@ -36,8 +36,8 @@ async fn an_interceptor_decides_on_each_request_and_its_response() {
     use OnRequest::{Apply, ApplyTwice};
     use OnResponse::Send;
 
-    let throttles = OnRequest::Fail(Fault::Throttling);
-    let throttled = "ThrottlingException";
+    let fails_at_once = OnRequest::Fail(Fault::Throttling);
+    let slow_down = "ThrottlingException";
     let fails = OnResponse::Fail(Fault::Unavailable);
     let unavailable = "ServiceUnavailableException";
     let conflict = "ConditionalCheckFailedException";
@@ -46,7 +46,7 @@ async fn an_interceptor_decides_on_each_request_and_its_response() {
         (ApplyTwice, Send, true, Some((400, conflict))),
         (OnRequest::Lose, Send, false, None),
         (OnRequest::Ignore, Send, false, None),
-        (throttles, Send, false, Some((400, throttled))),
+        (fails_at_once, Send, false, Some((400, slow_down))),
         (Apply, OnResponse::Lose, true, None),
         (Apply, OnResponse::Ignore, true, None),
         (Apply, fails, true, Some((503, unavailable))),
