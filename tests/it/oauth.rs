@@ -101,10 +101,13 @@ async fn serve_as(
         .secrets(Secrets::fixed(secrets))
         .oauth(change(OAuth::with([google])));
     let router = async |url: &str| change_server(server.public_url(url)).into_router().unwrap();
-    let served = Served::start_with(router).await;
-    openid.allow_redirects_to(&served.url).await;
-    let client = client_of(&served.url);
-    ToolServer { served, client }
+    let running = Served::start_with(router).await;
+    openid.allow_redirects_to(&running.url).await;
+    let client = client_of(&running.url);
+    ToolServer {
+        served: running,
+        client,
+    }
 }
 
 fn client_of(url: &str) -> OxpClient {

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use test_support::{
     assert_program,
-    aws::{AwsProxy, CREDENTIALS, Emulator},
+    aws::{CREDENTIALS, Emulator},
     lambda::{event, invoke_on},
     program,
 };
@@ -66,14 +66,6 @@ async fn value_or_detail(router: &Router, tool: &str) -> Value {
         200 => body["value"].clone(),
         _ => body["developer_message"].clone(),
     }
-}
-
-fn actions(proxy: &AwsProxy) -> Vec<String> {
-    proxy
-        .take_requests()
-        .into_iter()
-        .map(|(action, _)| action)
-        .collect()
 }
 
 #[tokio::test]
@@ -366,5 +358,5 @@ async fn unneeded_stores_get_no_requests() {
     let events = [(event("calculator/add.header-form"), None)];
     let (reports, _) = invoke_on(&mut function, &events, &environment).await;
     assert_eq!(reports[0].1["statusCode"], 200);
-    assert_eq!(actions(&proxy), [""; 0]);
+    assert_eq!(proxy.take_actions(), [""; 0]);
 }

@@ -2,7 +2,7 @@
 //!
 //! Chromium gets each page with the headers and the body that the server has sent.
 
-use std::{collections::HashMap, process::Command, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use axum::{
     Router,
@@ -10,7 +10,7 @@ use axum::{
     http::{HeaderMap, Response, Uri},
 };
 use serde_json::Value;
-use test_support::{Served, repository};
+use test_support::{Served, chromium, repository};
 
 use super::{acme, states};
 
@@ -38,20 +38,10 @@ async fn problems_of(prefix: &str, pages: Recorded) -> Vec<(String, Vec<String>)
     let artifacts = repository("target/artifacts");
     std::fs::create_dir_all(&artifacts).unwrap();
     let out = artifacts.join(prefix);
-    let mut browser = Command::new("node");
-    let script = repository("target/browser/authorization_pages.mjs");
-    browser.arg(script).arg(&out).args(&arguments);
-    let run = tokio::task::spawn_blocking(move || browser.output());
-    let output = run.await.unwrap().unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "Chromium does not show the pages; without it, install Debian's chromium-headless-shell or \
-         name one in CHROMIUM: {stdout}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let views: Vec<Value> = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(views.len(), 4 * arguments.len(), "two schemes, two widths");
+    arguments.insert(0, out.display().to_string());
+    let printed = chromium("authorization_pages.mjs", &arguments).await;
+    let views = printed.as_array().unwrap();
+    assert_eq!(views.len(), 4 * names.len(), "two schemes, two widths");
     let view = |view: &Value| {
         let name = format!(
             "{}.{}.{}",

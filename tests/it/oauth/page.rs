@@ -1,11 +1,9 @@
 //! The users' pages, in a real browser.
 
-use std::process::Command;
-
 use lambda_tools::client::oxp::AuthorizationChallenge;
 use serde_json::Value;
 use test_support::{
-    Running,
+    Running, chromium,
     openid::{OpenId, SCOPE},
     repository,
 };
@@ -15,30 +13,14 @@ use crate::tools::program;
 
 /// Opens a challenge in Chromium and returns the script's report. Panics if a page loads anything
 /// from another address.
-async fn chromium(challenge: &AuthorizationChallenge, action: &str) -> Value {
+async fn browse(challenge: &AuthorizationChallenge, action: &str) -> Value {
     let screenshot = repository(&format!("target/artifacts/authorization.{action}.png"));
     std::fs::create_dir_all(screenshot.parent().unwrap()).unwrap();
-    let mut browser = Command::new("node");
-    browser
-        .arg(repository("target/browser/authorization_flow.mjs"))
-        .args([&challenge.url, screenshot.to_str().unwrap(), action]);
-    let run = tokio::task::spawn_blocking(move || browser.output());
-    let output = run.await.unwrap().unwrap();
-    let (stdout, stderr) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(
-        output.status.success(),
-        "Chromium does not finish the flow; without it, install Debian's chromium-headless-shell \
-         or name one in CHROMIUM: {stdout}{stderr}"
-    );
-    let report: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(
-        report["outside"],
-        serde_json::json!([]),
-        "no requests to other addresses"
-    );
+    let file = screenshot.display().to_string();
+    let arguments = [challenge.url.clone(), file, action.to_owned()];
+    let report = chromium("authorization_flow.mjs", &arguments).await;
+    let outside = report["outside"].as_array().unwrap();
+    assert!(outside.is_empty(), "requests to other addresses: {report}");
     assert!(std::fs::metadata(screenshot).unwrap().len() > 1000);
     report
 }
@@ -53,7 +35,7 @@ async fn a_user_can_allow_access_in_chromium() {
     openid.allow_redirects_to(&url).await;
     let client = client_of(&url);
     let challenge = challenge_in(call(&client, "Gmail.GetEmails", "user-1").await);
-    let report = chromium(&challenge, "allow").await;
+    let report = browse(&challenge, "allow").await;
     let question = report["question"].as_str().unwrap();
     for part in ["user-1", SCOPE, "Continue to Google"] {
         assert!(question.contains(part), "{question}");
@@ -80,7 +62,7 @@ async fn chromium_does_not_send_the_cookie_with_a_form_of_another_site() {
     let openid = OpenId::start();
     let server = serve(&openid).await;
     let challenge = server.challenge("user-1").await;
-    let report = chromium(&challenge, "forge").await;
+    let report = browse(&challenge, "forge").await;
     assert_eq!(report["title"], "This page cannot be used in this browser");
     assert_eq!(status(&challenge).await, "pending");
 }

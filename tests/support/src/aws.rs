@@ -147,6 +147,12 @@ impl AwsProxy {
         std::mem::take(&mut *self.state.requests.lock().unwrap())
     }
 
+    /// Takes the action of each request since the previous call.
+    pub fn take_actions(&self) -> Vec<String> {
+        let requests = self.take_requests().into_iter();
+        requests.map(|(action, _)| action).collect()
+    }
+
     /// Forwards the next request and drops its response.
     pub fn lose_next_response(&self) {
         self.state

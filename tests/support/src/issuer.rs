@@ -234,10 +234,6 @@ impl Issuer {
     }
 
     /// One of the keys that all issuers have.
-    #[expect(
-        clippy::unused_self,
-        reason = "the key of this issuer, for its readers"
-    )]
     pub fn key(&self, algorithm: Algorithm) -> &'static SigningKey {
         KEYS.iter().find(|it| it.algorithm == algorithm).unwrap()
     }

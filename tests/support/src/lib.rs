@@ -227,6 +227,21 @@ impl Drop for Running {
     }
 }
 
+/// Runs a script of `tests/browser` in Chromium; returns the JSON that it prints.
+pub async fn chromium(script: &str, arguments: &[String]) -> serde_json::Value {
+    let mut browser = Command::new("node");
+    browser.arg(built("browser").join(script)).args(arguments);
+    let run = tokio::task::spawn_blocking(move || browser.output());
+    let output = run.await.unwrap().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{script} fails in Chromium; without it, install Debian's chromium-headless-shell or name \
+         one in CHROMIUM: {stderr}"
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 /// A fake server on a loopback address, stopped when dropped.
 pub struct Served {
     /// Its URL.

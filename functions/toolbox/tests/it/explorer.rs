@@ -9,7 +9,7 @@ use jsonwebtoken::{EncodingKey, Header, encode};
 use lambda_tools::testing::LambdaFunction;
 use serde_json::{Value, json};
 use test_support::{
-    Running,
+    Running, chromium,
     lambda::{LONG, calling, event, invoke_on, request_id},
     openid::OpenId,
     repository,
@@ -37,29 +37,6 @@ fn token_of(user: &str) -> String {
     let claims = json!({"sub": user, "exp": 4_000_000_000_u64});
     let key = EncodingKey::from_secret(SIGNING_SECRET.as_bytes());
     encode(&Header::default(), &claims, &key).unwrap()
-}
-
-/// Runs all scenarios; returns the copies that the page offered.
-async fn run_scenarios(settings: Value) -> Value {
-    let script = repository("target/browser/explorer.mjs");
-    assert!(
-        script.exists(),
-        "run tests/all, which installs the browser's driver"
-    );
-    let mut browser = Command::new("node");
-    browser.arg(script).arg(settings.to_string());
-    let run = tokio::task::spawn_blocking(move || browser.output());
-    let output = run.await.unwrap().unwrap();
-    let (stdout, stderr) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(
-        output.status.success(),
-        "the explorer does not work in Chromium; without it, install Debian's \
-         chromium-headless-shell or name one in CHROMIUM: {stderr}"
-    );
-    serde_json::from_str(&stdout).unwrap()
 }
 
 fn text(value: &Value) -> &str {
@@ -155,12 +132,13 @@ async fn the_explorer_works_in_chromium() {
     }
     let artifacts = repository("target/artifacts");
     std::fs::create_dir_all(&artifacts).unwrap();
-    let copies = run_scenarios(json!({
+    let settings = json!({
         "toolbox": url, "faults": faults_url, "keyed": keyed_url, "signed": signed_url,
         "base": format!("{based_url}/agents"), "key": KEY, "token": token_of("user-mcp"),
         "artifacts": artifacts.canonicalize().unwrap(),
-    }))
-    .await;
+    });
+    // The copies that the page offers.
+    let copies = chromium("explorer.mjs", &[settings.to_string()]).await;
     check_copies(&copies).await;
     check_settings(&copies, &url);
 }

@@ -70,25 +70,23 @@ async fn the_published_mcp_client_works_in_both_eras() {
     }
 }
 
-/// The line of the client before 2.0, which knows no revision without `initialize`, and an agent
-/// framework that uses it.
+/// An agent framework that uses the line of the client before 2.0, which knows no revision without
+/// `initialize`.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the Python client mcp 1.30 and openai-agents; run tests/all"]
-async fn the_previous_mcp_client_and_an_agent_framework_work() {
-    for script in ["mcp1_client.py", "openai_agents.py"] {
-        let peer = Peer {
-            name: script,
-            revision: LEGACY,
-            unknown_tool: DID_YOU_MEAN,
-            unauthorized: ["401"; 2],
-        };
-        let client = async |url: String| {
-            let mut command = limited(repository("target/venv-mcp1/bin/python"));
-            command.arg(repository("functions/toolbox/tests").join(script));
-            answers_of(&mut command, &url, None)
-        };
-        peer.verify(toolbox, client).await;
-    }
+#[ignore = "needs openai-agents; run tests/all"]
+async fn an_agent_framework_with_the_previous_mcp_client_works() {
+    let peer = Peer {
+        name: "openai-agents",
+        revision: LEGACY,
+        unknown_tool: DID_YOU_MEAN,
+        unauthorized: ["401"; 2],
+    };
+    let client = async |url: String| {
+        let mut command = limited(repository("target/venv-mcp1/bin/python"));
+        command.arg(repository("functions/toolbox/tests/openai_agents.py"));
+        answers_of(&mut command, &url, None)
+    };
+    peer.verify(toolbox, client).await;
 }
 
 /// Version 2 in each of its modes, and the SDK before it.

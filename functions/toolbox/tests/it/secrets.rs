@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use test_support::{
-    aws::{AwsProxy, CREDENTIALS, Emulator},
+    aws::{CREDENTIALS, Emulator},
     lambda::{LAMBDA, LONG, Platform, calling, event},
     marks::token,
 };
@@ -15,14 +15,6 @@ use crate::{
     stub::Stub,
     support::{Running, toolbox},
 };
-
-fn actions(proxy: &AwsProxy) -> Vec<String> {
-    proxy
-        .take_requests()
-        .into_iter()
-        .map(|(action, _)| action)
-        .collect()
-}
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
@@ -66,7 +58,7 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_from_secrets_manager(
     assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 200, 401, 401]);
     let body: Value = serde_json::from_str(reports[0].1["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["value"]["status"], "sent", "{body}");
-    assert_eq!(actions(&proxy), ["BatchGetSecretValue"], "all at once");
+    assert_eq!(proxy.take_actions(), ["BatchGetSecretValue"], "all at once");
 
     // No runtime API sends events here, but the secrets are read anyway.
     let mut command = toolbox();
@@ -83,7 +75,7 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_from_secrets_manager(
             "nothing is read before the first event"
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
-        requested = actions(&proxy);
+        requested = proxy.take_actions();
     }
     assert_eq!(requested, ["BatchGetSecretValue"]);
 }
@@ -107,7 +99,7 @@ async fn a_key_that_twilio_rejects_is_read_again() {
     // Reads the key before it requests events.
     let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
     let deadline = Instant::now() + Duration::from_secs(10);
-    while actions(&proxy).is_empty() {
+    while proxy.take_actions().is_empty() {
         assert!(
             Instant::now() < deadline,
             "nothing is read before the first event"

@@ -1,7 +1,7 @@
 //! Condition expressions: the part of their grammar that the library uses. Anything else is an
 //! error, never a condition that is met.
 
-use std::{collections::BTreeSet, iter::Peekable, vec::IntoIter};
+use std::{iter::Peekable, vec::IntoIter};
 
 use super::{
     error::ApiError,
@@ -38,43 +38,13 @@ pub(super) enum Comparison {
 type Tokens = Peekable<IntoIter<String>>;
 
 impl Condition {
-    /// Parses an expression, and compares the values that it names with those that the request has.
-    pub(super) fn parse(text: &str, values: &Item) -> Result<Self, ApiError> {
+    /// Parses an expression.
+    pub(super) fn parse(text: &str) -> Result<Self, ApiError> {
         let mut tokens = tokens(text)?.into_iter().peekable();
         let condition = or(&mut tokens)?;
-        if let Some(token) = tokens.next() {
-            return Err(unexpected(&token));
-        }
-        let mut named = BTreeSet::new();
-        condition.collect_values(&mut named);
-        if let Some(missing) = named.iter().find(|name| !values.contains_key(**name)) {
-            return Err(ApiError::validation(format!(
-                "Invalid ConditionExpression: An expression attribute value used in expression is \
-                 not defined; attribute value: {missing}"
-            )));
-        }
-        if let Some(unused) = values.keys().find(|name| !named.contains(&***name)) {
-            return Err(ApiError::validation(format!(
-                "Value provided in ExpressionAttributeValues unused in expressions: keys: {{{unused}}}"
-            )));
-        }
-        Ok(condition)
-    }
-
-    fn collect_values<'a>(&'a self, names: &mut BTreeSet<&'a str>) {
-        match self {
-            Self::Exists(..) => {}
-            Self::Compare(left, _, right) => {
-                for operand in [left, right] {
-                    if let Operand::Value(name) = operand {
-                        names.insert(name);
-                    }
-                }
-            }
-            Self::And(left, right) | Self::Or(left, right) => {
-                left.collect_values(names);
-                right.collect_values(names);
-            }
+        match tokens.next() {
+            Some(token) => Err(unexpected(&token)),
+            None => Ok(condition),
         }
     }
 
@@ -166,20 +136,6 @@ fn term(tokens: &mut Tokens) -> Result<Condition, ApiError> {
 }
 
 fn operand(tokens: &mut Tokens) -> Result<Operand, ApiError> {
-    // Keywords and functions in any case, which DynamoDB would recognize.
-    const KEYWORDS: [&str; 11] = [
-        "AND",
-        "OR",
-        "NOT",
-        "IN",
-        "BETWEEN",
-        "SIZE",
-        "CONTAINS",
-        "BEGINS_WITH",
-        "ATTRIBUTE_TYPE",
-        "ATTRIBUTE_EXISTS",
-        "ATTRIBUTE_NOT_EXISTS",
-    ];
     let token = tokens.next().unwrap_or_else(|| "the end".to_owned());
     let is_word = |text: &str| {
         !text.is_empty()
@@ -189,9 +145,7 @@ fn operand(tokens: &mut Tokens) -> Result<Operand, ApiError> {
     };
     match token.strip_prefix(':') {
         Some(name) if is_word(name) => Ok(Operand::Value(token)),
-        None if is_word(&token) && !KEYWORDS.contains(&&*token.to_ascii_uppercase()) => {
-            Ok(Operand::Attribute(token))
-        }
+        None if is_word(&token) => Ok(Operand::Attribute(token)),
         _ => Err(unexpected(&token)),
     }
 }

@@ -62,7 +62,7 @@ impl Table {
             // Every write of the library has a condition; without one, it could replace anything.
             return Err(ApiError::unsupported("a write without a condition"));
         };
-        let condition = Condition::parse(expression, &values)?;
+        let condition = Condition::parse(expression)?;
         let mut items = self.items();
         let current = items.get(&id);
         if !condition.is_met(current, &values) {
