@@ -43,6 +43,17 @@ pub(super) struct AuthenticatedRequest {
     pub(super) caller: Caller,
 }
 
+impl AuthenticatedRequest {
+    /// A request that needs no credentials; its body is not read.
+    pub(super) fn anonymous(request: Request) -> Self {
+        Self {
+            parts: request.into_parts().0,
+            body: Bytes::new(),
+            caller: Caller::Anyone,
+        }
+    }
+}
+
 impl AppState {
     /// Before the credentials, which a browser may add to any page's request.
     pub(super) fn check_origin(
