@@ -40,7 +40,6 @@ use serde_json::value::RawValue;
 use crate::{arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
 use client_context::is_from_agentcore;
 pub(crate) use client_context::read_client_context;
-use direct::DirectError;
 use encoding::EventBody;
 use kind::{EventError, EventKind, kind_of};
 use parse::parse;
@@ -94,29 +93,29 @@ pub(crate) fn deadline_of(context: &lambda_runtime::Context) -> Option<SystemTim
     (context.deadline > EARLIEST_DEADLINE).then(|| context.deadline())
 }
 
-/// The reason why an invocation fails.
+/// The type of the error for an event that is not handled.
+pub(crate) const UNSUPPORTED_EVENT: &str = "UnsupportedEvent";
+
+/// The error with which an invocation fails.
 #[derive(Debug)]
-pub(crate) enum InvocationError {
-    Event(EventError),
-    Direct(DirectError),
+pub(crate) struct InvocationError {
+    /// The error's type, as Lambda reports it.
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
 }
 
-impl InvocationError {
-    /// The error's type, as Lambda reports it.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Event(_) => "UnsupportedEvent",
-            Self::Direct(error) => error.kind,
+impl From<EventError> for InvocationError {
+    fn from(error: EventError) -> Self {
+        Self {
+            kind: UNSUPPORTED_EVENT,
+            message: error.to_string(),
         }
     }
 }
 
 impl fmt::Display for InvocationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Event(error) => error.fmt(f),
-            Self::Direct(error) => error.fmt(f),
-        }
+        f.write_str(&self.message)
     }
 }
 
@@ -133,13 +132,13 @@ pub(crate) async fn invoke(
     direct_errors: bool,
 ) -> Result<EventResponse, InvocationError> {
     if is_from_agentcore(&context) {
-        return Err(InvocationError::Event(EventError::AgentCore));
+        return Err(EventError::AgentCore.into());
     }
     let Event {
         source,
         request,
         principal,
-    } = Event::parse(event).map_err(InvocationError::Event)?;
+    } = Event::parse(event)?;
     let response = match request {
         Ok(request) => {
             let invocation = Invocation {
@@ -167,9 +166,9 @@ pub(crate) async fn invoke(
         Ok(body) => {
             if direct_errors
                 && matches!(source, EventSource::Direct)
-                && let Some(error) = DirectError::of(&parts, &body)
+                && let Some(error) = direct::error_of(&parts, &body)
             {
-                return Err(InvocationError::Direct(error));
+                return Err(error);
             }
             let body = EventBody::of(&parts, body);
             if body.fits(source.largest_response()) {

@@ -338,7 +338,7 @@ mod tests {
         };
         assert!(read(deep(MAX_DEPTH - 1).as_bytes(), &CALL, MAX).is_ok());
         let sentence = "The body is nested more than 64 levels deep.";
-        assert_eq!(error_of(&deep(MAX_DEPTH + 1)), sentence);
+        assert_eq!(error_of(&deep(MAX_DEPTH)), sentence);
         // Too deep for any stack, in scope or not.
         assert_eq!(error_of(&deep(1_000_000)), sentence);
         let skipped = deep(1_000_000).replace("input", "other");

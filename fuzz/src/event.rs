@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use lambda_tools::{fuzzing, http::HeaderName, http::HeaderValue};
+use lambda_tools::http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::{

@@ -4,13 +4,11 @@
 //! IAM has admitted whoever invokes the function itself, so such a call needs no credentials. Its
 //! answer is the body that an HTTP client would get.
 
-use std::fmt;
-
 use axum::body::{Body, Bytes};
 use http::{Method, Request, Uri, header::RETRY_AFTER, response::Parts};
 use serde_json::{Value, value::RawValue};
 
-use super::{Event, EventSource};
+use super::{Event, EventSource, InvocationError};
 use crate::Caller;
 
 /// The same call over HTTP, so that it takes the same way.
@@ -35,45 +33,31 @@ pub(super) fn response(body: &Bytes) -> Box<RawValue> {
 }
 
 /// The error with which an invocation fails instead of answering with a rejection or a failure, for
-/// callers such as Step Functions that can only catch errors.
-#[derive(Debug)]
-pub(crate) struct DirectError {
-    /// `Rejection` or `Failure`, or `TemporaryRejection` or `TemporaryFailure` if the same call may
-    /// succeed later.
-    pub(crate) kind: &'static str,
-    message: String,
-}
-
-impl DirectError {
-    /// The error in a response; `None` if the tool has succeeded.
-    pub(super) fn of(parts: &Parts, body: &Bytes) -> Option<Self> {
-        let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        let result = body.get("result").unwrap_or(&body);
-        let (kind, error) = if parts.status.is_success() {
-            let error = result.get("error")?;
-            let kind = match error["can_retry"].as_bool() {
-                Some(true) => "TemporaryFailure",
-                _ => "Failure",
-            };
-            (kind, error)
-        } else if parts.headers.contains_key(RETRY_AFTER) {
-            ("TemporaryRejection", &body)
-        } else {
-            ("Rejection", &body)
+/// callers such as Step Functions that can only catch errors; `None` if the tool has succeeded.
+///
+/// Its kind is `Rejection` or `Failure`, or `TemporaryRejection` or `TemporaryFailure` if the same
+/// call may succeed later.
+pub(super) fn error_of(parts: &Parts, body: &Bytes) -> Option<InvocationError> {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let result = body.get("result").unwrap_or(&body);
+    let (kind, error) = if parts.status.is_success() {
+        let error = result.get("error")?;
+        let kind = match error["can_retry"].as_bool() {
+            Some(true) => "TemporaryFailure",
+            _ => "Failure",
         };
-        let texts = ["message", "developer_message", "parameter_errors"].map(|name| &error[name]);
-        let texts = texts.into_iter().filter(|text| !text.is_null());
-        let texts = texts.map(|text| {
-            text.as_str()
-                .map_or_else(|| text.to_string(), str::to_owned)
-        });
-        let message = texts.collect::<Vec<_>>().join(": ");
-        Some(Self { kind, message })
-    }
-}
-
-impl fmt::Display for DirectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
+        (kind, error)
+    } else if parts.headers.contains_key(RETRY_AFTER) {
+        ("TemporaryRejection", &body)
+    } else {
+        ("Rejection", &body)
+    };
+    let texts = ["message", "developer_message", "parameter_errors"].map(|name| &error[name]);
+    let texts = texts.into_iter().filter(|text| !text.is_null());
+    let texts = texts.map(|text| {
+        text.as_str()
+            .map_or_else(|| text.to_string(), str::to_owned)
+    });
+    let message = texts.collect::<Vec<_>>().join(": ");
+    Some(InvocationError { kind, message })
 }

@@ -49,19 +49,6 @@ impl RawEvent<'_> {
 /// The request's URI, with invalid characters encoded: REST APIs and load balancers pass arbitrary
 /// characters in paths and queries.
 fn uri_of(path: &str, query: &str) -> Uri {
-    const NOT_IN_PATH: &AsciiSet = &CONTROLS
-        .add(b' ')
-        .add(b'"')
-        .add(b'#')
-        .add(b'<')
-        .add(b'>')
-        .add(b'?')
-        .add(b'`')
-        .add(b'{')
-        .add(b'}')
-        .add(b'\\')
-        .add(b'^')
-        .add(b'|');
     const NOT_IN_QUERY: &AsciiSet = &CONTROLS
         .add(b' ')
         .add(b'"')
@@ -74,6 +61,7 @@ fn uri_of(path: &str, query: &str) -> Uri {
         .add(b'|')
         .add(b'{')
         .add(b'}');
+    const NOT_IN_PATH: &AsciiSet = &NOT_IN_QUERY.add(b'?');
     let mut text = String::with_capacity(path.len() + query.len() + 2);
     if !path.starts_with('/') {
         text.push('/');

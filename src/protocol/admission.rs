@@ -43,6 +43,17 @@ pub(super) struct AuthenticatedRequest {
     pub(super) caller: Caller,
 }
 
+impl AuthenticatedRequest {
+    /// A request that needs no credentials; its body is not read.
+    pub(super) fn anonymous(request: Request) -> Self {
+        Self {
+            parts: request.into_parts().0,
+            body: Bytes::new(),
+            caller: Caller::Anyone,
+        }
+    }
+}
+
 impl AppState {
     /// Before the credentials, which a browser may add to any page's request.
     pub(super) fn check_origin(
@@ -59,43 +70,31 @@ impl AppState {
         }
     }
 
-    /// The server's own URL. Only issuers' tokens need it.
-    #[cfg(feature = "oidc")]
-    fn server_url(&self, event_base: Option<&str>) -> Option<String> {
-        let is_needed = self.engine.auth.has_issuers();
-        is_needed.then(|| self.public_url.resolve(event_base))?
-    }
-
-    #[cfg(not(feature = "oidc"))]
-    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    fn server_url(&self, _: Option<&str>) -> Option<String> {
-        None
-    }
-
     /// Adds to a rejection how to obtain a token, if an issuer is configured.
-    #[cfg(feature = "oidc")]
+    #[cfg_attr(
+        not(feature = "oidc"),
+        expect(
+            unused_mut,
+            unused_variables,
+            clippy::unused_self,
+            reason = "it adds nothing"
+        )
+    )]
     pub(super) fn with_sign_in<P: Codec>(
         &self,
         mut rejection: Rejection,
         base: Option<&str>,
     ) -> Rejection {
-        let hint = match &mut rejection {
-            Rejection::Unauthenticated(_, hint) => hint,
-            Rejection::InsufficientScope(insufficient) => &mut insufficient.sign_in,
-            _ => return rejection,
-        };
-        let path = P::DECLARATION.resource_path;
-        *hint = sign_in(&self.engine.auth, &self.public_url, base, path);
-        rejection
-    }
-
-    #[cfg(not(feature = "oidc"))]
-    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    pub(super) fn with_sign_in<P: Codec>(
-        &self,
-        rejection: Rejection,
-        _: Option<&str>,
-    ) -> Rejection {
+        #[cfg(feature = "oidc")]
+        {
+            let hint = match &mut rejection {
+                Rejection::Unauthenticated(_, hint) => hint,
+                Rejection::InsufficientScope(insufficient) => &mut insufficient.sign_in,
+                _ => return rejection,
+            };
+            let path = P::DECLARATION.resource_path;
+            *hint = sign_in(&self.engine.auth, &self.public_url, base, path);
+        }
         rejection
     }
 
@@ -144,7 +143,8 @@ impl AppState {
         }
         let now = self.credential_clock.now();
         let engine = &self.engine;
-        let server_url = self.server_url(arrival.invocation.base_url.as_deref());
+        let base = arrival.invocation.base_url.as_deref();
+        let server_url = self.public_url.resolve(base);
         let request = CredentialRequest {
             headers,
             invocation: &arrival.invocation,

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
     response::Response,
     routing::{get, post},
@@ -66,12 +65,7 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Rou
             let protocol = Arc::clone(&protocol);
             move |State(app): State<Arc<AppState>>, request: Request| {
                 let protocol = Arc::clone(&protocol);
-                async move {
-                    match task {
-                        Task::Health => respond_openly(&app, &*protocol, task, request),
-                        task => Exchange::serve(app, protocol, task, request).await,
-                    }
-                }
+                Exchange::serve(app, protocol, task, request)
             }
         };
         let served = if route.method == Method::POST {
@@ -85,31 +79,6 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Rou
         };
         router.route(route.path, served)
     })
-}
-
-/// Responds on a route that needs no credentials.
-fn respond_openly<P: Codec>(
-    app: &AppState,
-    protocol: &P,
-    task: Task,
-    request: Request,
-) -> Response {
-    let (parts, _) = request.into_parts();
-    let decoded = protocol.decode(
-        task,
-        &EncodedRequest {
-            parts: &parts,
-            body: &[],
-            engine: &app.engine,
-            caller: &Caller::Anyone,
-            max_values: 0,
-        },
-    );
-    match decoded.operation {
-        Operation::Respond(it) => respond::<P>(it),
-        // A bug in the protocol's codec.
-        _ => reply::<P>(StatusCode::INTERNAL_SERVER_ERROR, Body::empty()),
-    }
 }
 
 /// One request and its response.
@@ -132,6 +101,7 @@ impl<P: Codec> Exchange<P> {
             task.span(),
         );
         let admitted = match app.check_origin(headers, &arrival) {
+            _ if task == Task::Health => Ok(AuthenticatedRequest::anonymous(request)),
             Ok(()) => app.admit(request, &arrival).await,
             Err(rejection) => Err(rejection),
         };

@@ -16,34 +16,36 @@ use crate::{Auth, public_url::PublicUrl};
 #[cfg(feature = "oidc")]
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
+/// The parameters of `WWW-Authenticate` for a rejection.
+pub(super) fn parameters(rejection: &Rejection) -> Vec<(&'static str, String)> {
+    let (error, scope, sign_in) = match rejection {
+        Rejection::Unauthenticated(why, sign_in) => {
+            let scope = sign_in.as_ref().map(|it| it.scope.clone());
+            (why.is_invalid.then_some("invalid_token"), scope, sign_in)
+        }
+        Rejection::InsufficientScope(it) => {
+            let scope = it.scopes.join(" ");
+            (Some("insufficient_scope"), Some(scope), &it.sign_in)
+        }
+        _ => return Vec::new(),
+    };
+    let url = sign_in.as_ref().and_then(|it| it.metadata_url.clone());
+    let parameters = [
+        ("error", error.map(str::to_owned)),
+        ("scope", scope.filter(|it| !it.is_empty())),
+        ("resource_metadata", url),
+    ];
+    let parameters = parameters.into_iter();
+    parameters
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+}
+
 /// The value of `WWW-Authenticate` for a rejection.
 pub(super) fn www_authenticate(rejection: &Rejection) -> HeaderValue {
-    let mut parameters = Vec::new();
-    let mut sign_in = None;
-    let mut scope = String::new();
-    match rejection {
-        Rejection::Unauthenticated(why, hint) => {
-            if why.is_invalid {
-                parameters.push(("error", "invalid_token"));
-            }
-            sign_in = hint.as_ref();
-            scope = hint.as_ref().map_or(scope, |hint| hint.scope.clone());
-        }
-        Rejection::InsufficientScope(insufficient) => {
-            parameters.push(("error", "insufficient_scope"));
-            sign_in = insufficient.sign_in.as_ref();
-            scope = insufficient.scopes.join(" ");
-        }
-        _ => {}
-    }
-    if !scope.is_empty() {
-        parameters.push(("scope", &scope));
-    }
-    let url = sign_in.and_then(|it| it.metadata_url.as_deref());
-    parameters.extend(url.map(|url| ("resource_metadata", url)));
-    let parameters: Vec<_> = parameters
+    let parameters: Vec<_> = parameters(rejection)
         .into_iter()
-        .map(|(name, value)| format!("{name}=\"{}\"", quoted(value)))
+        .map(|(name, value)| format!("{name}=\"{}\"", quoted(&value)))
         .collect();
     let text = format!("Bearer {}", parameters.join(", "));
     let value = HeaderValue::try_from(text.trim_end());

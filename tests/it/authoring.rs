@@ -131,6 +131,32 @@ fn a_type_becomes_a_short_closed_schema() {
 }
 
 #[tokio::test]
+async fn a_struct_with_a_flattened_enum_rejects_unknown_fields() {
+    /// Pays.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Pay {
+        /// The amount.
+        amount: u32,
+        #[serde(flatten)]
+        payment: Payment,
+    }
+    async fn pay(_: Pay) -> Result<(), Failure> {
+        Ok(())
+    }
+    let function = function(Toolkit::new([Tool::new("Bank.Pay@1.0.0", pay)]).unwrap());
+    let good = json!({"amount": 1, "by": "card", "token": "t"});
+    assert_eq!(value(&function, "Bank.Pay", good).await, Value::Null);
+    let extra = json!({"amount": 1, "by": "invoice", "tip": 2});
+    let response = call(&function, "Bank.Pay", extra).await;
+    assert_eq!(response.status, 422, "{response:?}");
+    assert!(
+        response.body["parameter_errors"]["tip"].is_string(),
+        "{response:?}"
+    );
+}
+
+#[tokio::test]
 async fn an_enum_of_objects_can_be_an_input() {
     /// Opens or closes a door.
     #[derive(Deserialize, JsonSchema)]
@@ -381,6 +407,46 @@ async fn several_flattened_enums_share_one_object() {
         assert!(message.starts_with(expected), "{bad}: {errors:?}");
         assert_eq!(errors.len(), 1, "{bad}: {errors:?}");
     }
+}
+
+#[tokio::test]
+async fn an_externally_tagged_enum_can_be_a_field() {
+    /// Draws.
+    #[derive(Deserialize, JsonSchema)]
+    struct Draw {
+        /// The shape to draw.
+        shape: Shape,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    enum Shape {
+        /// A circle.
+        Circle {
+            /// Its radius.
+            radius: f64,
+        },
+        /// A square, by its side.
+        Square(f64),
+    }
+    async fn draw(input: Draw) -> Result<f64, Failure> {
+        Ok(match input.shape {
+            Shape::Circle { radius } => radius,
+            Shape::Square(side) => side,
+        })
+    }
+    let function = function(Toolkit::new([Tool::new("Art.Draw@1.0.0", draw)]).unwrap());
+    let circle = json!({"shape": {"Circle": {"radius": 2}}});
+    assert_eq!(value(&function, "Art.Draw", circle).await, 2);
+    assert_eq!(
+        value(&function, "Art.Draw", json!({"shape": {"Square": 3}})).await,
+        3
+    );
+    let response = call(
+        &function,
+        "Art.Draw",
+        json!({"shape": {"Circle": {"radius": "x"}}}),
+    )
+    .await;
+    assert_eq!(response.status, 422);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The types of fields that inputs have: the schema that is listed, and the error for a wrong value.
 
-use std::collections::HashMap;
-
 use base64::{Engine, prelude::BASE64_STANDARD};
 use lambda_tools::{Failure, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
@@ -54,60 +52,6 @@ async fn check_format<T: JsonSchema + DeserializeOwned + Send + 'static>(
     let schema = json!({"type": "array", "items": {"type": "string", "format": format}});
     let (good, bad) = (json!([good]), json!([good, "not a value"]));
     check::<Input<Vec<T>>>(schema, good, bad, ("field[1]", message)).await;
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Class {
-    Economy,
-    Business,
-}
-
-#[tokio::test]
-async fn an_enum_lists_its_values() {
-    let schema = json!({"type": "string", "enum": ["economy", "business"]});
-    let error = ("field", "Must be one of: economy, business");
-    check::<Input<Class>>(schema, json!("economy"), json!("first"), error).await;
-}
-
-#[tokio::test]
-async fn an_optional_field_may_be_left_out_or_null() {
-    let schema = || json!({"type": "integer", "minimum": 0, "maximum": 255});
-    for (bad, message) in [("x", "Must be an integer"), ("", "Must be an integer")] {
-        let error = ("field", message);
-        check::<Input<Option<u8>>>(schema(), Value::Null, json!(bad), error).await;
-    }
-    let tool = Tool::new("T.T@1.0.0", |_: Input<Option<u8>>| async {
-        Ok::<_, Failure>(())
-    });
-    let toolkit = Toolkit::new([tool]).unwrap();
-    assert_eq!(toolkit.definitions()[0].input_schema["required"], json!([]));
-    let function = LambdaFunction::new(toolkit);
-    let _ = function.call("T.T", json!({})).await.value();
-}
-
-#[tokio::test]
-async fn a_map_has_one_schema_for_its_values() {
-    let values = json!({"type": "integer", "minimum": 0, "maximum": 255});
-    let schema = json!({"type": "object", "additionalProperties": values});
-    let error = ("field.b", "Must be at most 255");
-    let (good, bad) = (json!({"a": 1}), json!({"a": 1, "b": 256}));
-    check::<Input<HashMap<String, u8>>>(schema, good, bad, error).await;
-}
-
-/// Takes the field of another struct.
-#[derive(Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only its schema matters")]
-struct Flattened {
-    #[serde(flatten)]
-    inner: Input<u8>,
-}
-
-#[tokio::test]
-async fn the_fields_of_a_flattened_struct_are_the_inputs_own() {
-    let schema = json!({"type": "integer", "minimum": 0, "maximum": 255});
-    let error = ("field", "Must be at most 255");
-    check::<Flattened>(schema, json!(255), json!(256), error).await;
 }
 
 /// Takes a number. The schema neither requires it nor says how large it may be.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 
 use super::{
     error::ErrorResponse,
@@ -14,9 +14,11 @@ use super::{
     response::{CallResult, Meta, encode, encode_error, in_words, milliseconds},
 };
 use crate::{
-    call::rejection::{Rejection, SignIn, UnmetRequirements},
+    call::rejection::{Rejection, UnmetRequirements},
+    payload::JsonObject,
     protocol::{
         jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST},
+        sign_in,
         wording::Wording,
     },
 };
@@ -94,18 +96,17 @@ fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
     match rejection {
         // Codes outside of JSON-RPC's range are the application's own.
         Rejection::Unauthenticated(_, sign_in) => {
-            let response = ErrorResponse::new(StatusCode::UNAUTHORIZED, 401, wording());
-            let scope = sign_in.as_ref().map(|it| &*it.scope).unwrap_or_default();
+            let response = new(StatusCode::UNAUTHORIZED, 401)?;
+            let mut data = sign_in_data(rejection);
+            data.remove("error");
             Some(match sign_in {
-                Some(sign_in) => response.data(sign_in_data(Some(sign_in), scope)),
+                Some(_) => response.data(data.into()),
                 None => response,
             })
         }
-        Rejection::InsufficientScope(it) => {
-            let response = ErrorResponse::new(StatusCode::FORBIDDEN, 403, wording());
-            let mut data = sign_in_data(it.sign_in.as_ref(), &it.scopes.join(" "));
-            data["error"] = "insufficient_scope".into();
-            Some(response.data(data))
+        Rejection::InsufficientScope(_) => {
+            let response = new(StatusCode::FORBIDDEN, 403)?;
+            Some(response.data(sign_in_data(rejection).into()))
         }
         Rejection::Undecided(_) | Rejection::Unavailable | Rejection::Busy => {
             new(StatusCode::SERVICE_UNAVAILABLE, 503)
@@ -127,15 +128,11 @@ fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
 }
 
 /// The parameters of `WWW-Authenticate`, which API Gateway renames.
-fn sign_in_data(sign_in: Option<&SignIn>, scope: &str) -> Value {
-    let mut data = json!({});
-    if let Some(url) = sign_in.and_then(|it| it.metadata_url.as_deref()) {
-        data["resource_metadata"] = url.into();
-    }
-    if !scope.is_empty() {
-        data["scope"] = scope.into();
-    }
-    data
+fn sign_in_data(rejection: &Rejection) -> JsonObject {
+    let parameters = sign_in::parameters(rejection).into_iter();
+    parameters
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect()
 }
 
 /// The unmet requirements, and who can meet them. Calls cannot bring anything besides the input.

@@ -33,28 +33,22 @@ pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
         | Rejection::TooLarge { .. }
         | Rejection::UnsupportedVersion
         | Rejection::InvalidToolId { .. } => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
-        Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {
-            (StatusCode::OK, METHOD_NOT_FOUND)
-        }
-        Rejection::InvalidInput(_) | Rejection::CheckTimedOut { .. } => {
-            (StatusCode::OK, INVALID_PARAMS)
-        }
-        Rejection::InsufficientScope(_) => (StatusCode::OK, MISSING_REQUIREMENTS),
-        Rejection::Missing(_) if !rejection.is_temporary() => {
-            (StatusCode::OK, MISSING_REQUIREMENTS)
-        }
-        Rejection::Misdefined { .. } => (StatusCode::OK, INTERNAL_ERROR),
-        Rejection::CallIdReused => (StatusCode::OK, ID_REUSED),
         // Can occur on all three routes; two of them are not JSON-RPC.
         Rejection::Undecided(_) => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
-        Rejection::Unauthorizable(_) if !rejection.is_temporary() => {
-            (StatusCode::OK, INTERNAL_ERROR)
-        }
-        Rejection::Missing(_)
-        | Rejection::Unauthorizable(_)
-        | Rejection::Unprotected(_)
-        | Rejection::Busy
-        | Rejection::Unavailable => (StatusCode::OK, UNAVAILABLE),
+        _ => (StatusCode::OK, code_of(rejection)),
+    }
+}
+
+/// The code for a rejection of a well-formed call.
+fn code_of(rejection: &Rejection) -> i32 {
+    match rejection {
+        _ if rejection.is_temporary() => UNAVAILABLE,
+        Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => METHOD_NOT_FOUND,
+        Rejection::InvalidInput(_) | Rejection::CheckTimedOut { .. } => INVALID_PARAMS,
+        Rejection::InsufficientScope(_) | Rejection::Missing(_) => MISSING_REQUIREMENTS,
+        Rejection::CallIdReused => ID_REUSED,
+        Rejection::Unprotected(_) => UNAVAILABLE,
+        _ => INTERNAL_ERROR,
     }
 }
 
@@ -69,7 +63,8 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
         Rejection::Malformed { detail, .. } => detail.clone(),
         Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
         Rejection::InvalidInput(errors) => invalid_params(errors),
-        Rejection::Missing(_) if rejection.is_temporary() => wording::UNAVAILABLE.to_owned(),
+        Rejection::Unprotected(_) => wording::UNAVAILABLE.to_owned(),
+        _ if rejection.is_temporary() => wording::UNAVAILABLE.to_owned(),
         Rejection::Missing(missing) => missing_requirements(missing),
         Rejection::Misdefined { .. } => MISDEFINED.to_owned(),
         Rejection::CallIdReused => {
@@ -77,20 +72,8 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
              arguments. Nothing was run; a new call needs a new id."
                 .to_owned()
         }
-        Rejection::Unauthorizable(error) if !error.is_temporary() => CANNOT_ASK.to_owned(),
-        Rejection::Unauthorizable(_)
-        | Rejection::Undecided(_)
-        | Rejection::Busy
-        | Rejection::Unprotected(_)
-        | Rejection::Unavailable => wording::UNAVAILABLE.to_owned(),
-        // The shared texts; some of these rejections occur only with OXP.
-        other @ (Rejection::InsufficientScope(_)
-        | Rejection::CheckTimedOut { .. }
-        | Rejection::TooLarge { .. }
-        | Rejection::ForbiddenOrigin
-        | Rejection::UnsupportedVersion
-        | Rejection::InvalidToolId { .. }
-        | Rejection::UnknownVersion { .. }) => Wording::of(other).into_detail(),
+        Rejection::Unauthorizable(_) => CANNOT_ASK.to_owned(),
+        _ => Wording::of(rejection).into_detail(),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     DirectCalls, Error, Server,
     assemble::assemble,
     clock::REAL,
-    event::{self, EventResponse, InvocationError},
+    event::{self, EventResponse, InvocationError, UNSUPPORTED_EVENT},
     observe::{log, otlp::Telemetry},
     serve::{settings, shutdown},
 };
@@ -85,12 +85,12 @@ impl Function {
 }
 
 fn diagnostic(error: &InvocationError) -> Diagnostic {
-    if let InvocationError::Event(error) = error {
+    if error.kind == UNSUPPORTED_EVENT {
         tracing::error!(%error, "the event is not supported");
     }
     Diagnostic {
-        error_type: error.kind().into(),
-        error_message: error.to_string(),
+        error_type: error.kind.into(),
+        error_message: error.message.clone(),
     }
 }
 
