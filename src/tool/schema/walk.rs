@@ -47,7 +47,7 @@ pub(crate) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &
 }
 
 /// Every schema in `schema`, starting with itself.
-fn all(schema: &Value) -> Vec<&JsonObject> {
+pub(crate) fn all(schema: &Value) -> Vec<&JsonObject> {
     let mut schemas = Vec::new();
     let mut pending = vec![schema];
     while let Some(schema) = pending.pop() {
