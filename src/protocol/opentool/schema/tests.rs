@@ -1,11 +1,5 @@
-use std::collections::BTreeMap;
-
 use proptest::{collection, prelude::*, sample::select};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::tool::schema;
 
 fn reduced(schema: &Value) -> Value {
     let reduced = super::reduced(schema.clone()).into();
@@ -213,76 +207,6 @@ fn nested_unions_keep_all_their_types() {
     let scalars = result(json!({"type": ["string", "integer"]}));
     assert_eq!(scalars["required"], json!(["value"]));
     assert_eq!(scalars["description"], "May also be integer.");
-}
-
-/// The schemas of all kinds of Rust types can be expressed.
-#[test]
-#[expect(dead_code, reason = "only their schemas are used")]
-fn derived_schemas_become_valid() {
-    /// Everything.
-    #[derive(Deserialize, JsonSchema)]
-    struct Everything {
-        number: f64,
-        small: u8,
-        optional: Option<i64>,
-        character: char,
-        pair: (String, u32),
-        fixed: [u8; 4],
-        map: BTreeMap<String, Vec<Option<Inner>>>,
-        any: Value,
-        plain: Plain,
-        external: External,
-        internal: Internal,
-        adjacent: Adjacent,
-        untagged: Option<Untagged>,
-        nothing: (),
-        #[serde(flatten)]
-        flattened: Internal,
-    }
-    #[derive(Deserialize, JsonSchema)]
-    struct Inner {
-        #[schemars(range(min = 1, max = 5), description = "one to five")]
-        stars: u8,
-        #[schemars(regex(pattern = "^x"), length(max = 4))]
-        text: String,
-    }
-    #[derive(Deserialize, JsonSchema)]
-    enum Plain {
-        A,
-        /// The second.
-        B,
-    }
-    #[derive(Deserialize, JsonSchema)]
-    enum External {
-        Unit,
-        Tuple(u8, String),
-        Struct { a: bool },
-    }
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(tag = "kind")]
-    enum Internal {
-        One { x: f64 },
-        Two { y: String, x: Option<u8> },
-    }
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(tag = "t", content = "c")]
-    enum Adjacent {
-        One(u8),
-        Two,
-    }
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(untagged)]
-    enum Untagged {
-        Number(f64),
-        Text(String),
-        Inner(Inner),
-    }
-    let input = schema::of_input::<Everything>();
-    let reduced = reduced(&input);
-    assert_eq!(reduced["properties"]["plain"]["enum"], json!(["A", "B"]));
-    assert_eq!(reduced["properties"]["character"]["type"], "string");
-    let output = schema::of_output::<Option<External>>();
-    assert_valid(&super::result(output).into());
 }
 
 #[test]
