@@ -102,7 +102,7 @@ mod tests {
         text_of(&headers, Body::from(body.to_owned())).await
     }
 
-    /// Bodies and their texts: RFC 9457, 3; RFC 6749, 5.2; GitHub, NestJS, Google, Stripe, GraphQL,
+    /// Bodies and their texts: RFC 9457, 3; RFC 6749, 5.2; GitHub, `NestJS`, Google, Stripe, GraphQL,
     /// JSON:API. Other JSON is shown as it is.
     const BODIES: &str = r#"
 {"type": "https://example.com/credit", "title": "Too little.", "detail": "You have 30."} => You have 30.
