@@ -86,12 +86,6 @@ def call():
             yield bytes([form]) + "\0".join(texts).encode()
 
 
-def tool_id():
-    for text in ("A.B", "A.B@1", "A.B@1.2.0", "A.B@10.0.0", "_._@18446744073709551615.0.0", "Calculator.Add@3.0.1",
-                 "A.B@01.0.0", "A.B@1.0.0-rc1", "A.B.C@1"):
-        yield text.encode()
-
-
 def schemas(value):
     """Yields every schema in a list of tools."""
     if isinstance(value, dict):
@@ -219,7 +213,7 @@ def stream():
     yield b"\x01Sun, 06 Nov 1994 08:49:47 GMT"
 
 
-TARGETS = [event, body_oxp, body_opentool, body_mcp, call, tool_id, schema, typed, jwt, oauth_callback, redaction, recording, stream]
+TARGETS = [event, body_oxp, body_opentool, body_mcp, call, schema, typed, jwt, oauth_callback, redaction, recording, stream]
 
 
 def make(folder, target):

@@ -13,35 +13,15 @@ use http::{StatusCode, request::Parts};
 use serde_json::Value;
 
 use crate::{
-    AccessToken, Secret, Toolkit,
+    AccessToken, Secret,
     auth::fuzzing as auth,
     client::{mcp::fuzzing as mcp, opentool::fuzzing as opentool, oxp::fuzzing as oxp},
     secrets::redaction::{PLACEHOLDER, Redaction},
     testing::{ExpectedResponse, record::recording_of},
-    tool::id::Selector,
 };
 
 pub use call::{CallFormat, Calls, DecodedCall};
 pub use schema::{Finding, Schema};
-
-/// The parts of a version selector, and its text.
-#[must_use]
-pub fn selector(text: &str) -> Option<(String, Option<String>, String)> {
-    let selector: Selector = text.parse().ok()?;
-    let version = selector.version.as_ref().map(ToString::to_string);
-    Some((
-        selector.qualified.to_string(),
-        version,
-        selector.to_string(),
-    ))
-}
-
-/// The id of the tool that a selector selects.
-#[must_use]
-pub fn resolved(toolkit: &Arc<Toolkit>, selector: &str) -> Option<String> {
-    let selected = toolkit.resolve(&selector.parse().ok()?, |_| true).ok()?;
-    Some(selected.id.to_string())
-}
 
 /// The subject and the scopes of a JWT that `secret` has signed.
 ///

@@ -16,7 +16,6 @@ pub mod schema;
 mod server;
 mod store;
 pub mod stream;
-pub mod tool_id;
 pub mod typed;
 
 use std::panic;

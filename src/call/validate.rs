@@ -1,6 +1,9 @@
 //! Checks a call's input against its tool's schema, and decodes it.
 
-use std::panic::{self, AssertUnwindSafe};
+use std::{
+    iter,
+    panic::{self, AssertUnwindSafe},
+};
 
 use super::{Call, ClientContext, Execution, Rejection};
 use serde_json::Value;
@@ -60,15 +63,18 @@ impl ResolvedCall {
         let call = *call;
         let (entry, mut input) = (&execution.entry, call.input);
         let schema = &entry.tool.input;
-        schema.drop_optional_nulls(&mut input);
-        let result = schema.check(&input, "input");
-        let result = result.map_err(|detail| Rejection::Misdefined {
-            tool: entry.id.to_string(),
-            detail: detail.to_owned(),
-        });
-        result?.map_err(Rejection::InvalidInput)?;
-        if !call.rounded.lossy_integers.is_empty() {
-            let errors = schema::lossy_integers(&call.rounded.lossy_integers);
+        let mut rounded = call.rounded;
+        for value in iter::once(&mut input).chain(&mut rounded.with_fractions) {
+            schema.drop_optional_nulls(value);
+            let result = schema.check(value, "input");
+            let result = result.map_err(|detail| Rejection::Misdefined {
+                tool: entry.id.to_string(),
+                detail: detail.to_owned(),
+            });
+            result?.map_err(Rejection::InvalidInput)?;
+        }
+        if !rounded.lossy_integers.is_empty() {
+            let errors = schema::lossy_integers(&rounded.lossy_integers);
             return Err(Rejection::InvalidInput(errors));
         }
         schema.normalize(&mut input);

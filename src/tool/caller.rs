@@ -108,14 +108,10 @@ impl fmt::Display for Caller {
         match self {
             Self::Anyone => f.write_str("anyone"),
             Self::ApiKey { id } => write!(f, "key {id}"),
-            Self::Jwt {
-                id, subject: None, ..
-            } => write!(f, "jwt {id}"),
-            Self::Jwt {
-                id,
-                subject: Some(subject),
-                ..
-            } => write!(f, "jwt {id} {subject}"),
+            Self::Jwt { id, subject, .. } => match subject {
+                Some(subject) => write!(f, "jwt {id} {subject}"),
+                None => write!(f, "jwt {id}"),
+            },
             Self::AccessToken(token) => {
                 write!(f, "token {}", token.issuer)?;
                 match (&token.user, &token.client_id) {

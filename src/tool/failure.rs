@@ -6,7 +6,7 @@
 
 use std::{
     error::Error,
-    fmt, io,
+    io,
     time::{Duration, SystemTime},
 };
 
@@ -36,8 +36,10 @@ const LONGEST_WITH_API_TEXT: usize = 600;
 ///     .retry_after(Duration::from_millis(500));
 /// assert!(failure.can_retry());
 /// ```
+#[derive(Debug)]
 pub struct Failure(Box<FailureParts>);
 
+#[derive(Debug)]
 pub(crate) struct FailureParts {
     pub(crate) message: String,
     /// The message is cut at this length, but not before the call's secrets are redacted: a part of
@@ -56,6 +58,7 @@ pub(crate) struct FailureParts {
 }
 
 /// A question to the user, which the failure's message asks.
+#[derive(Debug)]
 pub(crate) struct Question {
     /// Identifies the question within its call.
     pub(crate) key: String,
@@ -270,24 +273,10 @@ impl<E: Error> From<E> for Failure {
     }
 }
 
-impl fmt::Debug for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = &self.0;
-        f.debug_struct("Failure")
-            .field("message", &parts.message)
-            .field("developer_message", &parts.developer_message)
-            .field("can_retry", &parts.can_retry)
-            .field("retry_after", &parts.retry_after)
-            .field(
-                "additional_prompt_content",
-                &parts.additional_prompt_content,
-            )
-            .finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use super::*;
 
     fn parse(text: &str) -> Result<i32, Failure> {

@@ -50,15 +50,14 @@ impl FromStr for ToolId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        match Selector::parse(text) {
-            Ok((
-                Selector {
-                    qualified,
-                    version: Some(version),
-                },
-                3,
-            )) => Ok(Self { qualified, version }),
-            Err(error) if error.0 == IdMistake::TooLarge => Err(error),
+        let version = text.split_once('@').map(|(_, version)| version);
+        let is_full = version.is_some_and(|it| it.contains('.'));
+        match text.parse() {
+            Ok(Selector {
+                qualified,
+                version: Some(version),
+            }) if is_full => Ok(Self { qualified, version }),
+            Err(error @ IdError(IdMistake::TooLarge)) => Err(error),
             _ => Err(IdError(IdMistake::NotInFull)),
         }
     }
@@ -80,9 +79,10 @@ pub(crate) struct Selector {
     pub(crate) version: Option<Version>,
 }
 
-impl Selector {
-    /// The selector, and how many numbers its version has.
-    fn parse(text: &str) -> Result<(Self, usize), IdError> {
+impl FromStr for Selector {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
         let (qualified, version) = match text.split_once('@') {
             Some((qualified, version)) => (qualified, Some(parse_version(version)?)),
             None => (text, None),
@@ -90,17 +90,8 @@ impl Selector {
         if !is_qualified(qualified) {
             return Err(IdError(IdMistake::Grammar));
         }
-        let (version, numbers) = version.unzip();
         let qualified = qualified.into();
-        Ok((Self { qualified, version }, numbers.unwrap_or(0)))
-    }
-}
-
-impl FromStr for Selector {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        Self::parse(text).map(|(selector, _)| selector)
+        Ok(Self { qualified, version })
     }
 }
 
@@ -121,13 +112,13 @@ fn is_qualified(text: &str) -> bool {
         .is_some_and(|(toolkit, tool)| is_word(toolkit) && is_word(tool))
 }
 
-/// A version of one number or three, and how many it has.
-fn parse_version(text: &str) -> Result<(Version, usize), IdError> {
+/// A version of one number or three.
+fn parse_version(text: &str) -> Result<Version, IdError> {
     let mut numbers = text.split('.').map(parse_number);
     let mut next = || numbers.next().transpose();
     match (next()?, next()?, next()?, next()?) {
-        (Some(major), None, None, None) => Ok((Version::new(major, 0, 0), 1)),
-        (Some(major), Some(minor), Some(patch), None) => Ok((Version::new(major, minor, patch), 3)),
+        (Some(major), None, None, None) => Ok(Version::new(major, 0, 0)),
+        (Some(major), Some(minor), Some(patch), None) => Ok(Version::new(major, minor, patch)),
         _ => Err(IdError(IdMistake::Grammar)),
     }
 }

@@ -43,7 +43,7 @@ pub(crate) use nulls::drop_optional_nulls;
 #[cfg(feature = "models")]
 pub(crate) use object_texts::parse_object_texts;
 #[cfg(feature = "models")]
-pub(crate) use walk::each_inner;
+pub(crate) use walk::{all, each_inner};
 pub(crate) use walk::{forbidden_reference, undescribed_properties};
 
 /// The errors of an input: a message for each invalid parameter, by its path (`address.street`,

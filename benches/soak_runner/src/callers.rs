@@ -1,11 +1,11 @@
 //! The callers: API keys, and users with access tokens whose keys change.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use fastrand::Rng;
 use serde_json::json;
-use test_support::sign_in::IdentityProvider;
+use test_support::issuer::{Algorithm, Issuer, SigningKey};
 
 /// The audience of the tokens.
 pub(crate) const AUDIENCE: &str = "https://tools.example/mcp";
@@ -22,7 +22,8 @@ const AHEAD: Duration = Duration::from_secs(70);
 pub(crate) type Credential = (&'static str, String);
 
 pub(crate) struct Callers {
-    pub(crate) issuer: IdentityProvider,
+    pub(crate) issuer: Issuer,
+    key: SigningKey,
     /// Those of the users, in the order of their numbers.
     pub(crate) tokens: Vec<Credential>,
     /// The time of the next new keys, or that of tokens that they have signed.
@@ -34,44 +35,52 @@ pub(crate) struct Callers {
 
 impl Callers {
     pub(crate) async fn new(period: Duration) -> Self {
+        let issuer = Issuer::start().await;
         let mut callers = Self {
-            issuer: IdentityProvider::oidc_provider(&[("ACCESS_TOKEN_TTL", "86400")]),
+            key: issuer.key(Algorithm::RS256).clone(),
+            issuer,
             tokens: Vec::new(),
             next: Instant::now() + period,
             has_new_keys: false,
             period,
         };
-        callers.renew_tokens().await;
+        callers.renew_tokens();
         callers
     }
 
     /// Makes new keys in each period, and tokens that they have signed some time later.
-    pub(crate) async fn rotate_keys(&mut self) {
+    pub(crate) fn rotate_keys(&mut self) {
         if Instant::now() < self.next {
             return;
         }
         if self.has_new_keys {
-            self.renew_tokens().await;
+            self.renew_tokens();
             self.next += self.period.saturating_sub(AHEAD);
         } else {
-            self.issuer.rotate_keys().await;
+            let kid = format!("key at {:?}", self.next);
+            self.key = SigningKey::new(&kid, Algorithm::RS256);
+            let key = self.key.clone();
+            // The last key still verifies.
+            self.issuer.change(|it| {
+                it.keys.insert(0, key);
+                it.keys.truncate(2);
+            });
             self.next += AHEAD;
         }
         self.has_new_keys = !self.has_new_keys;
     }
 
-    async fn renew_tokens(&mut self) {
-        self.tokens.clear();
-        for user in ["user-0", "user-1", "user-2", "user-3"] {
-            let parameters = [
-                ("user", user),
-                ("resource", AUDIENCE),
-                ("scope", "mail.read"),
-            ];
-            let token = self.issuer.token(&parameters).await;
-            self.tokens
-                .push(("authorization", format!("Bearer {token}")));
-        }
+    fn renew_tokens(&mut self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_secs();
+        let tokens = ["user-0", "user-1", "user-2", "user-3"].map(|user| {
+            let token = self.key.sign(&json!({
+                "iss": self.issuer.url, "sub": user, "aud": AUDIENCE, "iat": now,
+                "exp": now + 86_400, "scope": "mail.read", "client_id": "soak",
+            }));
+            ("authorization", format!("Bearer {token}"))
+        });
+        self.tokens = tokens.into();
     }
 
     pub(crate) fn key(number: usize) -> Credential {

@@ -52,7 +52,7 @@ impl Calls {
         let table = DynamoDb::intercepted(TABLE, Arc::new(failing)).await;
         let callers = Callers::new(cycle).await;
         let store = table.url();
-        let environment = environment(&store, &callers.issuer.issuer);
+        let environment = environment(&store, &callers.issuer.url);
         Self {
             function: Function::start(program, &environment, Arc::clone(&failures)).await,
             callers,
@@ -66,7 +66,7 @@ impl Calls {
 
     /// Sends a random call, and those that follow from it.
     pub(crate) async fn next(&mut self) {
-        self.callers.rotate_keys().await;
+        self.callers.rotate_keys();
         if self.last < LARGEST_FIRST {
             return self.large().await;
         }
@@ -272,7 +272,7 @@ impl Calls {
     /// Stops the function, and describes what it was connected to.
     pub(crate) async fn end(self) -> (Function, String) {
         let (requests, failed) = (self.table.requests(), self.failures.load(SeqCst));
-        let fetches = self.callers.issuer.key_fetches().await;
+        let fetches = self.callers.issuer.fetches();
         let text = format!(
             "{requests} requests to the store, of which {failed} failed; {fetches} fetches of the \
              issuer's keys"

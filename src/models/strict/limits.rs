@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{models::references, payload::JsonObject};
+use crate::{models::references, payload::JsonObject, tool::schema::all};
 
 /// "Up to 5,000 object properties total, with up to 10 levels of nesting."
 const MAX_PROPERTIES: usize = 5000;
@@ -18,61 +18,39 @@ const MAX_VALUES: usize = 1000;
 /// cannot exceed 15,000 characters when there are more than 250 enum values."
 const MAX_LONG_ENUM: (usize, usize) = (250, 15_000);
 
-#[derive(Default)]
-struct Size {
-    properties: usize,
-    text: usize,
-    values: usize,
-    has_long_enum: bool,
-}
-
 /// True if a schema is within all limits.
 pub(super) fn fits(schema: &JsonObject) -> bool {
-    let mut size = Size::default();
-    let defs = schema.get("$defs").and_then(Value::as_object);
-    for (name, target) in defs.into_iter().flatten() {
-        size.text += name.chars().count();
-        size.add(target);
-    }
     let root = Value::Object(schema.clone());
-    size.add(&root);
-    let no_defs = JsonObject::new();
-    size.properties <= MAX_PROPERTIES
-        && size.text <= MAX_TEXT
-        && size.values <= MAX_VALUES
-        && !size.has_long_enum
-        && (Levels {
-            defs: defs.unwrap_or(&no_defs),
-            known: HashMap::new(),
-        })
-        .of(&root)
-            <= MAX_LEVELS
-}
-
-impl Size {
-    fn add(&mut self, schema: &Value) {
-        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            self.properties += 1;
-            self.text += name.chars().count();
-            self.add(property);
+    let (mut properties, mut text, mut values) = (0, 0, 0);
+    let length = |value: &Value| match value {
+        Value::String(text) => text.chars().count(),
+        other => other.to_string().len(),
+    };
+    for schema in all(&root) {
+        let names = |keyword| schema.get(keyword).and_then(Value::as_object);
+        properties += names("properties").map_or(0, Map::len);
+        let names = ["properties", "$defs"].map(names).into_iter().flatten();
+        let names = names.flat_map(Map::keys);
+        text += names.map(|name| name.chars().count()).sum::<usize>();
+        let choices = schema.get("enum").and_then(Value::as_array);
+        let choices = choices.map_or(&[][..], Vec::as_slice);
+        let of_choices: usize = choices.iter().map(length).sum();
+        if choices.len() > MAX_LONG_ENUM.0 && of_choices > MAX_LONG_ENUM.1 {
+            return false;
         }
-        for form in schema["anyOf"].as_array().into_iter().flatten() {
-            self.add(form);
-        }
-        if let Some(items) = schema.get("items") {
-            self.add(items);
-        }
-        let values = schema["enum"].as_array();
-        let values = values.map_or(&[][..], Vec::as_slice);
-        let length = |value: &Value| match value {
-            Value::String(text) => text.chars().count(),
-            other => other.to_string().len(),
-        };
-        let text: usize = values.iter().map(length).sum();
-        self.text += text;
-        self.values += values.len();
-        self.has_long_enum |= values.len() > MAX_LONG_ENUM.0 && text > MAX_LONG_ENUM.1;
+        values += choices.len();
+        text += of_choices;
     }
+    let no_defs = JsonObject::new();
+    let defs = schema.get("$defs").and_then(Value::as_object);
+    let mut levels = Levels {
+        defs: defs.unwrap_or(&no_defs),
+        known: HashMap::new(),
+    };
+    properties <= MAX_PROPERTIES
+        && text <= MAX_TEXT
+        && values <= MAX_VALUES
+        && levels.of(&root) <= MAX_LEVELS
 }
 
 /// The number of objects and arrays inside of each other.

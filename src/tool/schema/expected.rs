@@ -6,7 +6,10 @@
 use serde_json::{Map, Value};
 use serde_path_to_error::{Path, Segment};
 
-use super::vocabulary::FORMS;
+use super::{
+    resolved::{items_at, property_of},
+    vocabulary::FORMS,
+};
 
 /// The message for a value at `path` that is not of the form that the schema names, if it names
 /// one.
@@ -58,17 +61,10 @@ fn with_forms(mut schemas: Vec<&Value>) -> Vec<&Value> {
 /// The schemas of a part of the value.
 fn inner_of<'a>(schema: &'a Value, segment: &Segment) -> Option<&'a Value> {
     match segment {
-        Segment::Seq { index } => {
-            let items = schema.get("items");
-            let tuple = schema.get("prefixItems").or(items);
-            tuple.and_then(|it| it.get(index)).or(items)
-        }
+        Segment::Seq { index } => items_at(schema, *index),
         Segment::Map { key } | Segment::Enum { variant: key } => {
-            let property = schema.get("properties").and_then(|it| it.get(key));
             let any_variant = matches!(segment, Segment::Enum { .. }).then_some(schema);
-            property
-                .or_else(|| schema.get("additionalProperties"))
-                .or(any_variant)
+            property_of(schema, key).or(any_variant)
         }
         Segment::Unknown => None,
     }

@@ -1,5 +1,7 @@
 //! Integers that JSON can express but a program cannot represent.
 
+use serde_json::Value;
+
 use super::ParameterErrors;
 
 /// The numbers of an input that lost digits when its text was decoded.
@@ -7,6 +9,9 @@ use super::ParameterErrors;
 pub(crate) struct RoundedNumbers {
     /// The paths of the integers without an exponent that lost digits, such as `items[2].count`.
     pub(crate) lossy_integers: Vec<String>,
+    /// A copy of the input, if it has numbers that were rounded to integers: in the copy they have
+    /// a fraction, so that an integer's schema rejects them.
+    pub(crate) with_fractions: Option<Value>,
 }
 
 /// The errors for integers that would lose digits, by their paths.

@@ -3,6 +3,8 @@
 //! They follow the specification's style: "Must be a number". A message states the rule, which is
 //! public, and never the value, which may be anything.
 
+use std::fmt::Display;
+
 use jsonschema::{
     JsonType, ValidationError,
     error::{TypeKind, ValidationErrorKind as Kind},
@@ -188,31 +190,13 @@ fn kind_message(kind: &Kind) -> String {
         Kind::ExclusiveMaximum { limit } => format!("Must be less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("Must be a multiple of {multiple_of}"),
         Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => "Must not be empty".into(),
-        Kind::MinLength { limit } => format!(
-            "Must be at least {} long",
-            counted(limit, "character", "characters")
-        ),
-        Kind::MaxLength { limit } => format!(
-            "Must be at most {} long",
-            counted(limit, "character", "characters")
-        ),
-        Kind::MinItems { limit } => {
-            format!("Must have at least {}", counted(limit, "item", "items"))
-        }
-        Kind::MaxItems { limit } => {
-            format!("Must have at most {}", counted(limit, "item", "items"))
-        }
-        Kind::AdditionalItems { limit } => {
-            format!("Must have at most {}", counted(limit, "item", "items"))
-        }
-        Kind::MinProperties { limit } => format!(
-            "Must have at least {}",
-            counted(limit, "property", "properties")
-        ),
-        Kind::MaxProperties { limit } => format!(
-            "Must have at most {}",
-            counted(limit, "property", "properties")
-        ),
+        Kind::MinLength { limit } => format!("Must be at least {} long", characters(*limit)),
+        Kind::MaxLength { limit } => format!("Must be at most {} long", characters(*limit)),
+        Kind::MinItems { limit } => has_count("at least", limit, "item", "items"),
+        Kind::MaxItems { limit } => has_count("at most", limit, "item", "items"),
+        Kind::AdditionalItems { limit } => has_count("at most", limit, "item", "items"),
+        Kind::MinProperties { limit } => has_count("at least", limit, "property", "properties"),
+        Kind::MaxProperties { limit } => has_count("at most", limit, "property", "properties"),
         Kind::UniqueItems => "Must not contain the same item twice".into(),
         Kind::Pattern { pattern } => format!("Must match the pattern {pattern}"),
         Kind::Format { format } => expected::of_format(format),
@@ -232,6 +216,14 @@ fn kind_message(kind: &Kind) -> String {
             kind.keyword()
         ),
     }
+}
+
+fn characters(count: u64) -> String {
+    counted(count, "character", "characters")
+}
+
+fn has_count(bound: &str, count: impl Display, singular: &str, plural: &str) -> String {
+    format!("Must have {bound} {}", counted(count, singular, plural))
 }
 
 pub(super) fn types_of(kind: &TypeKind) -> Vec<&'static str> {

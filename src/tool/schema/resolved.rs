@@ -191,7 +191,7 @@ pub(super) fn list<'a>(schema: &'a Value, keyword: &str) -> &'a [Value] {
 }
 
 /// The schema of an item. `items` could be a list before draft 2020-12.
-fn items_at(schema: &Value, index: usize) -> Option<&Value> {
+pub(super) fn items_at(schema: &Value, index: usize) -> Option<&Value> {
     let prefix = list(schema, "prefixItems").get(index);
     prefix.or_else(|| match schema.get("items")? {
         Value::Array(list) => list.get(index),
@@ -200,7 +200,7 @@ fn items_at(schema: &Value, index: usize) -> Option<&Value> {
 }
 
 /// The schema of a property, declared or not.
-fn property_of<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+pub(super) fn property_of<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     let properties = schema.get("properties").and_then(|it| it.get(name));
     properties.or_else(|| schema.get("additionalProperties"))
 }

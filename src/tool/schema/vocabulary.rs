@@ -42,11 +42,15 @@ pub(crate) enum Role {
 
 /// A keyword.
 #[derive(Debug)]
-pub(crate) struct Keyword {
+struct Keyword {
     name: &'static str,
     holds: Holds,
     role: Role,
     /// The type of the values that it is about, or [`ANY`].
+    #[cfg_attr(
+        not(any(feature = "models", test)),
+        expect(dead_code, reason = "only lists for models need it")
+    )]
     kind: &'static str,
     /// True if it decides which values are valid, and draft 7 does not have it.
     is_newer: bool,

@@ -33,12 +33,14 @@ pub(crate) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &
     for (keyword, value) in object {
         match (holds(keyword), value) {
             (Named, Value::Object(named)) => {
-                named
-                    .values_mut()
-                    .for_each(|schema| change(keyword, schema));
+                for schema in named.values_mut() {
+                    change(keyword, schema);
+                }
             }
             (Schemas, Value::Array(list)) => {
-                list.iter_mut().for_each(|schema| change(keyword, schema));
+                for schema in list {
+                    change(keyword, schema);
+                }
             }
             (Schemas, schema) => change(keyword, schema),
             (Data | Named, _) => {}
@@ -47,7 +49,7 @@ pub(crate) fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &
 }
 
 /// Every schema in `schema`, starting with itself.
-fn all(schema: &Value) -> Vec<&JsonObject> {
+pub(crate) fn all(schema: &Value) -> Vec<&JsonObject> {
     let mut schemas = Vec::new();
     let mut pending = vec![schema];
     while let Some(schema) = pending.pop() {

@@ -24,7 +24,8 @@ use axum::{
     response::Response,
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use jsonwebtoken::{Algorithm, EncodingKey, Header, jwk::Jwk};
+pub use jsonwebtoken::Algorithm;
+use jsonwebtoken::{EncodingKey, Header, jwk::Jwk};
 use serde_json::{Value, json};
 
 use crate::{Served, answer, requests::Recorder};

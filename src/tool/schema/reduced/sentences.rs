@@ -21,22 +21,10 @@ pub(crate) fn add(rest: JsonObject, sentences: &mut Vec<String>) {
             | ("items", Value::Bool(true)) => {}
             ("minimum", n) => sentences.push(format!("Must be at least {n}.")),
             ("maximum", n) => sentences.push(format!("Must be at most {n}.")),
-            ("minLength", n) => sentences.push(format!(
-                "Must have at least {}.",
-                counted(n, "character", "characters")
-            )),
-            ("maxLength", n) => sentences.push(format!(
-                "Must have at most {}.",
-                counted(n, "character", "characters")
-            )),
-            ("minItems", n) => sentences.push(format!(
-                "Must have at least {}.",
-                counted(n, "item", "items")
-            )),
-            ("maxItems", n) => sentences.push(format!(
-                "Must have at most {}.",
-                counted(n, "item", "items")
-            )),
+            ("minLength", n) => sentences.push(has_count("at least", n, "character")),
+            ("maxLength", n) => sentences.push(has_count("at most", n, "character")),
+            ("minItems", n) => sentences.push(has_count("at least", n, "item")),
+            ("maxItems", n) => sentences.push(has_count("at most", n, "item")),
             ("pattern", Value::String(it)) => {
                 sentences.push(format!("Must match the pattern `{it}`."));
             }
@@ -55,6 +43,13 @@ pub(crate) fn add(rest: JsonObject, sentences: &mut Vec<String>) {
     if !others.is_empty() {
         sentences.push(format!("JSON Schema: {}.", Value::from(others)));
     }
+}
+
+fn has_count(bound: &str, count: &Value, noun: &str) -> String {
+    format!(
+        "Must have {bound} {}.",
+        counted(count, noun, &format!("{noun}s"))
+    )
 }
 
 /// The types besides `kind`.

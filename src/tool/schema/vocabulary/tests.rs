@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::tool::schema::{
-    Schema, each_inner,
+    Schema,
     reduced::{self, SchemaFormat},
     walk,
 };
@@ -106,7 +106,7 @@ fn a_walk_enters_the_value_of_each_keyword_that_holds_schemas() {
             assert_eq!(walk::any_type(&schema, "integer"), count == 1, "{schema}");
             let mut changed = Vec::new();
             let object = schema.as_object_mut().unwrap();
-            each_inner(object, &mut |_, inner| changed.push(inner.clone()));
+            walk::each_inner(object, &mut |_, inner| changed.push(inner.clone()));
             assert_eq!(changed, vec![inner.clone(); count], "{schema}");
         }
     }
