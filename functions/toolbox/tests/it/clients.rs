@@ -58,9 +58,9 @@ async fn the_published_python_client_works() {
 }
 
 /// Over HTTP, as a client would call the deployed function, and as an event.
-#[test]
+#[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs cargo-lambda; run tests/all"]
-fn the_toolbox_runs_in_the_emulator_of_cargo_lambda() {
+async fn the_toolbox_runs_in_the_emulator_of_cargo_lambda() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = port.local_addr().unwrap().port().to_string();
     let lambda = |subcommand: &str| {
@@ -76,6 +76,9 @@ fn the_toolbox_runs_in_the_emulator_of_cargo_lambda() {
     let mut watch = Running::start(&mut watch);
     wait_for(&port);
     let url = format!("http://127.0.0.1:{port}");
+    // The first request waits for the build, which takes longer than clients do.
+    let health = reqwest::get(format!("{url}/health")).await.unwrap();
+    assert_eq!(health.status(), 200);
     mcp_clients::check_open_server("cargo lambda", &format!("{url}/mcp"));
     for event in ["calculator/add.header-form", "sources/alb"] {
         let event = repository(&format!("events/{event}.json"));
