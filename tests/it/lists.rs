@@ -137,9 +137,10 @@ async fn a_list_that_is_too_large_to_send_is_an_error_that_says_so() {
         let context = json!({"elb": {}});
         json!({"requestContext": context, "httpMethod": "GET", "path": path}).to_string()
     };
-    let sources: [(&dyn Fn(&str) -> String, _); 2] =
-        [(&http_api, 7_000_000), (&load_balancer, 1_100_000)];
-    for (event, bytes) in sources {
+    for (event, bytes) in [
+        (&http_api as &dyn Fn(&str) -> String, 7_000_000),
+        (&load_balancer, 1_100_000),
+    ] {
         let function = function(wordy(bytes));
         for (path, message) in [
             ("/tools", "The list of tools cannot be sent"),

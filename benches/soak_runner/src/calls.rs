@@ -270,7 +270,7 @@ impl Calls {
     }
 
     /// Stops the function, and describes what it was connected to.
-    pub(crate) async fn end(self) -> (Function, String) {
+    pub(crate) fn end(self) -> (Function, String) {
         let (requests, failed) = (self.table.requests(), self.failures.load(SeqCst));
         let fetches = self.callers.issuer.fetches();
         let text = format!(

@@ -110,7 +110,7 @@ async fn run(options: &Options) -> Result<Outcome, Box<dyn Error>> {
             }
         }
     }
-    let (faults, connections) = calls.end().await;
+    let (faults, connections) = calls.end();
     Ok(Outcome {
         functions: [pairs.function, faults],
         seconds,
