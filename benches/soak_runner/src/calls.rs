@@ -25,7 +25,7 @@ const TABLE: &str = "soak";
 const LOAD_KEY: &str = "marked-load-key-of-the-server";
 /// The number of requests of the largest size with which a run begins: the heap gets the size that
 /// they need.
-const LARGEST_FIRST: u64 = 8;
+const LARGEST_FIRST: u64 = 20;
 
 /// The function, and what is known of its calls.
 pub(crate) struct Calls {
