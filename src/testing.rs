@@ -19,7 +19,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant, SystemTime},
 };
 
 use axum::Router;
@@ -27,10 +27,16 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::{HeaderMap, StatusCode, header::CONTENT_ENCODING};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::{
-    DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event, gzip,
-    secrets::Secrets, watchdog::Tasks,
+    DirectCalls, Protocol, Server,
+    assemble::assemble,
+    call::Engine,
+    clock::{Clock, FIXED},
+    event, gzip,
+    secrets::Secrets,
+    watchdog::Tasks,
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
@@ -98,11 +104,25 @@ impl LambdaFunction {
     /// store, without [`Server::idempotency`] every call runs.
     #[must_use]
     pub fn new(server: impl Into<Server>) -> Self {
-        let server = server.into();
+        Self::with(server.into(), FIXED)
+    }
+
+    /// The same function with other clocks: one for the time of day, one for durations.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_clocks(
+        server: impl Into<Server>,
+        wall: fn() -> SystemTime,
+        instant: fn() -> Instant,
+    ) -> Self {
+        Self::with(server.into(), Clock::new(wall, instant, Uuid::new_v4))
+    }
+
+    fn with(server: Server, clock: Clock) -> Self {
         let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let has_secrets = server.secrets.as_ref().is_some_and(Secrets::has_store);
         let elapsed = Arc::default();
-        let clock = FIXED.movable(&elapsed);
+        let clock = clock.movable(&elapsed);
         let (router, warm_up) = assemble(server, clock.clone(), clock, Tasks::default());
         Self {
             router,
