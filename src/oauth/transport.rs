@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use http::header::CONTENT_TYPE;
 use oauth2::{HttpRequest, HttpResponse};
-use serde::Deserialize;
+use serde_json::Value;
 
 use crate::http_client::{TransportError, body_of, http_client};
 
@@ -27,8 +27,9 @@ pub(super) async fn send(request: HttpRequest) -> Result<HttpResponse, Transport
     }
     let content_type = received.headers().get(CONTENT_TYPE).cloned();
     let body = body_of(received).await?;
-    // GitHub and Slack send errors with status 200.
-    if status.is_success() && serde_json::from_slice::<TokenErrorBody>(&body).is_ok() {
+    // RFC 6749, 5.2; GitHub and Slack send errors with status 200.
+    let is_error = |body: Value| body["error"].is_string();
+    if status.is_success() && serde_json::from_slice(&body).is_ok_and(is_error) {
         status = http::StatusCode::BAD_REQUEST;
     }
     let mut response = HttpResponse::new(body);
@@ -37,11 +38,4 @@ pub(super) async fn send(request: HttpRequest) -> Result<HttpResponse, Transport
         response.headers_mut().insert(CONTENT_TYPE, content_type);
     }
     Ok(response)
-}
-
-/// RFC 6749, 5.2.
-#[derive(Deserialize)]
-struct TokenErrorBody {
-    #[serde(rename = "error")]
-    _error: String,
 }

@@ -138,7 +138,7 @@ impl<'s> Execution<'s> {
             _ if is_late => &["late"],
             Request::Service(text) => self.scenario.treatments(text),
             Request::Get(_) => &["answered", "refused"],
-            _ => &["answered", "refused", "answer lost", "repeated"],
+            Request::Write(..) => &["answered", "refused", "answer lost", "repeated"],
         };
         let treatments = treatments.iter().enumerate();
         treatments.map(move |(number, name)| Action::Treat(index, name, !is_late && number > 0))
@@ -317,7 +317,7 @@ impl<'s> Execution<'s> {
     }
 
     /// A line that describes a decision, before it is carried out.
-    pub(crate) fn describe(&self, action: &Action) -> String {
+    pub(crate) fn describe(action: &Action) -> String {
         let text = match action {
             Action::Treat(index, treatment, _) => with_network(|network| {
                 let sent = &network.sent[*index];

@@ -113,7 +113,7 @@ impl ProviderState {
     pub(super) fn is_lost(&mut self) -> bool {
         self.is_lost |= self.unsaved.is_some_and(|(process, at)| {
             with_network(|network| {
-                network.crashed.contains(&process) || network.now - at >= TO_SAVE
+                network.crashed.contains(&process) || network.now.saturating_sub(at) >= TO_SAVE
             })
         });
         self.is_lost
