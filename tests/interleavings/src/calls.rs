@@ -40,8 +40,7 @@ fn two_processes() {
     let all = [[0, 2000], [0, 0], [2000, 0]];
     for leads in &all[..if is_full() { 3 } else { 1 }] {
         let (calls, name) = (|policy| two(policy, *leads), format!("two, {leads:?}"));
-        let small = bounds(1, 1, &STEPS[1..]);
-        hold(&name, calls, small, bounds(2, 1, STEPS));
+        hold(&name, calls, bounds(0, 1, STEPS), bounds(2, 1, STEPS));
         if is_full() {
             let later = bounds(1, 2, STEPS);
             hold(&format!("{name}, later"), calls, later, later);
