@@ -9,8 +9,6 @@ mod claim;
 mod execution;
 #[cfg(feature = "oauth")]
 mod grants;
-#[cfg(test)]
-mod interleavings;
 pub(crate) mod large_requests;
 mod prepare;
 pub(crate) mod rejection;

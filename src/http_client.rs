@@ -14,7 +14,7 @@ pub(crate) const LARGEST_RESPONSE: usize = 256 * 1024;
 
 /// The reason why there is no response.
 #[derive(Debug)]
-pub(crate) struct TransportError(pub(crate) &'static str);
+pub struct TransportError(pub &'static str);
 
 impl std::fmt::Display for TransportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -33,8 +33,6 @@ mod challenge;
 mod exchange;
 mod grant;
 mod grant_request;
-#[cfg(test)]
-mod interleavings;
 mod keys;
 mod page;
 mod provider;
@@ -46,9 +44,12 @@ mod start;
 mod state;
 #[cfg(test)]
 mod tests;
+mod transport;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+#[doc(hidden)]
+pub use crate::http_client::TransportError;
 pub(crate) use broker::Broker;
 pub(crate) use grant_request::GrantRequest;
 pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage, RequestedScope};

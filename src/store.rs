@@ -7,8 +7,6 @@
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
-#[cfg(test)]
-pub(crate) mod explorer;
 pub(crate) mod memory;
 #[cfg(feature = "oauth")]
 mod update;

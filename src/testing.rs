@@ -19,15 +19,22 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant, SystemTime},
 };
 
 use axum::Router;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
 
-use crate::{DirectCalls, Protocol, Server, assemble::assemble, call::Engine, clock::FIXED, event};
+use crate::{
+    DirectCalls, Protocol, Server,
+    assemble::assemble,
+    call::Engine,
+    clock::{Clock, FIXED},
+    event,
+};
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
 pub use context::{ContextBuilder, context};
@@ -84,10 +91,24 @@ impl LambdaFunction {
     /// store, without [`Server::idempotency`] every call runs.
     #[must_use]
     pub fn new(server: impl Into<Server>) -> Self {
-        let server = server.into();
+        Self::with(server.into(), FIXED)
+    }
+
+    /// The same function with other clocks: one for the time of day, one for durations.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_clocks(
+        server: impl Into<Server>,
+        wall: fn() -> SystemTime,
+        instant: fn() -> Instant,
+    ) -> Self {
+        Self::with(server.into(), Clock::new(wall, instant, Uuid::new_v4))
+    }
+
+    fn with(server: Server, clock: Clock) -> Self {
         let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let elapsed = Arc::default();
-        let clock = FIXED.movable(&elapsed);
+        let clock = clock.movable(&elapsed);
         let (router, warm_up) = assemble(server, clock.clone(), clock);
         Self {
             router,

@@ -2,21 +2,19 @@
 
 use std::time::Duration;
 
-use http::header::CONTENT_TYPE;
 use oauth2::{
     AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet,
-    HttpRequest, HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken,
-    RequestTokenError, Scope, TokenResponse, TokenUrl,
+    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
+    TokenResponse, TokenUrl,
     basic::{BasicClient, BasicErrorResponseType, BasicTokenResponse},
 };
 use serde::Deserialize;
 
-use super::provider::{EndpointUrls, Endpoints, Provider};
-use crate::{
-    Secret, StoreError,
-    http_client::{TransportError, body_of, http_client},
-    public_url::is_safe,
+use super::{
+    provider::{EndpointUrls, Endpoints, Provider},
+    transport::{BoxFuture, send},
 };
+use crate::{Secret, StoreError, http_client::TransportError, public_url::is_safe};
 
 /// The tokens in a provider's response.
 pub(super) struct ProviderTokens {
@@ -47,59 +45,6 @@ impl ProviderError {
             Self::Misconfigured(why) => StoreError::denied(format!("'{provider}' says: {why}")),
         }
     }
-}
-
-async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
-    #[cfg(test)]
-    if crate::store::explorer::is_exploring() {
-        return send_explored(&request).await;
-    }
-    let (parts, body) = request.into_parts();
-    let request = http_client()?
-        .request(parts.method, parts.uri.to_string())
-        .headers(parts.headers)
-        .body(body);
-    let received = request.send().await?;
-    let mut status = received.status();
-    if status.is_server_error() || status.as_u16() == 429 {
-        return Err(TransportError("is not available at the moment"));
-    }
-    let content_type = received.headers().get(CONTENT_TYPE).cloned();
-    let body = body_of(received).await?;
-    // GitHub and Slack send errors with status 200.
-    if status.is_success() && serde_json::from_slice::<TokenErrorBody>(&body).is_ok() {
-        status = http::StatusCode::BAD_REQUEST;
-    }
-    let mut response = HttpResponse::new(body);
-    *response.status_mut() = status;
-    if let Some(content_type) = content_type {
-        response.headers_mut().insert(CONTENT_TYPE, content_type);
-    }
-    Ok(response)
-}
-
-/// Sends a request to the provider of a search of interleavings, which answers with a body, or with
-/// none if it is down.
-#[cfg(test)]
-async fn send_explored(request: &HttpRequest) -> Result<HttpResponse, TransportError> {
-    let body = String::from_utf8_lossy(request.body()).into_owned();
-    let sent = crate::store::explorer::request(body);
-    let received = tokio::time::timeout(crate::http_client::TIMEOUT, sent).await;
-    let received = received.map_err(|_| TransportError("did not answer in time"))?;
-    let body = received.filter(|body| !body.is_empty());
-    let body = body.ok_or(TransportError("is not available at the moment"))?;
-    let mut response = HttpResponse::new(body.into_bytes());
-    if serde_json::from_slice::<TokenErrorBody>(response.body()).is_ok() {
-        *response.status_mut() = http::StatusCode::BAD_REQUEST;
-    }
-    Ok(response)
-}
-
-/// RFC 6749, 5.2.
-#[derive(Deserialize)]
-struct TokenErrorBody {
-    #[serde(rename = "error")]
-    _error: String,
 }
 
 #[derive(Deserialize)]
@@ -160,8 +105,8 @@ impl Provider {
         let request = client
             .exchange_code(AuthorizationCode::new(code))
             .set_pkce_verifier(PkceCodeVerifier::new(verifier));
-        let response = request.request_async(&send).await;
-        response.map(|it| tokens_in(&it)).map_err(provider_error)
+        let sent: BoxFuture<'_, _> = Box::pin(request.request_async(&self.transport));
+        sent.await.map(|it| tokens_in(&it)).map_err(provider_error)
     }
 
     /// Exchanges a refresh token for tokens.
@@ -172,11 +117,9 @@ impl Provider {
     ) -> Result<ProviderTokens, ProviderError> {
         let client = self.token_client(secret).await?;
         let token = RefreshToken::new(token.to_owned());
-        let response = client.exchange_refresh_token(&token).request_async(&send);
-        response
-            .await
-            .map(|it| tokens_in(&it))
-            .map_err(provider_error)
+        let request = client.exchange_refresh_token(&token);
+        let sent: BoxFuture<'_, _> = Box::pin(request.request_async(&self.transport));
+        sent.await.map(|it| tokens_in(&it)).map_err(provider_error)
     }
 
     async fn token_client(&self, secret: &Secret) -> Result<TokenClient, ProviderError> {

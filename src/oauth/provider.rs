@@ -5,7 +5,10 @@ use std::fmt;
 use oauth2::AuthType;
 use tokio::sync::OnceCell;
 
-use super::scope_descriptions::{self as known, Descriptions, ScopeDescriptions};
+use super::{
+    scope_descriptions::{self as known, Descriptions, ScopeDescriptions},
+    transport::{Transport, send},
+};
 use crate::public_url::is_safe;
 
 /// A provider of OAuth 2.0 tokens, and this server's registration there.
@@ -19,6 +22,7 @@ pub struct Provider {
     pub(super) secret: String,
     pub(super) endpoints: Endpoints,
     pub(super) auth: AuthType,
+    pub(super) transport: Transport,
     /// The scopes requested in addition to the tool's.
     pub(super) scopes: Vec<String>,
     /// The additional parameters of the authorization URL, with unique names.
@@ -91,6 +95,7 @@ impl Provider {
             secret: client_secret_id.into(),
             endpoints,
             auth: AuthType::BasicAuth,
+            transport: |request| Box::pin(send(request)),
             scopes: Vec::new(),
             parameters: Vec::new(),
             title: None,
@@ -214,6 +219,14 @@ impl Provider {
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.push(scope.into());
+        self
+    }
+
+    /// Sets what sends the requests for tokens, in place of an HTTP client.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn transport(mut self, transport: Transport) -> Self {
+        self.transport = transport;
         self
     }
 

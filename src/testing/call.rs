@@ -5,9 +5,10 @@ use std::{
     future::{Future, IntoFuture},
     pin::Pin,
     sync::Arc,
+    time::SystemTime,
 };
 
-use http::{Extensions, HeaderMap};
+use http::HeaderMap;
 use serde_json::Value;
 
 use super::LambdaFunction;
@@ -71,6 +72,7 @@ pub struct TestCall {
     call_id: Option<String>,
     caller: Caller,
     context: ClientContext,
+    deadline: Option<SystemTime>,
 }
 
 impl TestCall {
@@ -82,6 +84,7 @@ impl TestCall {
             call_id: None,
             caller: Caller::Anyone,
             context: ClientContext::default(),
+            deadline: None,
         }
     }
 
@@ -116,9 +119,21 @@ impl TestCall {
         self
     }
 
+    /// Sets the time at which the platform stops waiting for the response.
+    #[doc(hidden)]
+    pub fn deadline(mut self, deadline: SystemTime) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
     async fn run(self) -> Result<Outcome, Rejection> {
-        let arrival = Arrival::new(self.engine.clock.instant(), &Extensions::new());
-        let mut trail = Trail::new(&HeaderMap::new(), &Invocation::default(), None);
+        let invocation = Arc::new(Invocation {
+            deadline: self.deadline,
+            ..Invocation::default()
+        });
+        let mut trail = Trail::new(&HeaderMap::new(), &invocation, None);
+        let at = self.engine.clock.instant();
+        let arrival = Arrival { at, invocation };
         let call = Call {
             selector: self.tool.parse()?,
             call_id: self.call_id,

@@ -1,115 +1,70 @@
 //! The history of a run: everything that happened to one `call_id`, as seen from outside of the
 //! function.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use crate::plan::{Fault, Step};
+use serde_json::Value;
+
+use crate::plan::{Request, Step};
 
 /// A time since the run began.
-pub type Time = Duration;
+pub(crate) type Time = Duration;
 
-/// The events of a run, in order.
+/// The attempts of a run, in the order of their events.
 #[derive(Clone, Debug, Default)]
-pub struct History(pub Vec<Event>);
-
-/// Something that happened.
-#[derive(Clone, Debug)]
-pub struct Event {
-    /// When it happened.
-    pub at: Time,
-    /// The event itself.
-    pub what: What,
+pub(crate) struct History {
+    pub(crate) attempts: Vec<Attempt>,
+    /// True if a client got no outcome.
+    pub(crate) gave_up: bool,
+    /// True if a process ended by itself.
+    pub(crate) exited: bool,
 }
 
-/// The number of an attempt: one invocation of the function.
-pub type Attempt = usize;
-
-/// The number of an effect.
-pub type Serial = u64;
-
-/// A kind of event.
-#[derive(Clone, Debug)]
-pub enum What {
-    /// A process received the event of an attempt.
-    Delivered {
-        /// The attempt.
-        attempt: Attempt,
-        /// The process.
-        instance: usize,
-        /// The input.
-        item: u32,
-        /// The time at which the platform kills the process.
-        deadline: Time,
-    },
-    /// The store received a request.
-    StoreReceived(Attempt, Request),
-    /// The store applied it. The flag is true if it was written, so that its condition was met.
-    StoreApplied(Attempt, Request, bool),
-    /// Something other than its response happened to a request.
-    StoreFault(Attempt, Request, Fault),
-    /// The tool asked for the effect.
-    EffectReceived(Attempt, u32),
-    /// The effect happened.
-    EffectApplied(Attempt, u32, Serial),
-    /// The function returned a response. The client gets it if it was accepted.
-    Answered {
-        /// The attempt.
-        attempt: Attempt,
-        /// False if the platform dropped the response.
-        is_accepted: bool,
-        /// The response.
-        answer: Answer,
-    },
-    /// A process was killed, together with its attempt, if it had one.
-    Killed(usize, Option<Attempt>, Kill),
-    /// A process stopped running, during this attempt.
-    Frozen(usize, Attempt),
-    /// It continued.
-    Thawed(usize, Attempt),
-    /// A process ended by itself.
-    Exited(usize),
-    /// A client with this input got no outcome.
-    GaveUp(u32),
-}
-
-/// The reason why a process was killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kill {
-    /// The plan.
-    Step(Step),
-    /// The deadline of its invocation.
-    Deadline,
-}
-
-/// The purpose of a request to the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Request {
-    /// Writes the claim.
-    Claim,
-    /// Writes the outcome.
-    Record,
-    /// Deletes the claim.
-    Release,
+/// The facts about an attempt: one invocation of the function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attempt {
+    pub(crate) item: u32,
+    /// The time at which a process received the event.
+    pub(crate) delivered: Time,
+    /// The time at which the platform kills the process.
+    pub(crate) deadline: Time,
+    /// The time at which the claim was written.
+    pub(crate) claimed: Option<Time>,
+    /// The time at which the outcome was recorded.
+    pub(crate) recorded: Option<Time>,
+    /// The time at which the claim was withdrawn.
+    pub(crate) released: Option<Time>,
+    /// The time at which the tool asked for its effect.
+    pub(crate) ran: Option<Time>,
+    /// The numbers of its effects.
+    pub(crate) effects: Vec<u64>,
+    /// The requests to the store with faults.
+    pub(crate) faults: Vec<Request>,
+    /// The step at which the process was killed or stopped by the plan.
+    pub(crate) died: Option<Step>,
+    /// The time of the response, and the response, which the platform may have dropped.
+    pub(crate) answer: Option<(Time, Answer)>,
 }
 
 /// A response to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// True if the response is marked as a replay.
-    pub is_replay: bool,
-    /// The outcome.
-    pub outcome: Outcome,
-    /// The whole body.
-    pub body: String,
+pub(crate) struct Answer {
+    pub(crate) is_replay: bool,
+    pub(crate) outcome: Outcome,
+    pub(crate) body: String,
 }
 
 /// The outcome that a response states.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The tool's value: the number of the effect, and the item.
-    Value(Serial, u32),
-    /// A failure: its message, and whether the call may be retried.
-    Failure(String, bool),
+    Value(u64, u32),
+    /// A failure of the tool, and whether the call may be retried.
+    Failure(bool),
+    /// The call is running elsewhere, as far as the function knows.
+    Running,
+    /// The process died that ran the call.
+    CutOff,
     /// Another call has the same id.
     IdReused,
     /// The call did not run, because the store did not respond.
@@ -118,38 +73,50 @@ pub enum Outcome {
     Unknown,
 }
 
-/// The message for a call that another process runs.
-pub(crate) const STILL_RUNNING: &str = "This call is still running";
-/// The message for a call whose process died.
-pub(crate) const CUT_OFF: &str = "This call was cut off, and may have had its effect";
-
 impl Outcome {
     /// True if a client stops retrying.
-    #[must_use]
-    pub fn is_final(&self) -> bool {
-        match self {
-            Self::Value(..) | Self::IdReused | Self::Unknown => true,
-            Self::Failure(_, may_retry) => !may_retry,
-            Self::Unprotected => false,
-        }
-    }
-
-    /// True if the call is running elsewhere, as far as the function knows.
-    pub(crate) fn is_running(&self) -> bool {
-        matches!(self, Self::Failure(message, _) if message == STILL_RUNNING)
-    }
-
-    /// True if the response says that the tool did not run for this attempt.
-    pub(crate) fn denies_run(&self) -> bool {
-        self.is_running() || matches!(self, Self::IdReused | Self::Unprotected)
+    pub(crate) fn is_final(&self) -> bool {
+        !matches!(
+            self,
+            Self::Failure(true) | Self::Running | Self::Unprotected
+        )
     }
 }
 
-impl fmt::Display for History {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Event { at, what } in &self.0 {
-            writeln!(f, "{:>10.3} ms  {what:?}", at.as_secs_f64() * 1000.0)?;
+impl Answer {
+    /// Reads the response to an event of an HTTP API.
+    pub(crate) fn read(response: &Value) -> Self {
+        let body = response["body"].as_str().unwrap_or_default().to_owned();
+        let json: Value = serde_json::from_str(&body).unwrap_or_default();
+        Self {
+            is_replay: response["headers"]["idempotent-replay"] == "true",
+            outcome: outcome(response["statusCode"].as_u64(), &json),
+            body,
         }
-        Ok(())
+    }
+}
+
+fn outcome(status: Option<u64>, body: &Value) -> Outcome {
+    let message = |value: &Value| value["message"].as_str().unwrap_or_default().to_owned();
+    match (status, body["success"].as_bool()) {
+        (Some(200), Some(true)) => {
+            let value = &body["value"];
+            let item = value["item"].as_u64().and_then(|item| item.try_into().ok());
+            match (value["serial"].as_u64(), item) {
+                (Some(serial), Some(item)) => Outcome::Value(serial, item),
+                _ => Outcome::Unknown,
+            }
+        }
+        (Some(200), Some(false)) => match &*message(&body["error"]) {
+            "This call is still running" => Outcome::Running,
+            "This call was cut off, and may have had its effect" => Outcome::CutOff,
+            _ => Outcome::Failure(body["error"]["can_retry"] == true),
+        },
+        (Some(400), None) => match &*message(body) {
+            "This call_id belongs to another call" => Outcome::IdReused,
+            "The tool server is temporarily unavailable" => Outcome::Unprotected,
+            _ => Outcome::Unknown,
+        },
+        _ => Outcome::Unknown,
     }
 }

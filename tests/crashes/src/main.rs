@@ -1,46 +1,80 @@
-//! `crashes RUNS [SEED]`: kills the function in many ways, and checks each history.
+//! Kills a function at every step of a call, and checks that the call has one effect.
 //!
-//! The function is the program `crashes_function` next to this one. Prints the history of each run
-//! that broke a promise; `crashes 1 SEED` repeats one, and prints its history in any case.
+//! Every step of a call can be seen from outside of its process: the event, the requests to the
+//! store, the request for the effect, and the response all reach servers of this program. So the
+//! function needs no code for these tests, and is killed exactly between two steps. Each run has a
+//! plan, made from a seed, and a history, which the rules of [`check`](mod@check) are applied to.
+
+mod attempt;
+mod check;
+mod history;
+mod plan;
+mod rules;
+mod run;
+mod store;
 
 use std::{
+    collections::BTreeSet,
     env,
-    process::ExitCode,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    path::PathBuf,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
-use crashes::campaign::Campaign;
+use tokio::{sync::Semaphore, task::JoinSet};
 
-fn main() -> ExitCode {
-    let mut arguments = env::args().skip(1).map(|text| text.parse::<u64>());
-    let (Some(Ok(runs)), seed) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: crashes RUNS [SEED]");
-        return ExitCode::from(2);
-    };
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let seed = seed.and_then(Result::ok).unwrap_or(now.as_secs());
-    let function = env::current_exe()
-        .unwrap()
-        .with_file_name("crashes_function");
-    println!("{runs} runs from seed {seed} of {}", function.display());
-    let begun = Instant::now();
-    let campaign = Campaign {
-        function,
-        seed,
-        runs,
-        threads: 1,
-        concurrency: 48,
-    };
-    let summary = campaign.run();
-    if let Some((plan, history)) = &summary.only {
-        println!("{plan:#?}\n{history}");
+use plan::{Plan, STEPS};
+
+/// The number of runs at the same time: most of a run's time is the wait for a claim to become free.
+const CONCURRENCY: usize = 40;
+
+/// The number of broken runs after which no more are started.
+const ENOUGH: usize = 5;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = env::var(variable).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+/// `RUNS` sets the number of runs, and `SEED` the first seed, which otherwise differs each time.
+#[tokio::test]
+async fn a_call_has_one_effect_wherever_its_process_dies() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let first = number("SEED").unwrap_or(now.as_secs() * 1000);
+    let count = number("RUNS").unwrap_or(200);
+    println!("{count} runs from seed {first}");
+    let function = PathBuf::from(env!("CARGO_BIN_EXE_crashes_function"));
+    let permits = Arc::new(Semaphore::new(CONCURRENCY));
+    let (mut runs, mut broken, mut deaths) = (JoinSet::new(), 0, BTreeSet::new());
+    let mut seeds = first..first + count;
+    loop {
+        let seed = seeds.next().filter(|_| broken < ENOUGH);
+        if let Some(seed) = seed {
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            let (plan, function) = (Plan::new(seed), function.clone());
+            runs.spawn(async move {
+                let _permit = permit;
+                let history = run::run(plan.clone(), function).await;
+                (seed, plan, history)
+            });
+        }
+        while let Some(ended) = match seed {
+            Some(_) => runs.try_join_next(),
+            None => runs.join_next().await,
+        } {
+            let (seed, plan, history) = ended.unwrap();
+            deaths.extend(history.attempts.iter().filter_map(|it| it.died));
+            let violations = check::check(&plan, &history);
+            if !violations.is_empty() {
+                broken += 1;
+                println!("seed {seed}: {violations:?}\n{plan:#?}\n{history:#?}");
+            }
+        }
+        if seed.is_none() {
+            break;
+        }
     }
-    println!("{summary}{:.1} seconds", begun.elapsed().as_secs_f64());
-    if summary.broken.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    assert_eq!(broken, 0, "see the histories above");
+    // So many runs reach every step.
+    assert!(count < 200 || deaths.len() == STEPS.len(), "{deaths:?}");
 }

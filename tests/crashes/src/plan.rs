@@ -2,37 +2,22 @@
 //!
 //! A plan is made from a seed alone, so that a seed repeats a run, except for the timing.
 
-mod random;
-
 use std::time::Duration;
 
-use crate::history::Request;
+use fastrand::Rng;
+use test_support::dynamodb::{Fault as Error, OnRequest, OnResponse};
 
 /// The policy of the tool for repeated calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Policy {
-    /// `Tool::idempotent`: calls are not recorded.
-    Idempotent,
-    /// The default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
     Recorded,
     /// `Tool::run_at_most_once`.
     AtMostOnce,
 }
 
-impl Policy {
-    /// The tool with this policy.
-    pub(crate) fn tool(self) -> &'static str {
-        match self {
-            Self::Idempotent => "Order.Repeat",
-            Self::Recorded => "Order.Place",
-            Self::AtMostOnce => "Order.Once",
-        }
-    }
-}
-
 /// A step of an attempt at which its process may die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub(crate) enum Step {
     /// The function has received the event.
     Delivered,
     /// The store has received the claim.
@@ -54,7 +39,7 @@ pub enum Step {
 }
 
 /// All steps, in their order.
-pub const STEPS: [Step; 9] = [
+pub(crate) const STEPS: [Step; 9] = [
     Step::Delivered,
     Step::BeforeClaim,
     Step::AfterClaim,
@@ -66,57 +51,56 @@ pub const STEPS: [Step; 9] = [
     Step::AfterAnswer,
 ];
 
-/// The treatment of a request to the store.
+/// The purpose of a request to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
-    /// It is not applied, and the connection is closed.
-    RequestLost,
-    /// It is applied, and the connection is closed.
-    ResponseLost,
-    /// It is applied twice.
-    Twice,
-    /// It is applied later, when the client may have given up.
-    Late,
-    /// It is applied after another attempt has claimed the call.
-    Overtaken,
-    /// It is applied, and the response is late.
-    ResponseLate,
-    /// It gets a 500.
-    Internal,
-    /// It is applied, and gets a 500.
-    InternalAfterwards,
-    /// It gets a 503.
-    Unavailable,
-    /// It exceeds the table's capacity.
-    ThroughputExceeded,
-    /// It is throttled.
-    Throttled,
-    /// It gets no response.
-    Ignored,
-    /// It is applied, and gets no response.
-    ResponseIgnored,
+pub(crate) enum Request {
+    /// Writes the claim.
+    Claim,
+    /// Writes the outcome.
+    Record,
+    /// Deletes the claim.
+    Release,
 }
 
-/// All faults.
-pub const FAULTS: [Fault; 13] = [
-    Fault::RequestLost,
-    Fault::ResponseLost,
-    Fault::Twice,
-    Fault::Late,
-    Fault::Overtaken,
-    Fault::ResponseLate,
-    Fault::Internal,
-    Fault::InternalAfterwards,
-    Fault::Unavailable,
-    Fault::ThroughputExceeded,
-    Fault::Throttled,
-    Fault::Ignored,
-    Fault::ResponseIgnored,
+/// The treatment of a request to the store, or of its response, after a delay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// Of the request.
+    Before(OnRequest),
+    /// Of the response, after the request was applied.
+    After(OnResponse),
+}
+
+const FAULTS: [Fault; 11] = [
+    // Late, when the client may have given up.
+    Fault::Before(OnRequest::Apply),
+    Fault::Before(OnRequest::ApplyTwice),
+    Fault::Before(OnRequest::Lose),
+    Fault::Before(OnRequest::Ignore),
+    Fault::Before(OnRequest::Fail(Error::Internal)),
+    Fault::Before(OnRequest::Fail(Error::ThroughputExceeded)),
+    Fault::Before(OnRequest::Fail(Error::Throttling)),
+    Fault::After(OnResponse::Send),
+    Fault::After(OnResponse::Lose),
+    Fault::After(OnResponse::Ignore),
+    Fault::After(OnResponse::Fail(Error::Unavailable)),
 ];
 
+/// A fault of some of the requests of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreFault {
+    pub(crate) request: Request,
+    /// The number of requests, because a client may try again.
+    pub(crate) count: usize,
+    pub(crate) fault: Fault,
+    /// The delay before it.
+    pub(crate) delay: Duration,
+}
+
 /// The response of the server of effects to a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Behavior {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Behavior {
+    #[default]
     /// The effect happens, and the tool returns a value.
     Value,
     /// No effect; the tool returns a failure that may not be retried.
@@ -129,100 +113,137 @@ pub enum Behavior {
     Hang,
 }
 
-/// The death of a process.
+/// The end of a process, or its suspension.
 #[derive(Clone, Copy, Debug)]
-pub struct Death {
-    /// The step at which it is killed.
-    pub step: Step,
-    /// The time after the step. If it is zero, nothing goes on until the process is dead.
-    pub delay: Duration,
+pub(crate) struct Death {
+    /// The step at which the process is killed or stopped.
+    pub(crate) step: Step,
     /// The time after the death at which a request is applied that was on its way. `None` if it is
     /// lost.
-    pub in_flight: Option<Duration>,
-}
-
-/// A process that stops running for some time, as on a machine that is suspended. It continues after
-/// another attempt has claimed the call, when its own claim may have become free.
-#[derive(Clone, Copy, Debug)]
-pub struct Freeze {
-    /// The step at which it stops.
-    pub step: Step,
-    /// The time after the claim at which it continues.
-    pub delay: Duration,
-}
-
-/// A fault of some of the requests of an attempt.
-#[derive(Clone, Copy, Debug)]
-pub struct StoreFault {
-    /// The requests' purpose.
-    pub request: Request,
-    /// The number of requests, because a client may try again.
-    pub count: usize,
-    /// Their treatment.
-    pub fault: Fault,
-    /// The delay of a late request or response; of an overtaken one, after the other claim.
-    pub delay: Duration,
+    pub(crate) in_flight: Option<Duration>,
+    /// The time after which the process runs again, as on a machine that was suspended. `None` if it
+    /// is killed.
+    pub(crate) frozen: Option<Duration>,
 }
 
 /// The plan of an attempt.
-#[derive(Clone, Debug)]
-pub struct AttemptPlan {
-    /// The death of its process.
-    pub death: Option<Death>,
-    /// The time for which its process stops running.
-    pub freeze: Option<Freeze>,
-    /// The faults of the store.
-    pub faults: Vec<StoreFault>,
-    /// The behavior of the tool.
-    pub behavior: Behavior,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AttemptPlan {
+    pub(crate) death: Option<Death>,
+    pub(crate) faults: Vec<StoreFault>,
+    pub(crate) behavior: Behavior,
 }
-
-/// An attempt in which nothing goes wrong.
-pub(crate) static CLEAN: AttemptPlan = AttemptPlan {
-    death: None,
-    freeze: None,
-    faults: Vec::new(),
-    behavior: Behavior::Value,
-};
 
 /// A client that repeats its call until it has an outcome, as an agent does.
 #[derive(Clone, Debug)]
-pub struct ClientPlan {
-    /// The input.
-    pub item: u32,
-    /// The time at which it begins.
-    pub begin: Duration,
-    /// The pauses between its attempts.
-    pub pauses: Vec<Pause>,
-}
-
-/// The time that a client waits for before it tries again.
-#[derive(Clone, Copy, Debug)]
-pub enum Pause {
-    /// A fixed time.
-    For(Duration),
-    /// Until all claims are free, and this many milliseconds more or less.
-    UntilFree(i64),
+pub(crate) struct ClientPlan {
+    pub(crate) item: u32,
+    pub(crate) begin: Duration,
+    /// The pause after its first attempt; after the others, it waits until all claims are free.
+    pub(crate) pause: Duration,
 }
 
 /// The plan of a run.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The seed that it was made from.
-    pub seed: u64,
-    /// The tool's policy.
-    pub policy: Policy,
+pub(crate) struct Plan {
+    pub(crate) policy: Policy,
     /// The time limit of the platform for each attempt.
-    pub limit: Duration,
+    pub(crate) limit: Duration,
     /// The first attempts, in the order of their delivery; all others are clean.
-    pub attempts: Vec<AttemptPlan>,
+    pub(crate) attempts: Vec<AttemptPlan>,
     /// The clients, which all use the same `call_id`.
-    pub clients: Vec<ClientPlan>,
+    pub(crate) clients: Vec<ClientPlan>,
 }
 
 impl Plan {
-    /// The plan of an attempt, counted from 0.
-    pub(crate) fn attempt(&self, number: usize) -> &AttemptPlan {
-        self.attempts.get(number).unwrap_or(&CLEAN)
+    pub(crate) fn new(seed: u64) -> Self {
+        let rng = &mut Rng::with_seed(seed);
+        let policies = [Policy::Recorded, Policy::AtMostOnce];
+        Self {
+            policy: pick(rng, &policies),
+            limit: ms(rng, 350, 500),
+            attempts: [100, 40, 15].map(|it| attempt(rng, it)).to_vec(),
+            clients: clients(rng),
+        }
     }
+
+    /// The plan of an attempt, counted from 0.
+    pub(crate) fn attempt(&self, number: usize) -> AttemptPlan {
+        self.attempts.get(number).cloned().unwrap_or_default()
+    }
+}
+
+/// True with this probability in percent.
+fn chance(rng: &mut Rng, percent: u32) -> bool {
+    rng.u32(0..100) < percent
+}
+
+fn pick<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
+    all[rng.usize(0..all.len())]
+}
+
+fn ms(rng: &mut Rng, from: u64, to: u64) -> Duration {
+    Duration::from_millis(rng.u64(from..to))
+}
+
+/// Makes the plan of an attempt in which something goes wrong with this probability.
+fn attempt(rng: &mut Rng, percent: u32) -> AttemptPlan {
+    use Behavior::{Busy, Hang, Panic, Refuse, Value};
+    let count = rng.usize(1..3) * usize::from(chance(rng, percent * 6 / 10));
+    AttemptPlan {
+        death: chance(rng, percent * 8 / 10).then(|| death(rng)),
+        faults: (0..count).map(|_| store_fault(rng)).collect(),
+        behavior: pick(
+            rng,
+            &[
+                Value, Value, Value, Value, Value, Value, Refuse, Busy, Panic, Hang,
+            ],
+        ),
+    }
+}
+
+fn death(rng: &mut Rng) -> Death {
+    // A frozen process is at a step at which it waits. Anywhere else, its tool may have begun unseen,
+    // and then nothing can prevent its effect when the process continues.
+    let is_frozen = chance(rng, 15);
+    let steps = if is_frozen { &STEPS[1..7] } else { &STEPS };
+    Death {
+        step: pick(rng, steps),
+        in_flight: chance(rng, 50).then(|| ms(rng, 0, 30)),
+        frozen: is_frozen.then(|| ms(rng, 2300, 3000)),
+    }
+}
+
+fn store_fault(rng: &mut Rng) -> StoreFault {
+    use Request::{Claim, Record, Release};
+    // Longer than the claim is held, too.
+    let (short, long) = (ms(rng, 0, 150), ms(rng, 2300, 3000));
+    StoreFault {
+        // Withdrawals are rarer than records.
+        request: pick(rng, &[Claim, Claim, Claim, Record, Record, Record, Release]),
+        count: pick(rng, &[1, 1, 2, 2, 100]),
+        fault: pick(rng, &FAULTS),
+        delay: pick(rng, &[Duration::ZERO, short, short, long]),
+    }
+}
+
+/// Makes one client; also one that sends the same call at once or a little later, or one that sends
+/// another call with the same id.
+fn clients(rng: &mut Rng) -> Vec<ClientPlan> {
+    let mut client = |item, begins: &[u64]| ClientPlan {
+        item,
+        begin: Duration::from_millis(pick(rng, begins)),
+        pause: ms(rng, 1, 300),
+    };
+    let all = [
+        client(0, &[0]),
+        client(0, &[0, 0, 1, 3, 30, 200]),
+        client(1, &[0, 1, 10, 100, 500, 2600]),
+    ];
+    let others = [true, chance(rng, 30), chance(rng, 25)];
+    let chosen = all
+        .into_iter()
+        .zip(others)
+        .filter(|(_, is_chosen)| *is_chosen);
+    chosen.map(|(client, _)| client).collect()
 }

@@ -1,23 +1,22 @@
 //! Carries out the plan of a run.
 
-mod planned;
-
 use std::{
+    net::SocketAddr,
     path::PathBuf,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use test_support::dynamodb::DynamoDb;
-use tokio::task::JoinSet;
+use test_support::{dynamodb::DynamoDb, lambda::Platform};
+use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
-    history::{Answer, Attempt, Event, History, Serial, Time, What},
-    instance::Instance,
-    plan::{ClientPlan, Pause, Plan},
+    attempt::{Process, serve_effects},
+    history::{Attempt, History, Time},
+    plan::{ClientPlan, Plan},
     store::Faults,
 };
 
@@ -31,89 +30,64 @@ pub(crate) const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 /// a call if the store takes half of the call's time.
 const MOST_ATTEMPTS: usize = 30;
 
-/// The time between two looks at what other attempts do.
-const POLL: Duration = Duration::from_millis(5);
-
 /// A run in progress.
 pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) function: PathBuf,
-    begun: Instant,
-    store: DynamoDb,
-    events: Mutex<Vec<Event>>,
-    effects: AtomicU64,
-    attempts: Mutex<Attempts>,
+    pub(crate) begun: Instant,
+    pub(crate) store: DynamoDb,
+    pub(crate) effects_at: SocketAddr,
+    pub(crate) effects: AtomicU64,
+    pub(crate) history: Mutex<History>,
     /// All processes, by their numbers.
-    instances: Mutex<Vec<Arc<Instance>>>,
-    /// The processes that are alive, as far as known, and have no event.
-    idle: Mutex<Vec<Arc<Instance>>>,
-    starting: tokio::sync::Mutex<()>,
-    /// The number of requests and processes that wait until another attempt has claimed the call.
-    waiting: AtomicUsize,
-    /// True if no other attempt will claim it.
-    is_closing: AtomicBool,
-}
-
-/// The attempts so far.
-#[derive(Default)]
-struct Attempts {
-    count: usize,
-    /// Those whose process was killed by the plan.
-    dead: Vec<Attempt>,
-    /// Those whose process stopped running.
-    frozen: Vec<Attempt>,
-    /// Those that have claimed the call.
-    claimed: Vec<Attempt>,
-    /// The time at which all claims are free.
-    free_at: Time,
+    pub(crate) processes: Mutex<Vec<Process>>,
+    /// The processes that are alive and have no event.
+    pub(crate) idle: Mutex<Vec<(usize, Platform)>>,
+    /// The number of requests and processes that go on later.
+    late: AtomicUsize,
 }
 
 /// Carries out a plan with a function, and returns everything that happened.
-///
-/// # Panics
-///
-/// If the function does not start.
-pub async fn run(plan: Plan, function: PathBuf) -> History {
+pub(crate) async fn run(plan: Plan, function: PathBuf) -> History {
     let faults = Arc::new(Faults::default());
+    let effects = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let run = Arc::new(Run {
         plan,
         function,
         begun: Instant::now(),
         store: DynamoDb::intercepted(TABLE, Arc::clone(&faults) as _).await,
-        events: Mutex::default(),
+        effects_at: effects.local_addr().unwrap(),
         effects: AtomicU64::new(0),
-        attempts: Mutex::default(),
-        instances: Mutex::default(),
+        history: Mutex::default(),
+        processes: Mutex::default(),
         idle: Mutex::default(),
-        starting: tokio::sync::Mutex::default(),
-        waiting: AtomicUsize::new(0),
-        is_closing: AtomicBool::new(false),
+        late: AtomicUsize::new(0),
     });
     let _ = faults.run.set(Arc::downgrade(&run));
+    let mut server = JoinSet::new();
+    server.spawn(serve_effects(Arc::clone(&run), effects));
     let mut clients = JoinSet::new();
     for plan in run.plan.clients.clone() {
         clients.spawn(client(Arc::clone(&run), plan));
     }
     clients.join_all().await;
-    // Whatever happened, the first client's call can be repeated.
+    // Whatever happened, the first client's call can be repeated. Nor does anything change that
+    // happens late.
     let again = ClientPlan {
         begin: Duration::ZERO,
         ..run.plan.clients[0].clone()
     };
     client(Arc::clone(&run), again.clone()).await;
-    run.is_closing.store(true, Ordering::Relaxed);
-    while run.waiting.load(Ordering::Relaxed) > 0 {
-        tokio::time::sleep(POLL).await;
+    while run.late.load(Ordering::Relaxed) > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // Nor does anything change that arrives late.
     client(Arc::clone(&run), again).await;
-    run.idle.lock().unwrap().clear();
-    // They refer to the run.
-    let instances = std::mem::take(&mut *run.instances.lock().unwrap());
-    for instance in instances {
-        instance.end().await;
+    server.shutdown().await;
+    let idle = std::mem::take(&mut *run.idle.lock().unwrap());
+    for (_, platform) in idle {
+        run.end(platform);
     }
-    History(std::mem::take(&mut *run.events.lock().unwrap()))
+    std::mem::take(&mut run.history.lock().unwrap())
 }
 
 /// Repeats a call until it has an outcome.
@@ -124,98 +98,46 @@ async fn client(run: Arc<Run>, plan: ClientPlan) {
         if answer.is_some_and(|answer| answer.outcome.is_final()) {
             return;
         }
-        let pause = plan.pauses.get(number).copied();
-        let pause = match pause.unwrap_or(Pause::UntilFree(20)) {
-            Pause::For(time) => time,
-            Pause::UntilFree(offset) => run.until_free(offset),
-        };
-        tokio::time::sleep(pause).await;
+        let first = Some(plan.pause).filter(|_| number == 0);
+        tokio::time::sleep(first.unwrap_or_else(|| run.until_free())).await;
     }
-    run.log(What::GaveUp(plan.item));
+    run.history.lock().unwrap().gave_up = true;
 }
 
 impl Run {
-    pub(crate) fn log(&self, what: What) {
-        let mut events = self.events.lock().unwrap();
-        let at = self.begun.elapsed();
-        events.push(Event { at, what });
+    fn now(&self) -> Time {
+        self.begun.elapsed()
     }
 
-    pub(crate) fn store_url(&self) -> String {
-        self.store.url()
+    /// Adds a fact about an attempt.
+    pub(crate) fn note(&self, attempt: usize, add: impl FnOnce(&mut Attempt, Time)) {
+        let now = self.now();
+        add(&mut self.history.lock().unwrap().attempts[attempt], now);
     }
 
-    pub(crate) fn call_id(&self) -> String {
-        format!("call-{:x}", self.plan.seed)
+    /// The time until all claims are free.
+    fn until_free(&self) -> Duration {
+        let history = self.history.lock().unwrap();
+        let deadlines = history.attempts.iter().map(|it| it.deadline);
+        let free_at = deadlines.max().unwrap_or_default() + CLOCK_MARGIN;
+        free_at.saturating_sub(self.now()) + Duration::from_millis(20)
     }
 
-    pub(crate) fn instance(&self, number: usize) -> Option<Arc<Instance>> {
-        self.instances.lock().unwrap().get(number).cloned()
+    /// Carries out something that the run's end must wait for.
+    pub(crate) async fn late<T>(&self, work: impl Future<Output = T>) -> T {
+        self.late.fetch_add(1, Ordering::Relaxed);
+        let result = work.await;
+        self.late.fetch_sub(1, Ordering::Relaxed);
+        result
     }
 
-    /// The time from now until all claims are free, and this many milliseconds more or less.
-    fn until_free(&self, offset: i64) -> Duration {
-        let free_at = self.attempts.lock().unwrap().free_at;
-        let left = free_at.saturating_sub(self.begun.elapsed());
-        let offset_by = Duration::from_millis(offset.unsigned_abs());
-        if offset < 0 {
-            left.saturating_sub(offset_by)
-        } else {
-            left + offset_by
+    /// Kills a process, and waits until it is dead.
+    pub(crate) fn end(&self, mut platform: Platform) {
+        // It ended by itself, which no run permits.
+        let status = platform.function.child.try_wait();
+        if status.is_ok_and(|status| status.is_some()) {
+            self.history.lock().unwrap().exited = true;
         }
-    }
-
-    /// Sends the call to a process; starts one if none is idle.
-    async fn attempt(self: &Arc<Self>, item: u32) -> Option<Answer> {
-        let instance = self.idle_instance().await;
-        let attempt = {
-            let mut attempts = self.attempts.lock().unwrap();
-            attempts.count += 1;
-            attempts.count - 1
-        };
-        let answer = instance.invoke(attempt, item).await;
-        if instance.is_alive().await {
-            self.idle.lock().unwrap().push(instance);
-        }
-        answer
-    }
-
-    async fn idle_instance(self: &Arc<Self>) -> Arc<Instance> {
-        loop {
-            let idle = self.idle.lock().unwrap().pop();
-            match idle {
-                Some(instance) if instance.is_alive().await => return instance,
-                Some(_) => {}
-                None => break,
-            }
-        }
-        // One at a time, so that the numbers are in order.
-        let _starting = self.starting.lock().await;
-        let number = self.instances.lock().unwrap().len();
-        let instance = Instance::start(self, number).await;
-        self.instances.lock().unwrap().push(Arc::clone(&instance));
-        instance
-    }
-
-    /// Logs that a process received an event.
-    pub(crate) fn delivered(&self, attempt: Attempt, instance: usize, item: u32) {
-        let deadline = self.begun.elapsed() + self.plan.limit;
-        {
-            let free_at = &mut self.attempts.lock().unwrap().free_at;
-            *free_at = (*free_at).max(deadline + CLOCK_MARGIN);
-        }
-        self.log(What::Delivered {
-            attempt,
-            instance,
-            item,
-            deadline,
-        });
-    }
-
-    /// Lets an effect happen.
-    pub(crate) fn new_effect(&self, attempt: Attempt, item: u32) -> Serial {
-        let serial = self.effects.fetch_add(1, Ordering::Relaxed);
-        self.log(What::EffectApplied(attempt, item, serial));
-        serial
+        platform.end();
     }
 }

@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
+    sync::{Arc, Mutex, OnceLock, Weak},
 };
 
 use test_support::dynamodb::{
@@ -11,9 +10,7 @@ use test_support::dynamodb::{
 };
 
 use crate::{
-    history::{Attempt, Request, What},
-    instance::Instance,
-    plan::{Fault, Step, StoreFault},
+    plan::{Fault, Request, Step, StoreFault},
     run::Run,
 };
 
@@ -21,52 +18,43 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Faults {
     /// Set when the run begins.
-    pub(crate) run: std::sync::OnceLock<std::sync::Weak<Run>>,
+    pub(crate) run: OnceLock<Weak<Run>>,
     /// The requests in progress, by their numbers.
     requests: Mutex<BTreeMap<u64, InProgress>>,
-    /// The number of requests of each attempt and purpose so far.
-    counts: Mutex<BTreeMap<(Attempt, Request), usize>>,
 }
 
 /// A request in progress.
 #[derive(Clone)]
 struct InProgress {
     run: Arc<Run>,
-    instance: Arc<Instance>,
-    attempt: Attempt,
+    process: usize,
+    attempt: usize,
     request: Request,
     fault: Option<StoreFault>,
 }
 
 impl InProgress {
-    fn log_fault(&self, fault: Fault) {
-        self.run
-            .log(What::StoreFault(self.attempt, self.request, fault));
+    /// Lets the process die at one of two steps, depending on the request.
+    async fn reach(&self, at_claim: Step, at_record: Step) -> bool {
+        let step = match self.request {
+            Request::Claim => at_claim,
+            Request::Record | Request::Release => at_record,
+        };
+        self.run.reach(self.process, self.attempt, step).await
     }
 
-    /// Lets a fault happen to the request.
-    async fn before(&self, StoreFault { fault, delay, .. }: StoreFault) -> OnRequest {
+    async fn treat(&self) -> OnRequest {
+        let Some(StoreFault { fault, delay, .. }) = self.fault else {
+            return OnRequest::Apply;
+        };
+        let request = self.request;
+        self.run.note(self.attempt, |it, _| it.faults.push(request));
         match fault {
-            Fault::RequestLost => OnRequest::Lose,
-            Fault::Twice => OnRequest::ApplyTwice,
-            Fault::Late => {
-                self.run.awaited(tokio::time::sleep(delay)).await;
-                OnRequest::Apply
+            Fault::Before(treatment) => {
+                self.run.late(tokio::time::sleep(delay)).await;
+                treatment
             }
-            Fault::Overtaken => {
-                let overtaken = self.run.overtaken(self.attempt, delay);
-                self.run.awaited(overtaken).await;
-                OnRequest::Apply
-            }
-            Fault::Internal => OnRequest::Fail(dynamodb::Fault::Internal),
-            Fault::Unavailable => OnRequest::Fail(dynamodb::Fault::Unavailable),
-            Fault::ThroughputExceeded => OnRequest::Fail(dynamodb::Fault::ThroughputExceeded),
-            Fault::Throttled => OnRequest::Fail(dynamodb::Fault::Throttling),
-            Fault::Ignored => OnRequest::Ignore,
-            Fault::ResponseLost
-            | Fault::ResponseLate
-            | Fault::InternalAfterwards
-            | Fault::ResponseIgnored => OnRequest::Apply,
+            Fault::After(_) => OnRequest::Apply,
         }
     }
 }
@@ -78,31 +66,24 @@ impl Interceptor for Faults {
             let Some(mut current) = self.begin(request) else {
                 return OnRequest::Apply;
             };
-            let (attempt, kind) = (current.attempt, current.request);
-            current.run.log(What::StoreReceived(attempt, kind));
-            let step = match kind {
-                Request::Claim => Step::BeforeClaim,
-                Request::Record | Request::Release => Step::BeforeRecord,
-            };
-            if current.instance.reach(attempt, step).await {
+            let treatment = if current.reach(Step::BeforeClaim, Step::BeforeRecord).await {
                 current.fault = None;
-                self.requests
-                    .lock()
-                    .unwrap()
-                    .insert(request.number, current.clone());
-                let Some(time) = current.run.in_flight(attempt) else {
-                    return OnRequest::Lose;
-                };
-                current.run.awaited(tokio::time::sleep(time)).await;
-                return OnRequest::Apply;
-            }
-            match current.fault {
-                Some(fault) => {
-                    current.log_fault(fault.fault);
-                    current.before(fault).await
+                let death = current.run.plan.attempt(current.attempt).death;
+                match death.and_then(|death| death.in_flight) {
+                    Some(time) => {
+                        current.run.late(tokio::time::sleep(time)).await;
+                        OnRequest::Apply
+                    }
+                    None => OnRequest::Lose,
                 }
-                None => OnRequest::Apply,
-            }
+            } else {
+                current.treat().await
+            };
+            self.requests
+                .lock()
+                .unwrap()
+                .insert(request.number, current);
+            treatment
         })
     }
 
@@ -116,23 +97,29 @@ impl Interceptor for Faults {
             let Some(current) = current else {
                 return OnResponse::Send;
             };
-            let (attempt, kind) = (current.attempt, current.request);
-            current
-                .run
-                .log(What::StoreApplied(attempt, kind, applied.has_written));
-            if kind == Request::Claim && applied.has_written {
-                current.run.claimed(attempt);
+            if applied.has_written {
+                current.run.note(current.attempt, |it, now| {
+                    let time = match current.request {
+                        Request::Claim => &mut it.claimed,
+                        Request::Record => &mut it.recorded,
+                        Request::Release => &mut it.released,
+                    };
+                    time.get_or_insert(now);
+                });
             }
-            let step = match kind {
-                Request::Claim => Step::AfterClaim,
-                Request::Record | Request::Release => Step::AfterRecord,
-            };
-            if current.instance.reach(attempt, step).await {
+            if current.reach(Step::AfterClaim, Step::AfterRecord).await {
                 return OnResponse::Lose;
             }
             match current.fault {
-                Some(fault) => after(fault.fault, fault.delay).await,
-                None => OnResponse::Send,
+                Some(StoreFault {
+                    fault: Fault::After(treatment),
+                    delay,
+                    ..
+                }) => {
+                    tokio::time::sleep(delay).await;
+                    treatment
+                }
+                _ => OnResponse::Send,
             }
         })
     }
@@ -141,8 +128,8 @@ impl Interceptor for Faults {
 impl Faults {
     fn begin(&self, request: &dynamodb::Request) -> Option<InProgress> {
         let run = self.run.get()?.upgrade()?;
-        let instance = run.instance(request.access_key.parse().ok()?)?;
-        let attempt = instance.attempt()?;
+        let process = request.access_key.parse().ok()?;
+        let attempt = run.attempt_of(process)?;
         let condition = request.body["ConditionExpression"]
             .as_str()
             .unwrap_or_default();
@@ -151,36 +138,18 @@ impl Faults {
             _ if condition.contains("attribute_not_exists") => Request::Claim,
             _ => Request::Record,
         };
-        let number = {
-            let mut counts = self.counts.lock().unwrap();
-            let count = counts.entry((attempt, kind)).or_default();
-            *count += 1;
-            *count
+        let count = {
+            let faults = &run.history.lock().unwrap().attempts[attempt].faults;
+            faults.iter().filter(|it| **it == kind).count()
         };
-        let faults = run.plan.attempt(attempt).faults.iter();
-        let mut faults = faults.filter(|it| it.request == kind && number <= it.count);
-        let current = InProgress {
-            fault: faults.next().copied(),
+        let faults = run.plan.attempt(attempt).faults.into_iter();
+        let mut faults = faults.filter(|it| it.request == kind && count < it.count);
+        Some(InProgress {
+            fault: faults.next(),
             run,
-            instance,
+            process,
             attempt,
             request: kind,
-        };
-        let mut requests = self.requests.lock().unwrap();
-        requests.insert(request.number, current.clone());
-        Some(current)
-    }
-}
-
-async fn after(fault: Fault, delay: Duration) -> OnResponse {
-    match fault {
-        Fault::ResponseLost => OnResponse::Lose,
-        Fault::ResponseLate => {
-            tokio::time::sleep(delay).await;
-            OnResponse::Send
-        }
-        Fault::InternalAfterwards => OnResponse::Fail(dynamodb::Fault::Internal),
-        Fault::ResponseIgnored => OnResponse::Ignore,
-        _ => OnResponse::Send,
+        })
     }
 }

@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use axum::{
@@ -57,6 +57,7 @@ struct RuntimeApi {
     sent: AtomicUsize,
     reports: mpsc::UnboundedSender<Report>,
     deadlines: Mutex<HashMap<String, Option<SystemTime>>>,
+    deliveries: mpsc::UnboundedSender<Instant>,
 }
 
 async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
@@ -65,6 +66,7 @@ async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
         return std::future::pending().await;
     };
     let deadline = limit.map(|limit| SystemTime::now() + limit);
+    let _ = api.deliveries.send(Instant::now());
     let id = request_id(api.sent.fetch_add(1, Ordering::Relaxed));
     api.deadlines.lock().unwrap().insert(id.clone(), deadline);
     let since_epoch = match deadline {
@@ -118,6 +120,7 @@ pub struct Platform {
     pub function: Running,
     events: mpsc::UnboundedSender<SentEvent>,
     reports: mpsc::UnboundedReceiver<Report>,
+    deliveries: mpsc::UnboundedReceiver<Instant>,
     served: Served,
 }
 
@@ -130,11 +133,13 @@ impl Platform {
     ) -> Self {
         let (report_sender, reports) = mpsc::unbounded_channel();
         let (event_sender, event_receiver) = mpsc::unbounded_channel();
+        let (delivery_sender, deliveries) = mpsc::unbounded_channel();
         let api = Arc::new(RuntimeApi {
             events: tokio::sync::Mutex::new(event_receiver),
             sent: AtomicUsize::new(0),
             reports: report_sender,
             deadlines: Mutex::default(),
+            deliveries: delivery_sender,
         });
         let base = "/2018-06-01/runtime/invocation";
         let extension = "/2020-01-01/extension";
@@ -159,6 +164,7 @@ impl Platform {
             function,
             events: event_sender,
             reports,
+            deliveries,
             served,
         };
         platform.send_events(events);
@@ -179,6 +185,20 @@ impl Platform {
         let event = (event.to_string(), LONG, Some(client_context));
         self.events.send(event).unwrap();
         self.reports(1).await.remove(0)
+    }
+
+    /// Sends an event, and waits until the function gets it; returns the time at which it did.
+    pub async fn deliver(&mut self, event: &Value, limit: Duration) -> Instant {
+        while self.deliveries.try_recv().is_ok() {}
+        self.send_events(&[(event.clone(), Some(limit))]);
+        let delivered = tokio::time::timeout(Duration::from_secs(30), self.deliveries.recv()).await;
+        delivered.expect("the function asks for events").unwrap()
+    }
+
+    /// Waits for a report until this time.
+    pub async fn report_until(&mut self, deadline: Instant) -> Option<Report> {
+        let report = tokio::time::timeout_at(deadline.into(), self.reports.recv()).await;
+        report.ok().flatten()
     }
 
     /// Waits for this many reports.

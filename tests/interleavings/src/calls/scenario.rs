@@ -1,0 +1,179 @@
+//! Repeated calls of one tool, in several processes.
+
+use std::{
+    hash::{Hash, Hasher},
+    panic::resume_unwind,
+    sync::Arc,
+    time::Duration,
+};
+
+use lambda_tools::{
+    Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, store::Record,
+    testing::LambdaFunction,
+};
+use serde_json::{Value, json};
+
+use super::ledger::{Ledger, Response, with_ledger};
+use crate::{
+    Call, Scenario, Setup,
+    execution::Execution,
+    network::{SharedStore, request},
+    process::{instant, wall},
+};
+
+/// Calls with one `call_id`.
+pub(super) struct Calls {
+    pub(super) is_at_most_once: bool,
+    pub(super) setup: Setup,
+    /// The time in which the platform wants a response.
+    pub(super) deadline: Option<Duration>,
+    /// The function that each call is sent to, so that its tool knows the call; also three more.
+    pub(super) functions: Vec<Arc<LambdaFunction>>,
+}
+
+/// The time for which outcomes are recorded.
+const EXPIRE_AFTER: Duration = Duration::from_hours(1);
+
+/// The time after which a record matters to no process.
+const FAR: Duration = Duration::from_secs(40);
+
+fn tool(is_at_most_once: bool, call: usize) -> Tool {
+    let act = move |_: Value, _: Context| async move {
+        let number = with_ledger(|ledger| ledger.begin(call));
+        let result = loop {
+            if let Some(result) = request(format!("run {number}")).await {
+                break result;
+            }
+        };
+        with_ledger(|ledger| ledger.runs[number].result = Some(result.clone()));
+        match &*result {
+            "value" => Ok(json!(number)),
+            "failure" => Err(Failure::new(number.to_string())),
+            "retry" => Err(Failure::new(number.to_string()).retry()),
+            // Without the message of a panic.
+            _ => resume_unwind(Box::new(())),
+        }
+    };
+    let object = json!({"type": "object", "properties": {}});
+    let tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
+    if is_at_most_once {
+        tool.run_at_most_once()
+    } else {
+        tool
+    }
+}
+
+impl Calls {
+    /// Calls in these processes, each of which has a clock that is ahead by some milliseconds.
+    pub(super) fn new(is_at_most_once: bool, leads: &[u64], processes: &[usize]) -> Self {
+        let function = |call| {
+            let idempotency = Idempotency::in_store(SharedStore).expire_after(EXPIRE_AFTER);
+            let tools = Toolkit::new([tool(is_at_most_once, call)]).unwrap();
+            let server = Server::new(tools).idempotency(idempotency);
+            Arc::new(LambdaFunction::with_clocks(server, wall, instant))
+        };
+        Self {
+            is_at_most_once,
+            setup: Setup {
+                leads: leads.to_vec(),
+                calls: processes.to_vec(),
+                ..Setup::default()
+            },
+            deadline: Some(Duration::from_secs(4)),
+            functions: (0..processes.len() + 3).map(function).collect(),
+        }
+    }
+}
+
+impl Scenario for Calls {
+    fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    fn reset(&self) {
+        let is_at_most_once = self.is_at_most_once;
+        with_ledger(|ledger| {
+            *ledger = Ledger {
+                is_at_most_once,
+                ..Ledger::default()
+            };
+        });
+    }
+
+    fn call(&self, number: usize) -> Call {
+        let function = Arc::clone(&self.functions[number]);
+        let process = self.setup.calls.get(number);
+        let lead = process.map_or(0, |process| self.setup.leads[*process]);
+        let deadline = self.deadline;
+        Box::pin(async move {
+            with_ledger(|ledger| ledger.calls += 1);
+            let mut call = function.call("Act.Do", json!({})).call_id("same");
+            if let Some(time) = deadline {
+                // By the platform's clock.
+                call = call.deadline(wall() - Duration::from_millis(lead) + time);
+            }
+            let outcome = call.await;
+            with_ledger(|ledger| ledger.respond(number, &outcome));
+        })
+    }
+
+    fn treatments(&self, request: &str) -> &'static [&'static str] {
+        if request.starts_with("acted") {
+            &["value"]
+        } else {
+            &["value", "failure", "retry", "panic", "acts"]
+        }
+    }
+
+    fn serve(&self, _: usize, request: &str, treatment: &str) -> Result<String, String> {
+        let (kind, run) = request.split_once(' ').unwrap();
+        // A failure that may be retried says that nothing has happened.
+        if treatment != "retry" && kind == "run" {
+            with_ledger(|ledger| ledger.act(run.parse().unwrap()));
+        }
+        match treatment {
+            "acts" => Err(format!("acted {run}")),
+            answer => Ok(answer.to_owned()),
+        }
+    }
+
+    fn written(&self, _: &str, record: &Record, over: Option<u64>) {
+        with_ledger(|ledger| ledger.write(record, over.is_none()));
+    }
+
+    fn digest(&self, mut state: &mut dyn Hasher) {
+        with_ledger(|ledger| {
+            (&ledger.runs, &ledger.responses).hash(&mut state);
+            (ledger.recorded_until, ledger.claim.is_some()).hash(&mut state);
+        });
+    }
+
+    fn end(&self, execution: &mut Execution<'_>) -> Result<(), String> {
+        let is_recorded = with_ledger(|ledger| ledger.recorded_until.is_some());
+        let at_once = |(kind, has_run): Response| {
+            !is_recorded || (!has_run && ["outcome", "interrupted"].contains(&kind))
+        };
+        // Nobody waits for a call that is over.
+        let later = |(kind, _): Response| !["running", "no time", "unprotected"].contains(&kind);
+        let expired = |(kind, has_run): Response| has_run && kind == "outcome";
+        let checks: [(_, &dyn Fn(Response) -> bool); 3] = [
+            (Duration::ZERO, &at_once),
+            (FAR, &later),
+            (EXPIRE_AFTER + FAR, &expired),
+        ];
+        for (number, (time, is_allowed)) in checks.into_iter().enumerate() {
+            execution.pass(time);
+            if time > EXPIRE_AFTER {
+                with_ledger(|it| (it.is_at_most_once, it.recorded_until) = (false, None));
+            }
+            let call = self.setup.calls.len() + number;
+            execution.start(call, self.setup.leads.len());
+            execution.drain()?;
+            let response = with_ledger(|ledger| ledger.responses.get(&call).copied());
+            if !response.is_some_and(is_allowed) {
+                return Err(format!("{response:?} after {time:?}"));
+            }
+        }
+        Ok(())
+    }
+}

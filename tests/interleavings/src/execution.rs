@@ -1,0 +1,334 @@
+//! One execution: the processes, what has happened to them, and what may happen next.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use crate::{
+    Bounds, Scenario,
+    network::{Network, Request, Response, Sent, with_network},
+    process::Process,
+};
+
+/// The time within which a response is prompt.
+const PROMPT: Duration = Duration::from_millis(500);
+
+/// A decision.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// The next call arrives at its process.
+    Start,
+    /// The store or another service treats a request, well or badly.
+    Treat(usize, &'static str, bool),
+    /// A process stops for good, with everything it does.
+    Crash(usize),
+    Suspend(usize),
+    Resume(usize),
+    Pass(Duration),
+    End,
+}
+
+impl Action {
+    fn is_fault(&self) -> bool {
+        let is_bad = matches!(self, Self::Treat(_, _, true));
+        is_bad || matches!(self, Self::Crash(_) | Self::Suspend(_))
+    }
+}
+
+/// The place of a process.
+#[derive(Default)]
+struct Slot {
+    /// `None` before its first call, and after a crash.
+    process: Option<Process>,
+    /// A digest of the responses that the process has received, and of the times at which it has
+    /// received them: as a process is deterministic, they determine its state.
+    history: DefaultHasher,
+}
+
+impl Slot {
+    fn is_busy(&self) -> bool {
+        self.process.as_ref().is_some_and(Process::is_busy)
+    }
+}
+
+fn now() -> Duration {
+    with_network(|network| network.now)
+}
+
+fn violation() -> Option<String> {
+    with_network(|network| network.violation.clone())
+}
+
+fn is_suspended(process: usize) -> bool {
+    with_network(|network| network.suspended.contains(&process))
+}
+
+/// An execution of a scenario.
+pub(crate) struct Execution<'s> {
+    scenario: &'s dyn Scenario,
+    bounds: Bounds,
+    slots: Vec<Slot>,
+    faults: usize,
+    passes: usize,
+    started: usize,
+}
+
+impl<'s> Execution<'s> {
+    pub(crate) fn new(scenario: &'s dyn Scenario, bounds: Bounds) -> Self {
+        let setup = scenario.setup();
+        with_network(|network| *network = Network::default());
+        with_network(|network| network.conditions = setup.conditions);
+        scenario.reset();
+        Self {
+            scenario,
+            bounds,
+            // One more for the calls after the end.
+            slots: (0..=setup.leads.len()).map(|_| Slot::default()).collect(),
+            faults: 0,
+            passes: 0,
+            started: 0,
+        }
+    }
+
+    /// True if a process has something left to do.
+    fn is_busy(&self) -> bool {
+        self.slots.iter().any(Slot::is_busy)
+    }
+
+    /// The possible decisions, in a fixed order.
+    pub(crate) fn actions(&self) -> Vec<Action> {
+        let (mut actions, setup) = (Vec::new(), self.scenario.setup());
+        let (is_busy, next) = (self.is_busy(), setup.calls.get(self.started));
+        with_network(|network| {
+            for (index, sent) in network.sent.iter().enumerate() {
+                actions.extend(self.treatments(index, sent));
+            }
+            if next.is_some_and(|process| !network.suspended.contains(process)) {
+                actions.push(Action::Start);
+            }
+            if next.is_none() && !(is_busy && network.sent.iter().any(Sent::is_awaited)) {
+                actions.push(Action::End);
+            }
+        });
+        if (is_busy || next.is_some()) && self.passes < self.bounds.passes {
+            let steps = self.bounds.steps.iter();
+            actions.extend(steps.map(|ms| Action::Pass(Duration::from_millis(*ms))));
+        }
+        for (number, slot) in self.slots.iter().enumerate() {
+            if is_suspended(number) {
+                actions.push(Action::Resume(number));
+            } else if slot.is_busy() {
+                actions.push(Action::Crash(number));
+                // A tool, or an HTTP client, cannot know that its time limit has passed meanwhile.
+                if setup.suspends && !with_network(|network| network.is_served(Some(number))) {
+                    actions.push(Action::Suspend(number));
+                }
+            }
+        }
+        actions.retain(|action| !action.is_fault() || self.faults < self.bounds.faults);
+        actions
+    }
+
+    /// The ways in which a request may be treated: the first is the good one. The sender of a late
+    /// one has stopped waiting; that of a repeated one sends it again, as its response is lost.
+    fn treatments(&self, index: usize, sent: &Sent) -> impl Iterator<Item = Action> + use<> {
+        let is_late = !sent.is_awaited();
+        let treatments: &'static [_] = match &sent.request {
+            _ if is_late => &["late"],
+            Request::Service(text) => self.scenario.treatments(text),
+            Request::Get(_) => &["answered", "refused"],
+            Request::Write(..) => &["answered", "refused", "answer lost", "repeated"],
+        };
+        let treatments = treatments.iter().enumerate();
+        treatments.map(move |(number, name)| Action::Treat(index, name, !is_late && number > 0))
+    }
+
+    /// Carries out a decision.
+    pub(crate) fn apply(&mut self, action: &Action) -> Result<(), String> {
+        self.faults += usize::from(action.is_fault());
+        match action {
+            Action::Start => {
+                self.started += 1;
+                let call = self.started - 1;
+                self.start(call, self.scenario.setup().calls[call]);
+            }
+            Action::Treat(index, treatment, is_bad) => self.treat(*index, treatment, *is_bad),
+            Action::Crash(number) => self.crash(*number),
+            Action::Suspend(number) => with_network(|network| {
+                network.suspended.insert(*number);
+                network.disturbed.insert(*number);
+            }),
+            Action::Resume(number) => self.resume(*number),
+            Action::Pass(time) => {
+                self.passes += 1;
+                self.pass(*time);
+            }
+            Action::End => self.finish()?,
+        }
+        with_network(|network| {
+            let is_write = |it: &Sent| matches!(it.request, Request::Write(..));
+            network.sent.retain(|it| it.is_awaited() || is_write(it));
+            network.sent.sort_by_key(|it| it.from);
+        });
+        violation().map_or(Ok(()), Err)
+    }
+
+    /// Starts a call in a process, which is started if it is not running.
+    pub(crate) fn start(&mut self, call: usize, process: usize) {
+        let lead = self.scenario.setup().leads.get(process).copied();
+        let lead = Duration::from_millis(lead.unwrap_or_default());
+        let (now, slot) = (now(), &mut self.slots[process]);
+        call.hash(&mut slot.history);
+        let new = || Process::new(process, lead, now);
+        let running = slot.process.get_or_insert_with(new);
+        let work = self.scenario.call(call);
+        running.start(Box::pin(async move {
+            work.await;
+            with_network(|network| network.ended.insert(call));
+        }));
+    }
+
+    fn treat(&mut self, index: usize, treatment: &str, is_bad: bool) {
+        let mut sent = with_network(|network| network.sent.remove(index));
+        let (process, _) = sent.from;
+        if is_bad && treatment != "repeated" {
+            with_network(|network| network.disturbed.insert(process));
+        }
+        let response = match &mut sent.request {
+            Request::Service(text) => match self.scenario.serve(process, text, treatment) {
+                Ok(answer) => Response::Served(answer),
+                Err(acted) => {
+                    *text = acted;
+                    return with_network(|network| network.sent.push(sent));
+                }
+            },
+            _ if treatment == "refused" => Response::Failed,
+            _ => with_network(|network| network.carry_out(&sent)),
+        };
+        if let Request::Write(id, Some(record), over, _) = &sent.request
+            && matches!(response, Response::Written)
+        {
+            self.scenario.written(id, record, *over);
+        }
+        match treatment {
+            "late" => {}
+            "repeated" => with_network(|network| network.sent.push(sent)),
+            "answer lost" => self.answer(sent, treatment, Response::Failed),
+            _ => self.answer(sent, treatment, response),
+        }
+    }
+
+    fn answer(&mut self, sent: Sent, treatment: &str, response: Response) {
+        let (process, number) = sent.from;
+        let slot = &mut self.slots[process];
+        // Random versions are no part of the digest: a record is known by the request that wrote it.
+        let (_, id) = sent.parts();
+        let writer = with_network(|network| network.records.get(id).map(|(_, writer)| *writer));
+        (number, treatment, writer).hash(&mut slot.history);
+        if let Response::Served(text) = &response {
+            text.hash(&mut slot.history);
+        }
+        sent.answer(response);
+        if let Some(running) = slot.process.as_ref().filter(|_| !is_suspended(process)) {
+            running.proceed();
+        }
+    }
+
+    fn crash(&mut self, number: usize) {
+        self.slots[number].process = None;
+        "crash".hash(&mut self.slots[number].history);
+        let calls = self.scenario.setup().calls.iter().take(self.started);
+        let of_process = calls.enumerate().filter(|(_, process)| **process == number);
+        with_network(|network| {
+            network.disturbed.insert(number);
+            network.crashed.insert(number);
+            network.ended.extend(of_process.map(|(call, _)| call));
+        });
+    }
+
+    fn resume(&mut self, number: usize) {
+        let slot = &mut self.slots[number];
+        ("resumed", now()).hash(&mut slot.history);
+        with_network(|network| network.suspended.remove(&number));
+        if let Some(process) = &mut slot.process {
+            process.resume_at(now());
+        }
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        with_network(|network| network.now += time);
+        for (number, slot) in self.slots.iter_mut().enumerate() {
+            if time > PROMPT && slot.is_busy() {
+                // Requests get no response meanwhile, those that are on their way and later ones.
+                with_network(|network| network.disturbed.insert(number));
+            }
+            if is_suspended(number) {
+                continue;
+            }
+            time.hash(&mut slot.history);
+            if let Some(process) = &slot.process {
+                process.pass_until(now());
+            }
+        }
+    }
+
+    /// Answers all requests until nothing happens any more. An error if that takes too long.
+    pub(crate) fn drain(&mut self) -> Result<(), String> {
+        const ROUNDS: usize = 300;
+        for number in with_network(|network| network.suspended.clone()) {
+            self.resume(number);
+        }
+        for _ in 0..ROUNDS {
+            let action = with_network(|network| {
+                let index = network.sent.iter().position(Sent::is_awaited)?;
+                self.treatments(index, &network.sent[index]).next()
+            });
+            match action {
+                Some(action) => self.apply(&action)?,
+                None if self.is_busy() => self.pass(PROMPT),
+                None => return violation().map_or(Ok(()), Err),
+            }
+        }
+        Err("a call waits forever".to_owned())
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        self.drain()?;
+        let ended = with_network(|network| network.ended.clone());
+        let mut calls = 0..self.scenario.setup().calls.len();
+        match calls.find(|call| !ended.contains(call)) {
+            Some(call) => Err(format!("call {call} got no response")),
+            None => self.scenario.end(self),
+        }
+    }
+
+    /// A digest of everything on which the rest of the execution depends.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut state = DefaultHasher::new();
+        (self.faults, self.passes).hash(&mut state);
+        for slot in &self.slots {
+            (slot.process.is_some(), slot.history.finish()).hash(&mut state);
+        }
+        with_network(|network| network.hash(&mut state));
+        self.scenario.digest(&mut state);
+        state.finish()
+    }
+
+    /// A line that describes a decision, before it is carried out.
+    pub(crate) fn describe(action: &Action) -> String {
+        let text = match action {
+            Action::Treat(index, treatment, _) => with_network(|network| {
+                let sent = &network.sent[*index];
+                let (operation, text) = sent.parts();
+                format!(
+                    "process {}: {operation} {text:.60}: {treatment}",
+                    sent.from.0
+                )
+            }),
+            other => format!("{other:?}"),
+        };
+        format!("{:>7.3} s  {text}", now().as_secs_f64())
+    }
+}

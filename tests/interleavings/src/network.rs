@@ -1,0 +1,240 @@
+//! The store that the processes share, and the requests that are on their way.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    hash::{Hash, Hasher},
+    time::{Duration, SystemTime},
+};
+
+use lambda_tools::store::{PutOutcome, Record, Store, StoreError, StoreFuture};
+use tokio::sync::oneshot;
+
+use crate::process::current_process;
+
+/// A request, by its process and its place among the requests of the process.
+type Identity = (usize, usize);
+
+/// A request of a process.
+pub(crate) enum Request {
+    Get(String),
+    /// Writes a record, or deletes the current one: over nothing, or over a version.
+    Write(String, Option<Record>, Option<u64>, SystemTime),
+    /// A request to a service other than the store.
+    Service(String),
+}
+
+/// The response to a request.
+pub(crate) enum Response {
+    /// The current record; to a write, if it was not carried out.
+    Current(Option<Record>),
+    Written,
+    Served(String),
+    Failed,
+}
+
+/// A request that was sent.
+pub(crate) struct Sent {
+    pub(crate) from: Identity,
+    pub(crate) request: Request,
+    reply: oneshot::Sender<Response>,
+}
+
+impl Sent {
+    /// True if the process waits for the response.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    pub(crate) fn answer(self, response: Response) {
+        let _ = self.reply.send(response);
+    }
+
+    /// The operation, and the id or the text.
+    pub(crate) fn parts(&self) -> (&'static str, &str) {
+        match &self.request {
+            Request::Get(id) => ("get", id),
+            Request::Write(id, None, ..) => ("delete", id),
+            Request::Write(id, _, None, _) => ("create", id),
+            Request::Write(id, ..) => ("replace", id),
+            Request::Service(text) => ("send", text),
+        }
+    }
+}
+
+/// The conditions of writes that a store respects. A store must respect all of them; a search of
+/// one that does not must find a violation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Conditions {
+    #[default]
+    All,
+    /// A write over nothing replaces a record that is not free.
+    WithoutAbsence,
+    /// A write or a deletion of a version concerns any other, too.
+    WithoutVersion,
+}
+
+/// The store, the requests that are on their way to it or to other services, and what has happened
+/// to the processes.
+#[derive(Default)]
+pub(crate) struct Network {
+    pub(crate) conditions: Conditions,
+    /// The records, and the requests that wrote them.
+    pub(crate) records: BTreeMap<String, (Record, Identity)>,
+    pub(crate) sent: Vec<Sent>,
+    /// The time since the beginning.
+    pub(crate) now: Duration,
+    /// The number of requests that each process has sent.
+    counts: BTreeMap<usize, usize>,
+    /// The processes that are suspended.
+    pub(crate) suspended: BTreeSet<usize>,
+    /// The processes that failed, or of which a request failed or got no response for some time.
+    pub(crate) disturbed: BTreeSet<usize>,
+    /// The processes that have crashed, and were perhaps started again.
+    pub(crate) crashed: BTreeSet<usize>,
+    /// The calls that have ended, or whose process has crashed.
+    pub(crate) ended: BTreeSet<usize>,
+    /// The first rule that does not hold.
+    pub(crate) violation: Option<String>,
+}
+
+thread_local! {
+    static NETWORK: RefCell<Network> = RefCell::default();
+}
+
+pub(crate) fn with_network<T>(change: impl FnOnce(&mut Network) -> T) -> T {
+    NETWORK.with_borrow_mut(change)
+}
+
+/// Notes that a rule does not hold.
+pub(crate) fn violate(rule: impl Into<String>) {
+    with_network(|network| {
+        network.violation.get_or_insert(rule.into());
+    });
+}
+
+/// Sends a request, and waits for the response.
+async fn send(request: Request) -> Response {
+    let (reply, response) = oneshot::channel();
+    with_network(|network| {
+        let process = current_process();
+        let count = network.counts.entry(process).or_default();
+        *count += 1;
+        let from = (process, *count);
+        network.sent.push(Sent {
+            from,
+            request,
+            reply,
+        });
+    });
+    response.await.unwrap_or(Response::Failed)
+}
+
+/// Sends a request to a service other than the store. `None` if it failed.
+pub(crate) async fn request(text: String) -> Option<String> {
+    match send(Request::Service(text)).await {
+        Response::Served(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The store that the processes share.
+pub(crate) struct SharedStore;
+
+fn lost<T>() -> Result<T, StoreError> {
+    Err(StoreError::unavailable("the connection broke"))
+}
+
+impl Store for SharedStore {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
+        Box::pin(async move {
+            match send(Request::Get(id.to_owned())).await {
+                Response::Current(record) => Ok(record),
+                _ => lost(),
+            }
+        })
+    }
+
+    fn put<'a>(
+        &'a self,
+        id: &'a str,
+        record: &'a Record,
+        over: Option<u64>,
+        now: SystemTime,
+    ) -> StoreFuture<'a, PutOutcome> {
+        Box::pin(async move {
+            let write = Request::Write(id.to_owned(), Some(record.clone()), over, now);
+            match send(write).await {
+                Response::Written => Ok(PutOutcome::Written),
+                Response::Current(record) => Ok(PutOutcome::Conflict(record)),
+                _ => lost(),
+            }
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let delete = Request::Write(id.to_owned(), None, Some(version), SystemTime::now());
+            match send(delete).await {
+                Response::Written | Response::Current(_) => Ok(()),
+                _ => lost(),
+            }
+        })
+    }
+}
+
+impl Network {
+    /// True if this process waits for the response of a service other than the store; or any one
+    /// that is not suspended.
+    pub(crate) fn is_served(&self, process: Option<usize>) -> bool {
+        let mut sent = self.sent.iter().filter(|it| it.is_awaited());
+        sent.any(|Sent { from, request, .. }| {
+            let is_meant = process.map_or(!self.suspended.contains(&from.0), |it| it == from.0);
+            matches!(request, Request::Service(_)) && is_meant
+        })
+    }
+
+    /// Carries out a request to the store.
+    pub(crate) fn carry_out(&mut self, sent: &Sent) -> Response {
+        let (_, id) = sent.parts();
+        let current = self.records.get(id).map(|(record, _)| record.clone());
+        match &sent.request {
+            Request::Write(id, record, over, now) => {
+                if !self.conditions.permit(current.as_ref(), *over, *now) {
+                    return Response::Current(current);
+                }
+                match record.clone() {
+                    Some(record) => self.records.insert(id.clone(), (record, sent.from)),
+                    None => self.records.remove(id),
+                };
+                Response::Written
+            }
+            _ => Response::Current(current),
+        }
+    }
+
+    /// Adds everything to a digest that processes may observe later.
+    pub(crate) fn hash(&self, state: &mut impl Hasher) {
+        for (id, (_, writer)) in &self.records {
+            (id, writer).hash(state);
+        }
+        for sent in &self.sent {
+            let (operation, text) = sent.parts();
+            let text = if operation == "send" { text } else { "" };
+            (sent.from, sent.is_awaited(), text).hash(state);
+        }
+        (self.now, &self.suspended, &self.disturbed).hash(state);
+        (&self.crashed, &self.ended).hash(state);
+    }
+}
+
+impl Conditions {
+    /// True if a record may be written over nothing, or if a version may be replaced.
+    fn permit(self, current: Option<&Record>, over: Option<u64>, now: SystemTime) -> bool {
+        match (over, self) {
+            (Some(_), Self::WithoutVersion) | (None, Self::WithoutAbsence) => true,
+            (Some(version), _) => current.is_some_and(|it| it.version == version),
+            (None, _) => current.is_none_or(|it| it.is_free(now)),
+        }
+    }
+}

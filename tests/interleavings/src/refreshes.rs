@@ -1,0 +1,188 @@
+//! Searches the interleavings of refreshes of one grant, in processes that share a store, at a
+//! provider that revokes the grant if a refresh token is used twice.
+
+mod grant;
+mod provider;
+
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
+
+use lambda_tools::{
+    store::Record,
+    testing::{LambdaFunction, TestOutcome},
+};
+
+use grant::{TOOL, USER, consent, server};
+use provider::{ProviderState, with_provider};
+
+use crate::{
+    Call, Scenario, Setup, bounds,
+    execution::Execution,
+    is_full,
+    network::{Conditions, with_network},
+    process::{instant, wall},
+    search::{explore, hold},
+};
+
+/// The time that a call has.
+const LEFT: Duration = Duration::from_secs(10);
+/// The time after which no lease is held any more.
+const FAR: Duration = Duration::from_secs(30);
+
+/// Calls that need the token of one grant, which must be refreshed.
+struct Refreshes {
+    setup: Setup,
+    /// `None` until the user has consented.
+    grant: Option<(String, Record)>,
+    /// The function in each process, and one more for the call after the end.
+    functions: Vec<Arc<LambdaFunction>>,
+}
+
+impl Refreshes {
+    fn new(leads: &[u64]) -> Self {
+        let function = || Arc::new(LambdaFunction::with_clocks(server(), wall, instant));
+        let mut refreshes = Self {
+            setup: Setup {
+                leads: leads.to_vec(),
+                calls: (0..leads.len()).collect(),
+                ..Setup::default()
+            },
+            grant: None,
+            functions: (0..=leads.len()).map(|_| function()).collect(),
+        };
+        let mut execution = Execution::new(&refreshes, bounds(0, 0, &[]));
+        execution.start(0, 0);
+        execution.drain().unwrap();
+        drop(execution);
+        let records = with_network(|network| std::mem::take(&mut network.records));
+        let mut records = records.into_iter().map(|(id, (record, _))| (id, record));
+        refreshes.grant = records.find(|(id, _)| id.starts_with("grant#"));
+        assert!(refreshes.grant.is_some(), "the user has consented");
+        refreshes
+    }
+}
+
+impl Scenario for Refreshes {
+    fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    fn reset(&self) {
+        with_provider(|provider| *provider = ProviderState::default());
+        if let Some((id, record)) = self.grant.clone() {
+            let writer = (usize::MAX, 0);
+            with_network(|network| network.records.insert(id, (record, writer)));
+        }
+    }
+
+    fn call(&self, number: usize) -> Call {
+        let function = Arc::clone(&self.functions[number]);
+        if self.grant.is_none() {
+            return Box::pin(async move { consent(&function).await });
+        }
+        Box::pin(async move {
+            let call = function.call(TOOL, serde_json::json!({}));
+            let token = match call.user_id(USER).await {
+                TestOutcome::Value(token) => Ok(token.as_str().map(str::to_owned)),
+                TestOutcome::Rejection(it) if it.reason == "missing_requirements" => Ok(None),
+                _ => Err(()),
+            };
+            with_provider(|provider| provider.respond(number, token));
+        })
+    }
+
+    fn treatments(&self, request: &str) -> &'static [&'static str] {
+        if request.starts_with('{') {
+            &["answers", "loses"]
+        } else {
+            &["answers", "acts", "refuses"]
+        }
+    }
+
+    fn serve(&self, process: usize, request: &str, treatment: &str) -> Result<String, String> {
+        with_provider(|provider| match treatment {
+            "refuses" => Ok(String::new()),
+            "loses" => {
+                provider.lose();
+                Ok(String::new())
+            }
+            "answers" if request.starts_with('{') => Ok(request.to_owned()),
+            "answers" => Ok(provider.refresh(process, request)),
+            _ => Err(provider.refresh(process, request)),
+        })
+    }
+
+    fn written(&self, id: &str, _: &Record, _: Option<u64>) {
+        if id.starts_with("grant#") {
+            // Too late, if another process has the old token by now.
+            with_provider(|it| (it.is_lost, it.unsaved) = (it.is_lost(), None));
+        }
+    }
+
+    fn digest(&self, mut state: &mut dyn Hasher) {
+        with_provider(|provider| provider.hash(&mut state));
+    }
+
+    fn end(&self, execution: &mut Execution<'_>) -> Result<(), String> {
+        execution.pass(FAR);
+        let (call, process) = (self.setup.calls.len(), self.setup.leads.len());
+        execution.start(call, process);
+        execution.drain()?;
+        with_provider(|provider| match provider.responses.get(&call).cloned() {
+            Some(Ok(Some(token))) if token == format!("a{}", provider.refreshes) => Ok(()),
+            Some(Ok(_)) if provider.is_lost() => Ok(()),
+            other => Err(format!("{other:?} after all leases have expired")),
+        })
+    }
+}
+
+#[test]
+fn faults() {
+    let (small, large) = (bounds(1, 0, &[]), bounds(2, 1, &[100]));
+    hold("refreshes, faults", &Refreshes::new(&[0, 0]), small, large);
+}
+
+/// No response takes longer than the time limit of its request.
+#[test]
+fn slow_responses_within_their_limits() {
+    let leads: &[u64] = if is_full() { &[0, 0] } else { &[0] };
+    let bounds = bounds(0, 3, &[2900, 7900]);
+    hold("refreshes, slow", &Refreshes::new(leads), bounds, bounds);
+}
+
+#[test]
+fn leases_that_expire() {
+    let all = [[0, 2000], [0, 0], [2000, 0]];
+    for leads in &all[..if is_full() { 3 } else { 1 }] {
+        let mut refreshes = Refreshes::new(leads);
+        refreshes.setup.suspends = true;
+        let (small, large) = (bounds(1, 1, &[18_000]), bounds(1, 2, &[18_000]));
+        hold(
+            &format!("refreshes, leases, {leads:?}"),
+            &refreshes,
+            small,
+            large,
+        );
+    }
+}
+
+#[test]
+fn three_processes() {
+    let (small, large) = (bounds(0, 0, &[]), bounds(1, 1, &[100]));
+    hold(
+        "refreshes, three",
+        &Refreshes::new(&[0, 0, 0]),
+        small,
+        large,
+    );
+}
+
+#[test]
+fn a_store_that_ignores_conditions_is_noticed() {
+    let mut refreshes = Refreshes::new(&[0, 0]);
+    refreshes.setup.conditions = Conditions::WithoutAbsence;
+    assert!(explore("refreshes", &refreshes, bounds(1, 1, &[100])));
+}
