@@ -104,11 +104,6 @@ pub fn recording(
     recording_of(request, body, stored, response)
 }
 
-/// The message that answers the request 7 in a stream of server-sent events.
-pub fn message_in_stream<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<Value> {
-    mcp::message_in_stream(pieces)
-}
-
 /// Reads the response of a server as a response to every request that the clients send. Nothing of
 /// it may panic.
 pub fn read_response(status: StatusCode, body: &[u8]) {
@@ -117,7 +112,7 @@ pub fn read_response(status: StatusCode, body: &[u8]) {
     let _ = opentool::reply_in(status, body);
     let _ = opentool::document_in(body);
     if let Ok(message) = serde_json::from_slice(body) {
-        let _ = mcp::reply_in(message);
+        let _ = mcp::read(message);
     }
 }
 
