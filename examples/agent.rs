@@ -5,7 +5,7 @@
 
 use lambda_tools::{
     ToolDefinition,
-    client::{ClientError, mcp::McpClient, oxp::OxpClient},
+    client::{ClientError, ClientOptions, mcp::McpClient, oxp::OxpClient},
     models::{ModelApi, ModelTools},
 };
 use serde_json::Value;
@@ -18,10 +18,11 @@ enum Client {
 
 impl Client {
     fn new(url: &str) -> Result<Self, ClientError> {
+        let options = ClientOptions::default();
         Ok(if url.ends_with("/mcp") {
-            Self::Mcp(McpClient::new(url)?)
+            Self::Mcp(McpClient::new(url, options)?)
         } else {
-            Self::Oxp(OxpClient::new(url)?)
+            Self::Oxp(OxpClient::new(url, options)?)
         })
     }
 

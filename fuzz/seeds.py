@@ -198,22 +198,17 @@ def recording():
         yield bytes([number % 5, number // 5 % 5]) + one
 
 
-def stream():
+def reply():
     for value in expected():
-        text = json.dumps(value, separators=(",", ":"))
-        yield b"\x07" + text.encode()
         if isinstance(value, dict) and "jsonrpc" in value:
-            for end in ("\n", "\r\n", "\r"):
-                value["id"] = 7
-                data = json.dumps(value).replace(", ", f", {end}data: ")
-                yield b"\x05" + f": c{end}event: message{end}data: {data}{end}{end}".encode()
-    yield "\x03\ufeffid: 1\nretry: 10\ndata\n\nevent: other\ndata: {\"id\":7,\"result\":{}}\n\ndata:{\"id\":7,\ndata: \"result\":{\"content\":[]}}".encode()
-    yield b"\x03data: {\"id\":7,\"result\":{\"content\":[],\"content\":[{}]}}\n\n"
-    yield b"\x011696507200"
-    yield b"\x01Sun, 06 Nov 1994 08:49:47 GMT"
+            value["id"] = 7
+        yield json.dumps(value, separators=(",", ":")).encode()
+    yield b"{\"id\":7,\"result\":{\"content\":[],\"content\":[{}]}}"
+    yield b"1696507200"
+    yield b"Sun, 06 Nov 1994 08:49:47 GMT"
 
 
-TARGETS = [event, body_oxp, body_opentool, body_mcp, call, schema, typed, jwt, oauth_callback, redaction, recording, stream]
+TARGETS = [event, body_oxp, body_opentool, body_mcp, call, schema, typed, jwt, oauth_callback, redaction, recording, reply]
 
 
 def make(folder, target):

@@ -8,10 +8,11 @@
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), lambda_tools::client::ClientError> {
-//! use lambda_tools::client::oxp::{CallRequest, OxpClient, CallOutcome};
+//! use lambda_tools::client::{ClientOptions, oxp::{CallRequest, OxpClient, CallOutcome}};
 //! use serde_json::json;
 //!
-//! let client = OxpClient::new("https://tools.example")?.api_key("my-api-key");
+//! let options = ClientOptions::default().api_key("my-api-key");
+//! let client = OxpClient::new("https://tools.example", options)?;
 //! let call = CallRequest::new("Calculator.Add").input(json!({"a": 10, "b": 5}));
 //! match client.call(&call).await?.outcome {
 //!     CallOutcome::Value(value) => println!("{value}"),
@@ -30,6 +31,7 @@ mod error;
 mod http;
 pub mod mcp;
 pub mod opentool;
+mod options;
 mod outcome;
 pub mod oxp;
 mod respond;
@@ -39,6 +41,7 @@ mod retry;
 pub use call::{CallRequest, InputResponse};
 pub use credentials::JwtSigner;
 pub use error::ClientError;
+pub use options::ClientOptions;
 pub use outcome::{
     AuthorizationChallenge, CallOutcome, CallReply, InputRequest, InputRequired,
     MissingRequirements, ServerError, ToolError,

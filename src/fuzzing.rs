@@ -7,7 +7,7 @@
 mod call;
 mod schema;
 
-use std::{sync::Arc, time::SystemTime};
+use std::time::SystemTime;
 
 use http::{StatusCode, request::Parts};
 use serde_json::Value;
@@ -82,11 +82,6 @@ pub fn recording(
     recording_of(request, body, stored, response)
 }
 
-/// The message that answers the request 7 in a stream of server-sent events.
-pub fn message_in_stream<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<Value> {
-    mcp::message_in_stream(pieces)
-}
-
 /// Reads the response of a server as a response to every request that the clients send. Nothing of
 /// it may panic.
 pub fn read_response(status: StatusCode, body: &[u8]) {
@@ -95,7 +90,7 @@ pub fn read_response(status: StatusCode, body: &[u8]) {
     let _ = opentool::reply_in(status, body);
     let _ = opentool::document_in(body);
     if let Ok(message) = serde_json::from_slice(body) {
-        let _ = mcp::reply_in(message);
+        let _ = mcp::read(message);
     }
 }
 

@@ -44,7 +44,7 @@ impl Family {
                 CallFormat::Otc,
             ],
             Self::OpenTool => &[CallFormat::OpenTool],
-            Self::Mcp => &[CallFormat::McpLegacy, CallFormat::McpModern],
+            Self::Mcp => &[CallFormat::Mcp],
         }
     }
 }

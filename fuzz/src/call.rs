@@ -18,16 +18,15 @@ const BOUND: MemoryBound = MemoryBound {
     base: 1 << 20,
 };
 
-const FORMATS: [CallFormat; 6] = [
+const FORMATS: [CallFormat; 5] = [
     CallFormat::OxpHeader,
     CallFormat::OxpSchema,
     CallFormat::Otc,
     CallFormat::OpenTool,
-    CallFormat::McpLegacy,
-    CallFormat::McpModern,
+    CallFormat::Mcp,
 ];
 
-static CALLS: LazyLock<[Calls; 6]> =
+static CALLS: LazyLock<[Calls; 5]> =
     LazyLock::new(|| FORMATS.map(|format| Calls::new(format, toolkit())));
 
 pub fn run(data: &[u8]) {
@@ -38,7 +37,7 @@ pub fn run(data: &[u8]) {
         return;
     };
     let format = usize::from(*format) % FORMATS.len();
-    let calls: &[Calls; 6] = &CALLS;
+    let calls: &[Calls; 5] = &CALLS;
     bounded(data.len(), BOUND, || {
         check(&calls[format], FORMATS[format], texts);
     });

@@ -10,12 +10,12 @@ pub mod mutation;
 pub mod oauth_callback;
 pub mod recording;
 pub mod redaction;
+pub mod reply;
 mod responses;
 mod runtime;
 pub mod schema;
 mod server;
 mod store;
-pub mod stream;
 pub mod typed;
 
 use std::panic;

@@ -28,6 +28,15 @@ impl ResponseBudget {
         })
     }
 
+    /// Rejects a response that names a length above the limit.
+    pub(super) fn check_length(&self, length: Option<u64>) -> Result<(), ClientError> {
+        let limit = self.limit;
+        match length {
+            Some(length) if length > limit as u64 => Err(ClientError::TooLarge { limit }),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes bytes that have arrived.
     pub(super) fn take(&self, bytes: usize) -> Result<(), ClientError> {
         let left = self.bytes.load(Relaxed).checked_sub(bytes);

@@ -93,23 +93,28 @@ impl JwtSigner {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) enum ClientCredentials {
-    #[default]
     None,
-    /// Sent in this header or, if there is none, as a bearer token.
-    ApiKey(Secret, Option<HeaderName>),
+    ApiKey(Secret),
     Jwt(JwtSigner),
 }
 
 impl ClientCredentials {
-    /// The header that carries the credentials, and the key or token in it.
-    pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue, Secret)>, ClientError> {
-        let (name, scheme, token) = match self {
+    /// The header that carries the credentials, and the key or token in it. An API key is sent in
+    /// `key_header`; without one, as a bearer token.
+    pub(super) fn header(
+        &self,
+        key_header: Option<&HeaderName>,
+    ) -> Result<Option<(HeaderName, HeaderValue, Secret)>, ClientError> {
+        let (key_header, token) = match self {
             Self::None => return Ok(None),
-            Self::ApiKey(key, Some(name)) => (name.clone(), "", key.expose().trim().to_owned()),
-            Self::ApiKey(key, None) => (AUTHORIZATION, "Bearer ", key.expose().trim().to_owned()),
-            Self::Jwt(jwt) => (AUTHORIZATION, "Bearer ", jwt.token()?),
+            Self::ApiKey(key) => (key_header, key.expose().trim().to_owned()),
+            Self::Jwt(jwt) => (None, jwt.token()?),
+        };
+        let (name, scheme) = match key_header {
+            Some(name) => (name.clone(), ""),
+            None => (AUTHORIZATION, "Bearer "),
         };
         let invalid_key = |_| ClientError::Setup("the API key is not a valid header value".into());
         let value = HeaderValue::try_from(format!("{scheme}{token}"));

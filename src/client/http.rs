@@ -3,41 +3,35 @@
 //! The protocols' own clients send everything through this one, which also decides where credentials
 //! may go, and keeps them out of errors.
 
-use std::{error::Error as _, fmt, net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method,
+    HeaderMap, HeaderName, HeaderValue, Method,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use reqwest::{Url, redirect::Policy};
 
-use super::{ClientError, budget::ResponseBudget, credentials::ClientCredentials};
-
-#[cfg(fuzzing)]
-pub(super) use super::response::received;
-pub(super) use super::response::{LONGEST_MESSAGE, ReceivedResponse, decode};
-
-/// The default maximum size of a response: more than Lambda can send.
-const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
+use super::{
+    ClientError, ClientOptions,
+    budget::ResponseBudget,
+    response::{OpenResponse, ReceivedResponse, text_of, unreachable},
+};
 
 /// An HTTP client for one server.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct HttpClient {
     client: reqwest::Client,
     base: Url,
-    pub(super) credentials: ClientCredentials,
-    pub(super) max_response_size: usize,
-    /// True if credentials may be sent to other machines unencrypted.
-    pub(super) allows_http: bool,
-    /// The budget of all responses together, if they are the pages of one list.
-    budget: Option<Arc<ResponseBudget>>,
+    pub(super) options: ClientOptions,
+    /// The header of API keys; without one, they are bearer tokens.
+    pub(super) key_header: Option<HeaderName>,
     /// The media types that the protocol's responses may have.
     pub(super) accept: HeaderValue,
 }
 
 impl HttpClient {
-    pub(super) fn new(base: &str) -> Result<Self, ClientError> {
+    pub(super) fn new(base: &str, options: ClientOptions) -> Result<Self, ClientError> {
         let setup = |text: String| ClientError::Setup(text);
         let base: Url = base
             .parse()
@@ -64,32 +58,21 @@ impl HttpClient {
         Ok(Self {
             client,
             base,
-            credentials: ClientCredentials::None,
-            max_response_size: MAX_RESPONSE_SIZE,
-            allows_http: false,
-            budget: None,
+            options,
+            key_header: None,
             accept: HeaderValue::from_static("application/json"),
         })
     }
 
-    /// The same client for the pages of one list, which together are limited like one response.
-    pub(super) fn for_one_list(&self) -> Self {
-        let budget = Some(self.budget());
-        Self {
-            budget,
-            ..self.clone()
-        }
-    }
-
-    /// The budget of the next response.
+    /// The budget of a response, or of the pages of a list.
     pub(super) fn budget(&self) -> Arc<ResponseBudget> {
-        let of_list = self.budget.clone();
-        of_list.unwrap_or_else(|| ResponseBudget::new(self.max_response_size))
+        ResponseBudget::new(self.options.max_response_size)
     }
 
     /// Refuses to send credentials that other machines could read on their way.
     pub(super) fn check_encryption(&self) -> Result<(), ClientError> {
-        if is_local(&self.base) || self.allows_http || self.base.scheme() == "https" {
+        let allows_http = self.options.allows_http;
+        if is_local(&self.base) || allows_http || self.base.scheme() == "https" {
             return Ok(());
         }
         let text = "credentials would be sent unencrypted to another machine; use https://, or \
@@ -134,7 +117,9 @@ impl HttpClient {
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
         let request = (Method::GET, url, headers, Bytes::new());
-        self.send(request, timeout, self.budget(), |_, _| false)
+        self.send(request, timeout, self.budget())
+            .await?
+            .read()
             .await
     }
 
@@ -146,32 +131,19 @@ impl HttpClient {
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
         let request = (Method::POST, url, headers, body);
-        self.send(request, timeout, self.budget(), |_, _| false)
+        self.send(request, timeout, self.budget())
+            .await?
+            .read()
             .await
     }
 
-    /// Reads the response's body to its end, or until `is_complete` returns true for what has
-    /// arrived: a stream of events may stay open.
-    pub(super) async fn post_until(
-        &self,
-        url: Url,
-        headers: HeaderMap,
-        body: Bytes,
-        timeout: Duration,
-        budget: Arc<ResponseBudget>,
-        is_complete: impl FnMut(&HeaderMap, &[u8]) -> bool,
-    ) -> Result<ReceivedResponse, ClientError> {
-        let request = (Method::POST, url, headers, body);
-        self.send(request, timeout, budget, is_complete).await
-    }
-
-    async fn send(
+    /// Sends a request and returns its response, whose body may still be on its way.
+    pub(super) async fn send(
         &self,
         (method, url, headers, body): (Method, Url, HeaderMap, Bytes),
         timeout: Duration,
         budget: Arc<ResponseBudget>,
-        mut is_complete: impl FnMut(&HeaderMap, &[u8]) -> bool,
-    ) -> Result<ReceivedResponse, ClientError> {
+    ) -> Result<OpenResponse, ClientError> {
         // Credentials are sent only to this server, even if it names a URL on another one.
         let is_same_origin = url.origin() == self.base.origin();
         let has_body = method == Method::POST;
@@ -184,43 +156,15 @@ impl HttpClient {
         if has_body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
+        let credentials = self.options.credentials.header(self.key_header.as_ref())?;
         let mut secrets = Vec::new();
-        if let (true, Some((name, value, secret))) = (is_same_origin, self.credentials.header()?) {
+        if let (true, Some((name, value, secret))) = (is_same_origin, credentials) {
             self.check_encryption()?;
             request = request.header(name, value);
             secrets.push(secret);
         }
-        let unreachable = |error| ClientError::Unreachable(text_of(error));
-        let mut response = request.send().await.map_err(unreachable)?;
-        let limit = self.max_response_size;
-        let length = response.content_length().unwrap_or_default();
-        if usize::try_from(length).map_or(true, |length| length > limit) {
-            return Err(ClientError::TooLarge { limit });
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            budget.take(chunk.len())?;
-            body.extend_from_slice(&chunk);
-            if is_complete(response.headers(), &body) {
-                break;
-            }
-        }
-        Ok(ReceivedResponse {
-            status: response.status(),
-            headers: std::mem::take(response.headers_mut()),
-            body: body.into(),
-            budget,
-            secrets,
-        })
-    }
-}
-
-impl fmt::Debug for HttpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http")
-            .field("base", &self.base.as_str())
-            .field("credentials", &self.credentials)
-            .finish_non_exhaustive()
+        let response = request.send().await.map_err(unreachable)?;
+        OpenResponse::new(response, budget, secrets)
     }
 }
 
@@ -229,20 +173,4 @@ fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|it| it.is_loopback())
-}
-
-/// The text of an error and its causes, without the URL, which may be confidential.
-fn text_of(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = if error.is_timeout() {
-        "no response in time".to_owned()
-    } else {
-        error.to_string()
-    };
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

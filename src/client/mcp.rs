@@ -1,43 +1,34 @@
 //! A client for any MCP server over streamable HTTP.
 //!
-//! It speaks revision 2026-07-28 and the earlier ones, which begin with `initialize`. It uses the
-//! same calls, outcomes and retries as the OXP client, so that a program can call either protocol.
+//! It speaks revision 2026-07-28 and the earlier ones, which begin with `initialize`. `rmcp`, the
+//! official SDK, speaks the protocol; this client adds the limits, credentials, outcomes and retries
+//! of the OXP client, so that a program can call either protocol.
 
-mod attempt;
-mod call;
 mod connection;
-mod event_stream;
-mod exchange;
+mod failure;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
-mod header;
-mod message;
 mod reply;
-mod revision;
 mod tool;
+mod transport;
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
 
 use http::HeaderValue;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, MetaObject,
+    PaginatedRequestParams, RequestMetaObject, ServerResult,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{
-    ClientError, JwtSigner,
-    credentials::ClientCredentials,
+    ClientError, ClientOptions,
     http::HttpClient,
-    retry::{Attempts, RetryLimits},
+    response::decode,
+    retry::{Attempts, RetryAdvice, RetryLimits},
 };
-use crate::{Secret, payload::JsonObject};
 use connection::Connection;
-use exchange::AttemptTime;
-use tool::ListedTool;
 
 pub use super::{
     call::{CallRequest, InputResponse},
@@ -47,24 +38,23 @@ pub use super::{
     },
 };
 pub use connection::McpServer;
-pub use revision::McpRevision;
 pub use tool::{McpTool, McpToolHints};
 
 /// The maximum number of pages of a list: a server's cursors may never end.
 const MAX_PAGES: usize = 1000;
 
-/// A client for one server.
-///
-/// By default, an attempt takes at most 30 seconds; a request has at most 4 attempts and takes at
-/// most 90 seconds, including the waits between attempts; a response may be at most 16 MiB. Clones
-/// share what the client remembers of the server: its revision, its session and its tools.
+/// The key of the `call_id` in `_meta`; MCP does not define one.
+const CALL_ID: &str = "lambda-tools/call-id";
+
+/// A client for one server. Clones share the connection to it.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), lambda_tools::client::ClientError> {
-/// use lambda_tools::client::mcp::{CallOutcome, CallRequest, McpClient};
+/// use lambda_tools::client::{ClientOptions, mcp::{CallOutcome, CallRequest, McpClient}};
 /// use serde_json::json;
 ///
-/// let client = McpClient::new("https://tools.example/mcp")?.api_key("my-api-key");
+/// let options = ClientOptions::default().api_key("my-api-key");
+/// let client = McpClient::new("https://tools.example/mcp", options)?;
 /// for tool in client.tools().await? {
 ///     println!("{}: {}", tool.name, tool.description);
 /// }
@@ -77,104 +67,25 @@ const MAX_PAGES: usize = 1000;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct McpClient {
     http: HttpClient,
-    limits: RetryLimits,
-    /// The only revision to use.
-    revision: Option<McpRevision>,
-    shared: Arc<Shared>,
-}
-
-/// The state that all clones share.
-#[derive(Default)]
-struct Shared {
-    connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
-    recognizes_call_ids: AtomicBool,
-    tools: Mutex<HashMap<String, ListedTool>>,
-    next_id: AtomicU64,
+    connection: Arc<tokio::sync::Mutex<Option<Connection>>>,
 }
 
 impl McpClient {
-    /// A client for the server at this URL, such as `https://tools.example/mcp`, without
-    /// credentials. A URL without a path gets `/mcp`; any other is used as it is.
+    /// A client for the server at this URL, such as `https://tools.example/mcp`. A URL without a path
+    /// gets `/mcp`; any other is used as it is.
     ///
     /// # Errors
     /// The URL is invalid, has a query, or contains credentials.
-    pub fn new(url: &str) -> Result<Self, ClientError> {
-        let mut http = HttpClient::new(url)?.with_default_path("/mcp");
+    pub fn new(url: &str, options: ClientOptions) -> Result<Self, ClientError> {
+        let mut http = HttpClient::new(url, options)?.with_default_path("/mcp");
         http.accept = HeaderValue::from_static("application/json, text/event-stream");
         Ok(Self {
             http,
-            limits: RetryLimits::default(),
-            revision: None,
-            shared: Arc::default(),
+            connection: Arc::default(),
         })
-    }
-
-    /// Sends an API key, as `Authorization: Bearer`.
-    #[must_use]
-    pub fn api_key(self, key: impl Into<Secret>) -> Self {
-        self.credentials(ClientCredentials::ApiKey(key.into(), None))
-    }
-
-    /// Sends JWTs that the client signs itself.
-    #[must_use]
-    pub fn jwt(self, jwt: JwtSigner) -> Self {
-        self.credentials(ClientCredentials::Jwt(jwt))
-    }
-
-    /// Allows credentials to be sent to other machines over `http://`. Use it only for a server inside
-    /// a network that you trust: without encryption, everyone on the way can read them.
-    #[must_use]
-    pub fn allow_http(mut self) -> Self {
-        self.http.allows_http = true;
-        self
-    }
-
-    fn credentials(mut self, credentials: ClientCredentials) -> Self {
-        self.http.credentials = credentials;
-        // A session and a list may depend on who asks.
-        self.shared = Arc::default();
-        self
-    }
-
-    /// Sets the revision. Without this, the client asks for 2026-07-28, and begins with
-    /// `initialize` if the server does not support it. A server may respond to `initialize` with
-    /// another revision, which is then used.
-    #[must_use]
-    pub fn revision(mut self, revision: McpRevision) -> Self {
-        self.revision = Some(revision);
-        self.shared = Arc::default();
-        self
-    }
-
-    /// Sets the time limit of one attempt.
-    #[must_use]
-    pub fn timeout(mut self, time: Duration) -> Self {
-        self.limits.timeout = time;
-        self
-    }
-
-    /// Sets the time limit of a request, including all its attempts and the waits between them.
-    #[must_use]
-    pub fn deadline(mut self, time: Duration) -> Self {
-        self.limits.deadline = time;
-        self
-    }
-
-    /// Sets the maximum number of attempts; 1 disables retries.
-    #[must_use]
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = attempts.max(1);
-        self
-    }
-
-    /// Sets the maximum size of a response in bytes.
-    #[must_use]
-    pub fn max_response_size(mut self, bytes: usize) -> Self {
-        self.http.max_response_size = bytes;
-        self
     }
 
     /// The server's description of itself. It is requested once; other methods do so on their own.
@@ -182,11 +93,10 @@ impl McpClient {
     /// # Errors
     /// The server cannot be reached, or shares no revision with this client.
     pub async fn server(&self) -> Result<McpServer, ClientError> {
-        let mut attempts = Attempts::new(self.limits);
+        let mut attempts = Attempts::new(self.http.options.limits);
         loop {
-            let time = AttemptTime::new(attempts.begin());
-            match self.connection(time).await {
-                Ok(connection) => return Ok(connection.server.clone()),
+            match self.connection(attempts.begin()).await {
+                Ok(connection) => return Ok(connection.server()),
                 Err(failed) if attempts.wait_for_next(failed.advice).await => {}
                 Err(failed) => return Err(failed.error),
             }
@@ -199,54 +109,126 @@ impl McpClient {
     /// # Errors
     /// No attempt returned a list, or the pages exceed a limit.
     pub async fn tools(&self) -> Result<Vec<McpTool>, ClientError> {
-        self.list(self.limits).await
-    }
-
-    async fn list(&self, limits: RetryLimits) -> Result<Vec<McpTool>, ClientError> {
-        // All pages together have the limits of one response.
-        let client = Self {
-            http: self.http.for_one_list(),
-            ..self.clone()
-        };
+        let limits = self.http.options.limits;
         let pages = Attempts::new(limits);
+        let mut request = ListToolsRequest::default();
+        // All pages together have the limits of one response.
+        request.extensions.insert(self.http.budget());
         let mut tools = Vec::new();
-        let mut listed = HashMap::new();
-        let mut cursors = HashSet::new();
-        let mut params = JsonObject::new();
-        loop {
+        for _ in 0..MAX_PAGES {
             let deadline = pages.remaining();
             let limits = RetryLimits { deadline, ..limits };
-            let (result, revision) = client.request("tools/list", &params, limits).await?;
-            let page = tool::page_in(result, revision.is_modern())?;
-            for (tool, details) in page.tools {
-                listed.insert(tool.name.clone(), details);
-                tools.push(tool);
-            }
-            let Some(cursor) = page.next_cursor else {
-                break;
+            let page = ClientRequest::ListToolsRequest(request.clone());
+            let ServerResult::ListToolsResult(page) = self.request(page, limits).await? else {
+                return Err(ClientError::Unreadable("it is not a list of tools".into()));
             };
-            params.insert("cursor".into(), cursor.as_str().into());
-            if !cursors.insert(cursor) || cursors.len() >= MAX_PAGES {
-                let text = "the pages of the list of tools do not end";
-                return Err(ClientError::Unreadable(text.into()));
-            }
+            tools.extend(page.tools.into_iter().map(McpTool::of));
+            let Some(cursor) = page.next_cursor else {
+                return Ok(tools);
+            };
+            let params = PaginatedRequestParams::default();
+            request.params = Some(params.with_cursor(Some(cursor)));
         }
-        *self.listed() = listed;
-        Ok(tools)
+        let text = "the pages of the list of tools do not end";
+        Err(ClientError::Unreadable(text.to_owned()))
     }
 
-    fn listed(&self) -> MutexGuard<'_, HashMap<String, ListedTool>> {
-        let tools = self.shared.tools.lock();
-        tools.unwrap_or_else(PoisonError::into_inner)
+    /// `tools/call`: runs one tool. All attempts have the same call id.
+    ///
+    /// An attempt is repeated if the server asks for it: with 408, 429, or a status with
+    /// `Retry-After`, or, if it was built with this library, with a failure that may be retried.
+    /// After a network error, a timeout or another 5xx, the tool may have run. It is then called
+    /// again only if the server recognizes call ids, which servers built with this library do.
+    ///
+    /// The value is the result's `structuredContent`, as the server sent it; without it, the text,
+    /// or the list of content blocks if some are not text. MCP reports an invalid input like any
+    /// other failure of a tool, as [`CallOutcome::ToolError`]; errors of JSON-RPC, such as an
+    /// unknown tool, are a [`CallOutcome::ServerError`].
+    ///
+    /// # Errors
+    /// [`ClientError::Unsupported`] if MCP cannot carry the call: it has a user, tokens, secrets or a
+    /// trace id, or an input that is not an object; or if no attempt got a response about the call.
+    pub async fn call(&self, call: &CallRequest) -> Result<CallReply, ClientError> {
+        let call_id = call.id();
+        let request = CallToolRequest::new(params_of(call, &call_id)?);
+        let request = ClientRequest::CallToolRequest(request);
+        let mut attempts = Attempts::new(self.http.options.limits);
+        loop {
+            let limit = attempts.begin();
+            let (reply, advice) = match self.attempt(request.clone(), limit).await {
+                Ok(result) => (CallReply::of_result(result, &call_id), RetryAdvice::Done),
+                Err(failed) => (CallReply::of_error(failed.error, &call_id), failed.advice),
+            };
+            let of_reply = reply.as_ref().ok().and_then(|it| it.outcome.advice());
+            if !attempts.wait_for_next(of_reply.unwrap_or(advice)).await {
+                let attempts = attempts.count;
+                return reply.map(|it| CallReply { attempts, ..it });
+            }
+        }
+    }
+
+    /// Runs one tool and returns its value.
+    ///
+    /// Many servers, and those built with this library, wrap a value that is not an object as
+    /// `{"result": …}`, and nothing in the response says so. A value that is not a `V`, but has this
+    /// form, is therefore read once more without the wrapper.
+    ///
+    /// # Errors
+    /// Those of [`call`](Self::call), [`ClientError::NoValue`] for any other outcome, and
+    /// [`ClientError::Unreadable`] for a value that is not a `V`.
+    pub async fn run<V: DeserializeOwned>(&self, call: &CallRequest) -> Result<V, ClientError> {
+        let value = self.call(call).await?.outcome.into_value()?;
+        if let Ok(value) = V::deserialize(&value) {
+            return Ok(value);
+        }
+        match value {
+            Value::Object(mut object) if object.len() == 1 && object.contains_key("result") => {
+                decode(object["result"].take())
+            }
+            value => decode(value),
+        }
+    }
+
+    /// Sends a request that may be repeated.
+    async fn request(
+        &self,
+        request: ClientRequest,
+        limits: RetryLimits,
+    ) -> Result<ServerResult, ClientError> {
+        let mut attempts = Attempts::new(limits);
+        loop {
+            match self.attempt(request.clone(), attempts.begin()).await {
+                Ok(result) => return Ok(result),
+                Err(failed) if attempts.wait_for_next(failed.advice).await => {}
+                Err(failed) => return Err(failed.error),
+            }
+        }
     }
 }
 
-impl fmt::Debug for McpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpClient")
-            .field("http", &self.http)
-            .field("limits", &self.limits)
-            .field("revision", &self.revision)
-            .finish_non_exhaustive()
+/// The params of a call, if MCP can carry it.
+fn params_of(call: &CallRequest, call_id: &str) -> Result<CallToolRequestParams, ClientError> {
+    let has_context = call.user_id.is_some() || call.trace_id.is_some();
+    if has_context || !call.tokens.is_empty() || !call.secrets.is_empty() {
+        let text = "MCP calls cannot carry a user id, tokens, secrets or a trace id: the server \
+                    takes the user from the credentials, and has a store for secrets";
+        return Err(ClientError::Unsupported(text));
     }
+    let Value::Object(arguments) = &call.input else {
+        let text = "the input of an MCP call must be an object";
+        return Err(ClientError::Unsupported(text));
+    };
+    let mut meta = MetaObject::new();
+    meta.0.insert(CALL_ID.to_owned(), call_id.into());
+    let mut params = CallToolRequestParams::new(call.tool_id.clone());
+    params.meta = Some(RequestMetaObject(meta));
+    params.arguments = Some(arguments.clone());
+    if !call.input_responses.is_empty() {
+        let responses = call.input_responses.iter();
+        let responses = responses.map(|(key, it)| (key.clone(), it.encode()));
+        params.input_responses = Some(responses.collect());
+    }
+    let state = call.request_state.as_ref();
+    params.request_state = state.map(|it| it.expose().to_owned());
+    Ok(params)
 }

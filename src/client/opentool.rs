@@ -8,19 +8,16 @@ mod error;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    JwtSigner,
-    credentials::ClientCredentials,
-    http::{HttpClient, ReceivedResponse, decode},
+    ClientOptions,
+    http::HttpClient,
+    response::{ReceivedResponse, decode},
 };
-use crate::Secret;
 
 pub use document::{
     DocumentInfo, FunctionModel, OpenToolDocument, Parameter, ReturnValue, ServerUrl, ValueSchema,
@@ -31,10 +28,11 @@ pub use error::OpenToolError;
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), lambda_tools::client::opentool::OpenToolError> {
-/// use lambda_tools::client::opentool::{OpenToolClient, FunctionCall};
+/// use lambda_tools::client::{ClientOptions, opentool::{OpenToolClient, FunctionCall}};
 /// use serde_json::json;
 ///
-/// let client = OpenToolClient::new("https://tools.example")?.api_key("my-api-key");
+/// let options = ClientOptions::default().api_key("my-api-key");
+/// let client = OpenToolClient::new("https://tools.example", options)?;
 /// let arguments = json!({"a": 10, "b": 5});
 /// let call = FunctionCall::new("call-1", "Calculator_Add", arguments.as_object().unwrap().clone());
 /// println!("{:?}", client.call(&call).await?.result);
@@ -44,7 +42,6 @@ pub use error::OpenToolError;
 #[derive(Clone, Debug)]
 pub struct OpenToolClient {
     http: HttpClient,
-    timeout: Duration,
 }
 
 /// The version of a server.
@@ -111,49 +108,10 @@ impl OpenToolClient {
     ///
     /// # Errors
     /// The URL is invalid or contains credentials.
-    pub fn new(base_url: &str) -> Result<Self, OpenToolError> {
-        Ok(Self {
-            http: HttpClient::new(base_url)
-                .map_err(OpenToolError::of)?
-                .with_suffix("opentool"),
-            timeout: Duration::from_secs(30),
-        })
-    }
-
-    /// Sends an API key, as `Authorization: Bearer`.
-    #[must_use]
-    pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
-        self.http.credentials = ClientCredentials::ApiKey(key.into(), None);
-        self
-    }
-
-    /// Sends JWTs that the client signs itself.
-    #[must_use]
-    pub fn jwt(mut self, jwt: JwtSigner) -> Self {
-        self.http.credentials = ClientCredentials::Jwt(jwt);
-        self
-    }
-
-    /// Allows credentials to be sent to other machines over `http://`. Use it only for a server inside
-    /// a network that you trust: without encryption, everyone on the way can read them.
-    #[must_use]
-    pub fn allow_http(mut self) -> Self {
-        self.http.allows_http = true;
-        self
-    }
-
-    /// Sets the timeout of a request; the default is 30 seconds.
-    #[must_use]
-    pub fn timeout(mut self, time: Duration) -> Self {
-        self.timeout = time;
-        self
-    }
-
-    /// Sets the maximum size of a response in bytes; the default is 16 MiB.
-    #[must_use]
-    pub fn max_response_size(mut self, bytes: usize) -> Self {
-        self.http.max_response_size = bytes;
-        self
+    pub fn new(base_url: &str, options: ClientOptions) -> Result<Self, OpenToolError> {
+        let http = HttpClient::new(base_url, options).map_err(OpenToolError::of)?;
+        let http = http.with_suffix("opentool");
+        Ok(Self { http })
     }
 
     /// `GET /version`: the server's version.
@@ -175,9 +133,10 @@ impl OpenToolClient {
     /// Any [`OpenToolError`]; an error that the server reports is [`OpenToolError::Call`].
     pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, OpenToolError> {
         let url = self.http.url("call");
+        let timeout = self.http.options.limits.timeout;
         let request = self
             .http
-            .post(url, HeaderMap::new(), call.encode(), self.timeout);
+            .post(url, HeaderMap::new(), call.encode(), timeout);
         let response = request.await.map_err(OpenToolError::of)?;
         tool_return(&response, &call.id)
     }
@@ -200,7 +159,8 @@ impl OpenToolClient {
 
     async fn get(&self, path: &str) -> Result<ReceivedResponse, OpenToolError> {
         let url = self.http.url(path);
-        let request = self.http.get(url, HeaderMap::new(), self.timeout);
+        let timeout = self.http.options.limits.timeout;
+        let request = self.http.get(url, HeaderMap::new(), timeout);
         let response = request.await.map_err(OpenToolError::of)?;
         match response.status {
             StatusCode::OK => Ok(response),

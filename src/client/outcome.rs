@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::{ClientError, retry::RetryAdvice};
 use crate::Secret;
 
 /// A server's reply to a call.
@@ -21,6 +22,19 @@ pub struct CallReply {
     pub attempts: u32,
     /// The call's outcome.
     pub outcome: CallOutcome,
+}
+
+impl CallReply {
+    /// The reply to a single attempt.
+    pub(super) fn new(call_id: &str, outcome: CallOutcome) -> Self {
+        Self {
+            call_id: call_id.to_owned(),
+            duration: None,
+            is_replay: false,
+            attempts: 1,
+            outcome,
+        }
+    }
 }
 
 /// The outcome of a call.
@@ -117,20 +131,12 @@ pub enum InputRequest {
         /// The URL.
         url: String,
     },
-    /// A request that this library does not know.
-    Other {
-        /// The key of the response.
-        key: String,
-        /// The MCP method.
-        method: String,
-    },
 }
 
 impl InputRequest {
     fn message(&self) -> &str {
         match self {
             Self::Form { message, .. } | Self::Url { message, .. } => message,
-            Self::Other { method, .. } => method,
         }
     }
 }
@@ -146,12 +152,30 @@ pub struct ServerError {
 }
 
 impl CallOutcome {
+    /// The outcome's own advice on retrying.
+    pub(super) fn advice(&self) -> Option<RetryAdvice> {
+        match self {
+            Self::ToolError(failure) if failure.can_retry => {
+                Some(RetryAdvice::Again(failure.retry_after))
+            }
+            Self::ServerError(_) | Self::MissingRequirements(_) => None,
+            _ => Some(RetryAdvice::Done),
+        }
+    }
+
     /// The value, if there is one.
     #[must_use]
     pub fn value(self) -> Option<Value> {
         match self {
             Self::Value(value) => Some(value),
             _ => None,
+        }
+    }
+
+    pub(super) fn into_value(self) -> Result<Value, ClientError> {
+        match self {
+            Self::Value(value) => Ok(value),
+            other => Err(ClientError::NoValue(Box::new(other))),
         }
     }
 

@@ -17,12 +17,12 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::de::DeserializeOwned;
 
 use super::{
-    ClientError, JwtSigner,
-    credentials::ClientCredentials,
-    http::{HttpClient, decode},
-    retry::{Attempts, RetryLimits, advice_on},
+    ClientError, ClientOptions,
+    http::HttpClient,
+    response::decode,
+    retry::{Attempts, advice_on},
 };
-use crate::{Secret, ToolDefinition};
+use crate::ToolDefinition;
 
 pub use super::{
     call::CallRequest,
@@ -38,88 +38,36 @@ const VERSION: HeaderName = HeaderName::from_static("oxp-version");
 
 /// A client for one server.
 ///
-/// By default, an attempt takes at most 30 seconds; a call has at most 4 attempts and takes at most
-/// 90 seconds, including the waits between attempts; a response may be at most 16 MiB. The client
-/// retries after failures that may be retried (after the time that the server names), network
-/// errors, and the statuses 408, 429 and 5xx.
+/// The client retries after failures that may be retried (after the time that the server names),
+/// network errors, and the statuses 408, 429 and 5xx.
 #[derive(Clone, Debug)]
 pub struct OxpClient {
     http: HttpClient,
     dialect: CallFormat,
-    limits: RetryLimits,
     challenge_timeout: Duration,
     poll_interval: Duration,
 }
 
 impl OxpClient {
-    /// A client for the server at this URL, such as `https://tools.example`, without credentials.
+    /// A client for the server at this URL, such as `https://tools.example`.
     ///
     /// # Errors
     /// The URL is invalid or contains credentials.
-    pub fn new(base_url: &str) -> Result<Self, ClientError> {
+    pub fn new(base_url: &str, options: ClientOptions) -> Result<Self, ClientError> {
+        let mut http = HttpClient::new(base_url, options)?;
+        http.key_header = Some(API_KEY);
         Ok(Self {
-            http: HttpClient::new(base_url)?,
+            http,
             dialect: CallFormat::default(),
-            limits: RetryLimits::default(),
             challenge_timeout: Duration::from_mins(5),
             poll_interval: Duration::from_secs(2),
         })
-    }
-
-    /// Sends an API key, in the header `OXP-API-Key`.
-    #[must_use]
-    pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
-        self.http.credentials = ClientCredentials::ApiKey(key.into(), Some(API_KEY));
-        self
-    }
-
-    /// Sends JWTs that the client signs itself, which the specification prefers to API keys.
-    #[must_use]
-    pub fn jwt(mut self, jwt: JwtSigner) -> Self {
-        self.http.credentials = ClientCredentials::Jwt(jwt);
-        self
-    }
-
-    /// Allows credentials to be sent to other machines over `http://`. Use it only for a server inside
-    /// a network that you trust: without encryption, everyone on the way can read them.
-    #[must_use]
-    pub fn allow_http(mut self) -> Self {
-        self.http.allows_http = true;
-        self
     }
 
     /// Sets the dialect of calls; responses are understood in every dialect.
     #[must_use]
     pub fn dialect(mut self, dialect: CallFormat) -> Self {
         self.dialect = dialect;
-        self
-    }
-
-    /// Sets the time limit of one attempt.
-    #[must_use]
-    pub fn timeout(mut self, time: Duration) -> Self {
-        self.limits.timeout = time;
-        self
-    }
-
-    /// Sets the time limit of a call, including all its attempts and the waits between them.
-    #[must_use]
-    pub fn deadline(mut self, time: Duration) -> Self {
-        self.limits.deadline = time;
-        self
-    }
-
-    /// Sets the maximum number of attempts; 1 disables retries.
-    #[must_use]
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = attempts.max(1);
-        self
-    }
-
-    /// Sets the maximum size of a response in bytes.
-    #[must_use]
-    pub fn max_response_size(mut self, bytes: usize) -> Self {
-        self.http.max_response_size = bytes;
         self
     }
 
@@ -138,7 +86,7 @@ impl OxpClient {
     /// The server cannot be reached, or responds with neither 200 nor 503.
     pub async fn health(&self) -> Result<bool, ClientError> {
         let url = self.http.url("health");
-        let timeout = self.limits.timeout;
+        let timeout = self.http.options.limits.timeout;
         let response = self.http.get(url, HeaderMap::new(), timeout).await?;
         match response.status.as_u16() {
             200 => Ok(true),
@@ -153,12 +101,12 @@ impl OxpClient {
     /// # Errors
     /// No attempt returned a list.
     pub async fn tools(&self) -> Result<Vec<ToolDefinition>, ClientError> {
-        let mut attempts = Attempts::new(self.limits);
+        let mut attempts = Attempts::new(self.http.options.limits);
         loop {
             let timeout = attempts.begin();
             let url = self.http.url("tools");
             let response = self.http.get(url, self.version(), timeout).await;
-            let advice = advice_on(&response);
+            let advice = advice_on(response.as_ref());
             if attempts.wait_for_next(advice).await {
                 continue;
             }
@@ -186,7 +134,7 @@ impl OxpClient {
         }
         let call_id = call.id();
         let body = Bytes::from(call.encode(&call_id, self.dialect));
-        let mut attempts = Attempts::new(self.limits);
+        let mut attempts = Attempts::new(self.http.options.limits);
         loop {
             let timeout = attempts.begin();
             let (url, body) = (self.http.url("tools/call"), body.clone());
@@ -195,19 +143,13 @@ impl OxpClient {
                 let secrets = call.tokens.values().chain(call.secrets.values());
                 response.secrets.extend(secrets.cloned());
             }
-            let advice = advice_on(&response);
-            let mut reply = response.and_then(|it| CallReply::of(&it, &call_id));
-            let advice = match &reply {
-                Ok(reply) => reply.advice().unwrap_or(advice),
-                Err(_) => advice,
-            };
-            if attempts.wait_for_next(advice).await {
-                continue;
+            let advice = advice_on(response.as_ref());
+            let reply = response.and_then(|it| CallReply::of(&it, &call_id));
+            let of_reply = reply.as_ref().ok().and_then(|it| it.outcome.advice());
+            if !attempts.wait_for_next(of_reply.unwrap_or(advice)).await {
+                let attempts = attempts.count;
+                return reply.map(|it| CallReply { attempts, ..it });
             }
-            if let Ok(reply) = &mut reply {
-                reply.attempts = attempts.count;
-            }
-            return reply;
         }
     }
 
@@ -217,10 +159,7 @@ impl OxpClient {
     /// Those of [`call`](Self::call), [`ClientError::NoValue`] for any other outcome, and
     /// [`ClientError::Unreadable`] for a value that is not a `V`.
     pub async fn run<V: DeserializeOwned>(&self, call: &CallRequest) -> Result<V, ClientError> {
-        match self.call(call).await?.outcome {
-            CallOutcome::Value(value) => decode(value),
-            other => Err(ClientError::NoValue(Box::new(other))),
-        }
+        decode(self.call(call).await?.outcome.into_value()?)
     }
 
     fn version(&self) -> HeaderMap {

@@ -92,7 +92,7 @@ impl CallOutcome {
             Self::InputRequired(input) => {
                 let url = |request: &InputRequest| match request {
                     InputRequest::Url { url, .. } => Some(url.clone()),
-                    _ => None,
+                    InputRequest::Form { .. } => None,
                 };
                 with_urls(message, input.requests.iter().filter_map(url))
             }

@@ -1,16 +1,18 @@
 //! Responses: their JSON, and errors of them that do not repeat credentials.
 
-use std::sync::Arc;
+use std::{error::Error, pin::pin, sync::Arc};
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream::try_unfold};
 use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sse_stream::{Error as SseError, SseStream};
 
 use super::{ClientError, budget::ResponseBudget};
 use crate::{
     Secret,
-    json::{self, JsonScope},
+    json::{self, JsonError, JsonScope},
     secrets::redaction::Redaction,
     text::clipped,
 };
@@ -26,6 +28,120 @@ const MESSAGE: JsonScope = JsonScope::Fields(&[
         JsonScope::Fields(&[("message", JsonScope::Scalar)]),
     ),
 ]);
+
+/// A response whose body has not been read.
+pub(super) struct OpenResponse {
+    response: reqwest::Response,
+    budget: Arc<ResponseBudget>,
+    secrets: Vec<Secret>,
+}
+
+impl OpenResponse {
+    pub(super) fn new(
+        response: reqwest::Response,
+        budget: Arc<ResponseBudget>,
+        secrets: Vec<Secret>,
+    ) -> Result<Self, ClientError> {
+        budget.check_length(response.content_length())?;
+        Ok(Self {
+            response,
+            budget,
+            secrets,
+        })
+    }
+
+    /// Reads the body to its end.
+    pub(super) async fn read(mut self) -> Result<ReceivedResponse, ClientError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            body.extend_from_slice(&chunk);
+        }
+        Ok(self.received(body.into()))
+    }
+
+    /// Reads the body's JSON or, in a stream of server-sent events, that of the first event for which
+    /// `is_wanted` returns true: a server may leave the stream open after it.
+    pub(super) async fn read_message(
+        mut self,
+        is_wanted: impl Fn(&Value) -> bool,
+    ) -> Result<(ReceivedResponse, Result<Value, ClientError>), ClientError> {
+        let kind = media_type(self.response.headers());
+        if !kind.eq_ignore_ascii_case("text/event-stream") {
+            let response = self.read().await?;
+            let message = response.json();
+            return Ok((response, message));
+        }
+        let response = self.received(Bytes::new());
+        let chunks = try_unfold(self, async |mut open| {
+            let chunk = open.chunk().await?;
+            Ok::<_, ClientError>(chunk.map(|chunk| (chunk, open)))
+        });
+        let mut events = pin!(SseStream::from_bytes_stream(chunks));
+        while let Some(event) = events.next().await {
+            let data = event.map_err(stream_error)?.data.unwrap_or_default();
+            match response.budget.read(data.as_bytes()) {
+                Ok(message) if is_wanted(&message) => return Ok((response, Ok(message))),
+                Err(error @ JsonError::Rejected(_)) => return Err(error.into()),
+                Ok(_) | Err(JsonError::Syntax(_)) => {}
+            }
+        }
+        let text = "the stream ended without a response";
+        Err(ClientError::Unreachable(text.to_owned()))
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
+        let chunk = self.response.chunk().await.map_err(unreachable)?;
+        self.budget.take(chunk.as_ref().map_or(0, Bytes::len))?;
+        Ok(chunk)
+    }
+
+    fn received(&mut self, body: Bytes) -> ReceivedResponse {
+        ReceivedResponse {
+            status: self.response.status(),
+            headers: self.response.headers().clone(),
+            body,
+            budget: Arc::clone(&self.budget),
+            secrets: std::mem::take(&mut self.secrets),
+        }
+    }
+}
+
+/// The error of a request or a body that did not arrive.
+pub(super) fn unreachable(error: reqwest::Error) -> ClientError {
+    ClientError::Unreachable(text_of(error))
+}
+
+/// The text of an error and its causes, without the URL, which may be confidential.
+pub(super) fn text_of(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = if error.is_timeout() {
+        "no response in time".to_owned()
+    } else {
+        error.to_string()
+    };
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+fn stream_error(error: SseError) -> ClientError {
+    match error {
+        SseError::Body(error) => match error.downcast() {
+            Ok(error) => *error,
+            Err(error) => ClientError::Unreachable(error.to_string()),
+        },
+        _ => ClientError::Unreadable("it is not a stream of server-sent events".to_owned()),
+    }
+}
+
+fn media_type(headers: &HeaderMap) -> &str {
+    let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let essence = kind.and_then(|it| it.split(';').next());
+    essence.unwrap_or_default().trim()
+}
 
 /// A response with its whole body.
 pub(super) struct ReceivedResponse {
@@ -51,14 +167,11 @@ impl ReceivedResponse {
 
     /// The body as JSON; without the credentials in the request if the status is that of an error.
     pub(super) fn json(&self) -> Result<Value, ClientError> {
-        let kind = self.headers.get(CONTENT_TYPE).map(|it| it.to_str());
-        if let Some(kind) = kind {
-            let kind = kind.unwrap_or_default();
-            let essence = kind.split(';').next().unwrap_or_default().trim();
-            if !essence.ends_with("/json") && !essence.ends_with("+json") {
-                let text = format!("its type is '{essence}', not JSON");
-                return Err(ClientError::Unreadable(self.redacted(&text)));
-            }
+        let kind = media_type(&self.headers);
+        let is_json = kind.ends_with("/json") || kind.ends_with("+json");
+        if !is_json && self.headers.contains_key(CONTENT_TYPE) {
+            let text = format!("its type is '{kind}', not JSON");
+            return Err(ClientError::Unreadable(self.redacted(&text)));
         }
         let value = self.budget.read(&self.body)?;
         if self.status.is_success() {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
 
-use super::{ClientError, http::ReceivedResponse};
+use super::{ClientError, response::ReceivedResponse};
 use crate::retry_after;
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -38,6 +38,8 @@ pub(super) enum RetryAdvice {
     Done,
     /// Retry, after at least this long.
     Again(Option<Duration>),
+    /// Retry if the server recognizes a repeated request: it may have acted on this one.
+    IfRecognized,
 }
 
 /// The attempts at one request.
@@ -70,14 +72,14 @@ impl Attempts {
     /// Waits until the next attempt and returns true. Returns false at once if a retry would not
     /// help, if no attempt is left, or if the next one would start after the deadline.
     pub(super) async fn wait_for_next(&self, advice: RetryAdvice) -> bool {
-        let RetryAdvice::Again(after) = advice else {
-            return false;
-        };
         let jitter = fastrand::f64();
-        let wait = match after {
+        let wait = match advice {
+            RetryAdvice::Done => return false,
             // A little later than the server says, because it tells other clients the same time.
-            Some(after) => after.saturating_add(FIRST_WAIT.mul_f64(jitter).min(after / 10)),
-            None => backoff(self.count, jitter),
+            RetryAdvice::Again(Some(after)) => {
+                after.saturating_add(FIRST_WAIT.mul_f64(jitter).min(after / 10))
+            }
+            RetryAdvice::Again(None) | RetryAdvice::IfRecognized => backoff(self.count, jitter),
         };
         if self.count >= self.limits.attempts || wait >= self.remaining() {
             return false;
@@ -95,28 +97,29 @@ fn backoff(attempts: u32, jitter: f64) -> Duration {
 }
 
 /// The retry advice from a network error, or from a response's status and headers.
-pub(super) fn advice_on(response: &Result<ReceivedResponse, ClientError>) -> RetryAdvice {
+pub(super) fn advice_on(response: Result<&ReceivedResponse, &ClientError>) -> RetryAdvice {
     let response = match response {
         Ok(response) => response,
-        Err(ClientError::Unreachable(_)) => return RetryAdvice::Again(None),
+        Err(ClientError::Unreachable(_)) => return RetryAdvice::IfRecognized,
         Err(_) => return RetryAdvice::Done,
     };
-    let should_retry = response
-        .headers
-        .get(SHOULD_RETRY)
-        .map(HeaderValue::as_bytes);
+    let should_retry = response.headers.get(SHOULD_RETRY);
     let status = response.status;
-    let may_help = match should_retry {
+    let asks_for_less = matches!(status.as_u16(), 408 | 429);
+    let may_help = match should_retry.map(HeaderValue::as_bytes) {
         Some(b"true") => true,
         Some(b"false") => false,
-        _ => status.is_server_error() || matches!(status.as_u16(), 408 | 429),
+        _ => status.is_server_error() || asks_for_less,
     };
-    if !may_help {
-        return RetryAdvice::Done;
-    }
     let after = response.headers.get(RETRY_AFTER);
     let parse = |it: &HeaderValue| retry_after::parse(it.to_str().ok()?.trim(), SystemTime::now());
-    RetryAdvice::Again(after.and_then(parse))
+    match after.and_then(parse) {
+        _ if !may_help => RetryAdvice::Done,
+        // A server that names a time, or rejects the rate of requests, has not acted. Any other
+        // error may come from a gateway that stopped waiting.
+        None if !asks_for_less => RetryAdvice::IfRecognized,
+        after => RetryAdvice::Again(after),
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ use crate::{
     assemble::assemble,
     call::Call,
     client::{
-        CallRequest,
-        mcp::{self, McpRevision},
+        CallRequest, mcp,
         opentool::{self, FunctionCall},
         oxp::{self, CallFormat as OxpFormat},
     },
@@ -32,9 +31,7 @@ pub enum CallFormat {
     /// OpenTool.
     OpenTool,
     /// MCP before 2026-07-28.
-    McpLegacy,
-    /// MCP 2026-07-28.
-    McpModern,
+    Mcp,
 }
 
 impl CallFormat {
@@ -42,7 +39,7 @@ impl CallFormat {
         match self {
             Self::OxpHeader | Self::OxpSchema | Self::Otc => Protocol::Oxp,
             Self::OpenTool => Protocol::OpenTool,
-            Self::McpLegacy | Self::McpModern => Protocol::Mcp,
+            Self::Mcp => Protocol::Mcp,
         }
     }
 
@@ -99,25 +96,22 @@ impl DecodedCall {
         }
     }
 
-    /// The call as the client of this crate sends it. `name` is the tool's name in protocols that
-    /// have no ids.
+    /// The body in which the client of this crate sends the call. `name` is the tool's name in
+    /// protocols that have no ids.
     #[must_use]
-    pub fn encode(&self, format: CallFormat, name: &str) -> (HeaderMap, Vec<u8>) {
-        let oxp = |format| (HeaderMap::new(), self.encode_oxp(format));
+    pub fn encode(&self, format: CallFormat, name: &str) -> Vec<u8> {
         let call_id = self.call_id.as_deref();
         let arguments = self.input.as_object().expect("an input is an object");
-        let mcp = |revision| mcp::fuzzing::encoded_call(name, call_id, arguments, revision);
         match format {
-            CallFormat::OxpHeader => oxp(OxpFormat::Header),
-            CallFormat::OxpSchema => oxp(OxpFormat::Schema),
-            CallFormat::Otc => oxp(OxpFormat::Otc),
+            CallFormat::OxpHeader => self.encode_oxp(OxpFormat::Header),
+            CallFormat::OxpSchema => self.encode_oxp(OxpFormat::Schema),
+            CallFormat::Otc => self.encode_oxp(OxpFormat::Otc),
             CallFormat::OpenTool => {
                 let call_id = call_id.unwrap_or_default();
                 let call = FunctionCall::new(call_id, name, arguments.clone());
-                (HeaderMap::new(), opentool::fuzzing::encoded_call(&call))
+                opentool::fuzzing::encoded_call(&call)
             }
-            CallFormat::McpLegacy => mcp(McpRevision::V2025_11_25),
-            CallFormat::McpModern => mcp(McpRevision::V2026_07_28),
+            CallFormat::Mcp => mcp::fuzzing::encoded_call(name, call_id, arguments),
         }
     }
 
@@ -191,7 +185,6 @@ impl Calls {
     pub fn round_trip(&self, call: &DecodedCall, format: CallFormat) -> Option<DecodedCall> {
         let qualified = call.tool.split('@').next().unwrap_or_default();
         let name = self.names.get(qualified).map_or("", String::as_str);
-        let (headers, body) = call.encode(format, name);
-        self.decode(headers, &body)
+        self.decode(HeaderMap::new(), &call.encode(format, name))
     }
 }

@@ -27,7 +27,40 @@ use axum::{
     response::Response,
 };
 
+use lambda_tools::client::{
+    ClientOptions, mcp::McpClient, opentool::OpenToolClient, oxp::OxpClient,
+};
+use serde_json::{Value, json};
 use test_support::answer;
+
+/// Options without retries.
+fn once() -> ClientOptions {
+    ClientOptions::default().attempts(1)
+}
+
+fn oxp(url: &str, options: ClientOptions) -> OxpClient {
+    OxpClient::new(url, options).unwrap()
+}
+
+fn mcp(url: &str, options: ClientOptions) -> McpClient {
+    McpClient::new(url, options).unwrap()
+}
+
+fn opentool(url: &str, options: ClientOptions) -> OpenToolClient {
+    OpenToolClient::new(url, options).unwrap()
+}
+
+/// The description of a modern MCP server.
+fn discovery() -> Value {
+    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
+        "ttlMs": 0, "cacheScope": "private"})
+}
+
+/// The response with the result of an MCP request.
+fn result(request: &FakeRequest, result: &Value) -> Response {
+    let body = json!({"jsonrpc": "2.0", "id": request.message()["id"], "result": result});
+    answer(200, JSON, body.to_string())
+}
 
 /// A request that a fake server received.
 #[derive(Clone, Debug)]
@@ -36,6 +69,17 @@ struct FakeRequest {
     path: String,
     headers: HeaderMap,
     body: Bytes,
+}
+
+impl FakeRequest {
+    /// The body as JSON; `null` if it is none.
+    fn message(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|it| it.to_str().unwrap())
+    }
 }
 
 /// A server with scripted responses, stopped when dropped.

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use lambda_tools::{
     Context, Failure, OAuth, Server, Tool, Toolkit,
-    client::oxp::{
-        AuthorizationChallenge, CallOutcome, CallRequest, MissingRequirements, OxpClient,
+    client::{
+        ClientOptions,
+        oxp::{AuthorizationChallenge, CallOutcome, CallRequest, MissingRequirements, OxpClient},
     },
     oauth::Provider,
     secrets::Secrets,
@@ -111,7 +112,11 @@ async fn serve_as(
 }
 
 fn client_of(url: &str) -> OxpClient {
-    let client = OxpClient::new(url).unwrap().attempts(1);
+    client_with(url, ClientOptions::default())
+}
+
+fn client_with(url: &str, options: ClientOptions) -> OxpClient {
+    let client = OxpClient::new(url, options.attempts(1)).unwrap();
     client.challenge_polling(Duration::from_secs(5), Duration::from_millis(50))
 }
 

@@ -1,23 +1,22 @@
-//! The revision that client and server share, and the session, if the server has one.
-//!
-//! 2026-07-28, Versioning, Backward Compatibility: the client asks with a modern request, and
-//! begins with `initialize` if the server does not understand it.
+//! The connection to a server, with the revision that both share, and attempts at requests over it.
 
-use std::sync::{Arc, atomic::Ordering::Relaxed};
+use std::{sync::Arc, time::Duration};
 
-use http::{HeaderValue, StatusCode};
-use serde_json::{Value, json};
-
-use super::{
-    McpClient,
-    exchange::{AttemptTime, Exchange, FailedAttempt, RequestContext, SESSION},
-    message::{
-        HEADER_MISMATCH, MISSING_CAPABILITY, RpcAnswer, RpcRequest, UNSUPPORTED_VERSION,
-        client_info,
+use rmcp::{
+    ClientLifecycleMode, ClientServiceExt, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, ClientRequest, ElicitationCapability,
+        FormElicitationCapability, Implementation, ProtocolVersion, ServerPeerInfo, ServerResult,
+        UrlElicitationCapability,
     },
-    revision::McpRevision,
+    service::{PeerRequestOptions, RunningService},
+    transport::{
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
+    },
 };
-use crate::{client::ClientError, payload::JsonObject};
+
+use super::{McpClient, failure::Failed, transport::Transport};
+use crate::client::{ClientError, retry::RetryAdvice};
 
 /// A key in `_meta` with which a server built with this library says that it recognizes call ids.
 const RECOGNIZES_CALL_IDS: &str = "lambda-tools/recognizes-call-ids";
@@ -26,8 +25,8 @@ const RECOGNIZES_CALL_IDS: &str = "lambda-tools/recognizes-call-ids";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpServer {
-    /// The revision that client and server share.
-    pub revision: McpRevision,
+    /// The revision of MCP that client and server share, such as `2026-07-28`.
+    pub revision: String,
     /// The server's name.
     pub name: Option<String>,
     /// The server's version.
@@ -36,259 +35,103 @@ pub struct McpServer {
     pub instructions: Option<String>,
 }
 
-/// The facts about a server that the client keeps.
+/// A connection, which ends when all of its clones are dropped.
+#[derive(Clone, Debug)]
 pub(super) struct Connection {
-    pub(super) server: McpServer,
-    pub(super) session: Option<HeaderValue>,
+    service: Arc<RunningService<RoleClient, ClientConfig>>,
+    info: Arc<ServerPeerInfo>,
 }
 
 impl Connection {
-    pub(super) fn context(&self) -> RequestContext<'_> {
-        RequestContext {
-            revision: Some(self.server.revision),
-            session: self.session.as_ref(),
+    pub(super) fn server(&self) -> McpServer {
+        let server = self.info.server_info.as_ref();
+        McpServer {
+            revision: self.info.protocol_version.to_string(),
+            name: server.map(|it| it.name.clone()),
+            version: server.map(|it| it.version.clone()),
+            instructions: self.info.instructions.clone(),
         }
+    }
+
+    fn recognizes_call_ids(&self) -> bool {
+        let meta = self.info.meta.as_ref();
+        let value = meta.and_then(|it| it.0.get(RECOGNIZES_CALL_IDS));
+        value.is_some_and(|it| it == true)
+    }
+
+    async fn send(&self, request: ClientRequest, limit: Duration) -> Result<ServerResult, Failed> {
+        let mut options = PeerRequestOptions::no_options();
+        options.timeout = Some(limit);
+        let sent = self.service.send_request_with_option(request, options);
+        Ok(sent.await?.await_response().await?)
     }
 }
 
 impl McpClient {
-    /// The connection, which is made on first use.
-    pub(super) async fn connection(
-        &self,
-        time: AttemptTime,
-    ) -> Result<Arc<Connection>, FailedAttempt> {
-        // Requests that start together wait for one negotiation.
-        let mut slot = self.shared.connection.lock().await;
-        if let Some(connection) = &*slot {
-            return Ok(Arc::clone(connection));
-        }
-        let connection = self.negotiate(time).await;
-        let connection = Arc::new(connection.map_err(FailedAttempt::before_it_ran)?);
-        *slot = Some(Arc::clone(&connection));
-        Ok(connection)
-    }
-
-    /// Forgets a connection whose session has ended.
-    pub(super) async fn forget(&self, ended: &Arc<Connection>) {
-        let mut slot = self.shared.connection.lock().await;
-        slot.take_if(|it| Arc::ptr_eq(it, ended));
-    }
-
-    async fn negotiate(&self, time: AttemptTime) -> Result<Connection, FailedAttempt> {
-        let legacy = match self.revision {
-            Some(revision) if !revision.is_modern() => revision,
-            pinned => {
-                let request = RpcRequest::new("server/discover", JsonObject::new());
-                let context = RequestContext {
-                    revision: Some(McpRevision::NEWEST),
-                    session: None,
-                };
-                let exchange = self.exchange(context, &request, time).await?;
-                match era_of(exchange)? {
-                    Era::Modern(discovery) => return Ok(self.discovered(&discovery)),
-                    Era::Legacy if pinned.is_some() => {
-                        let text = "the server does not support revision 2026-07-28 of MCP";
-                        return Err(ClientError::Unsupported(text).into());
-                    }
-                    Era::Legacy => McpRevision::NEWEST_LEGACY,
-                }
+    /// The connection, which is made on first use, and again if it has ended.
+    pub(super) async fn connection(&self, limit: Duration) -> Result<Connection, Failed> {
+        let connected = async {
+            // Requests that start together wait for one negotiation.
+            let mut slot = self.connection.lock().await;
+            let open = slot.as_ref().filter(|it| !it.service.is_transport_closed());
+            if let Some(connection) = open {
+                return Ok(connection.clone());
             }
+            // Boxed, because its future has 16 KiB.
+            let connection = Box::pin(self.connect()).await?;
+            Ok(slot.insert(connection).clone())
         };
-        self.initialize(legacy, time).await
+        let connected = tokio::time::timeout(limit, connected).await;
+        connected.unwrap_or_else(|_| Err(Failed::timed_out()))
     }
 
-    fn discovered(&self, discovery: &JsonObject) -> Connection {
-        let info = discovery
-            .get("_meta")
-            .map_or(&Value::Null, |it| &it["io.modelcontextprotocol/serverInfo"]);
-        self.connected(McpRevision::NEWEST, discovery, info, None)
+    /// 2026-07-28, Versioning, Backward Compatibility: the client asks with a modern request, and
+    /// begins with `initialize` if the server does not understand it.
+    async fn connect(&self) -> Result<Connection, Failed> {
+        let config = StreamableHttpClientTransportConfig::with_uri(self.http.base().as_str());
+        // The program decides how many calls it makes at once.
+        let config = config.max_concurrent_requests(usize::MAX);
+        let transport = Transport(self.http.clone());
+        let transport = StreamableHttpClientTransport::with_client(transport, config);
+        let lifecycle = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+        let service = client_config().serve_with_lifecycle(transport, lifecycle);
+        let service = Arc::new(service.await?);
+        let info = service.peer_info();
+        let info = info.ok_or_else(|| ClientError::Unreachable("it has ended".to_owned()))?;
+        Ok(Connection { service, info })
     }
 
-    /// 2025-11-25, Lifecycle, Initialization.
-    async fn initialize(
+    /// Sends a request once. A call that may have run is not repeated if it might then run twice.
+    pub(super) async fn attempt(
         &self,
-        requested: McpRevision,
-        time: AttemptTime,
-    ) -> Result<Connection, FailedAttempt> {
-        let mut params = JsonObject::new();
-        params.insert("protocolVersion".into(), requested.as_str().into());
-        // Without a stream from the server, its requests could not be answered.
-        params.insert("capabilities".into(), json!({}));
-        params.insert("clientInfo".into(), client_info());
-        let request = RpcRequest::new("initialize", params);
-        let exchange = self
-            .exchange(RequestContext::default(), &request, time)
-            .await?;
-        let session = exchange.response.headers.get(SESSION).cloned();
-        let result = exchange.into_result()?;
-        let revision = result.get("protocolVersion").and_then(Value::as_str);
-        let revision = revision.and_then(McpRevision::parse);
-        let Some(revision) = revision.filter(|it| !it.is_modern()) else {
-            let text = "it names a revision that this client does not know";
-            return Err(ClientError::Unreadable(text.into()).into());
-        };
-        let info = result.get("serverInfo").unwrap_or(&Value::Null);
-        let connection = self.connected(revision, &result, info, session);
-        let initialized = RpcRequest::new("notifications/initialized", JsonObject::new());
-        self.notify(connection.context(), &initialized, time)
-            .await?;
-        Ok(connection)
-    }
-
-    fn connected(
-        &self,
-        revision: McpRevision,
-        result: &JsonObject,
-        info: &Value,
-        session: Option<HeaderValue>,
-    ) -> Connection {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let meta = result.get("_meta").unwrap_or(&Value::Null);
-        let recognizes_call_ids = meta[RECOGNIZES_CALL_IDS] == true;
-        self.shared
-            .recognizes_call_ids
-            .store(recognizes_call_ids, Relaxed);
-        let server = McpServer {
-            revision,
-            name: text(&info["name"]),
-            version: text(&info["version"]),
-            instructions: result.get("instructions").and_then(text),
-        };
-        Connection { server, session }
+        request: ClientRequest,
+        limit: Duration,
+    ) -> Result<ServerResult, Failed> {
+        let started = std::time::Instant::now();
+        let connection = self.connection(limit).await?;
+        let is_call = matches!(request, ClientRequest::CallToolRequest(_));
+        let limit = limit.saturating_sub(started.elapsed());
+        let sent = connection.send(request, limit).await;
+        sent.map_err(|failed| match failed.advice {
+            RetryAdvice::IfRecognized if is_call && !connection.recognizes_call_ids() => {
+                let advice = RetryAdvice::Done;
+                Failed { advice, ..failed }
+            }
+            _ => failed,
+        })
     }
 }
 
-/// The two kinds of servers.
-#[derive(Debug)]
-enum Era {
-    Modern(JsonObject),
-    Legacy,
-}
-
-/// The era of a server, by its response to `server/discover`.
-fn era_of(exchange: Exchange) -> Result<Era, ClientError> {
-    let Exchange { response, answer } = exchange;
-    match era_in(response.status, answer) {
-        Some(era) => era,
-        None => Err(response.status_error()),
-    }
-}
-
-/// `None` if the response says nothing about the era.
-fn era_in(
-    status: StatusCode,
-    answer: Result<RpcAnswer, ClientError>,
-) -> Option<Result<Era, ClientError>> {
-    let may_be_legacy = matches!(status.as_u16(), 400 | 404 | 405);
-    match answer {
-        Ok(RpcAnswer::Result(result)) if status.is_success() => {
-            let versions = result.get("supportedVersions");
-            Some(match versions.and_then(newest_shared) {
-                // A server that understands the method is modern, even without a list.
-                Some(revision) if revision.is_modern() => Ok(Era::Modern(result)),
-                None if versions.is_none() => Ok(Era::Modern(result)),
-                Some(_) => Ok(Era::Legacy),
-                None => Err(no_shared_revision()),
-            })
-        }
-        Ok(RpcAnswer::Error(error)) if status.is_success() || may_be_legacy => {
-            Some(match error.code {
-                UNSUPPORTED_VERSION => match newest_shared(&error.data["supported"]) {
-                    Some(revision) if !revision.is_modern() => Ok(Era::Legacy),
-                    _ => Err(no_shared_revision()),
-                },
-                HEADER_MISMATCH | MISSING_CAPABILITY => Err(error.into_client_error()),
-                _ => Ok(Era::Legacy),
-            })
-        }
-        Err(error) if status.is_success() => Some(Err(error)),
-        _ => may_be_legacy.then_some(Ok(Era::Legacy)),
-    }
-}
-
-/// The newest revision in a list that this client speaks.
-fn newest_shared(versions: &Value) -> Option<McpRevision> {
-    let versions = versions.as_array().into_iter().flatten();
-    let known = versions.filter_map(|it| McpRevision::parse(it.as_str()?));
-    known.max()
-}
-
-fn no_shared_revision() -> ClientError {
-    ClientError::Unsupported("the server supports no revision of MCP that this client knows")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::client::mcp::message::answer_in;
-
-    fn era(status: u16, message: Value) -> Option<Result<Era, ClientError>> {
-        let status = StatusCode::from_u16(status).unwrap();
-        era_in(status, answer_in(message, 1))
-    }
-
-    fn error(code: i64, supported: &[&str]) -> Value {
-        json!({"id": 1, "error": {"code": code, "data": {"supported": supported}}})
-    }
-
-    fn discovery(versions: &[&str]) -> Value {
-        json!({"id": 1, "result": {"supportedVersions": versions}})
-    }
-
-    #[test]
-    fn a_server_that_does_not_understand_a_modern_request_is_legacy() {
-        for (status, message) in [
-            (400, Value::Null),
-            (404, json!("Not Found")),
-            (405, Value::Null),
-            (400, error(-32000, &[])),
-            (404, error(-32601, &[])),
-            (200, error(-32601, &[])),
-            (200, discovery(&["2025-06-18"])),
-            (
-                400,
-                error(UNSUPPORTED_VERSION, &["2030-01-01", "2025-11-25"]),
-            ),
-        ] {
-            let era = era(status, message.clone());
-            assert!(matches!(era, Some(Ok(Era::Legacy))), "{status} {message}");
-        }
-    }
-
-    #[test]
-    fn a_modern_error_is_no_reason_to_begin_with_initialize() {
-        for (status, message) in [
-            (400, error(HEADER_MISMATCH, &[])),
-            (400, error(MISSING_CAPABILITY, &[])),
-            (400, error(UNSUPPORTED_VERSION, &["2030-01-01"])),
-            (400, error(UNSUPPORTED_VERSION, &[])),
-            (200, discovery(&["2030-01-01"])),
-            (200, json!("no message")),
-        ] {
-            assert!(
-                matches!(era(status, message.clone()), Some(Err(_))),
-                "{status} {message}"
-            );
-        }
-        for (status, message) in [
-            (200, discovery(&["2025-11-25", "2026-07-28"])),
-            (200, json!({"id": 1, "result": {}})),
-        ] {
-            assert!(
-                matches!(era(status, message.clone()), Some(Ok(Era::Modern(_)))),
-                "{message}"
-            );
-        }
-    }
-
-    #[test]
-    fn other_statuses_say_nothing_about_the_era() {
-        for status in [301, 401, 403, 406, 415, 418, 500] {
-            assert!(era(status, error(-32000, &[])).is_none(), "{status}");
-            assert!(
-                era(status, discovery(&["2026-07-28"])).is_none(),
-                "{status}"
-            );
-        }
-    }
+fn client_config() -> ClientConfig {
+    let mut capabilities = ClientCapabilities::default();
+    // Requests for input are returned to the program.
+    let elicitation = ElicitationCapability::new()
+        .with_form(FormElicitationCapability::default())
+        .with_url(UrlElicitationCapability::default());
+    capabilities.elicitation = Some(elicitation);
+    let info = Implementation::new("lambda_tools", env!("CARGO_PKG_VERSION"));
+    ClientConfig::new(capabilities, info)
 }

@@ -1,67 +1,38 @@
 //! Encoding of calls and reading of responses, for the fuzz targets.
 
-use http::HeaderMap;
+use http::StatusCode;
+use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use serde_json::{Value, json};
 
 use super::{
-    event_stream::EventReader,
-    exchange::{RequestContext, headers_of},
-    message::{RpcAnswer, RpcRequest, answer_in},
-    revision::McpRevision,
-    tool::page_in,
+    McpTool, params_of,
+    transport::{answer_in, related},
 };
 use crate::{
-    client::{CallReply, ClientError, budget::ResponseBudget},
+    client::{CallReply, CallRequest, ClientError, response::received},
     payload::JsonObject,
 };
 
-/// The id of the request that a stream answers.
-const ID: u64 = 7;
+/// The body of a call before 2026-07-28.
+pub(crate) fn encoded_call(name: &str, call_id: Option<&str>, arguments: &JsonObject) -> Vec<u8> {
+    let call = CallRequest::new(name).input(arguments.clone());
+    let params = params_of(&call, call_id.unwrap_or_default());
+    let mut params = params.expect("MCP can carry the call");
+    params.meta = params.meta.filter(|_| call_id.is_some());
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+    body.to_string().into_bytes()
+}
 
-/// The headers and the body of a call.
-pub(crate) fn encoded_call(
-    name: &str,
-    call_id: Option<&str>,
-    arguments: &JsonObject,
-    revision: McpRevision,
-) -> (HeaderMap, Vec<u8>) {
-    let mut params = JsonObject::new();
-    params.insert("name".to_owned(), name.into());
-    params.insert("arguments".to_owned(), json!(arguments));
-    let mut request = RpcRequest::call(name, "", params);
-    request.call_id = call_id;
-    let revision = Some(revision);
-    let context = RequestContext {
-        revision,
-        session: None,
+/// Reads a message as the response to the request 7.
+pub(crate) fn read(message: Value) -> Result<(), ClientError> {
+    let message = related(message, &json!(7))?;
+    let message: ServerJsonRpcMessage = answer_in(message, &received(StatusCode::OK, b""))?;
+    let JsonRpcMessage::Response(response) = message else {
+        return Ok(());
     };
-    (
-        headers_of(context, &request),
-        request.encode(Some(ID), revision),
-    )
-}
-
-/// The message in a stream of server-sent events that answers the request 7, if the stream arrives
-/// in these pieces.
-pub(crate) fn message_in_stream<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<Value> {
-    let mut reader = EventReader::new(ID, ResponseBudget::new(usize::MAX));
-    let mut arrived = Vec::new();
-    for piece in pieces {
-        arrived.extend_from_slice(piece);
-        if reader.read(&arrived) {
-            break;
-        }
+    if let ServerResult::ListToolsResult(page) = response.result {
+        page.tools.into_iter().map(McpTool::of).for_each(drop);
+        return Ok(());
     }
-    reader.finish(&arrived)?.ok()
-}
-
-/// The reply in a message, read both as the result of a call and as a list of tools.
-pub(crate) fn reply_in(message: Value) -> Result<CallReply, ClientError> {
-    let answer = answer_in(message, ID)?;
-    if let RpcAnswer::Result(result) = &answer {
-        for is_modern in [false, true] {
-            let _ = page_in(result.clone(), is_modern);
-        }
-    }
-    CallReply::of_answer(answer, "id-1")
+    CallReply::of_result(response.result, "id-1").map(drop)
 }

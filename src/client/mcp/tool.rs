@@ -1,15 +1,10 @@
 //! Decoding of the list of tools.
 
+use rmcp::model::{Tool, ToolAnnotations};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
-use super::header::{self, ArgumentHeader};
-use crate::{
-    Requirements, ToolDefinition,
-    client::{ClientError, http::decode},
-    payload::JsonObject,
-    tool::requirement::null_is_default,
-};
+use crate::{Requirements, ToolDefinition};
 
 /// A tool in the list of an MCP server.
 ///
@@ -40,120 +35,55 @@ pub struct McpTool {
 }
 
 /// A tool's annotations: 2026-07-28, Tools. A server may omit them, and they may be wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpToolHints {
     /// True if the tool changes nothing.
-    #[serde(rename = "readOnlyHint")]
     pub read_only: Option<bool>,
     /// False if the tool only adds.
-    #[serde(rename = "destructiveHint")]
     pub destructive: Option<bool>,
     /// True if a repeated call has no further effect.
-    #[serde(rename = "idempotentHint")]
     pub idempotent: Option<bool>,
     /// False if the tool's world is closed, like a memory's.
-    #[serde(rename = "openWorldHint")]
     pub open_world: Option<bool>,
 }
 
-/// The properties of a listed tool that calls depend on.
-#[derive(Clone, Debug)]
-pub(super) struct ListedTool {
-    /// True if a repeated call has no further effect.
-    pub(super) is_repeatable: bool,
-    pub(super) headers: Vec<ArgumentHeader>,
-}
-
-/// One page of the list.
-pub(super) struct ToolPage {
-    pub(super) tools: Vec<(McpTool, ListedTool)>,
-    pub(super) next_cursor: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageBody {
-    tools: Vec<ToolBody>,
-    next_cursor: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolBody {
-    name: String,
-    title: Option<String>,
-    #[serde(default, deserialize_with = "null_is_default")]
-    description: String,
-    #[serde(default)]
-    input_schema: Value,
-    #[serde(default)]
-    output_schema: Value,
-    #[serde(default, deserialize_with = "null_is_default")]
-    annotations: McpToolHints,
-    #[serde(rename = "_meta", default, deserialize_with = "null_is_default")]
-    meta: JsonObject,
-}
-
-/// Reads a page. In modern revisions, a tool whose headers are invalid must be left out.
-pub(super) fn page_in(result: JsonObject, is_modern: bool) -> Result<ToolPage, ClientError> {
-    let page: PageBody = decode(Value::Object(result))?;
-    let mut tools = Vec::with_capacity(page.tools.len());
-    for (index, body) in page.tools.into_iter().enumerate() {
-        let headers = match header::annotated(&body.input_schema) {
-            _ if !is_modern => Vec::new(),
-            Ok(headers) => headers,
-            Err(_) => {
-                // Its name may contain the client's credentials.
-                tracing::warn!(
-                    "left out the tool at index {index} of a page: its x-mcp-header is invalid"
-                );
-                continue;
-            }
-        };
-        let tool = McpTool::from(body);
-        let McpToolHints {
-            read_only,
-            idempotent,
-            ..
-        } = tool.hints;
-        let is_repeatable = read_only == Some(true) || idempotent == Some(true);
-        let listed = ListedTool {
-            is_repeatable,
-            headers,
-        };
-        tools.push((tool, listed));
+impl McpToolHints {
+    fn of(annotations: &ToolAnnotations) -> Self {
+        Self {
+            read_only: annotations.read_only_hint,
+            destructive: annotations.destructive_hint,
+            idempotent: annotations.idempotent_hint,
+            open_world: annotations.open_world_hint,
+        }
     }
-    Ok(ToolPage {
-        tools,
-        next_cursor: page.next_cursor,
-    })
 }
 
-impl From<ToolBody> for McpTool {
-    fn from(body: ToolBody) -> Self {
-        let text = |key: &str| {
-            body.meta
-                .get(key)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
-        let requirements = body.meta.get("lambda-tools/requirements");
+impl McpTool {
+    pub(super) fn of(tool: Tool) -> Self {
+        let meta = |key: &str| tool.meta.as_ref()?.0.get(key);
+        let text = |key: &str| meta(key)?.as_str().map(str::to_owned);
+        let requirements = meta("lambda-tools/requirements");
         let requirements = requirements.and_then(|it| Requirements::deserialize(it).ok());
+        let schema = |schema: &Map<String, Value>| Value::Object(schema.clone());
         Self {
             id: text("lambda-tools/id"),
             version: text("lambda-tools/version"),
             requirements: requirements.unwrap_or_default(),
-            name: body.name,
-            title: body.title,
-            description: body.description,
-            input_schema: match body.input_schema {
-                Value::Null => json!({"type": "object", "properties": {}}),
-                schema => schema,
-            },
-            output_schema: body.output_schema,
-            hints: body.annotations,
+            name: tool.name.into_owned(),
+            title: tool.title,
+            description: tool.description.unwrap_or_default().into_owned(),
+            input_schema: schema(&tool.input_schema),
+            output_schema: tool
+                .output_schema
+                .as_deref()
+                .map(schema)
+                .unwrap_or_default(),
+            hints: tool
+                .annotations
+                .as_ref()
+                .map(McpToolHints::of)
+                .unwrap_or_default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::{FunctionCall, OpenToolDocument, OpenToolError, ToolReturn, tool_return};
-use crate::client::http::received;
+use crate::client::response::received;
 
 /// The body of a call.
 pub(crate) fn encoded_call(call: &FunctionCall) -> Vec<u8> {

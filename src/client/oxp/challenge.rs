@@ -10,8 +10,8 @@ use http::HeaderMap;
 use super::OxpClient;
 use crate::client::{
     ClientError,
-    http::ReceivedResponse,
     outcome::AuthorizationChallenge,
+    response::ReceivedResponse,
     retry::{RetryAdvice, advice_on},
 };
 
@@ -46,25 +46,25 @@ impl OxpClient {
             ));
         };
         let started = Instant::now();
+        let remaining = || self.challenge_timeout.saturating_sub(started.elapsed());
         let interval = self.poll_interval.max(SHORTEST_WAIT);
         loop {
-            let remaining = self.challenge_timeout.saturating_sub(started.elapsed());
-            if remaining.is_zero() {
+            if remaining().is_zero() {
                 return Err(ClientError::StillPending);
             }
-            let timeout = self.limits.timeout.min(remaining);
+            let timeout = self.http.options.limits.timeout.min(remaining());
             let response = self.http.get(url.clone(), HeaderMap::new(), timeout).await;
-            let after = match advice_on(&response) {
+            let after = match advice_on(response.as_ref()) {
                 // The server may recover before the user decides.
                 RetryAdvice::Again(after) => after,
+                RetryAdvice::IfRecognized => None,
                 RetryAdvice::Done => match decision_in(&response?)? {
                     Some(decision) => return Ok(decision),
                     None => None,
                 },
             };
-            let remaining = self.challenge_timeout.saturating_sub(started.elapsed());
             let wait = interval.max(after.unwrap_or_default());
-            tokio::time::sleep(wait.min(remaining)).await;
+            tokio::time::sleep(wait.min(remaining())).await;
         }
     }
 }

@@ -5,7 +5,7 @@ use http::StatusCode;
 use super::{CallFormat, list::tools_in};
 use crate::{
     ToolDefinition,
-    client::{CallReply, CallRequest, ClientError, http::received},
+    client::{CallReply, CallRequest, ClientError, response::received},
 };
 
 /// The body of a call.

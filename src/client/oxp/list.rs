@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     Requirements, ToolDefinition,
-    client::{ClientError, http::decode},
+    client::{ClientError, response::decode},
 };
 
 #[derive(Deserialize)]

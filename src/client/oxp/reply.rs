@@ -9,12 +9,11 @@ use serde_json::Value;
 use crate::{
     client::{
         ClientError,
-        http::{ReceivedResponse, decode},
         outcome::{
             AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError,
             ToolError,
         },
-        retry::RetryAdvice,
+        response::{ReceivedResponse, decode},
     },
     payload::JsonObject,
     tool::requirement::null_is_default,
@@ -30,13 +29,7 @@ impl CallReply {
             400 => rejection(response)?,
             _ => return Err(response.status_error()),
         };
-        Ok(Self {
-            call_id: call_id.to_owned(),
-            duration: None,
-            is_replay: false,
-            attempts: 1,
-            outcome,
-        })
+        Ok(Self::new(call_id, outcome))
     }
 
     /// The reply in a 200 response, which may also report a failure.
@@ -64,23 +57,10 @@ impl CallReply {
             }
         };
         Ok(Self {
-            call_id,
             duration,
             is_replay: response.headers.contains_key(REPLAY),
-            attempts: 1,
-            outcome,
+            ..Self::new(&call_id, outcome)
         })
-    }
-
-    /// The reply's own advice on retrying.
-    pub(super) fn advice(&self) -> Option<RetryAdvice> {
-        match &self.outcome {
-            CallOutcome::ToolError(failure) if failure.can_retry => {
-                Some(RetryAdvice::Again(failure.retry_after))
-            }
-            CallOutcome::ServerError(_) | CallOutcome::MissingRequirements(_) => None,
-            _ => Some(RetryAdvice::Done),
-        }
     }
 }
 

@@ -1,32 +1,27 @@
 //! The clients against servers that want their memory, their time or their credentials.
 
-use std::{io::Read, process::Command, sync::Arc, time::Duration};
+use std::{process::Command, sync::Arc, time::Duration};
 
 use lambda_tools::client::{
-    ClientError, JwtSigner,
-    mcp::{CallRequest, McpClient},
-    opentool::{FunctionCall, OpenToolClient},
-    oxp::{CallOutcome, OxpClient},
+    ClientError, ClientOptions, JwtSigner, mcp::CallRequest, opentool::FunctionCall,
+    oxp::CallOutcome,
 };
 use serde_json::{Map, Value, json};
 
-use super::{FakeRequest, FakeServer, JSON, answer, now, soon};
+use super::{
+    FakeRequest, FakeServer, JSON, answer, discovery, mcp, now, once, opentool, oxp, result, soon,
+};
 
 const MEGABYTE: usize = 1 << 20;
 const KEY: &str = "key-of-the-agent";
 
-fn message_of(request: &FakeRequest) -> Value {
-    serde_json::from_slice(&request.body).unwrap_or_default()
-}
-
 /// The body of a reply over any of the protocols, whose value is the text of this JSON.
 fn reply(request: &FakeRequest, value: &str) -> String {
-    let message = message_of(request);
+    let message = request.message();
     let id = &message["id"];
     match message["method"].as_str() {
         Some("server/discover") => {
-            let result = json!({"supportedVersions": ["2026-07-28"]});
-            json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
+            json!({"jsonrpc": "2.0", "id": id, "result": discovery()}).to_string()
         }
         Some("tools/call") => {
             format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"structuredContent":{value}}}}}"#)
@@ -52,40 +47,41 @@ async fn values_are_counted_as_on_the_server() {
                 now(answer(200, JSON, body))
             })
             .await;
-            let call = CallRequest::new("tool");
-            let oxp = OxpClient::new(&server.url()).unwrap().attempts(1);
-            let oxp = oxp.max_response_size(MEGABYTE).call(&call).await;
-            let mcp = McpClient::new(&server.url()).unwrap().attempts(1);
-            let mcp = mcp.max_response_size(MEGABYTE).call(&call).await;
-            let opentool = OpenToolClient::new(&server.url()).unwrap();
-            let opentool = opentool.max_response_size(MEGABYTE);
-            let opentool = opentool
-                .call(&FunctionCall::new("c", "t", Map::new()))
-                .await;
-            assert_eq!(oxp.is_ok(), is_read, "{count}: {:?}", oxp.err());
-            assert_eq!(mcp.is_ok(), is_read, "{count}: {:?}", mcp.err());
-            assert_eq!(opentool.is_ok(), is_read, "{count}: {:?}", opentool.err());
-            if let (Err(error), Err(other), Err(third)) = (oxp, mcp, opentool) {
-                for text in [error.to_string(), other.to_string(), third.to_string()] {
-                    assert!(text.contains("more than 52428 values"), "{text}");
-                }
+            for error in errors_of(&server.url(), &once().max_response_size(MEGABYTE)).await {
+                assert_eq!(error.is_none(), is_read, "{count}: {error:?}");
+                let is_expected = |it: String| it.contains("more than 52428 values");
+                assert!(error.is_none_or(is_expected), "{count}");
             }
         }
     }
 }
 
+/// The errors of a call over OXP, MCP and OpenTool.
+async fn errors_of(url: &str, options: &ClientOptions) -> [Option<String>; 3] {
+    let call = CallRequest::new("tool");
+    let function = FunctionCall::new("c", "tool", Map::new());
+    [
+        error_of(oxp(url, options.clone()).call(&call).await),
+        error_of(mcp(url, options.clone()).call(&call).await),
+        error_of(opentool(url, options.clone()).call(&function).await),
+    ]
+}
+
+fn error_of<T>(result: Result<T, impl std::fmt::Display>) -> Option<String> {
+    result.err().map(|error| error.to_string())
+}
+
 /// A server whose list of tools never ends; each page has this tool, and takes this long.
 async fn endless(tool: Value, time: Duration) -> FakeServer {
     FakeServer::start(move |number, request| {
-        let message = message_of(&request);
-        let result = match message["method"].as_str() {
-            Some("server/discover") => json!({"supportedVersions": ["2026-07-28"]}),
+        let page = match request.message()["method"].as_str() {
+            Some("server/discover") => discovery(),
             _ => json!({"tools": [tool], "nextCursor": number.to_string()}),
         };
-        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        let page = result(&request, &page);
         Box::pin(async move {
             tokio::time::sleep(time).await;
-            answer(200, JSON, body.to_string())
+            page
         })
     })
     .await
@@ -93,11 +89,10 @@ async fn endless(tool: Value, time: Duration) -> FakeServer {
 
 #[tokio::test]
 async fn all_pages_of_a_list_share_one_deadline_and_one_budget() {
-    let client = |server: &FakeServer| McpClient::new(&server.url()).unwrap();
     let tool = |schema: Value| json!({"name": "tool", "inputSchema": schema});
     let slow = endless(tool(json!({})), Duration::from_millis(100)).await;
-    let limited = client(&slow).deadline(Duration::from_millis(600));
-    let error = soon(limited.tools()).await.unwrap_err();
+    let limited = ClientOptions::default().deadline(Duration::from_millis(600));
+    let error = soon(mcp(&slow.url(), limited).tools()).await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable(_)), "{error}");
     assert!(slow.requests().len() < 10);
     // A page has 100,000 bytes, or 5,000 values.
@@ -105,7 +100,7 @@ async fn all_pages_of_a_list_share_one_deadline_and_one_budget() {
     let many = tool(json!({"enum": vec![0; 5000]}));
     for tool in [long, many] {
         let server = endless(tool, Duration::ZERO).await;
-        let limited = client(&server).max_response_size(MEGABYTE);
+        let limited = mcp(&server.url(), once().max_response_size(MEGABYTE));
         let error = soon(limited.tools()).await.unwrap_err();
         let is_expected = matches!(
             error,
@@ -124,44 +119,15 @@ async fn all_pages_of_a_list_share_one_deadline_and_one_budget() {
 }
 
 #[tokio::test]
-async fn a_rejected_notification_is_no_error_of_a_later_page() {
-    let server = FakeServer::start(|number, request| {
-        let id = &message_of(&request)["id"];
-        let deep = format!("data: {}{}", "[".repeat(70), "]".repeat(70));
-        let page = json!({"id": id, "result": {"tools": [], "nextCursor": "2"}});
-        let events = match number {
-            0 => return now(answer(200, JSON, reply(&request, ""))),
-            1 => format!("{deep}\n\ndata: {page}\n\n"),
-            _ => String::new(),
-        };
-        now(answer(
-            200,
-            &[("content-type", "text/event-stream")],
-            events,
-        ))
-    })
-    .await;
-    let client = McpClient::new(&server.url()).unwrap().attempts(1);
-    let error = client.tools().await.unwrap_err();
-    assert!(matches!(error, ClientError::Unreachable(_)), "{error}");
-}
-
-#[tokio::test]
 async fn an_error_has_its_message_whatever_else_is_in_its_body() {
     // Most of the values that a response may have.
     let body = json!({"error": {"message": "not today"}, "more": vec![0; 40_000]}).to_string();
     let server = FakeServer::start(move |_, _| now(answer(400, JSON, body.clone()))).await;
-    let oxp = OxpClient::new(&server.url()).unwrap();
-    let mcp = McpClient::new(&server.url()).unwrap();
-    for error in [
-        oxp.max_response_size(MEGABYTE)
-            .run::<u64>(&CallRequest::new("tool"))
-            .await
-            .unwrap_err(),
-        mcp.max_response_size(MEGABYTE).tools().await.unwrap_err(),
-    ] {
-        assert!(error.to_string().contains("not today"), "{error}");
-    }
+    let options = once().max_response_size(MEGABYTE);
+    let client = oxp(&server.url(), options);
+    let error = client.run::<u64>(&CallRequest::new("tool")).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("not today"), "{error}");
 }
 
 /// The responses of a server that repeats the credentials that it gets.
@@ -210,20 +176,20 @@ const ECHOES: [(u16, &str); 18] = [
         200,
         r#"{"jsonrpc": "2.0", "id": ID, "result": {"resultType": "input_required", "inputRequests": {"q": {"method": "KEY"}}}}"#,
     ),
-    // The pages do not end.
     (
         200,
-        r#"{"jsonrpc": "2.0", "id": ID, "result": {"nextCursor": "KEY", "tools": [{"name": "KEY", "inputSchema": {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}}]}}"#,
+        r#"{"jsonrpc": "2.0", "id": ID, "result": {"tools": [{"name": "KEY", "inputSchema": {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}}]}}"#,
     ),
 ];
 
 #[tokio::test]
 async fn the_clients_own_credentials_are_in_no_error_and_no_log() {
-    let (mut log, writer) = std::io::pipe().unwrap();
-    // With a second one, `tracing` asks all subscribers whether a line is of interest, instead of
-    // only that of the thread that reaches the line first.
-    let sink = tracing_subscriber::fmt().with_writer(std::io::sink);
-    let _second = tracing::Dispatch::new(sink.finish());
+    // Without a subscriber of all threads, another test could silence this one: `tracing` keeps which
+    // events anyone is interested in.
+    let all_threads = tracing_subscriber::fmt().with_writer(std::io::sink);
+    let _ = tracing::subscriber::set_global_default(all_threads.finish());
+    let path = std::env::temp_dir().join(format!("hostile-{}.log", std::process::id()));
+    let writer = std::fs::File::create(&path).unwrap();
     let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(writer));
     let logging = tracing::subscriber::set_default(subscriber.finish());
     let mut shown = Vec::new();
@@ -234,9 +200,9 @@ async fn the_clients_own_credentials_are_in_no_error_and_no_log() {
                 let key = headers.iter().find_map(|it| request.headers.get(*it));
                 let key = key.map_or("", |it| it.to_str().unwrap());
                 let key = key.trim_start_matches("Bearer ");
-                let message = message_of(&request);
+                let message = request.message();
                 if message["method"] == "server/discover" {
-                    return now(answer(200, JSON, reply(&request, "")));
+                    return now(result(&request, &discovery()));
                 }
                 // A signature may contain `ID`.
                 let body = echo.replace("ID", &message["id"].to_string());
@@ -251,24 +217,17 @@ async fn the_clients_own_credentials_are_in_no_error_and_no_log() {
             let url = server.url();
             let jwt = || JwtSigner::signed_with("a-secret-of-32-bytes-or-more-.....");
             let call = CallRequest::new("tool");
-            for has_key in [true, false] {
-                let oxp = OxpClient::new(&url).unwrap().attempts(1);
-                let mcp = McpClient::new(&url).unwrap().attempts(1);
-                let opentool = OpenToolClient::new(&url).unwrap();
-                let (oxp, mcp, opentool) = if has_key {
-                    (oxp.api_key(KEY), mcp.api_key(KEY), opentool.api_key(KEY))
-                } else {
-                    (oxp.jwt(jwt()), mcp.jwt(jwt()), opentool.jwt(jwt()))
-                };
+            for options in [once().api_key(KEY), once().jwt(jwt())] {
+                let (oxp, mcp) = (oxp(&url, options.clone()), mcp(&url, options.clone()));
                 for error in [
                     oxp.tools().await.err(),
                     oxp.run::<u64>(&call).await.err(),
                     mcp.tools().await.err(),
                     mcp.run::<u64>(&call).await.err(),
                 ] {
-                    let error = error.expect("no response is usable");
-                    shown.push(format!("{error} {error:?}"));
+                    shown.extend(error.map(|it| format!("{it} {it:?}")));
                 }
+                let opentool = opentool(&url, options);
                 let call = FunctionCall::new("c", "tool", Map::new());
                 for error in [
                     opentool.load().await.err(),
@@ -280,8 +239,8 @@ async fn the_clients_own_credentials_are_in_no_error_and_no_log() {
         }
     }
     drop(logging);
-    let mut logged = String::new();
-    log.read_to_string(&mut logged).unwrap();
+    let logged = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
     assert!(logged.contains("x-mcp-header"), "{logged}");
     shown.extend(logged.lines().map(str::to_owned));
     let is_leak = |it: &&String| it.contains(KEY) || it.contains("eyJ0");
@@ -292,7 +251,7 @@ async fn the_clients_own_credentials_are_in_no_error_and_no_log() {
 
 #[tokio::test]
 async fn a_calls_own_secrets_are_in_no_error_and_a_value_is_unchanged() {
-    let echo = |request: &FakeRequest| message_of(request)["context"].to_string();
+    let echo = |request: &FakeRequest| request.message()["context"].to_string();
     let call = CallRequest::new("tool").token("google", "token-of-the-user");
     let call = call.secret("ID", "secret-of-the-call");
     let server = FakeServer::start(move |_, request| {
@@ -300,7 +259,7 @@ async fn a_calls_own_secrets_are_in_no_error_and_a_value_is_unchanged() {
         now(answer(400, JSON, json!({"message": text}).to_string()))
     })
     .await;
-    let client = OxpClient::new(&server.url()).unwrap();
+    let client = oxp(&server.url(), once());
     let outcome = client.call(&call).await.unwrap().outcome;
     let text = outcome.message();
     assert!(
@@ -312,15 +271,20 @@ async fn a_calls_own_secrets_are_in_no_error_and_a_value_is_unchanged() {
         now(answer(200, JSON, reply(&request, &format!("\"{KEY}\""))))
     })
     .await;
-    let client = OxpClient::new(&server.url()).unwrap().api_key(KEY);
+    let client = oxp(&server.url(), once().api_key(KEY));
     let outcome = client.call(&call).await.unwrap().outcome;
     assert!(matches!(outcome, CallOutcome::Value(value) if value == KEY));
     let server = FakeServer::start(|_, request| {
-        let state = format!(r#"0, "resultType": "input_required", "requestState": "{KEY}""#);
-        now(answer(200, JSON, reply(&request, &state)))
+        now(result(
+            &request,
+            &match request.message()["method"].as_str() {
+                Some("server/discover") => discovery(),
+                _ => json!({"resultType": "input_required", "requestState": KEY}),
+            },
+        ))
     })
     .await;
-    let client = McpClient::new(&server.url()).unwrap().api_key(KEY);
+    let client = mcp(&server.url(), once().api_key(KEY));
     let outcome = client.call(&CallRequest::new("tool")).await.unwrap();
     let CallOutcome::InputRequired(input) = outcome.outcome else {
         panic!("{outcome:?}")
@@ -343,59 +307,30 @@ fn requests_to_this_machine_use_no_proxy() {
     assert!(text.contains("1 passed"), "{text}");
 }
 
-fn error_of<T>(result: Result<T, impl std::fmt::Display>) -> Option<String> {
-    result.err().map(|error| error.to_string())
-}
-
 /// Every address of this machine reaches the server, but only some are known to be this machine.
 #[tokio::test]
 async fn credentials_are_not_sent_unencrypted_to_other_machines() {
     let server = FakeServer::start(|_, request| now(answer(200, JSON, reply(&request, "1")))).await;
     let port = server.address.port();
-    let call = CallRequest::new("tool");
-    let function = FunctionCall::new("c", "tool", Map::new());
     for (host, is_sent) in [("127.0.0.1", true), ("localhost", true), ("0.0.0.0", false)] {
         let url = format!("http://{host}:{port}");
-        let oxp = OxpClient::new(&url).unwrap().attempts(1);
-        let mcp = McpClient::new(&url).unwrap().attempts(1);
-        let opentool = OpenToolClient::new(&url).unwrap();
         let jwt = JwtSigner::signed_with("a-secret-of-32-bytes-or-more-.....");
+        let with_token = CallRequest::new("tool").token("google", "token-of-the-user");
         let before = server.requests().len();
-        let with_token = call.clone().token("google", "token-of-the-user");
-        let errors = [
-            error_of(oxp.clone().api_key(KEY).call(&call).await),
-            error_of(oxp.clone().jwt(jwt).call(&call).await),
-            error_of(oxp.clone().call(&with_token).await),
-            error_of(mcp.clone().api_key(KEY).call(&call).await),
-            error_of(opentool.clone().api_key(KEY).call(&function).await),
-        ];
+        let with_token = error_of(oxp(&url, once()).call(&with_token).await);
+        let mut errors = vec![with_token];
+        for options in [once().api_key(KEY), once().jwt(jwt)] {
+            errors.extend(errors_of(&url, &options).await);
+        }
         for error in errors {
             assert_eq!(error.is_none(), is_sent, "{host}: {error:?}");
             assert!(error.is_none_or(|it| it.contains("https://")), "{host}");
         }
         assert_eq!(server.requests().len() > before, is_sent, "{host}");
         // Without credentials, or for a network that is trusted.
-        assert!(oxp.call(&call).await.is_ok(), "{host}");
-        assert!(
-            oxp.api_key(KEY)
-                .allow_http()
-                .call(&with_token)
-                .await
-                .is_ok(),
-            "{host}"
-        );
-        assert!(
-            mcp.api_key(KEY).allow_http().call(&call).await.is_ok(),
-            "{host}"
-        );
-        assert!(
-            opentool
-                .api_key(KEY)
-                .allow_http()
-                .call(&function)
-                .await
-                .is_ok(),
-            "{host}"
-        );
+        for options in [once(), once().api_key(KEY).allow_http()] {
+            let errors = errors_of(&url, &options).await;
+            assert_eq!(errors, [const { None }; 3], "{host}");
+        }
     }
 }

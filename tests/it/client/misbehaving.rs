@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use lambda_tools::client::{
-    ClientError,
+    ClientError, ClientOptions,
     oxp::{
         AuthorizationChallenge, CallFormat, CallOutcome, CallRequest, ChallengeDecision, OxpClient,
     },
 };
 use serde_json::{Value, json};
 
-use super::{FakeServer, JSON, answer, now, soon};
+use super::{FakeServer, JSON, answer, now, once, oxp, soon};
 
 const FIFTEEN: &str = r#"{"call_id": "c", "success": true, "duration": 1.5, "value": 15}"#;
 
 fn client(server: &FakeServer) -> OxpClient {
-    OxpClient::new(&server.url()).unwrap()
+    oxp(&server.url(), ClientOptions::default())
 }
 
 fn add() -> CallRequest {
@@ -25,12 +25,12 @@ fn add() -> CallRequest {
 }
 
 fn call_ids(server: &FakeServer) -> Vec<String> {
-    let id = |body: &[u8]| {
-        let body: Value = serde_json::from_slice(body).unwrap();
-        let request = body.get("request").unwrap_or(&body);
-        request["call_id"].as_str().unwrap().to_owned()
-    };
-    server.requests().iter().map(|it| id(&it.body)).collect()
+    let id = |body: Value| body["call_id"].as_str().unwrap().to_owned();
+    server
+        .requests()
+        .iter()
+        .map(|it| id(it.message()))
+        .collect()
 }
 
 #[tokio::test]
@@ -52,12 +52,9 @@ async fn calls_are_sent_and_responses_read_in_each_dialect() {
             (sent.method.as_str(), sent.path.as_str()),
             ("POST", "/tools/call")
         );
-        let mut body: Value = serde_json::from_slice(&sent.body).unwrap();
+        let mut body = sent.message();
         assert_eq!(body.get("$schema").and_then(Value::as_str), schema);
-        let version = sent
-            .headers
-            .get("oxp-version")
-            .map(|it| it.to_str().unwrap());
+        let version = sent.header("oxp-version");
         assert_eq!(version, schema.is_none().then_some("1.0"));
         let mut request = if schema.is_some() {
             body["request"].take()
@@ -153,7 +150,9 @@ async fn the_server_decides_if_a_call_is_retried() {
 #[tokio::test]
 async fn retries_end_after_the_attempts_and_before_the_deadline() {
     let server = FakeServer::fixed(503, &[("retry-after", "0")], "busy").await;
-    let error = client(&server).attempts(3).call(&add()).await.unwrap_err();
+    let thrice = ClientOptions::default().attempts(3);
+    let client_with = |options| oxp(&server.url(), options);
+    let error = client_with(thrice).call(&add()).await.unwrap_err();
     assert!(
         matches!(error, ClientError::Status { status: 503, .. }),
         "{error}"
@@ -180,9 +179,10 @@ async fn a_call_to_a_slow_server_times_out_and_is_retried() {
     })
     .await;
     let begun = Instant::now();
-    let client = client(&server)
+    let options = ClientOptions::default()
         .timeout(Duration::from_millis(200))
         .deadline(Duration::from_secs(2));
+    let client = oxp(&server.url(), options);
     let error = soon(client.call(&add())).await.unwrap_err();
     assert!(
         matches!(&error, ClientError::Unreachable(text) if text.contains("in time")),
@@ -262,7 +262,8 @@ async fn the_deadline_also_limits_a_single_attempt() {
     })
     .await;
     let begun = Instant::now();
-    let client = client(&server).deadline(Duration::from_millis(300));
+    let options = ClientOptions::default().deadline(Duration::from_millis(300));
+    let client = oxp(&server.url(), options);
     assert!(soon(client.call(&add())).await.is_err());
     assert!(begun.elapsed() < Duration::from_secs(3));
     let client = client.challenge_polling(Duration::from_millis(300), Duration::ZERO);
@@ -275,7 +276,8 @@ async fn the_deadline_also_limits_a_single_attempt() {
 async fn without_retry_after_the_wait_grows_with_each_attempt() {
     let server = FakeServer::fixed(500, &[], "").await;
     let begun = Instant::now();
-    let _ = client(&server).attempts(3).call(&add()).await;
+    let options = ClientOptions::default().attempts(3);
+    let _ = oxp(&server.url(), options).call(&add()).await;
     let elapsed = begun.elapsed();
     // At least half of 250 ms plus half of 500 ms.
     assert!(elapsed >= Duration::from_millis(370), "{elapsed:?}");
@@ -289,7 +291,7 @@ async fn redirects_are_not_followed() {
             now(answer(status, &[("location", request.path.as_str())], ""))
         })
         .await;
-        let client = client(&server).api_key("key");
+        let client = oxp(&server.url(), once().api_key("key"));
         let error = client.call(&add()).await.unwrap_err();
         assert!(error.to_string().contains("redirects"), "{error}");
         assert!(client.tools().await.is_err());
@@ -312,9 +314,8 @@ async fn a_response_that_is_too_large_is_not_read_to_its_end() {
             now(answer(200, &headers, body))
         })
         .await;
-        let limited = client(&server).max_response_size(2 << 20);
-        for client in [client(&server), limited] {
-            let error = client.call(&add()).await.unwrap_err();
+        for options in [once(), once().max_response_size(2 << 20)] {
+            let error = oxp(&server.url(), options).call(&add()).await.unwrap_err();
             assert!(
                 matches!(error, ClientError::TooLarge { .. }),
                 "{has_length}: {error}"
@@ -380,7 +381,7 @@ async fn the_client_waits_for_the_decision_of_a_challenge() {
             })
         })
         .await;
-        let client = client(&server).api_key("key");
+        let client = oxp(&server.url(), once().api_key("key"));
         let client = client.challenge_polling(Duration::from_secs(5), Duration::from_millis(10));
         // The same server, as an absolute or a relative URL: the credentials are sent.
         let check = format!("{}/check?id=1", server.url());
@@ -414,7 +415,7 @@ async fn credentials_are_not_sent_to_another_server() {
     let other = FakeServer::fixed(200, JSON, r#"{"status": "completed"}"#).await;
     let server = FakeServer::fixed(200, JSON, "{}").await;
     let check = format!("{}/check", other.url());
-    let client = client(&server).api_key("key");
+    let client = oxp(&server.url(), once().api_key("key"));
     client.wait_for(&challenge(&check)).await.unwrap();
     let requests = other.requests();
     assert!(requests.len() == 1 && requests[0].headers.get("oxp-api-key").is_none());

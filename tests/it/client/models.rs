@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lambda_tools::{
     ToolDefinition,
-    client::{mcp::McpClient, oxp::OxpClient},
+    client::ClientOptions,
     models::{ModelApi, ModelTools},
 };
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use test_support::{
     models::{assert_list, check_with_sdks, functions},
 };
 
-use super::{FakeServer, JSON, now};
+use super::{FakeServer, JSON, discovery, mcp, now, once, oxp, result};
 use crate::tools::program;
 
 const APIS: [(&str, ModelApi); 5] = [
@@ -174,8 +174,7 @@ fn check(api: ModelApi, messages: &[Value]) {
 
 async fn replies_and_messages() -> Vec<Value> {
     let (_running, url) = Running::serving(program().env("TOOLS_SECRETS", "none"));
-    let oxp = OxpClient::new(&url).unwrap().attempts(1);
-    let mcp = McpClient::new(&url).unwrap().attempts(1);
+    let (oxp, mcp) = (oxp(&url, once()), mcp(&url, once()));
     let (for_oxp, for_mcp) = (oxp.tools().await.unwrap(), mcp.tools().await.unwrap());
     let mut lines = Vec::new();
     for (name, api) in APIS {
@@ -221,7 +220,7 @@ async fn the_sdks_accept_the_results() {
 #[tokio::test]
 async fn a_call_is_found_in_every_part_of_a_response() {
     let (_running, url) = Running::serving(&mut program());
-    let client = OxpClient::new(&url).unwrap();
+    let client = oxp(&url, once());
     let definitions = client.tools().await.unwrap();
     for (_, api) in APIS {
         let tools = ModelTools::new(api, definitions.clone());
@@ -256,7 +255,7 @@ async fn a_call_is_found_in_every_part_of_a_response() {
 #[tokio::test]
 async fn arguments_that_are_not_an_object_become_a_result() {
     let (_running, url) = Running::serving(&mut program());
-    let client = OxpClient::new(&url).unwrap();
+    let client = oxp(&url, once());
     let api = ModelApi::OpenAi { strict: false };
     let tools = ModelTools::new(api, client.tools().await.unwrap());
     for (arguments, expected) in [
@@ -288,7 +287,7 @@ async fn a_user_has_to_open_the_url_of_a_challenge() {
         ))
     })
     .await;
-    let client = OxpClient::new(&server.url()).unwrap().attempts(1);
+    let client = oxp(&server.url(), once());
     let tools = ModelTools::new(ModelApi::Anthropic, client.tools().await.unwrap());
     let call = reply(ModelApi::Anthropic, &[("T_T", json!({}))]);
     let complete = |call: lambda_tools::client::CallRequest| call.user_id("user-1");
@@ -299,7 +298,7 @@ async fn a_user_has_to_open_the_url_of_a_challenge() {
         assert!(text.contains(part), "{text}");
     }
     let requests = server.requests();
-    let sent: Value = serde_json::from_slice(&requests.last().unwrap().body).unwrap();
+    let sent = requests.last().unwrap().message();
     assert_eq!(sent["context"]["user_id"], "user-1");
 }
 
@@ -317,7 +316,7 @@ async fn a_server_that_does_not_respond_is_a_result() {
             ))
         })
         .await;
-        let client = OxpClient::new(&server.url()).unwrap().attempts(1);
+        let client = oxp(&server.url(), once());
         let tools = ModelTools::new(ModelApi::Bedrock, client.tools().await.unwrap());
         let call = reply(ModelApi::Bedrock, &[("T_T", json!({}))]);
         let messages = client.respond(&tools, &call).await;
@@ -331,11 +330,11 @@ async fn a_server_that_does_not_respond_is_a_result() {
 async fn tools_of_any_mcp_server_are_listed_and_called() {
     let long = "a".repeat(100);
     let server = FakeServer::start(move |_, request| {
-        let message: Value = serde_json::from_slice(&request.body).unwrap();
+        let message = request.message();
         let tool = |name: &str, schema: Value| json!({"name": name, "inputSchema": schema});
         let pet = json!({"type": "object", "additionalProperties": false, "required": ["name"],
             "properties": {"name": {"type": "string"}, "child": {"$ref": "#/definitions/Pet"}}});
-        let result = match message["method"].as_str() {
+        let answer = match message["method"].as_str() {
             Some("tools/list") => json!({"resultType": "complete", "tools": [
                 tool("find.pets", json!({"$schema": "http://json-schema.org/draft-07/schema#",
                     "type": "object", "additionalProperties": false, "required": ["$pet"],
@@ -350,14 +349,12 @@ async fn tools_of_any_mcp_server_are_listed_and_called() {
             ]}),
             Some("tools/call") => json!({"resultType": "complete",
                 "content": [{"type": "text", "text": message["params"].to_string()}]}),
-            _ => json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}),
+            _ => discovery(),
         };
-        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-        now(answer(200, JSON, body.to_string()))
+        now(result(&request, &answer))
     })
     .await;
-    let client = McpClient::new(&server.url()).unwrap().attempts(1);
+    let client = mcp(&server.url(), once());
     let definitions = client.tools().await.unwrap();
     for (name, api) in APIS {
         let tools = ModelTools::new(api, definitions.clone());
@@ -405,8 +402,8 @@ async fn definitions_with(schemas: &[Value]) -> Vec<ToolDefinition> {
     let tools: Vec<_> = schemas.iter().enumerate().map(tool).collect();
     let list = json!({"items": tools}).to_string();
     let server = FakeServer::start(move |_, _| now(answer(200, JSON, list.clone()))).await;
-    let client = OxpClient::new(&server.url()).unwrap();
-    client.max_response_size(64 << 20).tools().await.unwrap()
+    let options = ClientOptions::default().max_response_size(64 << 20);
+    oxp(&server.url(), options).tools().await.unwrap()
 }
 
 /// A schema whose properties are made from their numbers.

@@ -2,10 +2,10 @@
 
 #[cfg(feature = "jwt")]
 use lambda_tools::client::JwtSigner;
-use lambda_tools::client::opentool::{FunctionCall, OpenToolClient, OpenToolError, ToolReturn};
+use lambda_tools::client::opentool::{FunctionCall, OpenToolError, ToolReturn};
 use serde_json::{Value, json};
 
-use super::{FakeServer, JSON};
+use super::{FakeServer, JSON, once};
 use test_support::Running;
 
 use crate::tools::program;
@@ -26,10 +26,10 @@ async fn version_load_and_call_work() {
         format!("{url}/opentool"),
         format!("{url}/opentool/"),
     ] {
-        let client = OpenToolClient::new(&url).unwrap();
+        let client = super::opentool(&url, once());
         assert_eq!(client.version().await.unwrap().version, "0.1.0");
     }
-    let client = OpenToolClient::new(&url).unwrap();
+    let client = super::opentool(&url, once());
     let document = client.load().await.unwrap().unwrap();
     assert_eq!(document.info.title, "Toolbox");
     let names: Vec<_> = document
@@ -84,17 +84,17 @@ async fn api_keys_and_jwts_are_sent() {
             .env("TOOLS_JWT_SECRET", SECRET)
             .env("TOOLS_API_KEY", "key-of-the-client"),
     );
-    let client = || OpenToolClient::new(&url).unwrap();
+    let client = |options| super::opentool(&url, options);
     let accepted = [
-        client().api_key("key-of-the-client"),
-        client().jwt(JwtSigner::signed_with(SECRET)),
+        client(once().api_key("key-of-the-client")),
+        client(once().jwt(JwtSigner::signed_with(SECRET))),
     ];
     for client in accepted {
         assert!(client.version().await.is_ok() && client.load().await.is_ok());
         let add = call("Calculator_Add", json!({"a": 10, "b": 5}));
         assert_eq!(client.call(&add).await.unwrap().result["value"], 15);
     }
-    for client in [client(), client().api_key("another-key")] {
+    for client in [client(once()), client(once().api_key("another-key"))] {
         assert_eq!(client.version().await, Err(OpenToolError::Unauthorized));
         assert_eq!(client.load().await, Err(OpenToolError::Unauthorized));
         assert_eq!(
@@ -102,16 +102,16 @@ async fn api_keys_and_jwts_are_sent() {
             Err(OpenToolError::Unauthorized)
         );
     }
-    assert!(!format!("{:?}", client().api_key("marked-key")).contains("marked"));
+    assert!(!format!("{:?}", client(once().api_key("marked-key"))).contains("marked"));
 }
 
 #[tokio::test]
 async fn the_five_errors_have_their_codes_messages_and_json() {
     let error_from = async |server: &FakeServer| {
-        let client = OpenToolClient::new(&server.url()).unwrap();
+        let client = super::opentool(&server.url(), once());
         client.call(&call("Add", json!({}))).await.unwrap_err()
     };
-    let nowhere = OpenToolClient::new("http://127.0.0.1:1").unwrap();
+    let nowhere = super::opentool("http://127.0.0.1:1", once());
     let running = "Please check OpenTool Server is RUNNING or NOT";
     for (error, code, message) in [
         (
@@ -184,7 +184,7 @@ async fn the_five_errors_have_their_codes_messages_and_json() {
 async fn an_empty_response_means_that_there_is_no_document() {
     for empty in ["{}", "null", ""] {
         let server = FakeServer::fixed(200, JSON, empty).await;
-        let client = OpenToolClient::new(&server.url()).unwrap();
+        let client = super::opentool(&server.url(), once());
         assert_eq!(client.load().await, Ok(None), "{empty:?}");
     }
     let referring = r##"{"opentool": "1.0.0", "info": {"title": "T", "version": "1.0.0"},
@@ -192,8 +192,7 @@ async fn an_empty_response_means_that_there_is_no_document() {
         "functions": [{"name": "f", "description": "F.", "parameters": [
             {"name": "p", "description": "P.", "schema": {"$ref": "#/schemas/A"}, "required": true}]}]}"##;
     let server = FakeServer::fixed(200, JSON, referring).await;
-    let document = OpenToolClient::new(&server.url())
-        .unwrap()
+    let document = super::opentool(&server.url(), once())
         .load()
         .await
         .unwrap()

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use lambda_tools::client::{
-    ClientError, JwtSigner,
+    ClientError, ClientOptions, JwtSigner,
     oxp::{CallFormat, CallOutcome, CallRequest, OxpClient},
 };
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde_json::json;
 
 use test_support::Running;
 
+use super::once;
 use crate::tools::program;
 
 const DIALECTS: [CallFormat; 3] = [CallFormat::Header, CallFormat::Schema, CallFormat::Otc];
@@ -18,7 +19,7 @@ const DIALECTS: [CallFormat; 3] = [CallFormat::Header, CallFormat::Schema, CallF
 const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
 
 fn without_retries(url: &str) -> OxpClient {
-    OxpClient::new(url).unwrap().attempts(1)
+    super::oxp(url, once())
 }
 
 #[tokio::test]
@@ -104,7 +105,7 @@ async fn every_outcome_is_returned_as_data_in_every_dialect() {
 #[tokio::test]
 async fn a_failed_call_is_retried_after_the_time_it_names() {
     let (_running, url) = Running::serving(&mut program());
-    let client = OxpClient::new(&url).unwrap().attempts(2);
+    let client = super::oxp(&url, ClientOptions::default().attempts(2));
     let call = CallRequest::new("Doorbell.Ring").input(json!({"doorbell_id": "doorbell1"}));
     let begun = std::time::Instant::now();
     let reply = client.call(&call).await.unwrap();
@@ -165,22 +166,21 @@ async fn api_keys_and_jwts_are_sent() {
             .subject("user-1")
             .audience("https://tools.example")
     };
-    let accepted = [
-        without_retries(&url).api_key("key-of-the-client"),
-        without_retries(&url).jwt(jwt()),
-    ];
-    for client in accepted {
+    let accepted = [once().api_key("key-of-the-client"), once().jwt(jwt())];
+    for options in accepted {
+        let client = super::oxp(&url, options);
         assert_eq!(client.tools().await.unwrap().len(), 7);
     }
     let rejected = [
-        without_retries(&url),
-        without_retries(&url).api_key("another-key"),
-        without_retries(&url).jwt(JwtSigner::signed_with(
+        once(),
+        once().api_key("another-key"),
+        once().jwt(JwtSigner::signed_with(
             "another-secret-0123456789abcdef012345",
         )),
-        without_retries(&url).jwt(jwt().audience("https://other.example")),
+        once().jwt(jwt().audience("https://other.example")),
     ];
-    for client in rejected {
+    for options in rejected {
+        let client = super::oxp(&url, options);
         assert!(client.health().await.unwrap(), "/health is open");
         let error = client.tools().await.unwrap_err();
         assert!(matches!(error, ClientError::Unauthorized { .. }), "{error}");
@@ -190,7 +190,7 @@ async fn api_keys_and_jwts_are_sent() {
             .unwrap_err();
         assert!(matches!(error, ClientError::Unauthorized { .. }), "{error}");
     }
-    let client = without_retries(&url).jwt(jwt());
+    let client = super::oxp(&url, once().jwt(jwt()));
     let call = CallRequest::new("Gmail.GetEmails").user_id("user-2");
     let outcome = client.call(&call).await.unwrap().outcome;
     assert!(matches!(&outcome, CallOutcome::ServerError(it) if it.message.contains("this user")));
@@ -215,13 +215,16 @@ async fn a_misconfigured_client_returns_an_error() {
         "http://t/?q",
     ] {
         assert!(
-            matches!(OxpClient::new(url), Err(ClientError::Setup(_))),
+            matches!(OxpClient::new(url, once()), Err(ClientError::Setup(_))),
             "{url}"
         );
     }
-    let client = without_retries("http://127.0.0.1:1").jwt(JwtSigner::signed_with("short"));
+    let client = super::oxp(
+        "http://127.0.0.1:1",
+        once().jwt(JwtSigner::signed_with("short")),
+    );
     assert!(matches!(client.tools().await, Err(ClientError::Setup(_))));
-    let client = without_retries("http://127.0.0.1:1").api_key("line\nfeed");
+    let client = super::oxp("http://127.0.0.1:1", once().api_key("line\nfeed"));
     assert!(matches!(client.tools().await, Err(ClientError::Setup(_))));
     assert!(matches!(
         without_retries("http://127.0.0.1:1").health().await,
@@ -237,10 +240,10 @@ fn credentials_are_not_printed() {
         .token("google", "marked-token");
     let printed = format!(
         "{:?} {:?} {call:?} {jwt:?}",
-        without_retries("http://tools.example").api_key("marked-key"),
-        without_retries("http://tools.example").jwt(jwt.clone()),
+        super::oxp("http://tools.example", once().api_key("marked-key")),
+        super::oxp("http://tools.example", once().jwt(jwt.clone())),
     );
     assert!(!printed.contains("marked"), "{printed}");
-    let error = OxpClient::new("http://user:marked@tools.example").unwrap_err();
+    let error = OxpClient::new("http://user:marked@tools.example", once()).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("marked"));
 }

@@ -2,10 +2,8 @@
 
 use lambda_tools::{
     client::{
-        opentool::{
-            FunctionCall, {self},
-        },
-        oxp::{CallFormat, CallRequest, OxpClient},
+        opentool::FunctionCall,
+        oxp::{CallFormat, CallRequest},
     },
     secrets::Secrets,
     testing,
@@ -25,7 +23,7 @@ async fn recorded_client_requests_can_be_replayed() {
             .env("TOOLS_IDEMPOTENCY", "none"),
     );
     for dialect in [CallFormat::Header, CallFormat::Schema, CallFormat::Otc] {
-        let client = OxpClient::new(&url).unwrap().attempts(1).dialect(dialect);
+        let client = super::oxp(&url, super::once()).dialect(dialect);
         client.health().await.unwrap();
         client.tools().await.unwrap();
         for (tool, input) in [
@@ -40,7 +38,7 @@ async fn recorded_client_requests_can_be_replayed() {
                 .unwrap();
         }
     }
-    let client = opentool::OpenToolClient::new(&url).unwrap();
+    let client = super::opentool(&url, super::once());
     client.version().await.unwrap();
     client.load().await.unwrap();
     let arguments = json!({"a": 10, "b": 5}).as_object().unwrap().clone();

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use lambda_tools::Auth;
+use lambda_tools::{Auth, client::ClientOptions};
 
 use test_support::openid::{Act, Browser, OpenId, Page, form_in};
 
 use super::{
-    ToolServer, allow, assert_value, call, challenge_in, serve, serve_as, serve_with, status,
+    ToolServer, allow, assert_value, call, challenge_in, client_with, serve, serve_as, serve_with,
+    status,
 };
 
 /// A browser whose user has allowed access, and the callback URL to which the provider sends it.
@@ -248,7 +249,7 @@ async fn a_caller_cannot_use_the_grants_of_another_callers_users() {
     let openid = OpenId::start();
     let keys = Auth::api_key_ids(["KEY", "OTHER_KEY"]);
     let server = serve_as(&openid, |it| it, |server| server.auth(keys)).await;
-    let client = |key: &str| server.client.clone().api_key(key);
+    let client = |key: &str| client_with(&server.served.url, ClientOptions::default().api_key(key));
     let (first, second) = (client("key-of-the-caller"), client("key-of-another-caller"));
     let tool = "Account.Whoami";
     let challenge = challenge_in(call(&first, tool, "alice").await);

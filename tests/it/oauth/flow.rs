@@ -5,7 +5,7 @@ use std::time::Duration;
 use lambda_tools::{
     Auth, OAuth,
     client::{
-        JwtSigner,
+        ClientOptions, JwtSigner,
         opentool::{
             FunctionCall, {self},
         },
@@ -16,8 +16,8 @@ use serde_json::Map;
 use test_support::openid::{Act, Browser, OpenId};
 
 use super::{
-    JWT_SECRET, ToolServer, allow, assert_value, call, challenge_in, missing_in, serve, serve_as,
-    serve_with, status,
+    JWT_SECRET, ToolServer, allow, assert_value, call, challenge_in, client_with, missing_in,
+    serve, serve_as, serve_with, status,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,7 +101,8 @@ async fn a_token_from_the_caller_takes_precedence_and_a_grant_needs_a_user_id() 
 async fn an_opentool_error_contains_the_link() {
     let openid = OpenId::start();
     let server = serve(&openid).await;
-    let client = opentool::OpenToolClient::new(&server.served.url).unwrap();
+    let client =
+        opentool::OpenToolClient::new(&server.served.url, ClientOptions::default()).unwrap();
     let call = FunctionCall::new("call-1", "Account_Whoami", Map::new());
     let error = client.call(&call).await.unwrap_err();
     // OpenTool calls do not name a user.
@@ -110,9 +111,8 @@ async fn an_opentool_error_contains_the_link() {
     let jwt = Auth::jwt_secret_ids(["JWT_SECRET"]).subject_is_user();
     let server = serve_as(&openid, |it| it, |server| server.auth(jwt)).await;
     let token = JwtSigner::signed_with(JWT_SECRET).subject("user-1");
-    let client = opentool::OpenToolClient::new(&server.served.url)
-        .unwrap()
-        .jwt(token);
+    let options = ClientOptions::default().jwt(token);
+    let client = opentool::OpenToolClient::new(&server.served.url, options).unwrap();
     let error = client.call(&call).await.unwrap_err().to_string();
     let url = error
         .split(' ')
@@ -230,7 +230,8 @@ async fn status_checks_can_require_credentials() {
     let openid = OpenId::start();
     let change = OAuth::authenticate_checks;
     let server = serve_as(&openid, change, |it| it.auth(Auth::api_key_ids(["KEY"]))).await;
-    let client = server.client.clone().api_key("key-of-the-caller");
+    let options = ClientOptions::default().api_key("key-of-the-caller");
+    let client = client_with(&server.served.url, options);
     let challenge = challenge_in(call(&client, "Account.Whoami", "user-1").await);
     let response = reqwest::get(&challenge.check_url).await.unwrap();
     assert_eq!(response.status(), 401);
