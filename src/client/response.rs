@@ -66,7 +66,8 @@ impl OpenResponse {
         is_wanted: impl Fn(&Value) -> bool,
     ) -> Result<(ReceivedResponse, Result<Value, ClientError>), ClientError> {
         let kind = media_type(self.response.headers());
-        if !kind.eq_ignore_ascii_case("text/event-stream") {
+        let is_stream = kind.eq_ignore_ascii_case("text/event-stream");
+        if !is_stream || !self.response.status().is_success() {
             let response = self.read().await?;
             let message = response.json();
             return Ok((response, message));

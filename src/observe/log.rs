@@ -63,14 +63,19 @@ pub(crate) fn to_cloudwatch(telemetry: &Telemetry) {
 
 /// Parses a level, or levels per target, as in `info,hyper=debug`. An invalid setting means `info`.
 fn filter(setting: Option<String>) -> Targets {
-    /// At TRACE these crates print whole events, including every token and secret in them.
-    const PRINT_EVENTS: [&str; 2] = ["lambda_runtime", "lambda_extension"];
+    /// At TRACE these crates print whole events and messages, including every token and secret in
+    /// them; rmcp prints at INFO what servers say about themselves.
+    const PRINT_EVENTS: [(&str, LevelFilter); 3] = [
+        ("lambda_runtime", LevelFilter::INFO),
+        ("lambda_extension", LevelFilter::INFO),
+        ("rmcp", LevelFilter::WARN),
+    ];
     let targets = setting.and_then(|text| text.parse::<Targets>().ok());
     let targets = targets.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
     let level = targets.default_level().unwrap_or(LevelFilter::OFF);
     let others = targets
         .iter()
-        .filter(|(target, _)| !PRINT_EVENTS.iter().any(|it| target.starts_with(it)))
+        .filter(|(target, _)| !PRINT_EVENTS.iter().any(|(it, _)| target.starts_with(it)))
         .filter(|(target, _)| *target != spans::TARGET);
     let others = others.map(|(target, level)| (target.to_owned(), level));
     Targets::new()
@@ -78,7 +83,7 @@ fn filter(setting: Option<String>) -> Targets {
         .with_targets(others)
         // These spans are only for the export; in the log they would take the place of the call's.
         .with_target(spans::TARGET, LevelFilter::OFF)
-        .with_targets(PRINT_EVENTS.map(|it| (it, level.min(LevelFilter::INFO))))
+        .with_targets(PRINT_EVENTS.map(|(it, most)| (it, level.min(most))))
 }
 
 #[cfg(test)]
@@ -115,5 +120,7 @@ mod tests {
         assert!(enables(Some("warn,x=debug"), "x::y", Level::DEBUG));
         assert!(!enables(Some("warn,x=debug"), "y", Level::DEBUG));
         assert!(!enables(Some("error"), "lambda_runtime", Level::INFO));
+        assert!(!enables(Some("trace"), "rmcp::service", Level::INFO));
+        assert!(enables(None, "rmcp::service", Level::WARN));
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{ReadFuture, ReadResult, SecretStore};
 use crate::{Secret, StoreError, aws};
-use refusal::{arn, is_absent, request_error, result_of_error};
+use refusal::{arn, is_absent, is_name, request_error, result_of_error};
 
 /// Secrets in AWS Secrets Manager, for [`Secrets::from_store`](super::Secrets::from_store).
 ///
@@ -100,17 +100,19 @@ impl SecretsManager {
     async fn read_each(&self, prefix: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
         let names = ids.iter().map(|id| format!("{prefix}{id}"));
         let names: Vec<String> = names.collect();
+        // Secrets Manager rejects a whole batch because of one invalid name.
+        let valid: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
         let mut results: HashMap<String, ReadResult> = HashMap::new();
         let mut page = None;
         // A response may have several pages, at most one for each secret.
-        for _ in 0..names.len() {
+        for _ in 0..valid.len() {
             let request = self.client_or_init()?.batch_get_secret_value();
-            let request = request.set_secret_id_list(Some(names.clone()));
+            let request = request.set_secret_id_list(Some(valid.clone()));
             let response = match request.set_next_token(page).send().await {
                 Ok(response) => response,
                 Err(error) => {
                     let error = request_error(&error, "secretsmanager:BatchGetSecretValue", "*");
-                    for name in &names {
+                    for name in &valid {
                         let missing = || Err(error.clone());
                         results.entry(name.clone()).or_insert_with(missing);
                     }
@@ -138,12 +140,15 @@ impl SecretsManager {
                 break;
             }
         }
-        let no_result = || {
-            Err(StoreError::unavailable(
+        let result_of = |name: &String| match results.remove(name) {
+            Some(result) => result,
+            None if is_name(name) => Err(StoreError::unavailable(
                 "Secrets Manager returned no result for it",
-            ))
+            )),
+            None => Err(StoreError::undecodable(format!(
+                "'{name}' is not a valid name for a secret"
+            ))),
         };
-        let result_of = |name: &String| results.remove(name).unwrap_or_else(no_result);
         Ok(names.iter().map(result_of).collect())
     }
 

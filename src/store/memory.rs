@@ -47,6 +47,8 @@ struct Records {
     /// The ids of the records that may be forgotten, the oldest first.
     forgettable: BTreeMap<u64, RecordId>,
     bytes: usize,
+    /// The bytes of the records that may not be forgotten.
+    kept_bytes: usize,
     /// The number of records written so far.
     written: u64,
     warned_at: Option<Instant>,
@@ -145,6 +147,8 @@ impl Records {
         self.by_free_at.insert((free_at, number), Arc::clone(&id));
         if record.is_forgettable {
             self.forgettable.insert(number, Arc::clone(&id));
+        } else {
+            self.kept_bytes += bytes_of(&record);
         }
         self.bytes += bytes_of(&record);
         self.by_id.insert(id, HeldRecord { number, record });
@@ -154,7 +158,9 @@ impl Records {
         let held = self.by_id.remove(id)?;
         let free_at = held.record.free_at.unwrap_or(held.record.expires_at);
         self.by_free_at.remove(&(free_at, held.number));
-        self.forgettable.remove(&held.number);
+        if self.forgettable.remove(&held.number).is_none() {
+            self.kept_bytes -= bytes_of(&held.record);
+        }
         self.bytes -= bytes_of(&held.record);
         Some(held)
     }
@@ -173,14 +179,18 @@ impl Records {
         if is_full(self) {
             self.drop_while(|record| record.is_free(now));
         }
-        while is_full(self) {
-            let oldest = self.forgettable.first_key_value();
-            let Some(id) = oldest.map(|(_, id)| Arc::clone(id)) else {
-                return Err(StoreError::full(format!(
-                    "there are too many {}, and none of them may be forgotten yet",
-                    limits.what
-                )));
-            };
+        // Nothing is forgotten in vain.
+        let kept = self.by_id.len() - self.forgettable.len();
+        if kept >= limits.records || self.kept_bytes + bytes > limits.bytes {
+            return Err(StoreError::full(format!(
+                "there are too many {}, and none of them may be forgotten yet",
+                limits.what
+            )));
+        }
+        while is_full(self)
+            && let Some((_, id)) = self.forgettable.first_key_value()
+        {
+            let id = Arc::clone(id);
             self.take(&id);
             *forgets = true;
         }

@@ -62,8 +62,13 @@ impl Connection {
     async fn send(&self, request: ClientRequest, limit: Duration) -> Result<ServerResult, Failed> {
         let mut options = PeerRequestOptions::no_options();
         options.timeout = Some(limit);
-        let sent = self.service.send_request_with_option(request, options);
-        Ok(sent.await?.await_response().await?)
+        let response = async {
+            let sent = self.service.send_request_with_option(request, options);
+            Ok(sent.await?.await_response().await?)
+        };
+        // Its own limit excludes the time in which it tells the server that it does not wait any more.
+        let response = tokio::time::timeout(limit, response).await;
+        response.unwrap_or_else(|_| Err(Failed::timed_out()))
     }
 }
 

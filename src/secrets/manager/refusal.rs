@@ -70,3 +70,9 @@ pub(super) fn arn(region: &str, name: &str) -> String {
     };
     format!("arn:{partition}:secretsmanager:{region}:*:secret:{name}-??????")
 }
+
+/// True if Secrets Manager accepts the text as the name or the ARN of a secret.
+pub(super) fn is_name(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+=.@-:".contains(&byte);
+    (1..=2048).contains(&text.len()) && text.bytes().all(is_allowed)
+}

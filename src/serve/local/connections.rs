@@ -3,7 +3,7 @@
 //! HTTP/2 is not supported: programs that call a local server do not need it, and the limits and
 //! the guard would have to cover both versions.
 
-use std::{convert::Infallible, future::Future, pin::pin, time::Duration};
+use std::{convert::Infallible, future::Future, io::ErrorKind, pin::pin, time::Duration};
 
 use axum::{
     Router,
@@ -54,6 +54,8 @@ pub(super) async fn serve(
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
+            // The client has given up.
+            Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
             Err(error) => {
                 // Temporary: file descriptors become free again.
                 tracing::warn!(%error, "connections cannot be accepted; retrying in a second");

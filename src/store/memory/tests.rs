@@ -131,6 +131,18 @@ async fn new_records_are_rejected_if_none_can_be_forgotten() {
 }
 
 #[tokio::test]
+async fn nothing_is_forgotten_if_that_makes_no_room() {
+    let memory = memory([record(10), unforgettable(40), unforgettable(40)]).await;
+    let before = held(&memory);
+    let error = memory.put("new", &record(21), None, NOW).await.unwrap_err();
+    assert!(error.is_full());
+    assert_eq!(held(&memory), before);
+    let outcome = put(&memory, "new", record(20), None).await;
+    assert_eq!(outcome, PutOutcome::Written);
+    assert_eq!(held(&memory), ["1", "2", "new"]);
+}
+
+#[tokio::test]
 async fn free_records_are_dropped_before_others_are_forgotten() {
     let free_after = |seconds| Record {
         free_at: Some(after(seconds)),

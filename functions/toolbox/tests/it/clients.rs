@@ -61,8 +61,7 @@ async fn the_published_python_client_works() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs cargo-lambda; run tests/all"]
 async fn the_toolbox_runs_in_the_emulator_of_cargo_lambda() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port().to_string();
+    let port = free_port().to_string();
     let lambda = |subcommand: &str| {
         let mut command = isolated(Command::new(installed("cargo-lambda")));
         command.args(["lambda", subcommand]);
@@ -73,6 +72,10 @@ async fn the_toolbox_runs_in_the_emulator_of_cargo_lambda() {
     let mut watch = lambda("watch");
     watch.args(["--disable-cors", "--ignore-changes", "-p", "toolbox"]);
     watch.env("TOOLS_BASE_PATH", "/agents");
+    // Neither AWS's secret store nor its tables.
+    watch
+        .env("TOOLS_SECRETS", "none")
+        .env("TOOLS_IDEMPOTENCY", "none");
     let mut watch = Running::start(&mut watch);
     wait_for(&port);
     let url = format!("http://127.0.0.1:{port}");
@@ -91,6 +94,11 @@ async fn the_toolbox_runs_in_the_emulator_of_cargo_lambda() {
     watch.signal("INT");
     let has_ended = watch.ends_within(10).is_some();
     assert!(has_ended, "cargo lambda watch does not stop");
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 fn wait_for(port: &str) {
