@@ -88,7 +88,6 @@ pub fn read_response(status: StatusCode, body: &[u8]) {
     let _ = oxp::reply_in(status, body);
     let _ = oxp::list_in(body);
     let _ = opentool::reply_in(status, body);
-    let _ = opentool::document_in(body);
     if let Ok(message) = serde_json::from_slice(body) {
         let _ = mcp::read(message);
     }

@@ -29,7 +29,7 @@ use serde_json::Value;
 
 use crate::{Context, Failure, Requirements, text::separate_scopes, tool::repeats::RepeatPolicy};
 use decode::{DecodeError, decode, decode_input};
-use handler::{Handler, IntoFailure, Kind, StatefulHandler, ToolInput, ToolOutput};
+use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use schema::{ParameterErrors, Schema};
 
 /// A tool with its decoded input, ready to run with a context.
@@ -186,7 +186,7 @@ impl Tool {
             handler.clone().call(state.clone(), input, context)
         };
         Self {
-            blocks: H::Kind::BLOCKS,
+            blocks: H::BLOCKS,
             ..Self::new(id, handler)
         }
     }
@@ -249,7 +249,7 @@ impl Tool {
             hints: Hints::default(),
             scopes: Vec::new(),
             defined_at: Location::caller(),
-            blocks: H::Kind::BLOCKS,
+            blocks: H::BLOCKS,
             prepare: Box::new(move |input| prepare(handler.clone(), input)),
         }
     }

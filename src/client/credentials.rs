@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::ClientError;
 use crate::Secret;
 
-/// The maximum token lifetime that OXP 1.0, Server Authentication, recommends.
-const LONGEST_LIFE: Duration = Duration::from_mins(15);
+/// The lifetime of a token: OXP 1.0, Server Authentication, recommends at most 15 minutes.
+const LIFE: Duration = Duration::from_mins(5);
 /// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 const SHORTEST_SECRET: usize = 32;
 
@@ -27,7 +27,6 @@ pub struct JwtSigner {
     secret: Secret,
     subject: Option<String>,
     audience: Option<String>,
-    life: Duration,
 }
 
 #[derive(Serialize)]
@@ -49,7 +48,6 @@ impl JwtSigner {
             secret: secret.into(),
             subject: None,
             audience: None,
-            life: Duration::from_mins(5),
         }
     }
 
@@ -65,12 +63,6 @@ impl JwtSigner {
         self
     }
 
-    /// Sets the lifetime of a token: 1 second to 15 minutes.
-    pub fn valid_for(mut self, life: Duration) -> Self {
-        self.life = life.clamp(Duration::from_secs(1), LONGEST_LIFE);
-        self
-    }
-
     fn token(&self) -> Result<String, ClientError> {
         // Values pasted into a store often end with a line feed, which servers ignore as well.
         let secret = self.secret.expose().trim_end_matches(['\r', '\n']);
@@ -83,7 +75,7 @@ impl JwtSigner {
         let iat = now.unwrap_or_default().as_secs();
         let claims = SignedClaims {
             iat,
-            exp: iat + self.life.as_secs(),
+            exp: iat + LIFE.as_secs(),
             sub: self.subject.as_deref(),
             aud: self.audience.as_deref(),
         };
@@ -145,15 +137,10 @@ mod tests {
             |claims: &Value| claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap();
         let plain = claims_of(&jwt());
         assert_eq!((life(&plain), plain.as_object().unwrap().len()), (300, 2));
-        let full = claims_of(
-            &jwt()
-                .subject("s")
-                .audience("a")
-                .valid_for(Duration::from_hours(9)),
-        );
+        let full = claims_of(&jwt().subject("s").audience("a"));
         assert_eq!(
             (&full["sub"], &full["aud"], life(&full)),
-            (&json!("s"), &json!("a"), 900)
+            (&json!("s"), &json!("a"), 300)
         );
     }
 }

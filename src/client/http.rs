@@ -18,11 +18,13 @@ use super::{
     response::{OpenResponse, ReceivedResponse, text_of, unreachable},
 };
 
+type Request = (Method, Url, HeaderMap, Bytes);
+
 /// An HTTP client for one server.
 #[derive(Clone, Debug)]
 pub(super) struct HttpClient {
     client: reqwest::Client,
-    base: Url,
+    pub(super) base: Url,
     pub(super) options: ClientOptions,
     /// The header of API keys; without one, they are bearer tokens.
     pub(super) key_header: Option<HeaderName>,
@@ -106,10 +108,6 @@ impl HttpClient {
         url
     }
 
-    pub(super) fn base(&self) -> &Url {
-        &self.base
-    }
-
     pub(super) async fn get(
         &self,
         url: Url,
@@ -117,30 +115,23 @@ impl HttpClient {
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
         let request = (Method::GET, url, headers, Bytes::new());
-        self.send(request, timeout, self.budget())
-            .await?
-            .read()
-            .await
+        self.exchange(request, timeout).await
     }
 
-    pub(super) async fn post(
+    /// Sends a request and reads its response.
+    pub(super) async fn exchange(
         &self,
-        url: Url,
-        headers: HeaderMap,
-        body: Bytes,
+        request: Request,
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
-        let request = (Method::POST, url, headers, body);
-        self.send(request, timeout, self.budget())
-            .await?
-            .read()
-            .await
+        let response = self.send(request, timeout, self.budget()).await?;
+        response.read().await
     }
 
     /// Sends a request and returns its response, whose body may still be on its way.
     pub(super) async fn send(
         &self,
-        (method, url, headers, body): (Method, Url, HeaderMap, Bytes),
+        (method, url, headers, body): Request,
         timeout: Duration,
         budget: Arc<ResponseBudget>,
     ) -> Result<OpenResponse, ClientError> {

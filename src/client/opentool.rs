@@ -3,25 +3,17 @@
 //! It returns the specification's types, and the five errors of part 6. It never retries: the
 //! protocol does not say which servers recognize a repeated call.
 
-mod document;
 mod error;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{
-    ClientOptions,
-    http::HttpClient,
-    response::{ReceivedResponse, decode},
-};
+use super::{ClientOptions, http::HttpClient, response::ReceivedResponse};
 
-pub use document::{
-    DocumentInfo, FunctionModel, OpenToolDocument, Parameter, ReturnValue, ServerUrl, ValueSchema,
-};
 pub use error::OpenToolError;
 
 /// A client for one server.
@@ -134,34 +126,31 @@ impl OpenToolClient {
     pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, OpenToolError> {
         let url = self.http.url("call");
         let timeout = self.http.options.limits.timeout;
-        let request = self
-            .http
-            .post(url, HeaderMap::new(), call.encode(), timeout);
-        let response = request.await.map_err(OpenToolError::of)?;
+        let request = (Method::POST, url, HeaderMap::new(), call.encode());
+        let response = self.http.exchange(request, timeout).await;
+        let response = response.map_err(OpenToolError::of)?;
         tool_return(&response, &call.id)
     }
 
-    /// `GET /load`: the server's functions; `None` if it does not list them.
+    /// `GET /load`: the document that lists the server's functions, as the server sent it; `None` if
+    /// it does not list them.
     ///
     /// # Errors
     /// Any [`OpenToolError`].
-    pub async fn load(&self) -> Result<Option<OpenToolDocument>, OpenToolError> {
+    pub async fn load(&self) -> Result<Option<Map<String, Value>>, OpenToolError> {
         let response = self.get("load").await?;
         if response.is_empty() {
             return Ok(None);
         }
-        let document = response.json().map_err(OpenToolError::of)?;
-        if document == json!({}) {
-            return Ok(None);
-        }
-        decode(document).map(Some).map_err(OpenToolError::of)
+        let document: Map<_, _> = response.decode().map_err(OpenToolError::of)?;
+        Ok(Some(document).filter(|it| !it.is_empty()))
     }
 
     async fn get(&self, path: &str) -> Result<ReceivedResponse, OpenToolError> {
         let url = self.http.url(path);
         let timeout = self.http.options.limits.timeout;
-        let request = self.http.get(url, HeaderMap::new(), timeout);
-        let response = request.await.map_err(OpenToolError::of)?;
+        let response = self.http.get(url, HeaderMap::new(), timeout).await;
+        let response = response.map_err(OpenToolError::of)?;
         match response.status {
             StatusCode::OK => Ok(response),
             _ => Err(status_error(&response)),

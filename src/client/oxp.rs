@@ -13,7 +13,7 @@ mod reply;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -137,8 +137,9 @@ impl OxpClient {
         let mut attempts = Attempts::new(self.http.options.limits);
         loop {
             let timeout = attempts.begin();
-            let (url, body) = (self.http.url("tools/call"), body.clone());
-            let mut response = self.http.post(url, self.version(), body, timeout).await;
+            let url = self.http.url("tools/call");
+            let request = (Method::POST, url, self.version(), body.clone());
+            let mut response = self.http.exchange(request, timeout).await;
             if let Ok(response) = &mut response {
                 let secrets = call.tokens.values().chain(call.secrets.values());
                 response.secrets.extend(secrets.cloned());

@@ -11,7 +11,7 @@ use super::{ModelApi, budget::CopyBudget, names::NameRule, references};
 use crate::{
     payload::JsonObject,
     tool::schema::{
-        each_inner, fold::fold_unions, modernize, reduced::sentences, vocabulary::FORMS,
+        each_inner, fold::fold_unions, is_type, modernize, reduced::sentences, vocabulary::FORMS,
     },
 };
 
@@ -161,11 +161,7 @@ fn quote(schema: &mut JsonObject, is_quoted: impl Fn(&str) -> bool, notes: &mut 
 
 /// OpenAI: "array schema missing items".
 fn list_items(object: &mut JsonObject) {
-    let is_array = match object.get("type") {
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
-        kind => kind.is_some_and(|kind| kind == "array"),
-    };
-    if is_array {
+    if is_type(object, "array") {
         object.entry("items").or_insert_with(|| json!({}));
     }
     each_inner(object, &mut |_, inner| {

@@ -1,15 +1,15 @@
 //! The published definition of a tool.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Tool;
+use super::{Tool, requirement::null_is_default, schema::reduced};
 use crate::{Requirements, ToolId};
 
 /// A tool as `GET /tools` describes it: OXP 1.0, Tool Definition.
 ///
 /// Serialized, it is the definition in OXP's header form.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolDefinition {
     /// `Toolkit.Tool@x.y.z`.
@@ -21,18 +21,26 @@ pub struct ToolDefinition {
     /// `x.y.z`.
     pub version: String,
     /// The JSON Schema of `input`.
+    #[serde(default)]
     pub input_schema: Value,
     /// The JSON Schema of `value`; `null` for a tool that returns nothing.
+    #[serde(default)]
     pub output_schema: Value,
     /// The requirements of a call besides the input.
-    #[serde(skip_serializing_if = "Requirements::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Requirements::is_empty"
+    )]
     pub requirements: Requirements,
 }
 
 impl ToolDefinition {
     pub(crate) fn of(id: &ToolId, tool: &Tool) -> Self {
         let mut input_schema = tool.input.value().clone();
-        let from_type = take_description(&mut input_schema);
+        // It is stated once, where models look for it.
+        let from_type = input_schema.as_object_mut();
+        let from_type = from_type.map(reduced::take_description);
         list_properties(&mut input_schema);
         Self {
             id: id.to_string(),
@@ -43,15 +51,6 @@ impl ToolDefinition {
             output_schema: tool.output.value().clone(),
             requirements: tool.requirements.clone(),
         }
-    }
-}
-
-/// Moves the input's description to the definition, so that it is stated once, where models look
-/// for it.
-fn take_description(schema: &mut Value) -> Option<String> {
-    match schema.as_object_mut()?.shift_remove("description")? {
-        Value::String(text) => Some(text),
-        _ => None,
     }
 }
 

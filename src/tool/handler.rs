@@ -10,29 +10,17 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Context, Failure};
-pub(super) use sealed::Kind;
 use sealed::{Async, Plain, Returned};
 
 /// What a function returns tells whether it is async.
 mod sealed {
-    pub trait Kind: 'static {
-        /// True if the function may block its thread.
-        const BLOCKS: bool;
-    }
-
     pub struct Async;
     pub struct Plain;
 
-    impl Kind for Async {
-        const BLOCKS: bool = false;
-    }
-
-    impl Kind for Plain {
-        const BLOCKS: bool = true;
-    }
-
     /// The value that a function of this kind returns.
     pub trait Returned<K> {
+        /// True if the function may block its thread.
+        const BLOCKS: bool;
         type Out;
         type Error;
         type Future: Future<Output = Result<Self::Out, Self::Error>>;
@@ -42,6 +30,7 @@ mod sealed {
 }
 
 impl<F: Future<Output = Result<Out, E>>, Out, E> Returned<Async> for F {
+    const BLOCKS: bool = false;
     type Out = Out;
     type Error = E;
     type Future = F;
@@ -52,6 +41,7 @@ impl<F: Future<Output = Result<Out, E>>, Out, E> Returned<Async> for F {
 }
 
 impl<Out, E> Returned<Plain> for Result<Out, E> {
+    const BLOCKS: bool = true;
     type Out = Out;
     type Error = E;
     type Future = Ready<Self>;
@@ -83,13 +73,13 @@ pub trait Handler<Arguments>: Clone + Send + Sync + 'static {
     /// The function's future; ready if the function is not async.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
     #[doc(hidden)]
-    type Kind: Kind;
+    const BLOCKS: bool;
 
     /// Runs the tool.
     fn call(self, input: Self::In, context: Context) -> Self::Future;
 }
 
-impl<F, K: Kind, R: Returned<K>, In> Handler<(K, In)> for F
+impl<F, K, R: Returned<K>, In> Handler<(K, In)> for F
 where
     F: Fn(In) -> R + Clone + Send + Sync + 'static,
 {
@@ -97,14 +87,14 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
-    type Kind = K;
+    const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, input: In, _context: Context) -> R::Future {
         self(input).into_future()
     }
 }
 
-impl<F, K: Kind, R: Returned<K>, In> Handler<(K, In, Context)> for F
+impl<F, K, R: Returned<K>, In> Handler<(K, In, Context)> for F
 where
     F: Fn(In, Context) -> R + Clone + Send + Sync + 'static,
 {
@@ -112,7 +102,7 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
-    type Kind = K;
+    const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, input: In, context: Context) -> R::Future {
         self(input, context).into_future()
@@ -136,13 +126,13 @@ pub trait StatefulHandler<State, Arguments>: Clone + Send + Sync + 'static {
     /// The function's future; ready if the function is not async.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
     #[doc(hidden)]
-    type Kind: Kind;
+    const BLOCKS: bool;
 
     /// Runs the tool.
     fn call(self, state: State, input: Self::In, context: Context) -> Self::Future;
 }
 
-impl<F, K: Kind, R: Returned<K>, State, In> StatefulHandler<State, (K, In)> for F
+impl<F, K, R: Returned<K>, State, In> StatefulHandler<State, (K, In)> for F
 where
     F: Fn(State, In) -> R + Clone + Send + Sync + 'static,
 {
@@ -150,14 +140,14 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
-    type Kind = K;
+    const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, state: State, input: In, _context: Context) -> R::Future {
         self(state, input).into_future()
     }
 }
 
-impl<F, K: Kind, R: Returned<K>, State, In> StatefulHandler<State, (K, In, Context)> for F
+impl<F, K, R: Returned<K>, State, In> StatefulHandler<State, (K, In, Context)> for F
 where
     F: Fn(State, In, Context) -> R + Clone + Send + Sync + 'static,
 {
@@ -165,7 +155,7 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
-    type Kind = K;
+    const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, state: State, input: In, context: Context) -> R::Future {
         self(state, input, context).into_future()

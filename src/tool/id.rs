@@ -57,8 +57,8 @@ impl FromStr for ToolId {
                 qualified,
                 version: Some(version),
             }) if is_full => Ok(Self { qualified, version }),
-            Err(error @ IdError(IdMistake::TooLarge)) => Err(error),
-            _ => Err(IdError(IdMistake::NotInFull)),
+            Err(TOO_LARGE) => Err(TOO_LARGE),
+            _ => Err(NOT_IN_FULL),
         }
     }
 }
@@ -88,7 +88,7 @@ impl FromStr for Selector {
             None => (text, None),
         };
         if !is_qualified(qualified) {
-            return Err(IdError(IdMistake::Grammar));
+            return Err(GRAMMAR);
         }
         let qualified = qualified.into();
         Ok(Self { qualified, version })
@@ -119,7 +119,7 @@ fn parse_version(text: &str) -> Result<Version, IdError> {
     match (next()?, next()?, next()?, next()?) {
         (Some(major), None, None, None) => Ok(Version::new(major, 0, 0)),
         (Some(major), Some(minor), Some(patch), None) => Ok(Version::new(major, minor, patch)),
-        _ => Err(IdError(IdMistake::Grammar)),
+        _ => Err(GRAMMAR),
     }
 }
 
@@ -127,36 +127,29 @@ fn parse_version(text: &str) -> Result<Version, IdError> {
 fn parse_number(text: &str) -> Result<u64, IdError> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     if text.is_empty() || !is_number || (text.starts_with('0') && text.len() > 1) {
-        return Err(IdError(IdMistake::Grammar));
+        return Err(GRAMMAR);
     }
-    text.parse().map_err(|_| IdError(IdMistake::TooLarge))
+    text.parse().map_err(|_| TOO_LARGE)
 }
 
 /// The reason why a text is not a tool id. The message describes a valid id and never repeats the
 /// text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdError(IdMistake);
+pub struct IdError(&'static str);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IdMistake {
-    Grammar,
-    TooLarge,
-    NotInFull,
-}
+const GRAMMAR: IdError = IdError(
+    "a tool id looks like Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.0.0 (letters, digits and \
+     underscores; version numbers without leading zeros)",
+);
+const TOO_LARGE: IdError = IdError("a version number of the tool id is too large");
+const NOT_IN_FULL: IdError = IdError(
+    "a tool is registered as Toolkit.Tool@1.0.0: two names of letters, digits and underscores \
+     separated by a dot, and the full version without leading zeros",
+);
 
 impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            IdMistake::Grammar => {
-                "a tool id looks like Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.0.0 \
-                 (letters, digits and underscores; version numbers without leading zeros)"
-            }
-            IdMistake::TooLarge => "a version number of the tool id is too large",
-            IdMistake::NotInFull => {
-                "a tool is registered as Toolkit.Tool@1.0.0: two names of letters, digits and \
-                 underscores separated by a dot, and the full version without leading zeros"
-            }
-        })
+        f.write_str(self.0)
     }
 }
 
@@ -190,11 +183,7 @@ mod tests {
                      A.B@1.0.0+b A.B@1@2 A-B.C A.Ü A.B@-1 A.B@+1 A.B@1. A.B@.1 A.B@١";
         let spaced = ["", "A.B ", "A.B\n", "A.B@1.0.0\n"];
         for text in texts.split_whitespace().chain(spaced) {
-            assert_eq!(
-                text.parse::<Selector>(),
-                Err(IdError(IdMistake::Grammar)),
-                "{text:?}"
-            );
+            assert_eq!(text.parse::<Selector>(), Err(GRAMMAR), "{text:?}");
             assert!(text.parse::<ToolId>().is_err(), "{text:?}");
         }
     }
@@ -202,7 +191,7 @@ mod tests {
     #[test]
     fn version_numbers_that_overflow_have_their_own_error() {
         let text = "A.B@1.99999999999999999999.0";
-        assert_eq!(text.parse::<Selector>(), Err(IdError(IdMistake::TooLarge)));
+        assert_eq!(text.parse::<Selector>(), Err(TOO_LARGE));
         let largest = format!("A.B@{}", u64::MAX);
         assert!(largest.parse::<Selector>().is_ok());
     }
@@ -210,7 +199,7 @@ mod tests {
     #[test]
     fn registration_requires_the_full_version() {
         for text in ["A.B", "A.B@1"] {
-            assert_eq!(text.parse::<ToolId>(), Err(IdError(IdMistake::NotInFull)));
+            assert_eq!(text.parse::<ToolId>(), Err(NOT_IN_FULL));
         }
         let id: ToolId = "A.B@1.2.3".parse().unwrap();
         assert_eq!(id.to_string(), "A.B@1.2.3");

@@ -28,7 +28,7 @@ use std::{
 };
 
 use jsonschema::{Draft, Validator};
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Number, Value, json};
 
 use crate::tool::output;
 
@@ -43,7 +43,7 @@ pub(crate) use nulls::drop_optional_nulls;
 #[cfg(feature = "models")]
 pub(crate) use object_texts::parse_object_texts;
 #[cfg(feature = "models")]
-pub(crate) use walk::{all, each_inner};
+pub(crate) use walk::{all, each_inner, is_type};
 pub(crate) use walk::{forbidden_reference, undescribed_properties};
 
 /// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
@@ -52,14 +52,10 @@ pub(crate) type ParameterErrors = BTreeMap<String, String>;
 
 /// A schema and, after the first check, its validator.
 pub(crate) struct Schema {
-    source: SchemaSource,
+    /// Builds the schema from a type. `None` for a schema that was not derived.
+    derive: Option<fn() -> Value>,
     /// Tools of the same type share it.
     compiled: OnceLock<Arc<CompiledSchema>>,
-}
-
-enum SchemaSource {
-    Type(fn() -> Value),
-    Literal(Box<Value>),
 }
 
 struct CompiledSchema {
@@ -75,7 +71,7 @@ impl Schema {
     /// The schema that `derive` builds from a type.
     pub(crate) fn of_type(derive: fn() -> Value) -> Self {
         Self {
-            source: SchemaSource::Type(derive),
+            derive: Some(derive),
             compiled: OnceLock::new(),
         }
     }
@@ -83,8 +79,8 @@ impl Schema {
     /// A schema that is known only at run time.
     pub(crate) fn from_value(schema: Value) -> Self {
         Self {
-            source: SchemaSource::Literal(Box::new(schema)),
-            compiled: OnceLock::new(),
+            derive: None,
+            compiled: Arc::new(CompiledSchema::new(schema)).into(),
         }
     }
 
@@ -96,8 +92,7 @@ impl Schema {
     /// True for a hand-written schema that is read as draft 7 although it does not say so.
     pub(crate) fn is_draft_7_literal(&self) -> bool {
         let value = self.value();
-        let is_literal = matches!(self.source, SchemaSource::Literal(_));
-        is_literal && value.get("$schema").is_none() && draft_for(value) == Draft::Draft7
+        self.derive.is_none() && value.get("$schema").is_none() && draft_for(value) == Draft::Draft7
     }
 
     /// The compiled validator, or the reason why the schema is invalid.
@@ -163,10 +158,8 @@ impl Schema {
     }
 
     fn compiled(&self) -> &CompiledSchema {
-        self.compiled.get_or_init(|| match &self.source {
-            SchemaSource::Type(derive) => of_type(*derive),
-            SchemaSource::Literal(value) => Arc::new(CompiledSchema::new(Value::clone(value))),
-        })
+        let derive = || self.derive.expect("only derived schemas are built later");
+        self.compiled.get_or_init(|| of_type(derive()))
     }
 }
 
@@ -245,13 +238,9 @@ fn integers_from_whole_floats(value: &mut Value) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(integers_from_whole_floats),
-        Value::Object(map) => map_values(map).for_each(integers_from_whole_floats),
+        Value::Object(map) => map.values_mut().for_each(integers_from_whole_floats),
         _ => {}
     }
-}
-
-fn map_values(map: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
-    map.iter_mut().map(|(_, value)| value)
 }
 
 fn integer_in(number: &Number) -> Option<Number> {

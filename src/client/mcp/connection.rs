@@ -93,7 +93,7 @@ impl McpClient {
     /// 2026-07-28, Versioning, Backward Compatibility: the client asks with a modern request, and
     /// begins with `initialize` if the server does not understand it.
     async fn connect(&self) -> Result<Connection, Failed> {
-        let config = StreamableHttpClientTransportConfig::with_uri(self.http.base().as_str());
+        let config = StreamableHttpClientTransportConfig::with_uri(self.http.base.as_str());
         // The program decides how many calls it makes at once.
         let config = config.max_concurrent_requests(usize::MAX);
         let transport = Transport(self.http.clone());

@@ -137,7 +137,7 @@ impl Transport {
         headers: HeaderMap,
         budget: Arc<ResponseBudget>,
     ) -> Result<(ReceivedResponse, Result<Value, ClientError>), Failed> {
-        let url = self.0.base().clone();
+        let url = self.0.base.clone();
         let request = (Method::POST, url, headers, body.to_string().into());
         let timeout = self.0.options.limits.timeout;
         let open = self.0.send(request, timeout, budget).await?;

@@ -2,12 +2,9 @@
 
 use std::fmt;
 
-use serde_json::{Value, json};
-
 use crate::client::ClientError;
 
-/// The error of a request: the specification's five exceptions, with their codes, messages and JSON
-/// form.
+/// The error of a request: the specification's five exceptions, with their codes and messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenToolError {
@@ -30,7 +27,7 @@ pub enum OpenToolError {
     },
     /// The call failed.
     Call {
-        /// The code of the JSON-RPC error, if any; not part of the specification's JSON form.
+        /// The code of the JSON-RPC error, if any; not part of the specification's error.
         code: Option<i64>,
         /// The reason.
         message: String,
@@ -58,15 +55,6 @@ impl OpenToolError {
             Self::Unauthorized => "Please check API Key is VALID or NOT",
             Self::NoAccess { .. } => "Please check OpenTool Server is RUNNING or NOT",
             Self::Call { message, .. } => message,
-        }
-    }
-
-    /// The error as JSON: `{"code", "message"}`, or `{"message"}` for [`Call`](Self::Call).
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        match self.code() {
-            Some(code) => json!({"code": code, "message": self.message()}),
-            None => json!({"message": self.message()}),
         }
     }
 

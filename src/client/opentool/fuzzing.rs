@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use super::{FunctionCall, OpenToolDocument, OpenToolError, ToolReturn, tool_return};
+use super::{FunctionCall, OpenToolError, ToolReturn, tool_return};
 use crate::client::response::received;
 
 /// The body of a call.
@@ -13,9 +13,4 @@ pub(crate) fn encoded_call(call: &FunctionCall) -> Vec<u8> {
 /// The reply to the call `id-1`.
 pub(crate) fn reply_in(status: StatusCode, body: &[u8]) -> Result<ToolReturn, OpenToolError> {
     tool_return(&received(status, body), "id-1")
-}
-
-/// The document of a server.
-pub(crate) fn document_in(body: &[u8]) -> Option<OpenToolDocument> {
-    received(StatusCode::OK, body).decode().ok()
 }

@@ -37,8 +37,7 @@ impl OxpClient {
         &self,
         challenge: &AuthorizationChallenge,
     ) -> Result<ChallengeDecision, ClientError> {
-        let base = self.http.base();
-        let url = base.join(&challenge.check_url).ok();
+        let url = self.http.base.join(&challenge.check_url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
         let (Some(url), false) = (url, challenge.check_url.is_empty()) else {
             return Err(ClientError::Setup(

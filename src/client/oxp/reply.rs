@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use http::HeaderName;
+use http::{HeaderName, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -16,19 +16,21 @@ use crate::{
         response::{ReceivedResponse, decode},
     },
     payload::JsonObject,
-    tool::requirement::null_is_default,
+    tool::requirement::{SecretRequirement, null_is_default},
 };
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 impl CallReply {
     pub(super) fn of(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
-        let outcome = match response.status.as_u16() {
+        let error = match response.status.as_u16() {
             200 => return Self::of_success(response, call_id),
-            422 => invalid_input(response)?,
-            400 => rejection(response)?,
-            _ => return Err(response.status_error()),
+            // A proxy may respond with a 400 in another format.
+            400 | 422 => response.decode::<ErrorBody>().ok(),
+            _ => None,
         };
+        let outcome = error.map(|it| it.outcome(response.status));
+        let outcome = outcome.ok_or_else(|| response.status_error())?;
         Ok(Self::new(call_id, outcome))
     }
 
@@ -50,7 +52,9 @@ impl CallReply {
             (Some(Value::Bool(true)), None | Some(Value::Null)) => {
                 CallOutcome::Value(result.swap_remove("value").unwrap_or_default())
             }
-            (Some(Value::Bool(false)), Some(Value::Object(error))) => tool_error(error)?,
+            (Some(Value::Bool(false)), Some(error @ Value::Object(_))) => {
+                decode::<ErrorBody>(error)?.outcome(response.status)
+            }
             _ => {
                 let text = "it reports neither success nor an error";
                 return Err(ClientError::Unreadable(text.into()));
@@ -71,26 +75,15 @@ fn object(value: Value) -> Result<JsonObject, ClientError> {
     }
 }
 
+/// The error of a call that has run, or of one that the server rejected.
 #[derive(Deserialize)]
-struct ToolFailureBody {
+struct ErrorBody {
     message: String,
     developer_message: Option<String>,
     can_retry: Option<bool>,
     additional_prompt_content: Option<String>,
     retry_after_ms: Option<f64>,
     missing_requirements: Option<MissingBody>,
-}
-
-#[derive(Deserialize)]
-struct RejectionBody {
-    message: String,
-    developer_message: Option<String>,
-    missing_requirements: Option<MissingBody>,
-}
-
-#[derive(Deserialize)]
-struct ValidationBody {
-    message: String,
     #[serde(default, deserialize_with = "null_is_default")]
     parameter_errors: BTreeMap<String, String>,
 }
@@ -102,80 +95,47 @@ struct MissingBody {
     #[serde(default, deserialize_with = "null_is_default")]
     user_id: bool,
     #[serde(default, deserialize_with = "null_is_default")]
-    secrets: Vec<MissingSecret>,
+    secrets: Vec<SecretRequirement>,
 }
 
-#[derive(Deserialize)]
-struct MissingSecret {
-    id: String,
-}
-
-impl MissingBody {
-    fn with_message(
-        self,
-        message: String,
-        developer_message: Option<String>,
-    ) -> MissingRequirements {
-        MissingRequirements {
-            message,
-            developer_message,
-            challenges: self.authorization,
-            user_id: self.user_id,
-            secrets: self.secrets.into_iter().map(|it| it.id).collect(),
-            request_state: None,
+impl ErrorBody {
+    /// The outcome of a call with this error in a response with this status.
+    fn outcome(self, status: StatusCode) -> CallOutcome {
+        let retry_after = self.retry_after_ms.map(duration_of);
+        match (status.as_u16(), self.missing_requirements) {
+            (422, _) => CallOutcome::InvalidInput {
+                message: self.message,
+                parameter_errors: self.parameter_errors,
+            },
+            // The specification puts them in a 400 response; some servers report them in a 200.
+            (_, Some(missing)) => CallOutcome::MissingRequirements(MissingRequirements {
+                message: self.message,
+                developer_message: self.developer_message,
+                challenges: missing.authorization,
+                user_id: missing.user_id,
+                secrets: missing.secrets.into_iter().map(|it| it.id).collect(),
+                request_state: None,
+            }),
+            (400, None) => CallOutcome::ServerError(ServerError {
+                message: self.message,
+                developer_message: self.developer_message,
+            }),
+            (_, None) => CallOutcome::ToolError(ToolError {
+                message: self.message,
+                developer_message: self.developer_message,
+                can_retry: self.can_retry.unwrap_or(false),
+                retry_after,
+                additional_prompt_content: self.additional_prompt_content,
+            }),
         }
     }
 }
 
-fn tool_error(error: JsonObject) -> Result<CallOutcome, ClientError> {
-    let error: ToolFailureBody = decode(Value::Object(error))?;
-    // Some servers report missing requirements here; the specification puts them in a 400 response.
-    if let Some(missing) = error.missing_requirements {
-        let missing = missing.with_message(error.message, error.developer_message);
-        return Ok(CallOutcome::MissingRequirements(missing));
-    }
-    let out_of_range = |ms: f64| {
-        if ms > 0.0 {
-            Duration::MAX
-        } else {
-            Duration::ZERO
-        }
+fn duration_of(ms: f64) -> Duration {
+    let out_of_range = if ms > 0.0 {
+        Duration::MAX
+    } else {
+        Duration::ZERO
     };
-    let retry_after = error.retry_after_ms.map(|ms| {
-        let time = Duration::try_from_secs_f64(ms / 1000.0);
-        time.unwrap_or_else(|_| out_of_range(ms))
-    });
-    Ok(CallOutcome::ToolError(ToolError {
-        message: error.message,
-        developer_message: error.developer_message,
-        can_retry: error.can_retry.unwrap_or(false),
-        retry_after,
-        additional_prompt_content: error.additional_prompt_content,
-    }))
-}
-
-fn rejection(response: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
-    // A proxy may respond with a 400 in another format.
-    let Ok(error) = response.decode::<RejectionBody>() else {
-        return Err(response.status_error());
-    };
-    Ok(match error.missing_requirements {
-        Some(missing) => CallOutcome::MissingRequirements(
-            missing.with_message(error.message, error.developer_message),
-        ),
-        None => CallOutcome::ServerError(ServerError {
-            message: error.message,
-            developer_message: error.developer_message,
-        }),
-    })
-}
-
-fn invalid_input(response: &ReceivedResponse) -> Result<CallOutcome, ClientError> {
-    let Ok(error) = response.decode::<ValidationBody>() else {
-        return Err(response.status_error());
-    };
-    Ok(CallOutcome::InvalidInput {
-        message: error.message,
-        parameter_errors: error.parameter_errors,
-    })
+    Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(out_of_range)
 }

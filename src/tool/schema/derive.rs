@@ -146,15 +146,15 @@ fn list_constants(object: &mut Map<String, Value>) {
     let mut lines = Vec::new();
     for form in forms {
         // Variants without comments share a form.
-        let values = match (form.get("const"), form.get("enum")) {
-            (Some(Value::String(value)), None) => vec![value],
-            (None, Some(Value::Array(values))) => values.iter().filter_map(as_string).collect(),
+        let values: Vec<_> = match (form.get("const"), form.get("enum")) {
+            (Some(Value::String(value)), None) => vec![value.as_str()],
+            (None, Some(Value::Array(values))) => values.iter().filter_map(Value::as_str).collect(),
             _ => return,
         };
         let meaning = form.get("description").and_then(Value::as_str);
         let meanings = meaning.map(|it| values.iter().map(move |value| format!("`{value}`: {it}")));
         lines.extend(meanings.into_iter().flatten());
-        constants.extend(values.into_iter().map(|it| Value::from(it.as_str())));
+        constants.extend(values.into_iter().map(Value::from));
     }
     object.shift_remove("oneOf");
     let own = object.get("description").and_then(Value::as_str);
@@ -164,13 +164,6 @@ fn list_constants(object: &mut Map<String, Value>) {
         object.insert("description".into(), lines.join("\n").into());
     }
     object.insert("enum".into(), constants.into());
-}
-
-fn as_string(value: &Value) -> Option<&String> {
-    match value {
-        Value::String(text) => Some(text),
-        _ => None,
-    }
 }
 
 /// The specification's definitions have `required` wherever there are properties, even if it is

@@ -5,7 +5,7 @@
 //! In a large value, the invalid parts are searched for one by one, along the keywords that assign
 //! schemas to parts, until there are enough errors.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, rc::Rc};
 
 use jsonschema::Validator;
 use serde_json::Value;
@@ -109,7 +109,7 @@ struct Explainer<'a> {
     /// The `$schema` of the whole schema.
     dialect: Option<&'a Value>,
     /// By the place of their schema in the whole schema.
-    validators: HashMap<String, Option<Validator>>,
+    validators: HashMap<String, Option<Rc<Validator>>>,
     collector: &'a mut MessageCollector,
 }
 
@@ -125,13 +125,10 @@ impl Explainer<'_> {
             !keywords.any(|it| has_role(it, &[Condition, Form, OtherPart, Reference]))
         });
         match (schema, part.value) {
-            _ if is_small(part.value) => {
-                self.compile(part.place, || part.schema.clone());
-                match self.validators.get(part.place) {
-                    Some(Some(validator)) => report(validator, part, self.collector),
-                    _ => self.collector.whole(part),
-                }
-            }
+            _ if is_small(part.value) => match self.validator(part.place, || part.schema.clone()) {
+                Some(validator) => report(&validator, part, self.collector),
+                None => self.collector.whole(part),
+            },
             // Before draft 2020-12, a list in `items` has one schema for each index.
             (Some(schema), Value::Array(items))
                 if is_simple && !schema.get("items").is_some_and(Value::is_array) =>
@@ -164,9 +161,8 @@ impl Explainer<'_> {
     /// Reports the errors of the part itself, regardless of its contents.
     fn report_own_errors(&mut self, part: SchemaPart<'_>, schema: &JsonObject) {
         let place = format!("{} itself", part.place);
-        self.compile(&place, || without_parts(schema));
-        if let Some(Some(validator)) = self.validators.get(&place) {
-            report(validator, part, self.collector);
+        if let Some(validator) = self.validator(&place, || without_parts(schema)) {
+            report(&validator, part, self.collector);
         }
     }
 
@@ -175,7 +171,8 @@ impl Explainer<'_> {
         let Some(schema) = schema.filter(|_| !self.collector.is_full) else {
             return;
         };
-        if !self.is_valid(place, schema, value) {
+        let validator = self.validator(place, || schema.clone());
+        if validator.is_some_and(|it| !it.is_valid(value)) {
             self.part(SchemaPart {
                 schema,
                 value,
@@ -185,22 +182,18 @@ impl Explainer<'_> {
         }
     }
 
-    fn is_valid(&mut self, place: &str, schema: &Value, value: &Value) -> bool {
-        self.compile(place, || schema.clone());
-        let validator = self.validators.get(place).and_then(Option::as_ref);
-        validator.is_none_or(|validator| validator.is_valid(value))
-    }
-
-    fn compile(&mut self, place: &str, schema: impl FnOnce() -> Value) {
-        if self.validators.contains_key(place) {
-            return;
+    /// The validator of the schema at a place. `None` if the schema cannot stand by itself.
+    fn validator(&mut self, place: &str, schema: impl FnOnce() -> Value) -> Option<Rc<Validator>> {
+        if let Some(known) = self.validators.get(place) {
+            return known.clone();
         }
         let mut schema = schema();
         if let (Some(dialect), Some(object)) = (self.dialect, schema.as_object_mut()) {
             object.insert("$schema".into(), dialect.clone());
         }
-        let validator = validator_of(&schema).ok();
-        self.validators.insert(place.to_owned(), validator);
+        let validator = validator_of(&schema).ok().map(Rc::new);
+        self.validators.insert(place.to_owned(), validator.clone());
+        validator
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     ParameterErrors, expected,
-    vocabulary::{FORMS, Holds, holds},
+    vocabulary::{Holds, holds},
 };
 use crate::text::{clipped, closest, counted};
 
@@ -270,21 +270,7 @@ fn unknown_message(name: &str, known: &[&str], is_parameter: bool) -> String {
 fn known_properties<'a>(keyword: &Location, schema: &'a Value) -> Vec<&'a str> {
     let parent = keyword.as_str().rsplit_once('/');
     let place = schema.pointer(parent.map_or("", |(parent, _)| parent));
-    let mut names = Vec::new();
-    let mut pending: Vec<_> = place.into_iter().collect();
-    while let Some(place) = pending.pop() {
-        let properties = place.get("properties").and_then(Value::as_object);
-        names.extend(
-            properties
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| name.as_str()),
-        );
-        for keyword in FORMS {
-            let forms = place.get(keyword).and_then(Value::as_array);
-            pending.extend(forms.into_iter().flatten());
-        }
-    }
+    let mut names = place.map(expected::declared_properties).unwrap_or_default();
     names.sort_unstable();
     names.dedup();
     names

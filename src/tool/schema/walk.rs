@@ -105,7 +105,7 @@ pub(super) fn any_type(schema: &Value, name: &str) -> bool {
 }
 
 /// True if the schema itself allows the type `name`.
-pub(super) fn is_type(object: &JsonObject, name: &str) -> bool {
+pub(crate) fn is_type(object: &JsonObject, name: &str) -> bool {
     match object.get("type") {
         Some(Value::String(one)) => one == name,
         Some(Value::Array(several)) => several.iter().any(|one| one == name),
