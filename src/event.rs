@@ -158,11 +158,7 @@ pub(crate) async fn invoke(
         Err(response) => *response,
     };
     let (parts, body) = response.into_parts();
-    match body
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes)
-    {
+    match collected(body).await {
         Ok(body) => {
             if direct_errors
                 && matches!(source, EventSource::Direct)
@@ -197,9 +193,6 @@ async fn respond(
         Err(never) => match never {},
     }
 }
-
-/// A response to an event, as JSON.
-pub(crate) type EncodedResponse = Bytes;
 
 /// The response in the format of the event's source.
 #[derive(Serialize)]
@@ -248,7 +241,7 @@ impl EventResponse {
     }
 
     /// The response as JSON.
-    pub(crate) fn encode(self) -> serde_json::Result<EncodedResponse> {
+    pub(crate) fn encode(self) -> serde_json::Result<Bytes> {
         serde_json::to_vec(&self).map(Bytes::from)
     }
 }
@@ -268,12 +261,12 @@ fn base_url(context: &RequestContext) -> Option<String> {
     }
 }
 
+async fn collected(body: Body) -> Result<Bytes, axum::Error> {
+    Ok(body.collect().await?.to_bytes())
+}
+
 async fn internal_error(source: EventSource, detail: &str) -> EventResponse {
     let (parts, body) = problem::internal_error(detail).into_parts();
-    let body = body
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes);
-    let body = EventBody::of(&parts, body.unwrap_or_default());
+    let body = EventBody::of(&parts, collected(body).await.unwrap_or_default());
     EventResponse::new(source, parts, body)
 }

@@ -21,10 +21,13 @@ use http::{
     request::Parts,
 };
 use http_body_util::{BodyExt, Limited};
-use serde::Serialize;
+use serde_json::json;
 
 use super::{
-    First, admission::AppState, http::check_credentials, json_response::json_response, problem,
+    admission::AppState,
+    http::check_credentials,
+    json_response::{json_response, to_json},
+    problem,
 };
 use crate::{
     ServerInfo, StoreError,
@@ -68,12 +71,8 @@ pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>, info: &ServerIn
 
 /// OXP 1.0, Authorization Challenges: always a 200 response.
 async fn status(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
-    #[derive(Serialize)]
-    struct Status {
-        status: &'static str,
-    }
     if pages.broker.authenticate_checks()
-        && let Err(response) = check_credentials::<First>(&pages.app, request, "check").await
+        && let Err(response) = check_credentials(&pages.app, request, "check", true).await
     {
         return response;
     }
@@ -86,8 +85,7 @@ async fn status(State(pages): State<ChallengePages>, id: PathText, request: Requ
             // The client polls again.
             "pending"
         });
-    let body = serde_json::to_vec(&Status { status });
-    let body = body.expect("our own bodies have string keys only");
+    let body = to_json(&json!({"status": status}));
     let mut response = json_response(StatusCode::OK, body.into());
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

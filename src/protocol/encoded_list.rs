@@ -13,7 +13,7 @@ use http::{
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::json_response::json_response;
+use super::json_response::{json_response, to_json};
 use crate::payload::encoded_size;
 
 /// RFC 9111: a list may depend on its reader, so no shared cache may store it (section 5.2.2.7), and
@@ -35,8 +35,7 @@ impl EncodedList {
     }
 
     pub(super) fn of(list: &impl Serialize) -> Arc<Self> {
-        let body = serde_json::to_vec(list);
-        Self::new(body.expect("our own lists have string keys only"))
+        Self::new(to_json(list))
     }
 
     #[cfg(all(test, feature = "openapi"))]

@@ -20,11 +20,11 @@ use http::{
 };
 
 use super::{
-    First, Protocol,
+    Protocol,
     admission::AppState,
     codec::Declaration,
-    http::{check_credentials, check_credentials_of_page},
-    json_response::json_response,
+    http::check_credentials,
+    json_response::{json_response, to_json},
     problem,
 };
 use crate::{ServerInfo, arrival::Arrival, payload::encoded_size};
@@ -68,7 +68,7 @@ pub(super) fn router(
 /// The page. It contains nothing about the server, so a caller without credentials gets it as well:
 /// a browser sends none when it opens a page.
 async fn page(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let Err(rejected) = check_credentials_of_page::<First>(&app, request, TASK).await else {
+    let Err(rejected) = check_credentials(&app, request, TASK, false).await else {
         return marked(page::response(StatusCode::OK));
     };
     let mut response = page::response(rejected.status());
@@ -88,12 +88,12 @@ async fn listing(
 ) -> Response {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let largest = arrival.invocation.max_response_size;
-    let caller = match check_credentials::<First>(&app, request, TASK).await {
+    let caller = match check_credentials(&app, request, TASK, true).await {
         Ok(caller) => caller,
         Err(rejected) => return marked(rejected),
     };
     let listing = Listing::of(&app, &served.info, &served.protocols, largest, &caller);
-    let body = serde_json::to_vec(&listing).expect("our own bodies have string keys only");
+    let body = to_json(&listing);
     if encoded_size(&body) > largest {
         return marked(problem::internal_error(
             "The list of tools is larger than the event source of this function can send.",

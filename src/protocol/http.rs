@@ -18,6 +18,8 @@ use http::{
     header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
+#[cfg(any(feature = "explorer", feature = "oauth"))]
+use super::First;
 use super::{
     admission::{AppState, AuthenticatedRequest},
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task, reply},
@@ -247,30 +249,11 @@ impl<P: Codec> Exchange<P> {
     }
 }
 
-/// Checks the credentials of a request that belongs to no protocol; `P` encodes the rejection.
-/// `task` is the request's name in the log.
+/// Checks the credentials of a request that belongs to no protocol. `task` is the request's name in
+/// the log. Absent credentials are logged only with `logs_absence`: a browser sends none when it
+/// opens a page.
 #[cfg(any(feature = "explorer", feature = "oauth"))]
-pub(super) async fn check_credentials<P: Codec>(
-    app: &AppState,
-    request: Request,
-    task: &'static str,
-) -> Result<Caller, Response> {
-    check_and_log::<P>(app, request, task, true).await
-}
-
-/// Like [`check_credentials`], for a page: a browser sends no credentials when it opens one, so
-/// their absence is not logged.
-#[cfg(feature = "explorer")]
-pub(super) async fn check_credentials_of_page<P: Codec>(
-    app: &AppState,
-    request: Request,
-    task: &'static str,
-) -> Result<Caller, Response> {
-    check_and_log::<P>(app, request, task, false).await
-}
-
-#[cfg(any(feature = "explorer", feature = "oauth"))]
-async fn check_and_log<P: Codec>(
+pub(super) async fn check_credentials(
     app: &AppState,
     request: Request,
     task: &'static str,
@@ -279,28 +262,23 @@ async fn check_and_log<P: Codec>(
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let headers = request.headers();
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, task, None);
-    match app.admit(request, &arrival).await {
+    let rejection = match app.admit(request, &arrival).await {
         Ok(admitted) => {
             log.discard();
-            Ok(admitted.caller)
+            return Ok(admitted.caller);
         }
-        Err(rejection) => {
-            let base = arrival.invocation.base_url.as_deref();
-            let rejection = app.with_sign_in::<P>(rejection, base);
-            let protocol = P::new(&ServerInfo::default());
-            let is_absent =
-                matches!(&rejection, Rejection::Unauthenticated(why, _) if !why.is_invalid);
-            if is_absent && !logs_absence {
-                log.discard();
-                return Err(rejection_response(
-                    &protocol,
-                    &P::Form::default(),
-                    &rejection,
-                ));
-            }
-            Err(reject(&protocol, &P::Form::default(), &rejection, &mut log))
-        }
+        Err(rejection) => rejection,
+    };
+    let base = arrival.invocation.base_url.as_deref();
+    let rejection = app.with_sign_in::<First>(rejection, base);
+    let protocol = First::new(&ServerInfo::default());
+    let form = <First as Codec>::Form::default();
+    let is_absent = matches!(&rejection, Rejection::Unauthenticated(why, _) if !why.is_invalid);
+    if is_absent && !logs_absence {
+        log.discard();
+        return Err(rejection_response(&protocol, &form, &rejection));
     }
+    Err(reject(&protocol, &form, &rejection, &mut log))
 }
 
 /// Logs a rejection, and returns its response.

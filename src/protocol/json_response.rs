@@ -2,6 +2,12 @@
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
+use serde::Serialize;
+
+/// Encodes one of our own bodies.
+pub(super) fn to_json(body: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(body).expect("our own bodies have string keys only")
+}
 
 /// A JSON response.
 pub(super) fn json_response(status: StatusCode, body: Body) -> Response {

@@ -11,6 +11,7 @@ use serde::{
 };
 use serde_json::{Value, error::Category, value::RawValue};
 
+use super::json::{self, JsonError, JsonScope};
 use crate::text::LONGEST_ID;
 
 /// JSON-RPC 2.0: the body is not JSON.
@@ -94,6 +95,18 @@ pub(super) fn message_in(body: &[u8]) -> Result<RpcMessage<'_>, FormError> {
             format!("The request cannot be read: {error}"),
         ),
         _ => syntax_error(error),
+    })
+}
+
+/// The params of a request, whose raw text is an object.
+pub(super) fn params_in(
+    params: &str,
+    scope: &JsonScope,
+    max_values: usize,
+) -> Result<Value, FormError> {
+    json::read(params.as_bytes(), scope, max_values).map_err(|error| match error {
+        JsonError::Syntax(error) => (PARSE_ERROR, format!("The body is not valid JSON: {error}")),
+        JsonError::Rejected(sentence) => (INVALID_REQUEST, sentence),
     })
 }
 

@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::{HeaderMap, StatusCode};
 use serde_json::{
-    Value, json,
+    json,
     value::{RawValue, to_raw_value},
 };
 
@@ -164,17 +164,13 @@ impl McpCodec {
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });
-        self.add_meta(form, &mut result);
-        if recognizes_call_ids {
-            result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
-        }
-        response::encode(form, &result)
-    }
-
-    fn add_meta(&self, form: &McpForm, result: &mut Value) {
         let meta = Meta::of(form, self.server_info());
         if !meta.is_empty() {
             result["_meta"] = json!(meta);
         }
+        if recognizes_call_ids {
+            result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
+        }
+        response::encode(form, &result)
     }
 }

@@ -10,26 +10,32 @@ mod request;
 mod response;
 mod schema;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::json;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::EncodedList,
+    json_response::to_json,
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
+    names::ModelNames,
 };
 use crate::{
     ServerInfo,
     call::{Outcome, rejection::Rejection},
 };
-use document::FunctionCatalogue;
 use request::RpcForm;
 
 /// The codec of OpenTool 1.0.0.
-pub(super) struct OpenToolCodec(FunctionCatalogue);
+pub(super) struct OpenToolCodec {
+    info: ServerInfo,
+    /// The encoded document of all tools.
+    document: OnceLock<Arc<EncodedList>>,
+    names: ModelNames,
+}
 
 impl Codec for OpenToolCodec {
     const DECLARATION: &'static Declaration = &Declaration {
@@ -51,14 +57,18 @@ impl Codec for OpenToolCodec {
     type Form = RpcForm;
 
     fn new(info: &ServerInfo) -> Self {
-        Self(FunctionCatalogue::new(info.clone()))
+        Self {
+            info: info.clone(),
+            document: OnceLock::new(),
+            names: ModelNames::default(),
+        }
     }
 
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
         let operation = match task {
-            Task::Health | Task::Version | Task::Unsupported => version(self.0.info.version()),
+            Task::Health | Task::Version | Task::Unsupported => version(self.info.version()),
             Task::List(_) => Operation::List,
-            Task::Call(_) => return request::call(request, &self.0),
+            Task::Call(_) => return request::call(request, &self.names),
         };
         let form = RpcForm::default();
         DecodedRequest { form, operation }
@@ -69,7 +79,11 @@ impl Codec for OpenToolCodec {
     }
 
     fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        self.0.get(tools)
+        let encode = || document::encode(&self.info, tools);
+        if !tools.is_complete() {
+            return encode();
+        }
+        Arc::clone(self.document.get_or_init(encode))
     }
 
     fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, Vec<u8>) {
@@ -92,11 +106,6 @@ impl Codec for OpenToolCodec {
 
 /// `GET /opentool/version`: the version of this server.
 fn version(version: &str) -> Operation {
-    #[derive(Serialize)]
-    struct Version<'a> {
-        version: &'a str,
-    }
-    let body = serde_json::to_vec(&Version { version });
-    let body = body.expect("our own bodies have string keys only");
+    let body = to_json(&json!({"version": version}));
     Operation::Respond(Reply::json(StatusCode::OK, body))
 }

@@ -16,12 +16,13 @@ mod response;
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::json;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::EncodedList,
     idempotency_key::IDEMPOTENCY_KEY,
+    json_response::to_json,
     listed_tools::ListedTools,
     names::ModelNames,
 };
@@ -184,10 +185,6 @@ impl OxpCodec {
 
 /// OXP 1.0, `GET /health`: 200 if healthy, 503 if not.
 fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
-    #[derive(Serialize)]
-    struct Health {
-        status: &'static str,
-    }
     let (code, status) = if is_healthy {
         (StatusCode::OK, "ok")
     } else {
@@ -195,10 +192,6 @@ fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
     };
     DecodedRequest {
         form: OxpForm::default(),
-        operation: Operation::Respond(Reply::json(code, to_json(&Health { status }))),
+        operation: Operation::Respond(Reply::json(code, to_json(&json!({"status": status})))),
     }
-}
-
-fn to_json(body: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(body).expect("our own bodies have string keys only")
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::{
     First,
     codec::{Declaration, reply},
+    json_response::to_json,
 };
 use crate::{call::rejection::Rejection, observe::request_log};
 
@@ -99,10 +100,9 @@ fn problem(status: StatusCode, message: &str, detail: &str) -> Response {
         message: &'a str,
         developer_message: &'a str,
     }
-    let body = serde_json::to_vec(&Problem {
+    let body = to_json(&Problem {
         message,
         developer_message: detail,
     });
-    let body = body.expect("our own bodies have string keys only");
     reply::<First>(status, body.into())
 }

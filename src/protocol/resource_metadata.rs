@@ -18,7 +18,11 @@ use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
 use serde::Serialize;
 
 use super::{
-    Protocol, admission::AppState, codec::Declaration, json_response::json_response, problem,
+    Protocol,
+    admission::AppState,
+    codec::Declaration,
+    json_response::{json_response, to_json},
+    problem,
     sign_in::WELL_KNOWN,
 };
 use crate::{ServerInfo, arrival::Invocation};
@@ -84,14 +88,13 @@ fn metadata(
     };
     let (auth, toolkit) = (&app.engine.auth, &app.engine.toolkit);
     let scopes: BTreeSet<_> = auth.known_scopes(toolkit).collect();
-    let body = serde_json::to_vec(&ResourceMetadata {
+    let body = to_json(&ResourceMetadata {
         resource: format!("{base}{resource_path}"),
         authorization_servers: auth.issuers(),
         scopes_supported: scopes.into_iter().collect(),
         bearer_methods_supported: ["header"],
         resource_name: title,
     });
-    let body = body.expect("our own bodies have string keys only");
     let mut response = json_response(StatusCode::OK, body.into());
     // Clients follow a change of the issuer within minutes.
     let age = HeaderValue::from_static("public, max-age=300");

@@ -23,7 +23,7 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     let function = Arc::new(Function::start(server).await?);
     let _ = prepared.await;
     let service = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
-        function.invoke(Event(event.payload), event.context)
+        function.invoke(Box::<str>::from(event.payload), event.context)
     });
     // Does not use the tracing layer of `lambda_runtime::run`: our span replaces its span.
     let runtime = Runtime::new(service);
@@ -34,12 +34,4 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     #[cfg(feature = "managed-instances")]
     let task = tokio::spawn(runtime.run_concurrent());
     task.await?
-}
-
-struct Event(Box<RawValue>);
-
-impl AsRef<str> for Event {
-    fn as_ref(&self) -> &str {
-        self.0.get()
-    }
 }

@@ -20,10 +20,9 @@ use crate::{
     observe::{request_log::RequestNames, trace::is_traceparent},
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, Reply},
-        json::{self, JsonError, JsonScope},
+        json::JsonScope,
         jsonrpc::{
-            INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR, id_anywhere_in, id_in, message_in,
-            text_in,
+            self, INVALID_PARAMS, METHOD_NOT_FOUND, id_anywhere_in, id_in, message_in, text_in,
         },
         listed_tools::ListedTools,
     },
@@ -183,13 +182,8 @@ fn params_in(params: Option<&str>, max_values: usize) -> Result<Value, ErrorResp
         let detail = "'params' must be an object.";
         return Err(ErrorResponse::bad_request(INVALID_PARAMS, detail));
     }
-    json::read(params.as_bytes(), &PARAMS, max_values).map_err(|error| match error {
-        JsonError::Syntax(error) => {
-            let detail = format!("The body is not valid JSON: {error}");
-            ErrorResponse::bad_request(PARSE_ERROR, detail)
-        }
-        JsonError::Rejected(sentence) => ErrorResponse::invalid_request(sentence),
-    })
+    jsonrpc::params_in(params, &PARAMS, max_values)
+        .map_err(|(code, detail)| ErrorResponse::bad_request(code, detail))
 }
 
 /// The revision for `initialize`: the client's if it is a supported legacy one, else the newest

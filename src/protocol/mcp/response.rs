@@ -17,7 +17,10 @@ use super::{
 use crate::{
     Failure,
     call::Outcome,
-    protocol::jsonrpc::{RpcError, RpcId},
+    protocol::{
+        json_response::to_json,
+        jsonrpc::{RpcError, RpcId},
+    },
     tool::{output::Output, schema::ParameterErrors},
 };
 
@@ -205,8 +208,4 @@ pub(super) fn milliseconds(wait: Duration) -> u64 {
 pub(super) fn in_words(wait: Duration) -> String {
     let seconds = wait.as_millis().div_ceil(1000);
     crate::text::counted(seconds, "second", "seconds")
-}
-
-fn to_json(body: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(body).expect("our own bodies have string keys only")
 }

@@ -1,8 +1,8 @@
-//! The catalogue as an OpenTool document, encoded once and cached.
+//! The catalogue as an OpenTool document.
 //!
 //! Functions have names but no versions: each is the newest version of a tool.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -10,16 +10,9 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::{
     ServerInfo, ToolDefinition,
-    protocol::{encoded_list::EncodedList, listed_tools::ListedTools, names::ModelNames},
+    protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
     tool::schema::reduced::take_description,
 };
-
-/// The encoded document, and an index of tools by function name.
-pub(crate) struct FunctionCatalogue {
-    pub(super) info: ServerInfo,
-    document: OnceLock<Arc<EncodedList>>,
-    pub(super) names: ModelNames,
-}
 
 /// The document of the OpenTool specification.
 #[derive(Serialize)]
@@ -45,24 +38,7 @@ struct DocumentReturn {
     schema: Map<String, Value>,
 }
 
-impl FunctionCatalogue {
-    pub(crate) fn new(info: ServerInfo) -> Self {
-        Self {
-            info,
-            document: OnceLock::new(),
-            names: ModelNames::default(),
-        }
-    }
-
-    pub(super) fn get(&self, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        if !tools.is_complete() {
-            return encode(&self.info, tools);
-        }
-        Arc::clone(self.document.get_or_init(|| encode(&self.info, tools)))
-    }
-}
-
-fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+pub(super) fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
     let functions: Vec<_> = tools
         .newest()
         .map(|entry| function_of(ToolDefinition::of(&entry.id, &entry.tool)))

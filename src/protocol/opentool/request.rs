@@ -4,18 +4,18 @@ use serde_json::{Value, value::RawValue};
 
 use http::StatusCode;
 
-use super::document::FunctionCatalogue;
 use crate::{
     call::{Call, ClientContext, rejection::Rejection},
     observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation},
         integers,
-        json::{self, JsonError, JsonScope},
+        json::JsonScope,
         jsonrpc::{
-            FormError, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcId, RpcMessage,
-            id_anywhere_in, id_in, message_in, text_in,
+            FormError, INVALID_PARAMS, INVALID_REQUEST, RpcId, RpcMessage, id_anywhere_in, id_in,
+            message_in, params_in, text_in,
         },
+        names::ModelNames,
     },
     tool::id::Selector,
 };
@@ -30,10 +30,7 @@ pub(crate) struct RpcForm {
 
 /// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
 /// method, params.
-pub(super) fn call(
-    request: &EncodedRequest<'_>,
-    document: &FunctionCatalogue,
-) -> DecodedRequest<RpcForm> {
+pub(super) fn call(request: &EncodedRequest<'_>, names: &ModelNames) -> DecodedRequest<RpcForm> {
     let body = request.body;
     let rpc = match message_in(body) {
         Ok(rpc) => rpc,
@@ -59,7 +56,7 @@ pub(super) fn call(
         Err(error) => return reject(id, Some(method), error),
     };
     let toolkit = &request.engine.toolkit;
-    let operation = match document.names.tool_of(&method, toolkit) {
+    let operation = match names.tool_of(&method, toolkit) {
         Some(qualified) => Operation::Call(Box::new(Call {
             selector: Selector {
                 qualified,
@@ -75,7 +72,7 @@ pub(super) fn call(
         })),
         None => Operation::Reject(
             Rejection::UnknownTool {
-                closest: document.names.closest(&method, request),
+                closest: names.closest(&method, request),
                 qualified: (&*method).into(),
             },
             RequestNames {
@@ -135,12 +132,5 @@ fn input_in(params: Option<&RawValue>, max_values: usize) -> Result<Value, FormE
         }
         _ => return Err((INVALID_REQUEST, "'params' must be an object.".into())),
     }
-    json::read(params.get().as_bytes(), &JsonScope::Whole, max_values).map_err(
-        |error| match error {
-            JsonError::Syntax(error) => {
-                (PARSE_ERROR, format!("The body is not valid JSON: {error}"))
-            }
-            JsonError::Rejected(sentence) => (INVALID_REQUEST, sentence),
-        },
-    )
+    params_in(params.get(), &JsonScope::Whole, max_values)
 }

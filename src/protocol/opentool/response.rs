@@ -8,7 +8,10 @@ use super::error::FAILED;
 use crate::{
     Failure,
     call::Outcome,
-    protocol::jsonrpc::{RpcError, RpcId},
+    protocol::{
+        json_response::to_json,
+        jsonrpc::{RpcError, RpcId},
+    },
     tool::output::Output,
 };
 
@@ -67,11 +70,10 @@ fn message_of(failure: &Failure) -> String {
 }
 
 fn encode(result: ResultObject<'_>, error: Option<RpcError>, id: Option<&RpcId>) -> Vec<u8> {
-    let response = RpcResponse {
+    to_json(&RpcResponse {
         jsonrpc: "2.0",
         result,
         error,
         id: id.map_or(ResponseId::Unknown(""), ResponseId::Echoed),
-    };
-    serde_json::to_vec(&response).expect("JSON values can be serialized as JSON")
+    })
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Number;
 
 use super::dialect::Dialect;
-use crate::{Failure, call::Outcome, tool::output::Output};
+use crate::{Failure, call::Outcome, protocol::json_response::to_json, tool::output::Output};
 
 /// OXP 1.0, Call Tool Response.
 #[derive(Serialize)]
@@ -63,29 +63,23 @@ pub(super) fn encode(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
         duration: milliseconds(outcome.duration),
         result,
     };
-    let body = match dialect.schema() {
-        None => serde_json::to_vec(&response),
-        Some(schema) => serde_json::to_vec(&Envelope {
+    match dialect.schema() {
+        None => to_json(&response),
+        Some(schema) => to_json(&Envelope {
             schema,
             result: response,
         }),
-    };
-    body.expect("JSON values can be serialized as JSON")
+    }
 }
 
 /// The response of a single tool's path: the value, or a failure with a status of its own.
 ///
 /// RFC 4918, section 11.4: the request was valid, but an action that it depended on has failed.
 pub(super) fn encode_bare(outcome: &Outcome) -> (StatusCode, Vec<u8>) {
-    let (status, body) = match &outcome.result {
-        Ok(value) => (StatusCode::OK, serde_json::to_vec(value)),
-        Err(failure) => (
-            StatusCode::FAILED_DEPENDENCY,
-            serde_json::to_vec(&error_of(failure)),
-        ),
-    };
-    let body = body.expect("JSON values can be serialized as JSON");
-    (status, body)
+    match &outcome.result {
+        Ok(value) => (StatusCode::OK, to_json(value)),
+        Err(failure) => (StatusCode::FAILED_DEPENDENCY, to_json(&error_of(failure))),
+    }
 }
 
 fn error_of(failure: &Failure) -> ToolErrorBody<'_> {

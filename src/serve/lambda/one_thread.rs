@@ -13,6 +13,7 @@ use std::{
     thread,
 };
 
+use bytes::Bytes;
 use lambda_http::lambda_runtime::{Context, Diagnostic};
 use tokio::{runtime::Builder, sync::oneshot};
 
@@ -23,7 +24,6 @@ use super::{
 use crate::{
     Error, Server,
     call::watch::{OnlyThread, Watch},
-    event::EncodedResponse,
 };
 
 /// True if the platform sends one event at a time. `SnapStart` and concurrent invocations
@@ -78,7 +78,7 @@ async fn handle(
     function: &Arc<Function>,
     event: String,
     context: Context,
-) -> Result<EncodedResponse, Diagnostic> {
+) -> Result<Bytes, Diagnostic> {
     let mut response = pin!(function.invoke(event, context));
     let response = poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| response.as_mut().poll(context)));

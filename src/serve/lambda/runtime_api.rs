@@ -21,10 +21,7 @@ use hyper_util::rt::TokioIo;
 use lambda_http::lambda_runtime::{Config, Context, Diagnostic};
 use tokio::net::TcpStream;
 
-use crate::{
-    Error,
-    event::{EncodedResponse, read_client_context},
-};
+use crate::{Error, event::read_client_context};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
 const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-deadline-ms");
@@ -105,7 +102,7 @@ pub(super) struct InvocationId {
 /// One connection to the runtime API, which is opened again if it was closed.
 pub(super) struct RuntimeApi {
     endpoint: Endpoint,
-    connection: Option<SendRequest<Full<EncodedResponse>>>,
+    connection: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl RuntimeApi {
@@ -119,7 +116,7 @@ impl RuntimeApi {
 
     /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Result<Event, Error> {
-        let request = self.request(Method::GET, "next", EncodedResponse::new())?;
+        let request = self.request(Method::GET, "next", Bytes::new())?;
         let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status != StatusCode::OK {
             return Err(format!("the runtime API answered {} to /next", parts.status).into());
@@ -164,7 +161,7 @@ impl RuntimeApi {
     pub(super) async fn respond(
         &mut self,
         id: &InvocationId,
-        result: Result<EncodedResponse, Diagnostic>,
+        result: Result<Bytes, Diagnostic>,
     ) -> Result<(), Error> {
         let is_error = result.is_err();
         let (kind, body) = match result {
@@ -194,8 +191,8 @@ impl RuntimeApi {
         &self,
         method: Method,
         path: &str,
-        body: EncodedResponse,
-    ) -> Result<Request<Full<EncodedResponse>>, Error> {
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, Error> {
         let uri = format!("{}/{path}", self.endpoint.base);
         let request = Request::builder()
             .method(method)
@@ -206,10 +203,7 @@ impl RuntimeApi {
         Ok(request.body(Full::new(body))?)
     }
 
-    async fn send(
-        &mut self,
-        request: Request<Full<EncodedResponse>>,
-    ) -> Result<Response<Incoming>, Error> {
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
         let mut request = request;
         // The platform keeps the connection open, but nothing obliges it to.
         if let Some(connection) = &mut self.connection
@@ -228,7 +222,7 @@ impl RuntimeApi {
     }
 }
 
-async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Full<EncodedResponse>>, Error> {
+async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Full<Bytes>>, Error> {
     let stream = TcpStream::connect((&*endpoint.host, endpoint.port)).await?;
     stream.set_nodelay(true)?;
     let mut settings = http1::Builder::new();
