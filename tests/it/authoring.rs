@@ -270,6 +270,24 @@ fn every_mistake_is_described_in_one_error() {
 }
 
 #[tokio::test]
+async fn the_closure_of_a_dynamic_tool_names_no_error() {
+    let object = || json!({"type": "object"});
+    let seven = |_| async { Ok(json!(7)) };
+    let parse = |input: Value, _: Context| async move {
+        Ok(json!(
+            input["n"].as_str().unwrap_or_default().parse::<u8>()?
+        ))
+    };
+    let tools = [
+        Tool::dynamic("Number.Seven@1.0.0", "Is 7.", object(), json!({}), seven),
+        Tool::dynamic("Number.Parse@1.0.0", "Parses.", object(), json!({}), parse),
+    ];
+    let function = function(Toolkit::new(tools).unwrap());
+    assert_eq!(value(&function, "Number.Seven", json!({})).await, 7);
+    assert_eq!(value(&function, "Number.Parse", json!({"n": "8"})).await, 8);
+}
+
+#[tokio::test]
 async fn a_dynamic_tool_has_schemas_created_at_run_time() {
     async fn echo(input: Value, cx: Context) -> Result<Value, Failure> {
         Ok(json!({"echo": input, "call": cx.call_id()}))

@@ -2,7 +2,7 @@
 //!
 //! The processes run the library as it is deployed, each on a runtime of its own with virtual time.
 //! Every request that a process sends to the store, or to another service, waits until the search
-//! decides what becomes of it. The search tries all decisions, within [`Bounds`], by running the
+//! decides what becomes of it. The search tries all decisions, within bounds, by running the
 //! processes again from the beginning; it does not continue from a state that it has seen before.
 
 #![cfg(test)]

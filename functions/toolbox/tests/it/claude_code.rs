@@ -1,11 +1,15 @@
-//! Claude Code, an agent that needs no account for this: it connects, and signs its user in.
+//! Claude Code, an agent that needs no account for this: it connects, signs its user in, and calls
+//! tools. The model is played; everything else is the published program.
 //!
 //! It comes from npm. `tests/all` installs it and runs these tests; a plain `cargo test` lists them
 //! as ignored.
 
 use std::{fs, path::PathBuf, process::Command};
 
+use axum::{Router, body::Bytes, response::Response};
+use serde_json::{Value, json};
 use test_support::{
+    Served, answer,
     documents::{ADDRESS, blocks, pages},
     openid::{Act, Browser, OpenId},
 };
@@ -75,12 +79,96 @@ impl ClaudeCode {
         let line = line.unwrap_or_else(|| panic!("{add}: {listed}"));
         line.rsplit(" - ").next().unwrap().to_owned()
     }
+
+    /// Lets a model that asks for this tool answer; returns what its user sees.
+    async fn ask(&self, tool: &str, input: &Value) -> String {
+        let model = played_model(format!("mcp__tools__{tool}"), input.clone()).await;
+        let script = format!(
+            "ANTHROPIC_BASE_URL={} ANTHROPIC_API_KEY=any \
+             claude -p 'Use the tool.' --allowedTools mcp__tools__{tool} </dev/null",
+            model.url
+        );
+        self.run(&script)
+    }
 }
 
 impl Drop for ClaudeCode {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.home);
     }
+}
+
+/// Anthropic's Messages API, with a model that asks for one tool and then quotes its result.
+async fn played_model(tool: String, input: Value) -> Served {
+    let reply = async move |body: Bytes| {
+        let request = serde_json::from_slice(&body).unwrap_or_default();
+        stream(&next_block(&request, &tool, &input))
+    };
+    Served::start(Router::new().fallback(reply)).await
+}
+
+/// The content with which the model continues a conversation.
+fn next_block(request: &Value, tool: &str, input: &Value) -> Value {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let messages = list(&request["messages"]);
+    let mut blocks = messages
+        .iter()
+        .flat_map(|message| list(&message["content"]));
+    let result = blocks.find(|block| block["tool_use_id"] == "toolu_call");
+    let mut tools = list(&request["tools"]).into_iter();
+    match result {
+        Some(result) => {
+            let content = &result["content"];
+            let content = content.as_str().map_or(content.to_string(), str::to_owned);
+            json!({"type": "text", "text": format!("The tool said: {content}")})
+        }
+        None if tools.any(|it| it["name"] == tool) => {
+            json!({"type": "tool_use", "id": "toolu_call", "name": tool, "input": input})
+        }
+        // The definitions of tools are loaded when the model searches for them.
+        None => {
+            let query = json!({"query": format!("select:{tool}")});
+            json!({"type": "tool_use", "id": "toolu_search", "name": "ToolSearch", "input": query})
+        }
+    }
+}
+
+/// The events of a response with this block.
+fn stream(block: &Value) -> Response {
+    let is_text = block["type"] == "text";
+    let (start, delta, reason) = if is_text {
+        let delta = json!({"type": "text_delta", "text": block["text"]});
+        (json!({"type": "text", "text": ""}), delta, "end_turn")
+    } else {
+        let mut start = block.clone();
+        let input = start["input"].take();
+        start["input"] = json!({});
+        let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
+        (start, delta, "tool_use")
+    };
+    let usage = json!({"input_tokens": 1, "output_tokens": 1});
+    let message = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "played", "content": [],
+        "stop_reason": null, "stop_sequence": null, "usage": usage,
+    });
+    let stop = json!({"stop_reason": reason, "stop_sequence": null});
+    let events = [
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "content_block_start", "index": 0, "content_block": start}),
+        json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": stop, "usage": usage}),
+        json!({"type": "message_stop"}),
+    ];
+    let events = events.map(|event| {
+        let name = event["type"].as_str().unwrap();
+        format!("event: {name}\ndata: {event}\n\n")
+    });
+    answer(
+        200,
+        &[("content-type", "text/event-stream")],
+        events.concat(),
+    )
 }
 
 const CONNECTED: &str = "✔ Connected";
@@ -136,6 +224,27 @@ async fn the_commands_of_the_pages_connect_claude_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's Claude Code; run tests/all"]
+async fn claude_code_calls_a_tool_and_reads_its_result() {
+    let (running, url) = with_key();
+    let claude = ClaudeCode::new("call");
+    let header = "--header 'Authorization: Bearer YOUR_KEY'";
+    claude.run(&format!(
+        "claude mcp add --transport http tools {url}/mcp {header}"
+    ));
+    let said = claude
+        .ask("Calculator_Add", &json!({"a": 10, "b": 5}))
+        .await;
+    assert_eq!(said.trim(), r#"The tool said: {"result":15}"#);
+    let line = running.line_with("Calculator.Add", 10);
+    let key = r#"caller="key TOOLS_API_KEY""#;
+    let dialect = r#"dialect="mcp-2026-07-28""#;
+    assert!(line.contains(key) && line.contains(dialect), "{line}");
+    let said = claude.ask("Calculator_Add", &json!({"a": 10})).await;
+    assert!(said.contains("b: Is required"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs what sam build makes, npm's Claude Code and a provider of npm; run tests/all"]
 async fn claude_code_signs_its_user_in() {
     let provider = OpenId::start();
@@ -159,6 +268,8 @@ async fn claude_code_signs_its_user_in() {
     login.line_with("Authenticated", 30);
 
     assert!(claude.run("claude mcp list").contains(CONNECTED));
+    let said = claude.ask("Mail_Whose", &json!({})).await;
+    assert_eq!(said.trim(), r#"The tool said: {"result":"alice"}"#);
     let caller = format!(r#"caller="token {} alice""#, provider.url);
     running.line_with(&caller, 10);
 }
