@@ -17,7 +17,7 @@ const SESSIONS: usize = 12;
 const WARM_TURNS: usize = 21;
 const CALLS_PER_TURN: u16 = 200;
 
-/// What is measured; times are in microseconds.
+/// A measure; times are in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Measure {
     ColdStart,

@@ -28,7 +28,7 @@ struct Value {
     measured: f64,
 }
 
-/// What a value should become.
+/// The goal for a value.
 struct Wish {
     value: Value,
     sign: char,

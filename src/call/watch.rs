@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The longest time for which a tool should keep its thread from other calls.
 const LONG: Duration = Duration::from_millis(100);
 
-/// What is watched: nothing in a program's own server.
+/// The watch over running tools. A program's own server has none.
 #[derive(Clone, Default)]
 pub(crate) enum Watch {
     #[default]

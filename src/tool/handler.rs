@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{Context, Failure};
 use sealed::{Async, Plain, Returned};
 
-/// What a function returns tells whether it is async.
+/// The return type of a function, by which async functions differ from others.
 mod sealed {
     pub struct Async;
     pub struct Plain;

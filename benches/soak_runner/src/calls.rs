@@ -246,7 +246,7 @@ impl Calls {
             ("late_panic", "done"),
         ][self.random.usize(..5)];
         let mut call = self.call("Fault.Do", json!({"kind": kind}));
-        // What a task logs after its call is redacted for the server's own secrets.
+        // The log of a task that outlives its call is redacted for the server's own secrets.
         if Form::WITH_CONTEXT.contains(&call.form) && !kind.starts_with("late") {
             call.secret = Some(("KEY", format!("{MARK}{}", self.random.u64(..))));
         }

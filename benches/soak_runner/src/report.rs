@@ -19,7 +19,7 @@ pub(crate) struct Outcome {
     pub(crate) functions: [Function; 2],
     /// The resources of both functions in each second.
     pub(crate) seconds: Vec<[Resources; 2]>,
-    /// What was requested of the store and the issuer.
+    /// The requests to the store and the issuer, in words.
     pub(crate) connections: String,
 }
 
@@ -52,7 +52,7 @@ impl Outcome {
         Err(failures.join("; ").into())
     }
 
-    /// What may not occur at all.
+    /// The events of which none may occur.
     fn counts(&self) -> [(&'static str, u64); 2] {
         let wrong = self.functions.iter().map(|it| it.tally.sum(|it| it.wrong));
         let revealing = self.functions.iter().map(|it| it.revealing as u64);

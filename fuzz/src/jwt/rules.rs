@@ -1,4 +1,4 @@
-//! What the RFCs say about accepted tokens, in two directions: an accepted token has everything that
+//! The RFCs' rules for accepted tokens, in two directions: an accepted token has everything that
 //! they require, and a token that has this and nothing else is accepted. Between the two lies what
 //! issuers do and `docs/sign-in.md` allows.
 

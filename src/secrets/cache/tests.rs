@@ -35,7 +35,7 @@ fn wait(time: Duration) {
 /// The ids of each request.
 type Requests = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// What a store does for an id.
+/// The behaviour of a store for an id.
 #[derive(Clone)]
 enum Reply {
     Result(ReadResult),

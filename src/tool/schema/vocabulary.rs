@@ -6,7 +6,7 @@
 use Holds::{Data, Named, Schemas};
 use Role::{Annotation, Condition, Definitions, Form, Identity, OtherPart, Part, Reference, Rule};
 
-/// What the value of a keyword holds.
+/// The content of a keyword's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Holds {
     /// No schemas.
@@ -151,7 +151,7 @@ fn find(name: &str) -> Option<&'static Keyword> {
     index.ok().map(|index| &KEYWORDS[index])
 }
 
-/// What the value of a keyword holds; data, if the keyword is unknown.
+/// Returns the content of a keyword's value: data, if the keyword is unknown.
 pub(crate) fn holds(name: &str) -> Holds {
     find(name).map_or(Data, |it| it.holds)
 }
