@@ -3,7 +3,10 @@
 use std::{error::Error, pin::pin, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream::try_unfold};
+use futures_util::{
+    StreamExt,
+    stream::{self, try_unfold},
+};
 use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -77,9 +80,15 @@ impl OpenResponse {
             let chunk = open.chunk().await?;
             Ok::<_, ClientError>(chunk.map(|chunk| (chunk, open)))
         });
-        let mut events = pin!(SseStream::from_bytes_stream(chunks));
+        // The last event counts although no empty line follows it.
+        let end = stream::iter([Ok(Bytes::from_static(b"\n\n"))]);
+        let mut events = pin!(SseStream::from_bytes_stream(chunks.chain(end)));
         while let Some(event) = events.next().await {
-            let data = event.map_err(stream_error)?.data.unwrap_or_default();
+            let event = event.map_err(stream_error)?;
+            if event.event.is_some_and(|kind| kind != "message") {
+                continue;
+            }
+            let data = event.data.unwrap_or_default();
             match response.budget.read(data.as_bytes()) {
                 Ok(message) if is_wanted(&message) => return Ok((response, Ok(message))),
                 Err(error @ JsonError::Rejected(_)) => return Err(error.into()),

@@ -230,6 +230,21 @@ async fn a_response_is_read_from_a_stream_that_stays_open() {
     assert_eq!(reply.outcome.value(), Some(json!("15")));
 }
 
+/// HTML, Server-sent events. As an exception, the last event counts although no empty line follows it.
+#[tokio::test]
+async fn events_of_other_types_are_skipped_and_the_last_one_counts() {
+    let server = modern(|_, request| {
+        let id = &request.message()["id"];
+        let [wrong, right] =
+            ["wrong", "right"].map(|it| json!({"jsonrpc": "2.0", "id": id, "result": text(it)}));
+        let events = format!("event: other\ndata: {wrong}\n\ndata: {right}");
+        answer(200, EVENTS, events)
+    })
+    .await;
+    let reply = client(&server).call(&call()).await.unwrap();
+    assert_eq!(reply.outcome.value(), Some(json!("right")));
+}
+
 #[tokio::test]
 async fn a_stream_is_limited_and_must_contain_the_response() {
     let endless = modern(|_, _| {
