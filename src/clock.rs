@@ -64,6 +64,17 @@ impl Clock {
     }
 }
 
+/// The time since 1970; zero before.
+pub(crate) fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// The milliseconds since 1970.
+pub(crate) fn epoch_millis(time: SystemTime) -> u64 {
+    u64::try_from(since_epoch(time).as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The machine's clock and randomness.
 pub(crate) const REAL: Clock = Clock::new(SystemTime::now, Instant::now, Uuid::new_v4);
 

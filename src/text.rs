@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt::Display, time::Duration};
 
 use serde_json::Number;
+use sha2::{Digest, Sha256};
 
 /// The maximum length, in bytes, of an id that a caller chooses for a call or a user. `OpenID`
 /// Connect Core 1.0, section 8, limits a `sub` to 255.
@@ -19,6 +20,19 @@ pub(crate) fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
         return text.into();
     }
     format!("{}…", &text[..end]).into()
+}
+
+/// Half of the SHA-256 of texts, in hexadecimal digits. Each is hashed with its length, so that
+/// different lists never have the same bytes.
+pub(crate) fn hash_of<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.as_ref().len() as u64).to_be_bytes());
+        hash.update(text.as_ref());
+    }
+    let hash = hash.finalize();
+    let half = hash.first_chunk().expect("a SHA-256 hash has 32 bytes");
+    format!("{:032x}", u128::from_be_bytes(*half))
 }
 
 /// The scopes in a text: RFC 6749, 3.3.

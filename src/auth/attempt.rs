@@ -77,11 +77,7 @@ impl CredentialCheck {
             keys.extend(secret.map(|value| SigningKey { signer, id, value }));
         }
         match verify(presented, keys, now) {
-            Ok(holder) => Some(Caller::Jwt {
-                id: Arc::clone(holder.signer),
-                subject: holder.subject,
-                scopes: holder.scopes,
-            }),
+            Ok(caller) => Some(caller),
             Err(error) => {
                 self.reason = Some(error.reason);
                 // If a readable secret signed the token, unreadable secrets cannot change the

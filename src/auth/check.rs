@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 #[cfg(feature = "oidc")]
-use super::oidc::{Presentation, TokenError, UnverifiedToken};
+use super::oidc::UnverifiedToken;
 use super::{Auth, attempt::CredentialCheck};
 use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
 
@@ -25,17 +25,6 @@ pub(crate) struct CredentialRequest<'a> {
         expect(dead_code, reason = "only access tokens name it")
     )]
     pub(crate) server_url: Option<&'a str>,
-}
-
-#[cfg(feature = "oidc")]
-impl CredentialRequest<'_> {
-    fn presentation(&self) -> Presentation<'_> {
-        Presentation {
-            clock: self.clock,
-            left: self.left,
-            server_url: self.server_url,
-        }
-    }
 }
 
 /// The reason why a request was not authenticated.
@@ -66,16 +55,6 @@ impl AuthError {
     pub(super) fn invalid(reason: &'static str) -> Self {
         let is_invalid = true;
         Self::Unauthenticated(Unauthenticated { reason, is_invalid })
-    }
-}
-
-#[cfg(feature = "oidc")]
-impl From<TokenError> for AuthError {
-    fn from(error: TokenError) -> Self {
-        match error {
-            TokenError::Invalid(reason) => Self::invalid(reason),
-            TokenError::KeysUnavailable(pause) => Self::Undecided(pause),
-        }
     }
 }
 
@@ -148,11 +127,11 @@ impl Auth {
     ) -> Option<Result<Caller, AuthError>> {
         let mut result = None;
         for issuer in self.issuers.iter().filter(|it| it.is_named_by(token)) {
-            match issuer.verify(token, &request.presentation()).await {
+            match issuer.verify(token, request).await {
                 Ok(caller) => return Some(Ok(caller)),
                 // The rules that could not be applied may accept the token.
                 Err(_) if matches!(result, Some(Err(AuthError::Undecided(_)))) => {}
-                Err(error) => result = Some(Err(error.into())),
+                Err(error) => result = Some(Err(error)),
             }
         }
         result

@@ -6,7 +6,7 @@ use super::{
     jwt::{JwtSigner, SigningKey, verify},
     rotation::SecretRotation,
 };
-use crate::Secret;
+use crate::{Caller, Secret};
 
 pub(crate) use super::oidc::fuzzing::IssuerKeys;
 
@@ -28,7 +28,10 @@ pub(crate) fn holder_of(
         value: secret.clone(),
     };
     match verify(token, vec![key], now) {
-        Ok(holder) => Ok((holder.subject, holder.scopes)),
+        Ok(Caller::Jwt {
+            subject, scopes, ..
+        }) => Ok((subject, scopes)),
+        Ok(_) => unreachable!("a JWT identifies no other kind of caller"),
         Err(error) => Err(error.reason),
     }
 }

@@ -9,11 +9,11 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, crypto::aws_lc, errors::ErrorKind,
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{rotation::SecretRotation, validity::check_validity};
-use crate::Secret;
+use crate::{Caller, Secret};
 
 /// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 const SHORTEST_SECRET: usize = 32;
@@ -32,14 +32,6 @@ pub(super) struct SigningKey<'a> {
     pub(super) signer: &'a JwtSigner,
     pub(super) id: &'a Arc<str>,
     pub(super) value: Secret,
-}
-
-/// The holder of a valid token.
-pub(super) struct JwtHolder<'a> {
-    /// The signer's name.
-    pub(super) signer: &'a Arc<str>,
-    pub(super) subject: Option<String>,
-    pub(super) scopes: Vec<String>,
 }
 
 /// The rejection of a token.
@@ -94,11 +86,11 @@ pub(super) fn install_cryptography() {
 
 /// Checks a token with the secret that signed it, and with the rules of the signers that have this
 /// secret: those of one signer are enough.
-pub(super) fn verify<'a>(
+pub(super) fn verify(
     token: &[u8],
-    keys: Vec<SigningKey<'a>>,
+    keys: Vec<SigningKey<'_>>,
     now: SystemTime,
-) -> Result<JwtHolder<'a>, JwtError> {
+) -> Result<Caller, JwtError> {
     let mut error = JwtError {
         reason: "the server has no JWT signing secret",
         has_valid_signature: false,
@@ -116,8 +108,8 @@ pub(super) fn verify<'a>(
         match claims_of(token, secret) {
             Ok(claims) => match signer.check(&claims, now) {
                 Ok(()) => {
-                    return Ok(JwtHolder {
-                        signer: signer.secrets.name(),
+                    return Ok(Caller::Jwt {
+                        id: Arc::clone(signer.secrets.name()),
                         scopes: claims.scopes(),
                         subject: claims.sub,
                     });
@@ -139,21 +131,32 @@ pub(super) fn verify<'a>(
 
 /// The claims of a token, if it was signed with this secret.
 fn claims_of(token: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
-    let mut only_signature = Validation::new(Algorithm::HS256);
-    only_signature.required_spec_claims.clear();
-    only_signature.validate_exp = false;
-    only_signature.validate_aud = false;
     let key = DecodingKey::from_secret(secret.as_bytes());
-    let data: TokenData<VerifiedClaims> = jsonwebtoken::decode(token, &key, &only_signature)
-        .map_err(|error| match error.kind() {
-            ErrorKind::InvalidSignature => "the JWT's signature is not valid",
-            ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
-            _ => "the token is not a JWT with claims of the right types",
-        })?;
+    let claims = signed_claims(token, &key, Algorithm::HS256);
+    let claims = claims.map_err(|error| match error {
+        ErrorKind::InvalidSignature => "the JWT's signature is not valid",
+        ErrorKind::InvalidAlgorithm => "the JWT is not signed with HS256",
+        _ => "the token is not a JWT with claims of the right types",
+    })?;
     // RFC 7515, 4.1.11: `crit` lists extensions that must be understood; none is supported.
     if may_have_crit(token) {
         return Err("the JWT has a crit header");
     }
+    Ok(claims)
+}
+
+/// The claims of a token that this key has signed. Nothing else about them is checked.
+pub(super) fn signed_claims<T: DeserializeOwned>(
+    token: &[u8],
+    key: &DecodingKey,
+    algorithm: Algorithm,
+) -> Result<T, ErrorKind> {
+    let mut only_signature = Validation::new(algorithm);
+    only_signature.required_spec_claims.clear();
+    only_signature.validate_exp = false;
+    only_signature.validate_aud = false;
+    let data: TokenData<T> = jsonwebtoken::decode(token, key, &only_signature)
+        .map_err(jsonwebtoken::errors::Error::into_kind)?;
     Ok(data.claims)
 }
 

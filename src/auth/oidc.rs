@@ -11,14 +11,11 @@ mod header;
 mod key_cache;
 mod key_set;
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 
-use super::{jwt::install_cryptography, validity::check_validity};
+use super::{AuthError, CredentialRequest, jwt::install_cryptography, validity::check_validity};
 use crate::{AccessToken, Caller, clock::Clock};
 use claims::ClaimRules;
 pub(super) use header::UnverifiedToken;
@@ -31,23 +28,6 @@ pub(super) struct Issuer {
     url: Arc<str>,
     pub(super) rules: ClaimRules,
     keys: Arc<KeyCache>,
-}
-
-/// The circumstances in which a token is presented.
-pub(super) struct Presentation<'a> {
-    pub(super) clock: &'a Clock,
-    /// The time that the request has left.
-    pub(super) left: Option<Duration>,
-    /// The server's own URL, which is an audience.
-    pub(super) server_url: Option<&'a str>,
-}
-
-/// The reason why a token was not accepted.
-pub(super) enum TokenError {
-    /// The text is for the log only.
-    Invalid(&'static str),
-    /// The issuer's keys cannot be fetched, or not again before this time has passed.
-    KeysUnavailable(Duration),
 }
 
 impl Issuer {
@@ -90,26 +70,20 @@ impl Issuer {
     pub(super) async fn verify(
         &self,
         token: &UnverifiedToken<'_>,
-        presentation: &Presentation<'_>,
-    ) -> Result<Caller, TokenError> {
-        let Presentation { clock, left, .. } = *presentation;
+        request: &CredentialRequest<'_>,
+    ) -> Result<Caller, AuthError> {
+        let CredentialRequest { clock, left, .. } = *request;
         // Not only once there is a key: clients sign in again after a 401, but not after a 503.
         if token.expires_at.is_some() {
             let validity = check_validity(token.expires_at, None, clock.now());
-            validity.map_err(TokenError::Invalid)?;
+            validity.map_err(AuthError::invalid)?;
         }
         let kid = token.header.kid.as_deref();
         let keys = self.keys.get(kid, clock, left).await;
-        let pause = || TokenError::KeysUnavailable(self.keys.pause(clock.instant()));
+        let pause = || AuthError::Undecided(self.keys.pause(clock.instant()));
         let keys = keys.ok_or_else(pause)?;
-        let accepted = accepted(
-            token,
-            &keys,
-            &self.rules,
-            clock.now(),
-            presentation.server_url,
-        );
-        let token = accepted.map_err(TokenError::Invalid)?;
+        let accepted = accepted(token, &keys, &self.rules, clock.now(), request.server_url);
+        let token = accepted.map_err(AuthError::invalid)?;
         Ok(Caller::AccessToken(Arc::new(token)))
     }
 }

@@ -1,6 +1,8 @@
 //! The time during which a token is valid.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
+
+use crate::clock::since_epoch;
 
 /// The permitted clock difference, in seconds.
 const LEEWAY: f64 = 60.0;
@@ -11,10 +13,7 @@ pub(super) fn check_validity(
     nbf: Option<f64>,
     now: SystemTime,
 ) -> Result<(), &'static str> {
-    let now = now
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs_f64();
+    let now = since_epoch(now).as_secs_f64();
     match exp {
         None => return Err("the JWT has no exp claim"),
         Some(exp) if now >= exp + LEEWAY => return Err("the JWT has expired"),

@@ -12,9 +12,8 @@ use lambda_http::aws_lambda_events::apigw::{
     ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequestContext,
 };
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-use crate::{AccessToken, Caller};
+use crate::{AccessToken, Caller, text};
 
 /// A caller that the platform has authenticated.
 pub(crate) struct Principal {
@@ -180,15 +179,7 @@ const CHANGING: [&str; 8] = [
 /// Identifies a caller without a name by all its claims except those that change. The claims are
 /// hashed because they may contain tokens.
 fn hash_of(claims: &AuthorizerClaims<'_>) -> String {
-    let mut hash = Sha256::new();
-    for (name, value) in claims.iter().filter(|(name, _)| !CHANGING.contains(name)) {
-        let text = value.to_string();
-        for part in [*name, &*text] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-    }
-    let hash = hash.finalize();
-    let half = hash.first_chunk().expect("a SHA-256 hash has 32 bytes");
-    format!("hash {:032x}", u128::from_be_bytes(*half))
+    let claims = claims.iter().filter(|(name, _)| !CHANGING.contains(name));
+    let parts = claims.flat_map(|(name, value)| [(*name).to_owned(), value.to_string()]);
+    format!("hash {}", text::hash_of(parts))
 }

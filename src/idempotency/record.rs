@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{
     StoreError,
+    clock::epoch_millis as millis,
     store::{self, Field, memory::MemoryLimits},
 };
 
@@ -103,11 +104,6 @@ impl CallRecord {
             expires_at: stored.expires_at,
         })
     }
-}
-
-fn millis(time: SystemTime) -> u64 {
-    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 //! cannot be guessed.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::{page::CallbackPage, records::StoredValue};
+use crate::text::hash_of;
 
 /// The length of the hash in a challenge's id, and of the nonce, in hexadecimal digits.
 const HASH_LENGTH: usize = 32;
@@ -77,14 +77,7 @@ pub(super) fn record_hash(
     // No kind is named "caller", so a hash with a namespace differs from every hash without one.
     let caller = (!caller.is_empty()).then_some(["caller", caller]);
     let caller = caller.into_iter().flatten();
-    let mut hash = Sha256::new();
-    for part in caller.chain([kind, user, provider]).chain(scopes) {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part.as_bytes());
-    }
-    let hash = hash.finalize();
-    let half = hash.first_chunk().expect("a SHA-256 hash has 32 bytes");
-    format!("{:032x}", u128::from_be_bytes(*half))
+    hash_of(caller.chain([kind, user, provider]).chain(scopes))
 }
 
 /// The hash and the nonce in a challenge's id.

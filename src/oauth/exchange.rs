@@ -11,7 +11,7 @@ use oauth2::{
 use serde::Deserialize;
 
 use super::{
-    provider::{EndpointUrls, Endpoints, Provider},
+    provider::{EndpointUrls, Provider},
     transport::{BoxFuture, send},
 };
 use crate::{Secret, StoreError, http_client::TransportError, public_url::is_safe};
@@ -59,12 +59,9 @@ struct DiscoveryDocument {
 impl Provider {
     /// The provider's URLs, discovered by the first request that needs them.
     pub(super) async fn urls(&self) -> Result<&EndpointUrls, ProviderError> {
-        match &self.endpoints {
-            Endpoints::Configured(urls) => Ok(urls),
-            Endpoints::Discovered { issuer, urls } => {
-                urls.get_or_try_init(|| discover(issuer)).await
-            }
-        }
+        // Without an issuer, the URLs are configured.
+        let issuer = self.discovery.as_deref().unwrap_or_default();
+        self.urls.get_or_try_init(|| discover(issuer)).await
     }
 
     /// The URL of the provider's consent page for the user.

@@ -1,10 +1,11 @@
 //! Users' grants, as they are stored.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::{exchange::ProviderTokens, records::StoredValue};
+use crate::clock::since_epoch;
 
 /// Scopes that providers omit from the granted scopes, or spell differently there.
 const OFTEN_OMITTED: [&str; 4] = ["email", "offline_access", "openid", "profile"];
@@ -102,14 +103,12 @@ impl Grant {
         let Some(expires_at) = self.expires_at else {
             return Duration::MAX;
         };
-        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Duration::from_secs(expires_at).saturating_sub(now)
+        Duration::from_secs(expires_at).saturating_sub(since_epoch(now))
     }
 }
 
 fn expiry(expires_in: Option<Duration>, now: SystemTime) -> Option<u64> {
-    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Some(now.saturating_add(expires_in?).as_secs())
+    Some(since_epoch(now).saturating_add(expires_in?).as_secs())
 }
 
 /// Returns true if a granted scope includes a needed one. Microsoft prefixes scopes with its host

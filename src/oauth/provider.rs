@@ -20,7 +20,10 @@ pub struct Provider {
     pub(super) client_id: String,
     /// The id of the client secret.
     pub(super) secret: String,
-    pub(super) endpoints: Endpoints,
+    /// The issuer for `OpenID` discovery, unless the URLs are configured.
+    pub(super) discovery: Option<String>,
+    /// The URLs, once they are known.
+    pub(super) urls: OnceCell<EndpointUrls>,
     pub(super) auth: AuthType,
     pub(super) transport: Transport,
     /// The scopes requested in addition to the tool's.
@@ -30,15 +33,6 @@ pub struct Provider {
     /// The name that users see, if it is not the id.
     title: Option<String>,
     descriptions: ScopeDescriptions,
-}
-
-pub(super) enum Endpoints {
-    Configured(EndpointUrls),
-    /// The issuer for `OpenID` discovery, and the URLs once they have been discovered.
-    Discovered {
-        issuer: String,
-        urls: OnceCell<EndpointUrls>,
-    },
 }
 
 #[derive(Clone, Debug)]
@@ -68,7 +62,10 @@ impl Provider {
             issuer: None,
             always_sends_issuer: false,
         };
-        Self::with_endpoints(id, client_id, client_secret_id, Endpoints::Configured(urls))
+        Self {
+            urls: OnceCell::from(urls),
+            ..Self::without_urls(id, client_id, client_secret_id)
+        }
     }
 
     /// A provider whose URLs are discovered from this issuer: `OpenID` Connect Discovery 1.0.
@@ -79,21 +76,22 @@ impl Provider {
         client_secret_id: impl Into<String>,
         issuer: impl Into<String>,
     ) -> Self {
-        let endpoints = Endpoints::discovered(issuer.into());
-        Self::with_endpoints(id, client_id, client_secret_id, endpoints).known(&[known::OPENID])
+        Self::without_urls(id, client_id, client_secret_id)
+            .issuer(issuer)
+            .known(&[known::OPENID])
     }
 
-    fn with_endpoints(
+    fn without_urls(
         id: impl Into<String>,
         client_id: impl Into<String>,
         client_secret_id: impl Into<String>,
-        endpoints: Endpoints,
     ) -> Self {
         Self {
             id: id.into(),
             client_id: client_id.into(),
             secret: client_secret_id.into(),
-            endpoints,
+            discovery: None,
+            urls: OnceCell::new(),
             auth: AuthType::BasicAuth,
             transport: |request| Box::pin(send(request)),
             scopes: Vec::new(),
@@ -210,7 +208,8 @@ impl Provider {
     /// Discovers the URLs from another issuer, such as your own server in place of the provider.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.endpoints = Endpoints::discovered(issuer.into());
+        self.discovery = Some(issuer.into());
+        self.urls = OnceCell::new();
         self
     }
 
@@ -267,20 +266,16 @@ impl Provider {
                 "its id may contain only letters, digits, '_' and '-', and cannot be 'challenges'";
             return Some(format!("the provider '{}': {text}", self.id));
         }
-        let urls = match &self.endpoints {
-            Endpoints::Configured(urls) => vec![&urls.authorize, &urls.token],
-            Endpoints::Discovered { issuer, .. } => vec![issuer],
-        };
-        let unsafe_url = urls.into_iter().find(|url| !is_safe(url))?;
+        // Discovered URLs are checked when they are discovered.
+        let urls = self.urls.get().into_iter();
+        let urls = urls.flat_map(|urls| [&urls.authorize, &urls.token]);
+        let unsafe_url = self
+            .discovery
+            .iter()
+            .chain(urls)
+            .find(|url| !is_safe(url))?;
         let text = format!("'{unsafe_url}' must be an https:// URL");
         Some(format!("the provider '{}': {text}", self.id))
-    }
-}
-
-impl Endpoints {
-    fn discovered(issuer: String) -> Self {
-        let urls = OnceCell::new();
-        Self::Discovered { issuer, urls }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, header::COOKIE};
 
 use super::keys::EncryptionKeys;
+use crate::clock::since_epoch;
 
 // The purposes of the derived keys.
 const STATE: &str = "state";
@@ -30,7 +31,7 @@ impl OAuthState {
         salt: &str,
     ) -> Self {
         // The salt makes each state and verifier unique.
-        let expiry = format!("{}-{salt}", seconds(expires_at));
+        let expiry = format!("{}-{salt}", since_epoch(expires_at).as_secs());
         let tag = keys.sign(STATE, &binding.signed_parts(&expiry));
         Self {
             state: format!("{}.{expiry}.{tag}", binding.challenge),
@@ -118,12 +119,6 @@ pub(super) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a st
     let value = values.next()?;
     let is_valid = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_valid.then_some(value)
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
 }
 
 #[cfg(test)]

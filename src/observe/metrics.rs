@@ -5,12 +5,14 @@
 
 use std::{
     io::{self, Write},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use serde_json::{Number, Value, json};
 
-use crate::{ToolId, secrets::CacheUse, text::milliseconds, tool::reason::Reason};
+use crate::{
+    ToolId, clock::epoch_millis, secrets::CacheUse, text::milliseconds, tool::reason::Reason,
+};
 
 /// Writes metrics to standard output, under this namespace.
 #[derive(Clone, Debug)]
@@ -74,11 +76,10 @@ impl Metrics {
             measurements.push(rejections);
             reason = Some(word.as_str());
         }
-        let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let version = request.tool.map(|tool| tool.version().to_string());
         let mut line = json!({
             "_aws": {
-                "Timestamp": u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+                "Timestamp": epoch_millis(now),
                 "CloudWatchMetrics": directives,
             },
             "tool": request.tool.map_or("none", ToolId::qualified),
@@ -126,6 +127,8 @@ impl RequestMetrics<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     fn line(tool: Option<&ToolId>, end: RequestEnd, cache: CacheUse) -> Value {

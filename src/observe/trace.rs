@@ -59,9 +59,7 @@ impl Trace {
             .clone()
             .or_else(|| self.position.map(|position| position.to_string()))
     }
-}
 
-impl Trace {
     /// The trace's id, if the call has another name for it.
     pub(crate) fn id_unless_label(&self) -> Option<String> {
         let id = self.position?.to_string();

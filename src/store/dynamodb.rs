@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::{
 };
 
 use super::{Field, PutOutcome, Record, Store, StoreFuture};
-use crate::StoreError;
+use crate::{StoreError, clock::epoch_millis as millis};
 
 /// A DynamoDB table, for [`Idempotency::in_store`](crate::idempotency::Idempotency::in_store).
 ///
@@ -244,9 +244,4 @@ fn text(value: &str) -> AttributeValue {
 
 fn number(value: u64) -> AttributeValue {
     AttributeValue::N(value.to_string())
-}
-
-fn millis(time: SystemTime) -> u64 {
-    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,14 +1,11 @@
 //! A span collector on a loopback address: OTLP over HTTP.
 
 use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use axum::{Extension, Router, body::Bytes, extract::State, http::StatusCode, routing::post};
+use axum::{Router, body::Bytes, extract::State, http::StatusCode, routing::post};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
     common::v1::{KeyValue, any_value::Value},
@@ -41,18 +38,6 @@ async fn reject(State(bodies): State<Bodies>, body: Bytes) -> StatusCode {
     StatusCode::SERVICE_UNAVAILABLE
 }
 
-/// Never responds to the first request; records the spans of the others.
-async fn hang_once(
-    State(bodies): State<Bodies>,
-    Extension(has_hung): Extension<Arc<AtomicBool>>,
-    body: Bytes,
-) {
-    if !has_hung.swap(true, Ordering::Relaxed) {
-        std::future::pending::<()>().await;
-    }
-    bodies.lock().unwrap().push(body);
-}
-
 impl Collector {
     pub(crate) async fn start() -> Self {
         let bodies = Bodies::default();
@@ -60,8 +45,6 @@ impl Collector {
             .route("/v1/traces", post(accept))
             .route("/hangs/v1/traces", post(hang))
             .route("/rejects/v1/traces", post(reject))
-            .route("/hangs-once/v1/traces", post(hang_once))
-            .layer(Extension(Arc::new(AtomicBool::new(false))))
             .with_state(Arc::clone(&bodies));
         let served = Served::start(router).await;
         Self { bodies, served }

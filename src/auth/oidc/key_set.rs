@@ -4,17 +4,18 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, header::CACHE_CONTROL};
 use jsonwebtoken::{
-    Algorithm, DecodingKey, TokenData, Validation,
+    Algorithm, DecodingKey,
     errors::ErrorKind,
     jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse},
 };
 use reqwest::StatusCode;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::UnverifiedToken;
 use crate::{
-    http_client::{body_of, http_client},
+    auth::jwt::signed_claims,
+    http_client::{TransportError, body_of, http_client},
     public_url::is_as_safe,
 };
 
@@ -156,21 +157,11 @@ impl IssuerKey {
     }
 
     fn verify(&self, token: &UnverifiedToken<'_>) -> Result<Map<String, Value>, &'static str> {
-        let mut only_signature = Validation::new(self.algorithm);
-        only_signature.required_spec_claims.clear();
-        only_signature.validate_exp = false;
-        only_signature.validate_aud = false;
-        let data: TokenData<Map<String, Value>> =
-            jsonwebtoken::decode(token.text, &self.key, &only_signature).map_err(|error| {
-                match error.kind() {
-                    ErrorKind::InvalidSignature => "the JWT's signature is not valid",
-                    ErrorKind::InvalidAlgorithm => {
-                        "the JWT is not signed with the algorithm of its key"
-                    }
-                    _ => "the token is not a JWT",
-                }
-            })?;
-        Ok(data.claims)
+        signed_claims(token.text, &self.key, self.algorithm).map_err(|error| match error {
+            ErrorKind::InvalidSignature => "the JWT's signature is not valid",
+            ErrorKind::InvalidAlgorithm => "the JWT is not signed with the algorithm of its key",
+            _ => "the token is not a JWT",
+        })
     }
 }
 
@@ -211,8 +202,8 @@ async fn discover(issuer: &str) -> Result<IssuerMetadata, String> {
             fetched.status
         ));
     }
-    let metadata: IssuerMetadata = from_json(&fetched.body)
-        .ok_or_else(|| "the response is not the metadata of an issuer".to_owned())?;
+    let metadata: IssuerMetadata = serde_json::from_slice(&fetched.body)
+        .map_err(|_| "the response is not the metadata of an issuer".to_owned())?;
     // RFC 8414, 3.3: otherwise another issuer could pass off its keys as this one's.
     if metadata.issuer.trim_end_matches('/') != base {
         return Err("the metadata is from another issuer".to_owned());
@@ -222,18 +213,13 @@ async fn discover(issuer: &str) -> Result<IssuerMetadata, String> {
 
 async fn get(url: &str) -> Result<Fetched, String> {
     let request = http_client().map_err(|it| it.to_string())?.get(url);
-    let response = request.send().await;
-    let response =
-        response.map_err(|it| crate::http_client::TransportError::from(it).to_string())?;
+    let response = request.send().await.map_err(TransportError::from);
+    let response = response.map_err(|it| it.to_string())?;
     Ok(Fetched {
         status: response.status(),
         headers: response.headers().clone(),
         body: body_of(response).await.map_err(|it| it.to_string())?,
     })
-}
-
-fn from_json<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
-    serde_json::from_slice(body).ok()
 }
 
 /// RFC 9111, 5.2.2.1.

@@ -24,7 +24,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::queue::{QueuedSpans, SpanQueue, SpansInFlight};
+use super::queue::SpanQueue;
 use crate::{Error, observe::spans};
 
 /// The time limit of an export, unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets another. Callers wait for
@@ -146,21 +146,14 @@ impl SpanExport {
             }
         }
     }
-}
 
-impl SpanExport {
     async fn send(&self) -> OTelSdkResult {
         let exporter = self.exporter.lock().await;
-        let queued = self.queue.take();
-        if queued.spans.is_empty() {
+        let spans = self.queue.take();
+        if spans.is_empty() {
             return Ok(());
         }
-        let spans = queued.spans.clone();
-        // Returns the spans to the queue after a timeout too, because some belong to other calls.
-        let mut in_flight = SpansInFlight(&self.queue, queued);
-        exporter.export(spans).await?;
-        in_flight.1 = QueuedSpans::default();
-        Ok(())
+        exporter.export(spans).await
     }
 }
 

@@ -19,48 +19,15 @@ const CAPACITY: usize = 2048;
 
 /// Spans that have ended and have not been sent yet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SpanQueue(Arc<Mutex<QueuedSpans>>);
-
-#[derive(Debug, Default)]
-pub(super) struct QueuedSpans {
-    pub(super) spans: Vec<SpanData>,
-    /// The number of spans at the front that an earlier export did not deliver.
-    retries: usize,
-}
+pub(super) struct SpanQueue(Arc<Mutex<Vec<SpanData>>>);
 
 impl SpanQueue {
-    fn add(&self, span: SpanData) {
-        let mut queued = self.lock();
-        if queued.spans.len() < CAPACITY {
-            queued.spans.push(span);
-        }
-    }
-
-    pub(super) fn take(&self) -> QueuedSpans {
+    pub(super) fn take(&self) -> Vec<SpanData> {
         std::mem::take(&mut *self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueuedSpans> {
+    fn lock(&self) -> MutexGuard<'_, Vec<SpanData>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Spans that are being sent. Those left when this is dropped were not delivered.
-pub(super) struct SpansInFlight<'a>(pub(super) &'a SpanQueue, pub(super) QueuedSpans);
-
-impl Drop for SpansInFlight<'_> {
-    /// Undelivered spans are sent once more, with the next export: the connection may not have
-    /// survived a freeze. They are sent only once more, because the collector may never accept
-    /// them.
-    fn drop(&mut self) {
-        let QueuedSpans { mut spans, retries } = std::mem::take(&mut self.1);
-        spans.drain(..retries);
-        let mut queued = self.0.lock();
-        let newer = std::mem::take(&mut queued.spans);
-        queued.retries = spans.len();
-        spans.extend(newer);
-        spans.truncate(CAPACITY);
-        queued.spans = spans;
     }
 }
 
@@ -69,7 +36,10 @@ impl SpanProcessor for SpanQueue {
 
     fn on_end(&self, mut span: SpanData) {
         redact(&mut span);
-        self.add(span);
+        let mut queued = self.lock();
+        if queued.len() < CAPACITY {
+            queued.push(span);
+        }
     }
 
     fn force_flush(&self) -> OTelSdkResult {

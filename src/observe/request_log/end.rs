@@ -1,6 +1,6 @@
 //! The end of a request: writes its line, counts it, and ends its span.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use super::{REQUEST_TARGET, RequestLog};
 use crate::{
@@ -20,100 +20,81 @@ use crate::{
 /// megabyte, and the parts are not JSON.
 const LONGEST_MESSAGE: usize = 4096;
 
-/// Writes the line of a request: the same fields for all outcomes, at the level of the outcome.
 macro_rules! write_line {
-    ($level:ident, $log:expr, $elapsed:expr, $($field:ident = $value:expr),* $(,)?) => {{
-        let log = $log;
+    ($level:ident, $log:ident, $line:ident, $elapsed:ident) => {
         tracing::$level!(
             target: REQUEST_TARGET,
-            tool = log.trail.requested_tool.as_deref(),
-            version = log.trail.version(),
-            $($field = $value,)*
+            tool = $log.trail.requested_tool.as_deref(),
+            version = $log.trail.version(),
+            outcome = $line.outcome,
+            reason = $line.reason,
+            call_id = $log.trail.call_id.as_deref(),
+            tool_ms = $line.tool_ms,
+            replayed = $line.replayed,
+            can_retry = $line.can_retry,
+            developer_message = $line.developer_message.as_deref(),
             duration_ms = milliseconds($elapsed),
-            dialect = log.dialect,
-            caller = log.caller.as_deref(),
-            trace_id = log.trail.trace.label(),
-            trace = log.trail.trace.id_unless_label(),
-            requestId = log.arrival.invocation.request_id.as_deref(),
-            cold_start = log.arrival.invocation.is_cold.then_some(true),
+            dialect = $log.dialect,
+            caller = $log.caller.as_deref(),
+            trace_id = $log.trail.trace.label(),
+            trace = $log.trail.trace.id_unless_label(),
+            requestId = $log.arrival.invocation.request_id.as_deref(),
+            cold_start = $log.arrival.invocation.is_cold.then_some(true),
             "{}",
-            log.operation
+            $log.operation
         )
-    }};
+    };
+}
+
+/// The fields of a request's line that depend on its outcome.
+#[derive(Default)]
+struct RequestLine<'a> {
+    outcome: &'static str,
+    reason: Option<&'static str>,
+    tool_ms: Option<f64>,
+    replayed: Option<bool>,
+    can_retry: Option<bool>,
+    /// The reason for developers. A line that has one is a warning.
+    developer_message: Option<Cow<'a, str>>,
 }
 
 impl RequestLog {
     /// Writes the line of a list of tools. `failure` is the reason why the list could not be sent.
     pub(crate) fn write_list(&mut self, failure: Option<&str>) {
-        let log = self.mark_written();
-        let elapsed = log.elapsed();
-        match failure {
-            None => write_line!(info, log, elapsed, outcome = "success"),
-            Some(why) => write_line!(
-                warn,
-                log,
-                elapsed,
-                outcome = "failure",
-                developer_message = why
-            ),
-        }
-    }
-
-    fn mark_written(&mut self) -> &Self {
-        self.is_written = true;
-        self
+        let line = RequestLine {
+            outcome: failure.map_or("success", |_| "failure"),
+            developer_message: failure.map(Cow::Borrowed),
+            ..RequestLine::default()
+        };
+        // Lists have neither a span nor metrics.
+        self.write(&line);
     }
 
     /// Writes the line of a call that was not rejected.
     pub(crate) fn write_call(&mut self, summary: &CallSummary<'_>) {
-        let log = self.mark_written();
-        let elapsed = log.elapsed();
-        let call_id = log.trail.call_id.as_deref();
-        let tool_ms = summary.duration.map(milliseconds);
-        let replayed = summary.is_replay.then_some(true);
-        let is_failure = |it: &&Failure| it.parts().question.is_none();
-        let failure = summary.failure.filter(is_failure);
-        let end = match failure {
-            None => {
-                let asks = summary.failure.is_some();
-                write_line!(
-                    info,
-                    log,
-                    elapsed,
-                    outcome = if asks { "input_required" } else { "success" },
-                    call_id = call_id,
-                    tool_ms = tool_ms,
-                    replayed = replayed,
-                );
-                RequestEnd::Success
-            }
-            Some(failure) => {
-                let why = failure.parts().developer_message.as_deref();
-                let why = why.unwrap_or_else(|| failure.message());
-                write_line!(
-                    warn,
-                    log,
-                    elapsed,
-                    outcome = "failure",
-                    reason = failure.parts().reason.as_str(),
-                    call_id = call_id,
-                    tool_ms = tool_ms,
-                    replayed = replayed,
-                    can_retry = failure.parts().can_retry,
-                    developer_message = &*clipped(why, LONGEST_MESSAGE),
-                );
-                RequestEnd::Failure
-            }
+        let mut end = RequestEnd::Success;
+        let mut line = RequestLine {
+            outcome: "success",
+            tool_ms: summary.duration.and_then(milliseconds),
+            replayed: summary.is_replay.then_some(true),
+            ..RequestLine::default()
         };
-        log.end_span(failure.map(|it| it.parts().reason.as_str()));
-        log.count(
-            if summary.is_replay {
-                RequestEnd::Replay
-            } else {
-                end
-            },
-            elapsed,
-        );
+        match summary.failure.map(Failure::parts) {
+            None => {}
+            Some(parts) if parts.question.is_some() => line.outcome = "input_required",
+            Some(parts) => {
+                let why = parts.developer_message.as_ref().unwrap_or(&parts.message);
+                line.outcome = "failure";
+                line.reason = Some(parts.reason.as_str());
+                line.can_retry = Some(parts.can_retry);
+                line.developer_message = Some(clipped(why, LONGEST_MESSAGE));
+                end = RequestEnd::Failure;
+            }
+        }
+        if summary.is_replay {
+            end = RequestEnd::Replay;
+        }
+        self.finish(&line, end);
     }
 
     /// Writes the line of a rejected request, with its invalid parameters, if any.
@@ -123,20 +104,35 @@ impl RequestLog {
         detail: &str,
         errors: Option<&ParameterErrors>,
     ) {
-        let log = self.mark_written();
-        let elapsed = log.elapsed();
-        write_line!(
-            warn,
-            log,
-            elapsed,
-            outcome = "rejection",
-            reason = reason.as_str(),
-            call_id = log.trail.call_id.as_deref(),
-            developer_message = log.developer_message(detail, errors),
-        );
+        let line = RequestLine {
+            outcome: "rejection",
+            reason: Some(reason.as_str()),
+            developer_message: Some(self.developer_message(detail, errors).into()),
+            ..RequestLine::default()
+        };
         let parameters = errors.map_or(0, ParameterErrors::len);
-        log.end_span(Some(reason.as_str()));
-        log.count(RequestEnd::Rejection { reason, parameters }, elapsed);
+        self.finish(&line, RequestEnd::Rejection { reason, parameters });
+    }
+
+    /// Writes the line of a request for a call, counts it, and ends its span.
+    fn finish(&mut self, line: &RequestLine<'_>, end: RequestEnd) {
+        let elapsed = self.write(line);
+        let error_type = line.reason.unwrap_or(line.outcome);
+        self.end_span(line.developer_message.as_ref().map(|_| error_type));
+        self.count(end, elapsed);
+    }
+
+    /// Writes a line: the same fields for all outcomes, at the level of the outcome. Returns the
+    /// request's duration.
+    fn write(&mut self, line: &RequestLine<'_>) -> Duration {
+        self.is_written = true;
+        let (log, elapsed) = (&*self, self.elapsed());
+        if line.developer_message.is_none() {
+            write_line!(info, log, line, elapsed);
+        } else {
+            write_line!(warn, log, line, elapsed);
+        }
+        elapsed
     }
 
     fn developer_message(&self, detail: &str, errors: Option<&ParameterErrors>) -> String {
@@ -187,18 +183,12 @@ impl Drop for RequestLog {
         if self.is_written {
             return;
         }
-        let log = self.mark_written();
-        let elapsed = log.elapsed();
-        write_line!(
-            warn,
-            log,
-            elapsed,
-            outcome = "abandoned",
-            call_id = log.trail.call_id.as_deref(),
-            developer_message = "The request was dropped before it was answered.",
-        );
-        log.end_span(Some("abandoned"));
-        log.count(RequestEnd::Abandoned, elapsed);
+        let line = RequestLine {
+            outcome: "abandoned",
+            developer_message: Some("The request was dropped before it was answered.".into()),
+            ..RequestLine::default()
+        };
+        self.finish(&line, RequestEnd::Abandoned);
     }
 }
 
