@@ -28,7 +28,7 @@ use super::{
     problem,
 };
 use crate::{ServerInfo, arrival::Arrival, payload::encoded_size};
-use listing::Listing;
+use listing::listing_of;
 
 /// The name of these requests in the log.
 const TASK: &str = "explorer";
@@ -92,7 +92,7 @@ async fn listing(
         Ok(caller) => caller,
         Err(rejected) => return marked(rejected),
     };
-    let listing = Listing::of(&app, &served.info, &served.protocols, largest, &caller);
+    let listing = listing_of(&app, &served.info, &served.protocols, largest, &caller);
     let body = to_json(&listing);
     if encoded_size(&body) > largest {
         return marked(problem::internal_error(
