@@ -231,7 +231,8 @@ mod tests {
             "12345678901234567890123e0",
             "\"123456789012345678901234567890\"",
         ] {
-            let text = format!(r#"{{"input": {{"a": {number}}}}}"#);
+            // Texts with escapes come before the number.
+            let text = format!(r#"{{"input": {{"\"1": "2\\", "a": {number}}}}}"#);
             assert!(
                 lossy_paths(&text, &["input"], "/input").is_empty(),
                 "{number}"
