@@ -19,9 +19,9 @@ use serde_json::{Map, Number, Value};
 
 use crate::text::clipped;
 
-/// The number of values allowed per byte of the size limit: 52,428 for 1 MiB. Every value counts,
-/// including arrays and objects; each takes about 100 bytes of memory, and up to 400.
-const VALUES_PER_BYTE: f64 = 0.05;
+/// The number of bytes of the size limit for each allowed value: 52,428 values for 1 MiB. Every
+/// value counts, including arrays and objects; each takes about 100 bytes of memory, and up to 400.
+const BYTES_PER_VALUE: usize = 20;
 
 /// The minimum number of allowed values: a call and its context must fit, however small the size
 /// limit is.
@@ -52,14 +52,7 @@ pub(crate) enum JsonError {
 
 /// The maximum number of values in a request or a response whose size limit is this many bytes.
 pub(crate) fn max_values(max_size: usize) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        reason = "no limit is near 2^53 bytes, and the cast saturates"
-    )]
-    let values = (max_size as f64 * VALUES_PER_BYTE) as usize;
-    values.max(MIN_VALUES)
+    (max_size / BYTES_PER_VALUE).max(MIN_VALUES)
 }
 
 /// Reads a part of a JSON text, with at most this many values. A duplicate field is rejected:

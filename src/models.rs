@@ -45,42 +45,12 @@ pub enum ModelApi {
     Bedrock,
 }
 
-/// Lists of the newest version of each tool, for requests to models. [`ModelTools`] also reads the
-/// calls that a model makes.
 impl Toolkit {
-    /// The `tools` of OpenAI's Chat Completions. With `strict`, those whose input Structured Outputs
-    /// can express have `"strict": true`, all others `"strict": false`.
+    /// The newest version of each tool, as a request to a model takes them: `tools`, or
+    /// `toolConfig.tools` in Bedrock's `Converse`. [`ModelTools`] also reads the calls that a model
+    /// makes.
     #[must_use]
-    pub fn for_openai(&self, strict: bool) -> Vec<Value> {
-        self.for_model(ModelApi::OpenAi { strict })
-    }
-
-    /// The `tools` of OpenAI's Responses. With `strict`, those whose input Structured Outputs can
-    /// express have `"strict": true`, all others `"strict": false`.
-    #[must_use]
-    pub fn for_openai_responses(&self, strict: bool) -> Vec<Value> {
-        self.for_model(ModelApi::OpenAiResponses { strict })
-    }
-
-    /// The `tools` of Anthropic's Messages.
-    #[must_use]
-    pub fn for_anthropic(&self) -> Vec<Value> {
-        self.for_model(ModelApi::Anthropic)
-    }
-
-    /// The `tools` of Gemini's `generateContent`: one item with all functions, or none.
-    #[must_use]
-    pub fn for_gemini(&self) -> Vec<Value> {
-        self.for_model(ModelApi::Gemini)
-    }
-
-    /// The `toolConfig.tools` of Bedrock's `Converse`.
-    #[must_use]
-    pub fn for_bedrock(&self) -> Vec<Value> {
-        self.for_model(ModelApi::Bedrock)
-    }
-
-    fn for_model(&self, api: ModelApi) -> Vec<Value> {
+    pub fn for_model(&self, api: ModelApi) -> Vec<Value> {
         list_for(api, self.newest())
     }
 }

@@ -12,6 +12,8 @@ mod encoded_list;
 pub(crate) mod explorer;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
+#[cfg(any(feature = "explorer", feature = "oauth"))]
+mod html;
 pub(crate) mod http;
 mod idempotency_key;
 mod integers;

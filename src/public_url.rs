@@ -93,10 +93,12 @@ pub(crate) fn is_base_url(url: &str) -> bool {
     has_scheme && !is_repaired && is_safe(url) && Url::parse(url).is_ok_and(is_bare)
 }
 
-#[cfg(all(test, any(feature = "oauth", feature = "oidc")))]
+#[cfg(test)]
 mod tests {
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
     use super::*;
 
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
     #[test]
     fn a_base_url_is_used_as_it_is_written() {
         for url in [

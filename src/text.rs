@@ -64,6 +64,11 @@ pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     closest.map(|(_, known)| known)
 }
 
+/// The whole milliseconds of a duration, up to the largest integer.
+pub(crate) fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Milliseconds with microsecond precision; whole milliseconds have no fraction.
 pub(crate) fn milliseconds(duration: Duration) -> Number {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);

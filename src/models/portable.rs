@@ -11,7 +11,11 @@ use super::{ModelApi, budget::CopyBudget, names::NameRule, references};
 use crate::{
     payload::JsonObject,
     tool::schema::{
-        each_inner, fold::fold_unions, is_type, modernize, reduced::sentences, vocabulary::FORMS,
+        each_inner,
+        fold::fold_unions,
+        is_type, modernize,
+        reduced::{keywords::object_of, sentences},
+        vocabulary::FORMS,
     },
 };
 
@@ -118,10 +122,7 @@ fn renamed_property(rule: NameRule, name: &str, property: Value) -> (String, Val
     if listed == name {
         return (listed, property);
     }
-    let mut property = match property {
-        Value::Object(property) => property,
-        _ => JsonObject::new(),
-    };
+    let mut property = object_of(property);
     references::append(
         &mut property,
         format!("The tool's own name for it is `{name}`."),

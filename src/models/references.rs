@@ -13,7 +13,7 @@ use crate::{
     payload::JsonObject,
     tool::schema::{
         each_inner,
-        reduced::sentences,
+        reduced::{keywords::object_of, sentences},
         vocabulary::{Role, has_role},
     },
 };
@@ -38,10 +38,7 @@ pub(super) fn hoisted(schema: &Value, budget: &CopyBudget) -> JsonObject {
         targets.rewrite(&mut target);
         defs.insert(name, target);
     }
-    let mut root = match rewritten {
-        Value::Object(root) => root,
-        _ => JsonObject::new(),
-    };
+    let mut root = object_of(rewritten);
     for _ in 0..MAX_DEPTH {
         let Some(reference) = root.shift_remove("$ref") else {
             break;
@@ -169,10 +166,7 @@ pub(super) fn inlined(mut root: JsonObject, budget: &CopyBudget) -> JsonObject {
     };
     let mut root = Value::Object(root);
     inline(&mut root, &defs, &mut Vec::new(), budget);
-    match root {
-        Value::Object(root) => root,
-        _ => JsonObject::new(),
-    }
+    object_of(root)
 }
 
 /// `open` has the references around the schema, and `None` for each schema between them.

@@ -193,14 +193,6 @@ pub(super) struct EncodedRequest<'a> {
     pub(super) max_values: usize,
 }
 
-impl EncodedRequest<'_> {
-    /// True if the caller's list has the newest version of this tool.
-    pub(super) fn is_listed(&self, qualified: &str) -> bool {
-        let newest = self.engine.toolkit.newest_of(qualified);
-        newest.is_some_and(|entry| self.engine.is_listed(entry, self.caller))
-    }
-}
-
 /// A request as far as it could be read.
 pub(super) struct DecodedRequest<F> {
     pub(super) form: F,

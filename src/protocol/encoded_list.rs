@@ -1,6 +1,10 @@
 //! Lists and documents: encoded once, and sent only to clients that do not have them.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -13,7 +17,10 @@ use http::{
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::json_response::{json_response, to_json};
+use super::{
+    json_response::{json_response, to_json},
+    listed_tools::ListedTools,
+};
 use crate::payload::encoded_size;
 
 /// RFC 9111: a list may depend on its reader, so no shared cache may store it (section 5.2.2.7), and
@@ -84,6 +91,38 @@ impl EncodedList {
             tag.strip_prefix("W/").unwrap_or(tag).as_bytes() == self.tag().as_bytes()
         };
         conditions.any(|it| it == "*" || it.split(',').any(is_ours))
+    }
+}
+
+/// Lists that were encoded, by what they depend on besides the tools: a list that is requested
+/// again costs one pointer copy.
+pub(super) struct KeptLists<K>(Mutex<HashMap<K, Arc<EncodedList>>>);
+
+/// The maximum number of kept lists: the URL in a document comes from requests.
+const MAX_LISTS: usize = 16;
+
+impl<K> Default for KeptLists<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> KeptLists<K> {
+    /// The list with this key. A list of only some of the tools is not kept.
+    pub(super) fn get(
+        &self,
+        key: K,
+        tools: &ListedTools<'_>,
+        encode: impl FnOnce() -> Arc<EncodedList>,
+    ) -> Arc<EncodedList> {
+        if !tools.is_complete() {
+            return encode();
+        }
+        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lists.len() >= MAX_LISTS && !lists.contains_key(&key) {
+            lists.clear();
+        }
+        Arc::clone(lists.entry(key).or_insert_with(encode))
     }
 }
 

@@ -9,7 +9,7 @@ mod page;
 use std::sync::Arc;
 
 use axum::{
-    Extension, Router,
+    Router,
     extract::{Request, State},
     response::Response,
     routing::get,
@@ -28,7 +28,7 @@ use super::{
     problem,
 };
 use crate::{ServerInfo, arrival::Arrival, payload::encoded_size};
-use listing::Listing;
+use listing::listing_of;
 
 /// The name of these requests in the log.
 const TASK: &str = "explorer";
@@ -38,12 +38,6 @@ const TASK: &str = "explorer";
 #[derive(Clone, Copy)]
 pub(crate) struct FromExplorer;
 
-/// The page's data about the server, besides its tools.
-struct Served {
-    info: ServerInfo,
-    protocols: Vec<Protocol>,
-}
-
 /// The explorer's routes, and the response for all other paths. They come after the program's own
 /// routes, which may have the same paths.
 pub(super) fn router(
@@ -52,14 +46,13 @@ pub(super) fn router(
     info: &ServerInfo,
     declarations: Arc<[&'static Declaration]>,
 ) -> Router {
-    let served = Arc::new(Served {
-        info: info.clone(),
-        protocols: served.to_vec(),
-    });
+    let served = Arc::new((info.clone(), served.to_vec()));
+    let listing = async move |State(app): State<Arc<AppState>>, request: Request| {
+        marked(listing(&app, request, &served.0, &served.1).await)
+    };
     Router::new()
         .route("/", get(page))
         .route("/explorer.json", get(listing))
-        .layer(Extension(served))
         .fallback(async move || problem::not_found(&declarations))
         .method_not_allowed_fallback(async || problem::method_not_allowed())
         .with_state(app)
@@ -82,27 +75,27 @@ async fn page(State(app): State<Arc<AppState>>, request: Request) -> Response {
 
 /// The page's data, for callers who may list the tools.
 async fn listing(
-    State(app): State<Arc<AppState>>,
-    Extension(served): Extension<Arc<Served>>,
+    app: &AppState,
     request: Request,
+    info: &ServerInfo,
+    protocols: &[Protocol],
 ) -> Response {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let largest = arrival.invocation.max_response_size;
-    let caller = match check_credentials(&app, request, TASK, true).await {
+    let caller = match check_credentials(app, request, TASK, true).await {
         Ok(caller) => caller,
-        Err(rejected) => return marked(rejected),
+        Err(rejected) => return rejected,
     };
-    let listing = Listing::of(&app, &served.info, &served.protocols, largest, &caller);
-    let body = to_json(&listing);
+    let body = to_json(&listing_of(app, info, protocols, largest, &caller));
     if encoded_size(&body) > largest {
-        return marked(problem::internal_error(
+        return problem::internal_error(
             "The list of tools is larger than the event source of this function can send.",
-        ));
+        );
     }
     let mut response = json_response(StatusCode::OK, body.into());
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(CACHE_CONTROL, no_store);
-    marked(response)
+    response
 }
 
 fn marked(mut response: Response) -> Response {

@@ -29,9 +29,9 @@ use super::{
     wording::Wording,
 };
 #[cfg(any(feature = "explorer", feature = "oauth"))]
-use crate::ServerInfo;
+use crate::{Caller, ServerInfo};
 use crate::{
-    Caller, Failure,
+    Failure,
     arrival::Arrival,
     call::{
         Call, DEFAULT_TIMEOUT, Engine, Outcome,

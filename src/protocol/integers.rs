@@ -4,12 +4,8 @@
 //! or an exponent. Once read, it is indistinguishable from an intended float, so its text is read
 //! again.
 
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
 
-use serde::{
-    Deserialize,
-    de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
 use serde_json::{Number, Value, value::RawValue};
 
 use crate::tool::schema::{RoundedNumbers, joined};
@@ -36,20 +32,15 @@ pub(super) fn restore(json: &[u8], roots: &[&str], input: &mut Value) -> Rounded
     let json = str::from_utf8(json).unwrap_or_default();
     let text = roots.iter().find_map(|root| text_at(json, root));
     let mut copy = input.clone();
-    let mut found = Found::default();
-    let seed = ExactNumbers {
-        value: input,
-        copy: &mut copy,
-        path: String::new(),
-        found: &mut found,
+    let mut exact = ExactNumbers {
+        texts: numbers_in(text.unwrap_or_default()),
+        has_fraction: false,
+        lossy_integers: Vec::new(),
     };
-    // The text was read before.
-    let _ = seed.deserialize(&mut serde_json::Deserializer::from_str(
-        text.unwrap_or("{}"),
-    ));
+    exact.restore(input, &mut copy, "");
     RoundedNumbers {
-        with_fractions: found.has_fraction.then_some(copy),
-        lossy_integers: found.lossy_integers,
+        with_fractions: exact.has_fraction.then_some(copy),
+        lossy_integers: exact.lossy_integers,
     }
 }
 
@@ -77,93 +68,72 @@ fn text_at<'a>(json: &'a str, path: &str) -> Option<&'a str> {
     text.filter(|text| text.trim_start().starts_with(['{', '[']))
 }
 
-#[derive(Default)]
-struct Found {
+/// The texts of all numbers in valid JSON, in their order.
+fn numbers_in(json: &str) -> impl Iterator<Item = &str> {
+    let (mut is_in_text, mut is_escaped) = (false, false);
+    let is_other = move |char: char| {
+        let was_in_text = is_in_text;
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_in_text = !is_in_text,
+            _ => {}
+        }
+        was_in_text || !(char.is_ascii_digit() || "+-.eE".contains(char))
+    };
+    // `true` and `false` have an `e`.
+    let parts = json.split(is_other);
+    parts.filter(|part| part.contains(|char: char| char.is_ascii_digit()))
+}
+
+/// Reads the numbers of a value again.
+struct ExactNumbers<T> {
+    /// The texts of the numbers that are left.
+    texts: T,
     has_fraction: bool,
     /// The paths of the integers that lost digits.
     lossy_integers: Vec<String>,
 }
 
-/// Reads the text of a value again, for the whole floats in it.
-struct ExactNumbers<'a> {
-    value: &'a mut Value,
-    /// A copy of the value, in which the numbers that lost their fraction get one.
-    copy: &'a mut Value,
-    path: String,
-    found: &'a mut Found,
-}
+impl<'a, T: Iterator<Item = &'a str>> ExactNumbers<T> {
+    /// `copy` is a copy of the value, in which the numbers that lost their fraction get one.
+    fn restore(&mut self, value: &mut Value, copy: &mut Value, path: &str) {
+        match (&mut *value, &mut *copy) {
+            (Value::Number(number), _) => {
+                let text = self.texts.next().unwrap_or_default();
+                if let Some(float) = whole_float(number) {
+                    self.set(value, copy, path, (text, float));
+                }
+            }
+            (Value::Array(items), Value::Array(copies)) => {
+                for (index, (item, copy)) in items.iter_mut().zip(copies).enumerate() {
+                    self.restore(item, copy, &format!("{path}[{index}]"));
+                }
+            }
+            (Value::Object(fields), Value::Object(copies)) => {
+                for ((name, field), copy) in fields.iter_mut().zip(copies.values_mut()) {
+                    self.restore(field, copy, &joined(path, name));
+                }
+            }
+            _ => {}
+        }
+    }
 
-impl ExactNumbers<'_> {
-    fn set(self, float: f64, text: &str) {
+    fn set(&mut self, value: &mut Value, copy: &mut Value, path: &str, (text, float): (&str, f64)) {
         match exact(text, float).map(Value::Number) {
             Some(fraction) if fraction.is_f64() => {
-                *self.copy = fraction;
-                self.found.has_fraction = true;
+                *copy = fraction;
+                self.has_fraction = true;
             }
             Some(integer) => {
-                *self.value = integer.clone();
-                *self.copy = integer;
+                *value = integer.clone();
+                *copy = integer;
             }
-            None if is_lossy(text, float) && self.found.lossy_integers.len() < MAX_PATHS => {
-                self.found.lossy_integers.push(self.path);
+            None if is_lossy(text, float) && self.lossy_integers.len() < MAX_PATHS => {
+                self.lossy_integers.push(path.to_owned());
             }
             None => {}
         }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for ExactNumbers<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let float = self.value.as_number().and_then(whole_float);
-        match (&self.value, float) {
-            (Value::Array(_), _) => deserializer.deserialize_seq(self),
-            (Value::Object(_), _) => deserializer.deserialize_map(self),
-            (_, Some(float)) => {
-                self.set(float, <&RawValue>::deserialize(deserializer)?.get());
-                Ok(())
-            }
-            _ => IgnoredAny::deserialize(deserializer).map(drop),
-        }
-    }
-}
-
-impl<'de> Visitor<'de> for ExactNumbers<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the value that was read before")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let values = self.value.as_array_mut().into_iter().flatten();
-        let copies = self.copy.as_array_mut().into_iter().flatten();
-        for (index, (value, copy)) in values.zip(copies).enumerate() {
-            items.next_element_seed(ExactNumbers {
-                value,
-                copy,
-                path: format!("{}[{index}]", self.path),
-                found: self.found,
-            })?;
-        }
-        // The end of the list.
-        items.next_element::<IgnoredAny>().map(drop)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(name) = fields.next_key::<String>()? {
-            match (self.value.get_mut(&name), self.copy.get_mut(&name)) {
-                (Some(value), Some(copy)) => fields.next_value_seed(ExactNumbers {
-                    value,
-                    copy,
-                    path: joined(&self.path, &name),
-                    found: self.found,
-                })?,
-                _ => drop(fields.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
     }
 }
 
@@ -261,7 +231,8 @@ mod tests {
             "12345678901234567890123e0",
             "\"123456789012345678901234567890\"",
         ] {
-            let text = format!(r#"{{"input": {{"a": {number}}}}}"#);
+            // Texts with escapes come before the number.
+            let text = format!(r#"{{"input": {{"\"1": "2\\", "a": {number}}}}}"#);
             assert!(
                 lossy_paths(&text, &["input"], "/input").is_empty(),
                 "{number}"

@@ -3,13 +3,12 @@
 //! As much as possible of an invalid message is read, above all its id, so that clients can match
 //! the response to the request.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{IgnoredAny, MapAccess, Visitor},
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
+use serde_json::{
+    Value,
+    error::Category,
+    value::{RawValue, to_raw_value},
 };
-use serde_json::{Value, error::Category, value::RawValue};
 
 use super::json::{self, JsonError, JsonScope};
 use crate::text::LONGEST_ID;
@@ -115,39 +114,13 @@ pub(super) fn text_in(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// The id of an unreadable request, such as one with a duplicate field.
+const ID: JsonScope = JsonScope::Fields(&[("id", JsonScope::Scalar)]);
+
+/// The last id of an unreadable request, such as one with a duplicate field.
 pub(super) fn id_anywhere_in(body: &[u8]) -> Option<Box<RpcId>> {
-    let IdOnly(id) = serde_json::from_slice(body).ok()?;
-    let id = id?;
+    let message = json::read_leniently(body, &ID)?;
+    let id = to_raw_value(message.get("id")?).ok()?;
     id_in(&id).is_some().then_some(id)
-}
-
-/// The last `id` field of an object; other fields are ignored.
-struct IdOnly(Option<Box<RpcId>>);
-
-impl<'de> Deserialize<'de> for IdOnly {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Self(None))
-    }
-}
-
-impl<'de> Visitor<'de> for IdOnly {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Self, A::Error> {
-        while let Some(name) = fields.next_key::<String>()? {
-            if name == "id" {
-                self.0 = Some(fields.next_value()?);
-            } else {
-                fields.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(self)
-    }
 }
 
 /// The text of an id; in OpenTool, it identifies a repeated call. Its length is limited because the

@@ -1,13 +1,12 @@
 //! Tools by the names that models see, for protocols without versions.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::HashMap, sync::OnceLock};
 
-use super::codec::EncodedRequest;
+use super::codec::{EncodedRequest, Operation};
 use crate::{
     Toolkit,
+    call::rejection::Rejection,
+    observe::request_log::RequestNames,
     tool::{
         definition::name_of,
         toolkit::{ToolEntry, closest_name},
@@ -16,27 +15,49 @@ use crate::{
 
 /// The newest version of each tool, by its name.
 #[derive(Default)]
-pub(super) struct ModelNames(OnceLock<HashMap<String, Arc<str>>>);
+pub(super) struct ModelNames(OnceLock<HashMap<String, ToolEntry>>);
 
 impl ModelNames {
-    /// The `Toolkit.Tool` whose newest version has this name.
-    pub(super) fn tool_of(&self, name: &str, toolkit: &Toolkit) -> Option<Arc<str>> {
-        self.index(toolkit).get(name).cloned()
+    /// The tool whose newest version has this name.
+    pub(super) fn tool_of(&self, name: &str, toolkit: &Toolkit) -> Option<&ToolEntry> {
+        self.index(toolkit).get(name)
     }
 
-    /// The closest name in the caller's list.
+    /// The tool in the caller's list whose name is closest.
     pub(super) fn closest(&self, name: &str, request: &EncodedRequest<'_>) -> Option<String> {
         let names = self.index(&request.engine.toolkit);
-        let listed = names.iter().filter(|(_, id)| request.is_listed(id));
+        let is_listed = |entry: &ToolEntry| request.engine.is_listed(entry, request.caller);
+        let listed = names.iter().filter(|(_, entry)| is_listed(entry));
         closest_name(name, listed.map(|(name, _)| &**name), names.len(), '_')
     }
 
+    /// Rejects a call of an unknown name. `similar` is the name to look for among the known ones.
+    pub(super) fn reject_unknown(
+        &self,
+        name: String,
+        similar: &str,
+        call_id: Option<String>,
+        request: &EncodedRequest<'_>,
+    ) -> Operation {
+        let rejection = Rejection::UnknownTool {
+            closest: self.closest(similar, request),
+            qualified: (&*name).into(),
+        };
+        let names = RequestNames {
+            tool: Some(name),
+            call_id,
+            trace_id: None,
+        };
+        Operation::Reject(rejection, names)
+    }
+
     /// Built on first use: cold starts must not take longer with more tools.
-    fn index(&self, toolkit: &Toolkit) -> &HashMap<String, Arc<str>> {
+    fn index(&self, toolkit: &Toolkit) -> &HashMap<String, ToolEntry> {
         self.0.get_or_init(|| {
-            let name_and_id =
-                |entry: &ToolEntry| (name_of(&entry.id, &entry.tool), entry.id.shared());
-            toolkit.newest().map(name_and_id).collect()
+            let newest = toolkit.newest();
+            newest
+                .map(|entry| (name_of(&entry.id, &entry.tool), entry.clone()))
+                .collect()
         })
     }
 }

@@ -10,14 +10,14 @@ mod request;
 mod response;
 mod schema;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::json;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
-    encoded_list::EncodedList,
+    encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
@@ -32,8 +32,7 @@ use request::RpcForm;
 /// The codec of OpenTool 1.0.0.
 pub(super) struct OpenToolCodec {
     info: ServerInfo,
-    /// The encoded document of all tools.
-    document: OnceLock<Arc<EncodedList>>,
+    document: KeptLists<()>,
     names: ModelNames,
 }
 
@@ -59,7 +58,7 @@ impl Codec for OpenToolCodec {
     fn new(info: &ServerInfo) -> Self {
         Self {
             info: info.clone(),
-            document: OnceLock::new(),
+            document: KeptLists::default(),
             names: ModelNames::default(),
         }
     }
@@ -80,10 +79,7 @@ impl Codec for OpenToolCodec {
 
     fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         let encode = || document::encode(&self.info, tools);
-        if !tools.is_complete() {
-            return encode();
-        }
-        Arc::clone(self.document.get_or_init(encode))
+        self.document.get((), tools, encode)
     }
 
     fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, Vec<u8>) {

@@ -6,6 +6,7 @@
 mod catalogue;
 mod dialect;
 mod error;
+mod fields;
 mod form;
 #[cfg(feature = "openapi")]
 pub(super) mod openapi;
@@ -20,7 +21,7 @@ use serde_json::json;
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
-    encoded_list::EncodedList,
+    encoded_list::{EncodedList, KeptLists},
     idempotency_key::IDEMPOTENCY_KEY,
     json_response::to_json,
     listed_tools::ListedTools,
@@ -30,20 +31,16 @@ use crate::{
     ServerInfo,
     call::{Outcome, rejection::Rejection},
 };
-use catalogue::Catalogue;
 use dialect::Dialect;
-use error::{ErrorBody, status_of};
+use error::{body_of, status_of};
 use form::{ListForm, OxpForm};
-#[cfg(feature = "openapi")]
-use openapi::OpenApiDocument;
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {
-    catalogue: Catalogue,
+    /// By their forms; the `OpenAPI` document by its URL, too.
+    lists: KeptLists<(ListForm, Option<String>)>,
     #[cfg(feature = "openapi")]
     info: ServerInfo,
-    #[cfg(feature = "openapi")]
-    openapi: OpenApiDocument,
     /// Some clients send the name of a tool as its id.
     names: ModelNames,
 }
@@ -96,11 +93,9 @@ impl Codec for OxpCodec {
     )]
     fn new(info: &ServerInfo) -> Self {
         Self {
-            catalogue: Catalogue::default(),
+            lists: KeptLists::default(),
             #[cfg(feature = "openapi")]
             info: info.clone(),
-            #[cfg(feature = "openapi")]
-            openapi: OpenApiDocument::default(),
             names: ModelNames::default(),
         }
     }
@@ -124,11 +119,14 @@ impl Codec for OxpCodec {
     }
 
     fn list(&self, form: &OxpForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        match form.list {
-            #[cfg(feature = "openapi")]
-            ListForm::OpenApi => self.openapi.get(&self.info, tools),
-            list => self.catalogue.get(list, tools),
+        #[cfg(feature = "openapi")]
+        if form.list == ListForm::OpenApi {
+            let url = tools.server_url().map(str::to_owned);
+            let encode = || EncodedList::of(&openapi::document_of(&self.info, tools));
+            return self.lists.get((form.list, url), tools, encode);
         }
+        let encode = || catalogue::encode(form.list, tools);
+        self.lists.get((form.list, None), tools, encode)
     }
 
     fn list_error(&self, form: &OxpForm, detail: &str) -> (StatusCode, Vec<u8>) {
@@ -149,7 +147,7 @@ impl Codec for OxpCodec {
     }
 
     fn rejection(&self, form: &OxpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        let body = ErrorBody::of(rejection, form);
+        let body = body_of(rejection, form);
         (status_of(rejection), to_json(&body))
     }
 }
@@ -175,11 +173,12 @@ impl OxpCodec {
         let toolkit = &request.engine.toolkit;
         let name = text.split_once('@').map_or(text, |(name, _)| name);
         let exact = self.names.tool_of(name, toolkit);
-        let id = exact.filter(|id| request.is_listed(id)).or_else(|| {
+        let exact = exact.filter(|entry| request.engine.is_listed(entry, request.caller));
+        let entry = exact.or_else(|| {
             let closest = self.names.closest(name, request)?;
             self.names.tool_of(&closest, toolkit)
         });
-        id.map(|id| id.to_string())
+        entry.map(|entry| entry.id.qualified().to_owned())
     }
 }
 

@@ -15,7 +15,7 @@ use axum::{
     routing::get,
 };
 use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
-use serde::Serialize;
+use serde_json::json;
 
 use super::{
     Protocol,
@@ -26,17 +26,6 @@ use super::{
     sign_in::WELL_KNOWN,
 };
 use crate::{ServerInfo, arrival::Invocation};
-
-/// RFC 9728, section 2.
-#[derive(Serialize)]
-struct ResourceMetadata<'a> {
-    resource: String,
-    authorization_servers: Vec<Arc<str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    scopes_supported: Vec<&'a str>,
-    bearer_methods_supported: [&'static str; 1],
-    resource_name: &'a str,
-}
 
 /// The routes of the metadata, if there is an issuer.
 pub(super) fn routes(
@@ -88,14 +77,17 @@ fn metadata(
     };
     let (auth, toolkit) = (&app.engine.auth, &app.engine.toolkit);
     let scopes: BTreeSet<_> = auth.known_scopes(toolkit).collect();
-    let body = to_json(&ResourceMetadata {
-        resource: format!("{base}{resource_path}"),
-        authorization_servers: auth.issuers(),
-        scopes_supported: scopes.into_iter().collect(),
-        bearer_methods_supported: ["header"],
-        resource_name: title,
+    // RFC 9728, section 2.
+    let mut body = json!({
+        "resource": format!("{base}{resource_path}"),
+        "authorization_servers": auth.issuers(),
     });
-    let mut response = json_response(StatusCode::OK, body.into());
+    if !scopes.is_empty() {
+        body["scopes_supported"] = json!(scopes);
+    }
+    body["bearer_methods_supported"] = json!(["header"]);
+    body["resource_name"] = title.into();
+    let mut response = json_response(StatusCode::OK, to_json(&body).into());
     // Clients follow a change of the issuer within minutes.
     let age = HeaderValue::from_static("public, max-age=300");
     response.headers_mut().insert(CACHE_CONTROL, age);

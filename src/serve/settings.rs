@@ -38,34 +38,8 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.base_path.is_none() {
         server.base_path = get("TOOLS_BASE_PATH")?;
     }
-    if server.auth.is_none() {
-        server.auth = Some(auth_setting(on_lambda)?);
-    }
-    let duplicate = server.auth.as_ref().and_then(Auth::duplicate_secret_id);
-    check(duplicate.is_none(), || {
-        let id = duplicate.unwrap_or_default();
-        format!(
-            "the secret '{id}' is listed twice, but each caller needs a secret that no other \
-             caller has; write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, \
-             TOOLS_JWT_SECRET_IDS)"
-        )
-    })?;
-    #[cfg(feature = "oidc")]
-    for url in server.auth.iter().flat_map(Auth::issuer_urls) {
-        check_url("issuer", url, "TOOLS_OIDC_ISSUERS")?;
-    }
-    if server.allowed_origins.is_none() {
-        server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
-    }
-    for origin in server.allowed_origins.iter().flatten() {
-        check(is_allowed_origin(origin), || {
-            format!(
-                "the allowed origin '{origin}' is not an origin: write a scheme and a host, and the \
-                 port unless it is the usual one, as in https://app.example, or * for all \
-                 (TOOLS_ALLOWED_ORIGINS)"
-            )
-        })?;
-    }
+    fill_auth(server, on_lambda)?;
+    fill_origins(server)?;
     if server.direct_calls.is_none() {
         let choices = [
             ("yes", DirectCalls::Answers),
@@ -78,18 +52,7 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         server.lists_callable = choice("TOOLS_LIST", &[("all", false), ("callable", true)])?;
     }
     explorer_setting(server)?;
-    if server.secrets.is_none() {
-        server.secrets = Some(secrets_setting(on_lambda)?);
-    }
-    if server.idempotency.is_none() {
-        server.idempotency = Some(idempotency_setting()?);
-    }
-    if server.metrics.is_none() {
-        server.metrics = metrics_setting()?;
-    }
-    if let Some(namespace) = server.metrics.as_ref().map(Metrics::namespace) {
-        check_namespace(namespace)?;
-    }
+    fill_stores(server, on_lambda)?;
     check_info(&server.info)?;
     if server.public_url.is_none() {
         server.public_url = get("TOOLS_PUBLIC_URL")?;
@@ -106,6 +69,58 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         if get(&name)?.is_some() {
             return Err(without_feature(&name, "oauth"));
         }
+    }
+    Ok(())
+}
+
+fn fill_auth(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
+    if server.auth.is_none() {
+        server.auth = Some(auth_setting(on_lambda)?);
+    }
+    let duplicate = server.auth.as_ref().and_then(Auth::duplicate_secret_id);
+    check(duplicate.is_none(), || {
+        let id = duplicate.unwrap_or_default();
+        format!(
+            "the secret '{id}' is listed twice, but each caller needs a secret that no other \
+             caller has; write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, \
+             TOOLS_JWT_SECRET_IDS)"
+        )
+    })?;
+    #[cfg(feature = "oidc")]
+    for url in server.auth.iter().flat_map(Auth::issuer_urls) {
+        check_url("issuer", url, "TOOLS_OIDC_ISSUERS")?;
+    }
+    Ok(())
+}
+
+fn fill_origins(server: &mut Server) -> Result<(), InvalidSetting> {
+    if server.allowed_origins.is_none() {
+        server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
+    }
+    for origin in server.allowed_origins.iter().flatten() {
+        check(is_allowed_origin(origin), || {
+            format!(
+                "the allowed origin '{origin}' is not an origin: write a scheme and a host, and the \
+                 port unless it is the usual one, as in https://app.example, or * for all \
+                 (TOOLS_ALLOWED_ORIGINS)"
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn fill_stores(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
+    if server.secrets.is_none() {
+        server.secrets = Some(secrets_setting(on_lambda)?);
+    }
+    if server.idempotency.is_none() {
+        server.idempotency = Some(idempotency_setting()?);
+    }
+    if server.metrics.is_none() {
+        server.metrics = metrics_setting()?;
+    }
+    if let Some(namespace) = server.metrics.as_ref().map(Metrics::namespace) {
+        check_namespace(namespace)?;
     }
     Ok(())
 }

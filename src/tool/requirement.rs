@@ -7,25 +7,23 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// The requirements of a call besides `input`: OXP 1.0, Tool Definition, `requirements`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Requirements {
     /// One entry for each provider whose token the tool uses on the user's behalf.
     #[serde(
-        default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub authorization: Vec<AuthorizationRequirement>,
     /// The secrets the tool reads.
     #[serde(
-        default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub secrets: Vec<SecretRequirement>,
     /// `true` if the tool must know which user it acts for.
     #[serde(
-        default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "std::ops::Not::not"
     )]

@@ -8,7 +8,6 @@ mod check;
 use std::{
     collections::HashMap,
     fmt,
-    ops::Deref,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -45,25 +44,15 @@ pub struct Toolkit {
     versions: HashMap<Arc<str>, Vec<usize>>,
 }
 
+/// A tool and its id, shared with its calls, which may outlive their requests.
+#[derive(Clone)]
 pub(crate) struct ToolEntry {
     pub(crate) id: ToolId,
-    pub(crate) tool: Tool,
+    pub(crate) tool: Arc<Tool>,
 }
 
-/// An entry with a reference to its toolkit, because a call may outlive its request.
-#[derive(Clone)]
-pub(crate) struct SelectedTool {
-    toolkit: Arc<Toolkit>,
-    index: usize,
-}
-
-impl Deref for SelectedTool {
-    type Target = ToolEntry;
-
-    fn deref(&self) -> &ToolEntry {
-        &self.toolkit.entries[self.index]
-    }
-}
+/// The tool of a call.
+pub(crate) type SelectedTool = ToolEntry;
 
 /// The reason why a selector matches no tool.
 #[derive(Debug, PartialEq, Eq)]
@@ -150,7 +139,7 @@ impl Toolkit {
     /// CPU power; only for a few tools, so that it takes no longer if there are many.
     pub(crate) fn prepare(&self) {
         const AT_MOST: usize = 16;
-        let tools = self.entries.iter().take(AT_MOST).map(|it| &it.tool);
+        let tools = self.entries.iter().take(AT_MOST).map(|it| &*it.tool);
         let schemas = tools.flat_map(Tool::checked_schemas);
         // A type's description of itself may panic; then calls of its tool report it.
         let _ = catch_unwind(AssertUnwindSafe(|| schema::prepare(schemas)));
@@ -158,7 +147,7 @@ impl Toolkit {
 
     /// OXP 1.0, Tool Version Resolution. The error names only tools that `is_listed`.
     pub(crate) fn resolve(
-        self: &Arc<Self>,
+        &self,
         selector: &Selector,
         is_listed: impl Fn(&ToolEntry) -> bool,
     ) -> Result<SelectedTool, ToolNotFound> {
@@ -181,10 +170,10 @@ impl Toolkit {
                     available: listed.map(|index| version_of(index).clone()).collect(),
                 })
             }
-            (index, _) => Ok(SelectedTool {
-                toolkit: Arc::clone(self),
-                index: index.expect("a tool has a version"),
-            }),
+            (index, _) => {
+                let index = index.expect("a tool has a version");
+                Ok(self.entries[index].clone())
+            }
         }
     }
 
@@ -193,12 +182,6 @@ impl Toolkit {
         let listed = tools.filter(|(_, versions)| is_listed(&self.entries[versions[0]]));
         let names = listed.map(|(name, _)| &**name);
         closest_name(qualified, names, self.versions.len(), '.')
-    }
-
-    /// The newest version of a tool.
-    pub(crate) fn newest_of(&self, qualified: &str) -> Option<&ToolEntry> {
-        let versions = self.versions.get(qualified)?;
-        Some(&self.entries[versions[0]])
     }
 
     /// The newest version of each tool, in the order of registration.
@@ -219,6 +202,7 @@ impl Toolkit {
             }
             Err(place) => {
                 versions.insert(place, self.entries.len());
+                let tool = Arc::new(tool);
                 self.entries.push(ToolEntry { id, tool });
             }
         }

@@ -128,8 +128,9 @@ impl FakeServer {
     }
 
     /// Sends the same response to every request.
-    async fn fixed(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> Self {
-        Self::start(move |_, _| now(answer(status, headers, body))).await
+    async fn fixed(status: u16, headers: &'static [(&str, &str)], body: impl Into<String>) -> Self {
+        let body = body.into();
+        Self::start(move |_, _| now(answer(status, headers, body.clone()))).await
     }
 
     fn url(&self) -> String {

@@ -223,7 +223,8 @@ async fn the_data_has_every_version_with_its_properties() {
     assert_eq!(new["title"], "Add numbers");
     assert_eq!(new["name"], "Calculator_Add");
     assert_eq!(new["toolkit"], "Calculator");
-    assert_eq!(new["hints"], json!({"read_only": true}));
+    let hints = json!({"read_only": true, "destructive": null, "open_world": null});
+    assert_eq!(new["hints"], hints);
     assert_eq!(new["repeats"], "idempotent");
     assert_eq!(transfer["repeats"], "at_most_once");
     assert_eq!(transfer["timeout_ms"], 1500);

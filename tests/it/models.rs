@@ -197,32 +197,27 @@ fn toolkit() -> Toolkit {
     Toolkit::new(tools).unwrap()
 }
 
+/// OpenAI's Structured Outputs.
+const STRICT: ModelApi = ModelApi::OpenAi { strict: true };
+
 fn apis() -> [(&'static str, ModelApi, Vec<Value>); 7] {
     let toolkit = toolkit();
-    let openai = |strict| {
-        (
-            "openai",
-            ModelApi::OpenAi { strict },
-            toolkit.for_openai(strict),
-        )
-    };
-    let responses = |strict| {
-        let api = ModelApi::OpenAiResponses { strict };
+    [
+        ("openai", ModelApi::OpenAi { strict: false }),
+        ("openai", STRICT),
         (
             "openai-responses",
-            api,
-            toolkit.for_openai_responses(strict),
-        )
-    };
-    [
-        openai(false),
-        openai(true),
-        responses(false),
-        responses(true),
-        ("anthropic", ModelApi::Anthropic, toolkit.for_anthropic()),
-        ("gemini", ModelApi::Gemini, toolkit.for_gemini()),
-        ("bedrock", ModelApi::Bedrock, toolkit.for_bedrock()),
+            ModelApi::OpenAiResponses { strict: false },
+        ),
+        (
+            "openai-responses",
+            ModelApi::OpenAiResponses { strict: true },
+        ),
+        ("anthropic", ModelApi::Anthropic),
+        ("gemini", ModelApi::Gemini),
+        ("bedrock", ModelApi::Bedrock),
     ]
+    .map(|(name, api)| (name, api, toolkit.for_model(api)))
 }
 
 #[test]
@@ -234,12 +229,12 @@ fn every_list_obeys_the_rules_of_its_api() {
         assert_eq!(listed.list(), tools, "{name}");
     }
     let none = Toolkit::new([]).unwrap();
-    assert!(none.for_gemini().is_empty() && none.for_openai(true).is_empty());
+    assert!(none.for_model(ModelApi::Gemini).is_empty() && none.for_model(STRICT).is_empty());
 }
 
 #[test]
 fn tools_are_strict_unless_their_input_cannot_be() {
-    let tools = toolkit().for_openai(true);
+    let tools = toolkit().for_model(STRICT);
     let tools = tools
         .iter()
         .filter(|tool| tool["function"]["strict"] == true);
@@ -283,7 +278,8 @@ fn the_list_over_http_is_the_same() {
 
 #[test]
 fn a_long_description_continues_in_the_schema() {
-    for tools in [toolkit().for_openai(false), toolkit().for_openai(true)] {
+    for strict in [false, true] {
+        let tools = toolkit().for_model(ModelApi::OpenAi { strict });
         let tool = tools
             .iter()
             .find(|tool| tool["function"]["name"] == "Test_Long")
@@ -464,13 +460,14 @@ proptest! {
         schema["type"] = "object".into();
         describe(&mut schema);
         let toolkit = Toolkit::new([dynamic("T.T@1.0.0", schema)]).unwrap();
-        for (name, tools) in [
-            ("openai", toolkit.for_openai(false)),
-            ("openai", toolkit.for_openai(true)),
-            ("anthropic", toolkit.for_anthropic()),
-            ("gemini", toolkit.for_gemini()),
-            ("bedrock", toolkit.for_bedrock()),
+        for (name, api) in [
+            ("openai", ModelApi::OpenAi { strict: false }),
+            ("openai", STRICT),
+            ("anthropic", ModelApi::Anthropic),
+            ("gemini", ModelApi::Gemini),
+            ("bedrock", ModelApi::Bedrock),
         ] {
+            let tools = toolkit.for_model(api);
             assert_list(name, &tools);
             prop_assert_eq!(functions(&tools).len(), 1);
         }

@@ -164,9 +164,8 @@ impl Calls {
         // A direct call has another caller.
         let is_direct = call.form == Form::Direct;
         call.form = if is_direct { call.form } else { other_form };
-        let answer = self
-            .send("replay", &call, &key, &format!(r#""run":{run}}}"#))
-            .await?;
+        let text = format!(r#""run":{run}}}"#);
+        let answer = self.send("replay", &call, &key, &text).await?;
         if !is_direct && !answer.is_replay() {
             self.function.tally.wrong("replay", "no replay", &answer);
         }
@@ -188,9 +187,8 @@ impl Calls {
         let (_, rest) = answer.text.split_once(text)?;
         let run = rest.split('}').next().and_then(|run| run.parse().ok());
         if run <= self.last_run || answer.is_replay() {
-            self.function
-                .tally
-                .wrong("first call", "no new run", &answer);
+            let tally = &mut self.function.tally;
+            tally.wrong("first call", "no new run", &answer);
             return None;
         }
         self.last_run = run;
@@ -255,11 +253,9 @@ impl Calls {
 
     /// An input of up to 900 KB, whose texts are returned.
     async fn large(&mut self) {
-        let is_first = self.last < LARGEST_FIRST;
-        let count = if is_first {
-            10_000
-        } else {
-            self.random.usize(1..=10_000)
+        let count = match self.last {
+            ..LARGEST_FIRST => 10_000,
+            _ => self.random.usize(1..=10_000),
         };
         let text = "The quick brown fox jumps over the lazy dog, \"quotes\" included.";
         let record = |id: usize| json!({"id": id, "text": text});

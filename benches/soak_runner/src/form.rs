@@ -89,19 +89,15 @@ impl Call {
 
     fn mcp(&self, name: &str, credential: (&str, &str)) -> Value {
         let mut params = json!({"name": name, "arguments": self.input});
-        let is_modern = self.form == Form::McpModern;
-        if is_modern {
+        let mut version = "2025-11-25";
+        if self.form == Form::McpModern {
+            version = "2026-07-28";
             params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/protocolVersion": version,
                 "io.modelcontextprotocol/clientCapabilities": {},
             });
         }
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
-        let version = if is_modern {
-            "2026-07-28"
-        } else {
-            "2025-11-25"
-        };
         let headers = [
             credential,
             ("accept", "application/json, text/event-stream"),

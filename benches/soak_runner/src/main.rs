@@ -65,9 +65,8 @@ impl Options {
 }
 
 fn positive(text: &str) -> Option<f64> {
-    text.parse()
-        .ok()
-        .filter(|number| (0.1..1e6).contains(number))
+    let number = text.parse().ok();
+    number.filter(|it| (0.1..1e6).contains(it))
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

@@ -24,15 +24,11 @@ const FOLDERS: [&str; 10] = [
 /// The id in a recorded response to a call without an id, for which the server makes one.
 const GENERATED: &str = "00000000-0000-4000-8000-000000000000";
 
-struct Pair {
-    event: Value,
-    expected: Value,
-}
-
 /// The toolbox, and the events that it gets in a random order.
 pub(crate) struct Pairs {
     pub(crate) function: Function,
-    pairs: Vec<Pair>,
+    /// The events and the expected responses.
+    pairs: Vec<(Value, Value)>,
     random: fastrand::Rng,
 }
 
@@ -44,8 +40,7 @@ impl Pairs {
                 let path = file?.path();
                 if let Ok(expected) = fs::read_to_string(path.with_extension("expected.json")) {
                     let event = serde_json::from_str(&fs::read_to_string(&path)?)?;
-                    let expected = serde_json::from_str(&expected)?;
-                    pairs.push(Pair { event, expected });
+                    pairs.push((event, serde_json::from_str(&expected)?));
                 }
             }
         }
@@ -64,7 +59,7 @@ impl Pairs {
 
     /// Sends one of the events.
     pub(crate) async fn next(&mut self) {
-        let Pair { event, expected } = &self.pairs[self.random.usize(..self.pairs.len())];
+        let (event, expected) = &self.pairs[self.random.usize(..self.pairs.len())];
         let check = |answer: &Answer| mistake(expected, answer);
         self.function
             .ask("recorded event", event.clone(), check)

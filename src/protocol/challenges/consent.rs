@@ -1,10 +1,7 @@
 //! The page that asks for consent, before the redirect to the provider.
 
 use axum::response::Response;
-use http::{
-    HeaderValue,
-    header::{REFERRER_POLICY, SET_COOKIE},
-};
+use http::{HeaderValue, header::SET_COOKIE};
 
 use super::{
     page::{Page, escaped, isolated},
@@ -35,13 +32,12 @@ pub(super) fn consent_page(consent: &ConsentPage, cookie: &str, info: &ServerInf
         } else {
             "'self' https: http:"
         },
+        // With `no-referrer`, browsers would send the form with `Origin: null`, as from another
+        // site.
+        referrer_policy: "same-origin",
     };
     let mut response = page.response(info);
-    let headers = response.headers_mut();
-    headers.insert(SET_COOKIE, cookie);
-    // With `no-referrer`, browsers would send the form with `Origin: null`, as from another site.
-    let policy = HeaderValue::from_static("same-origin");
-    headers.insert(REFERRER_POLICY, policy);
+    response.headers_mut().insert(SET_COOKIE, cookie);
     response
 }
 

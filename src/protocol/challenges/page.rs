@@ -6,23 +6,16 @@
 
 use std::sync::LazyLock;
 
-use axum::{body::Body, response::Response};
-use base64::{Engine, prelude::BASE64_STANDARD};
-use http::{
-    HeaderValue,
-    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
-};
-use sha2::{Digest, Sha256};
+use axum::response::Response;
 
-use crate::ServerInfo;
+use crate::{
+    ServerInfo,
+    protocol::html::{hash_source, html_response},
+};
 
 const STYLE: &str = include_str!("page.css");
 
-/// CSP Level 3, 2.3.1: the `hash-source` of the style.
-static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| {
-    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
-    format!("'sha256-{hash}'")
-});
+static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| hash_source(STYLE));
 
 /// The content of a page. Its texts are HTML.
 pub(super) struct Page<'a> {
@@ -30,6 +23,7 @@ pub(super) struct Page<'a> {
     pub(super) main: &'a str,
     /// The sources in `form-action`.
     pub(super) form_action: &'static str,
+    pub(super) referrer_policy: &'static str,
 }
 
 impl Page<'_> {
@@ -40,18 +34,7 @@ impl Page<'_> {
              frame-ancestors 'none'",
             *STYLE_SOURCE, self.form_action
         );
-        let policy = HeaderValue::try_from(policy).expect("our own policies are ASCII");
-        let mut response = Response::new(Body::from(self.html(info)));
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_SECURITY_POLICY, policy);
-        for (name, value) in [
-            (CONTENT_TYPE, "text/html; charset=utf-8"),
-            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (CACHE_CONTROL, "no-store"),
-        ] {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        response
+        html_response(self.html(info), &policy, self.referrer_policy)
     }
 
     fn html(&self, info: &ServerInfo) -> String {

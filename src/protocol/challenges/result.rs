@@ -1,7 +1,7 @@
 //! The pages for results: one for each outcome.
 
 use axum::response::Response;
-use http::{HeaderValue, StatusCode, header::REFERRER_POLICY};
+use http::StatusCode;
 
 use super::page::{Page, isolated};
 use crate::{ServerInfo, oauth::CallbackPage};
@@ -14,11 +14,10 @@ pub(super) fn result_page(result: CallbackPage, info: &ServerInfo) -> Response {
         title,
         main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
         form_action: "'none'",
+        referrer_policy: "no-referrer",
     };
     let mut response = page.response(info);
     *response.status_mut() = status;
-    let policy = HeaderValue::from_static("no-referrer");
-    response.headers_mut().insert(REFERRER_POLICY, policy);
     response
 }
 

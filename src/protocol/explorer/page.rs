@@ -5,17 +5,11 @@
 
 use std::sync::LazyLock;
 
-use axum::{body::Body, response::Response};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use axum::response::Response;
 use bytes::Bytes;
-use http::{
-    HeaderValue, StatusCode,
-    header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
-        X_CONTENT_TYPE_OPTIONS,
-    },
-};
-use sha2::{Digest, Sha256};
+use http::StatusCode;
+
+use crate::protocol::html::{hash_source, html_response};
 
 /// The document, with a place for the style and one for the script.
 const DOCUMENT: &str = include_str!("page.html");
@@ -43,7 +37,7 @@ const SCRIPTS: [&str; 14] = [
 /// The document and its policy, made on first use.
 struct Page {
     html: Bytes,
-    policy: HeaderValue,
+    policy: String,
 }
 
 static PAGE: LazyLock<Page> = LazyLock::new(|| {
@@ -53,36 +47,21 @@ static PAGE: LazyLock<Page> = LazyLock::new(|| {
         .replace("<style></style>", &format!("<style>{STYLE}</style>"))
         .replace("<script></script>", &format!("<script>{script}</script>"));
     let policy = format!(
-        "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; connect-src 'self'; \
+        "default-src 'none'; script-src {}; style-src {}; img-src data:; connect-src 'self'; \
          base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'",
-        hash(&script),
-        hash(STYLE)
+        hash_source(&script),
+        hash_source(STYLE)
     );
     Page {
         html: html.into(),
-        policy: HeaderValue::try_from(policy).expect("our own policies are ASCII"),
+        policy,
     }
 });
 
-/// CSP Level 3, section 2.3.1.
-fn hash(content: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(content)))
-}
-
 /// The page with this status.
 pub(super) fn response(status: StatusCode) -> Response {
-    let mut response = Response::new(Body::from(PAGE.html.clone()));
+    let mut response = html_response(PAGE.html.clone(), &PAGE.policy, "no-referrer");
     *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, PAGE.policy.clone());
-    for (name, value) in [
-        (CONTENT_TYPE, "text/html; charset=utf-8"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "no-referrer"),
-        (CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
     response
 }

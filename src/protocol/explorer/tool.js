@@ -28,7 +28,7 @@ const REPEATS = {
 
 function factsAbout(tool, listing) {
   const { requirements = {}, hints } = tool;
-  const hint = (value, yes, no) => (value === undefined ? null : value ? yes : no);
+  const hint = (value, yes, no) => (value === null ? null : value ? yes : no);
   const mib = (bytes) => `${Math.round((bytes / 1024 / 1024) * 10) / 10} MiB`;
   const providers = (requirements.authorization ?? []).map(({ id, oauth2 }) => `${id} (${oauth2.scopes.join(', ') || 'no scopes'})`);
   return [

@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     Tool,
-    call::{Call, ClientContext, rejection::Rejection},
-    observe::request_log::RequestNames,
+    call::{Call, ClientContext},
     protocol::{
         codec::{EncodedRequest, Operation},
         idempotency_key::idempotency_key,
@@ -51,28 +50,20 @@ pub(super) fn decode(
         let elicitation = Elicitation::of(&mut params, &name, &input, request.max_values);
         form.elicitation = elicitation.map_err(invalid)?;
     }
-    let toolkit = &request.engine.toolkit;
-    let Some(qualified) = codec.names.tool_of(&name, toolkit) else {
-        let rejection = Rejection::UnknownTool {
-            closest: closest(codec, &name, request),
-            qualified: (&*name).into(),
-        };
-        let names = RequestNames {
-            tool: Some(name),
-            call_id,
-            trace_id: None,
-        };
-        return Ok(Operation::Reject(rejection, names));
-    };
-    let selector = Selector {
-        qualified,
-        version: None,
+    let Some(entry) = codec.names.tool_of(&name, &request.engine.toolkit) else {
+        // It may be a tool's id.
+        let qualified = name.split('@').next().unwrap_or_default();
+        let similar = qualified.replace('.', "_");
+        let names = &codec.names;
+        return Ok(names.reject_unknown(name, &similar, call_id, request));
     };
     // The schema of this tool alone: a first call must not take longer with more tools.
-    let tool = toolkit.newest_of(&selector.qualified);
-    form.output = tool.map_or(OutputKind::Object, |it| output_kind_of(&it.tool));
+    form.output = output_kind_of(&entry.tool);
     Ok(Operation::Call(Box::new(Call {
-        selector,
+        selector: Selector {
+            qualified: entry.id.shared(),
+            version: None,
+        },
         call_id,
         permit: None,
         rounded,
@@ -83,12 +74,6 @@ pub(super) fn decode(
             ..ClientContext::default()
         },
     })))
-}
-
-/// The name that comes closest to an unknown one, which may be a tool's id.
-fn closest(codec: &McpCodec, name: &str, request: &EncodedRequest<'_>) -> Option<String> {
-    let qualified = name.split('@').next().unwrap_or_default();
-    codec.names.closest(&qualified.replace('.', "_"), request)
 }
 
 /// The id that identifies a repeated call: never the JSON-RPC id, because clients number their

@@ -5,11 +5,11 @@
 use std::{borrow::Cow, sync::OnceLock};
 
 use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{json, value::RawValue};
 
 use super::{response::Meta, schema};
 use crate::{
-    Requirements, Tool, ToolDefinition,
+    Tool, ToolDefinition,
     payload::{JsonObject, encoded_size},
     protocol::listed_tools::ListedTools,
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
@@ -22,36 +22,6 @@ const MAX_PAGE: usize = 900_000;
 #[derive(Default)]
 pub(super) struct Catalogue {
     pages: OnceLock<Vec<Box<RawValue>>>,
-}
-
-/// 2026-07-28 and 2025-11-25, Tools, Tool.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ListedTool<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
-    description: &'a str,
-    input_schema: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<Value>,
-    #[serde(skip_serializing_if = "JsonObject::is_empty")]
-    annotations: JsonObject,
-    #[serde(rename = "_meta")]
-    meta: ToolMeta<'a>,
-}
-
-#[derive(Serialize)]
-struct ToolMeta<'a> {
-    #[serde(rename = "lambda-tools/id")]
-    id: &'a str,
-    #[serde(rename = "lambda-tools/version")]
-    version: &'a str,
-    #[serde(
-        rename = "lambda-tools/requirements",
-        skip_serializing_if = "Requirements::is_empty"
-    )]
-    requirements: &'a Requirements,
 }
 
 impl Catalogue {
@@ -87,32 +57,39 @@ fn joined(tools: &[String]) -> Box<RawValue> {
     RawValue::from_string(array).expect("it is an array of JSON objects")
 }
 
+/// 2026-07-28 and 2025-11-25, Tools, Tool.
 fn encode(entry: &ToolEntry) -> String {
     let tool = &entry.tool;
     let definition = ToolDefinition::of(&entry.id, tool);
-    let output = &definition.output_schema;
     let (input_schema, note) =
         schema::input(definition.input_schema, tool.input.is_draft_7_literal());
     let description = match note {
         Some(note) => format!("{}\n\n{note}", definition.description),
         None => definition.description,
     };
-    let listed = ListedTool {
-        name: &definition.name,
-        title: tool.title.as_deref(),
-        description: description.trim(),
-        input_schema,
-        // A tool with an output schema must send structured content, but content is not structured.
-        output_schema: (!output.is_null() && !tool.returns_content)
-            .then(|| schema::output(output.clone(), tool.output.is_draft_7_literal())),
-        annotations: annotations_of(tool),
-        meta: ToolMeta {
-            id: &definition.id,
-            version: &definition.version,
-            requirements: &definition.requirements,
-        },
-    };
-    serde_json::to_string(&listed).expect("our own lists have string keys only")
+    let mut listed = json!({"name": definition.name});
+    if let Some(title) = &tool.title {
+        listed["title"] = json!(title);
+    }
+    listed["description"] = description.trim().into();
+    listed["inputSchema"] = input_schema;
+    // A tool with an output schema must send structured content, but content is not structured.
+    if !definition.output_schema.is_null() && !tool.returns_content {
+        let is_draft_7 = tool.output.is_draft_7_literal();
+        listed["outputSchema"] = schema::output(definition.output_schema, is_draft_7);
+    }
+    let annotations = annotations_of(tool);
+    if !annotations.is_empty() {
+        listed["annotations"] = annotations.into();
+    }
+    listed["_meta"] = json!({
+        "lambda-tools/id": definition.id,
+        "lambda-tools/version": definition.version,
+    });
+    if !definition.requirements.is_empty() {
+        listed["_meta"]["lambda-tools/requirements"] = json!(definition.requirements);
+    }
+    listed.to_string()
 }
 
 /// Only the hints that the tool's author set: for the others, clients assume defaults.

@@ -11,7 +11,7 @@ use serde_json::{json, value::RawValue};
 use super::{
     error::ErrorResponse,
     form::McpForm,
-    response::{CallResult, Meta, encode, encode_error, in_words, milliseconds},
+    response::{CallResult, Meta, encode, encode_error, in_words},
 };
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
@@ -21,6 +21,7 @@ use crate::{
         sign_in,
         wording::Wording,
     },
+    text::whole_milliseconds,
 };
 
 /// The time after which a temporarily rejected call may be repeated, as in `Retry-After`.
@@ -45,7 +46,7 @@ pub(super) fn encode_rejection(
     let mut text = text_of_rejection(form, rejection);
     if rejection.is_temporary() {
         text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
-        meta.retry_after = Some(milliseconds(RETRY_WAIT));
+        meta.retry_after = Some(whole_milliseconds(RETRY_WAIT));
     }
     if let Rejection::InvalidInput(errors) = rejection {
         meta.parameter_errors = Some(errors);

@@ -21,6 +21,7 @@ use crate::{
         json_response::to_json,
         jsonrpc::{RpcError, RpcId},
     },
+    text::whole_milliseconds,
     tool::{output::Output, schema::ParameterErrors},
 };
 
@@ -142,7 +143,7 @@ pub(super) fn encode_outcome(form: &McpForm, server_info: &RawValue, outcome: &O
                 result["_meta"] = json!(meta);
                 return encode(form, &result);
             }
-            meta.retry_after = failure.parts().retry_after.map(milliseconds);
+            meta.retry_after = failure.parts().retry_after.map(whole_milliseconds);
             encode(form, &CallResult::error(form, &text_of(failure), meta))
         }
     }
@@ -199,10 +200,6 @@ fn text_of(failure: &Failure) -> String {
         text = format!("{text}\n{advice}");
     }
     text
-}
-
-pub(super) fn milliseconds(wait: Duration) -> u64 {
-    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(super) fn in_words(wait: Duration) -> String {

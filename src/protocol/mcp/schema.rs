@@ -3,9 +3,12 @@
 //! A client that rejects one schema rejects the whole list: Anthropic's API accepts no union at the
 //! root of an input, and every client reads a schema without `$schema` as draft 2020-12.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::{payload::JsonObject, tool::schema::fold::fold_unions};
+use crate::{
+    payload::JsonObject,
+    tool::schema::{fold::fold_unions, reduced::keywords::object_of},
+};
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 
@@ -46,13 +49,6 @@ pub(super) fn output(schema: Value, is_draft_7: bool) -> Value {
 /// True if a schema describes objects only.
 pub(super) fn is_object(schema: &Value) -> bool {
     schema["type"] == "object"
-}
-
-fn object_of(schema: Value) -> JsonObject {
-    match schema {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
-    }
 }
 
 fn with_draft(mut schema: JsonObject, is_draft_7: bool) -> Value {

@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::schema;
 use crate::{
@@ -14,30 +13,7 @@ use crate::{
     tool::schema::reduced::take_description,
 };
 
-/// The document of the OpenTool specification.
-#[derive(Serialize)]
-struct DocumentBody<'a> {
-    opentool: &'static str,
-    info: &'a ServerInfo,
-    functions: Vec<DocumentFunction>,
-}
-
-#[derive(Serialize)]
-struct DocumentFunction {
-    name: String,
-    description: String,
-    parameters: Vec<Value>,
-    #[serde(rename = "return")]
-    returns: DocumentReturn,
-}
-
-#[derive(Serialize)]
-struct DocumentReturn {
-    name: &'static str,
-    description: String,
-    schema: Map<String, Value>,
-}
-
+/// Encodes the document of the `OpenTool` specification.
 pub(super) fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
     let functions: Vec<_> = tools
         .newest()
@@ -46,45 +22,35 @@ pub(super) fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedL
     if functions.is_empty() {
         return EncodedList::new("{}");
     }
-    EncodedList::of(&DocumentBody {
-        opentool: "1.0.0",
-        info,
-        functions,
-    })
+    EncodedList::of(&json!({"opentool": "1.0.0", "info": info, "functions": functions}))
 }
 
-fn function_of(definition: ToolDefinition) -> DocumentFunction {
+fn function_of(definition: ToolDefinition) -> Value {
     let mut input = definition.input_schema;
     // The tool's description replaces that of its input type.
     if let Some(input) = input.as_object_mut() {
         input.insert("description".into(), definition.description.into());
     }
     let mut input = schema::reduced(input);
-    DocumentFunction {
-        name: definition.name,
-        description: take_description(&mut input),
-        parameters: schema::parameters(input),
-        returns: DocumentReturn::of(definition.output_schema),
-    }
+    json!({
+        "name": definition.name,
+        "description": take_description(&mut input),
+        "parameters": schema::parameters(input),
+        "return": return_of(definition.output_schema),
+    })
 }
 
-impl DocumentReturn {
-    /// Describes `result`, which is an object whatever the tool returns.
-    fn of(output: Value) -> Self {
-        if output.is_null() {
-            return Self {
-                name: "result",
-                description: "An empty object.".into(),
-                schema: schema::reduced(json!({"type": "object", "properties": {}})),
-            };
-        }
+/// Describes `result`, which is an object whatever the tool returns.
+fn return_of(output: Value) -> Value {
+    let (description, schema) = if output.is_null() {
+        let nothing = json!({"type": "object", "properties": {}});
+        ("An empty object.".to_owned(), schema::reduced(nothing))
+    } else {
         let mut value = schema::result(output);
-        Self {
-            name: "result",
-            description: Some(take_description(&mut value))
-                .filter(|text| !text.is_empty())
-                .unwrap_or_else(|| "The result of the tool.".to_owned()),
-            schema: value,
+        match take_description(&mut value) {
+            text if text.is_empty() => ("The result of the tool.".to_owned(), value),
+            text => (text, value),
         }
-    }
+    };
+    json!({"name": "result", "description": description, "schema": schema})
 }

@@ -55,11 +55,10 @@ pub(super) fn call(request: &EncodedRequest<'_>, names: &ModelNames) -> DecodedR
         Ok(input) => input,
         Err(error) => return reject(id, Some(method), error),
     };
-    let toolkit = &request.engine.toolkit;
-    let operation = match names.tool_of(&method, toolkit) {
-        Some(qualified) => Operation::Call(Box::new(Call {
+    let operation = match names.tool_of(&method, &request.engine.toolkit) {
+        Some(entry) => Operation::Call(Box::new(Call {
             selector: Selector {
-                qualified,
+                qualified: entry.id.shared(),
                 version: None,
             },
             // Some clients send an empty string for an unset id.
@@ -70,17 +69,7 @@ pub(super) fn call(request: &EncodedRequest<'_>, names: &ModelNames) -> DecodedR
             input,
             client_context: ClientContext::default(),
         })),
-        None => Operation::Reject(
-            Rejection::UnknownTool {
-                closest: names.closest(&method, request),
-                qualified: (&*method).into(),
-            },
-            RequestNames {
-                tool: Some(method),
-                call_id: Some(call_id),
-                trace_id: None,
-            },
-        ),
+        None => names.reject_unknown(method.clone(), &method, Some(call_id), request),
     };
     let form = RpcForm { id, error: None };
     DecodedRequest { form, operation }

@@ -1,12 +1,6 @@
-//! The list of tools, encoded once in each form and cached.
-//!
-//! Clients request the catalogue more often than they need it; every request after the first costs
-//! one pointer copy.
+//! The list of tools in each of its forms.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
@@ -20,20 +14,6 @@ use crate::{
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
 };
 
-/// The encoded catalogue in each of its forms.
-#[derive(Default)]
-pub(super) struct Catalogue(Mutex<HashMap<ListForm, Arc<EncodedList>>>);
-
-impl Catalogue {
-    pub(super) fn get(&self, form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        if !tools.is_complete() {
-            return build(form, tools);
-        }
-        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(lists.entry(form).or_insert_with(|| build(form, tools)))
-    }
-}
-
 #[derive(Serialize)]
 struct ToolList<'a> {
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
@@ -44,7 +24,7 @@ struct ToolList<'a> {
     tools: Option<Vec<ToolDefinition>>,
 }
 
-fn build(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+pub(super) fn encode(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
     #[cfg(feature = "models")]
     if let ListForm::Model(api) = form {
         return EncodedList::of(&models::list_for(api, tools.newest()));

@@ -4,16 +4,13 @@
 //! otherwise. The texts are the specification's, where it has any.
 
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{dialect::Dialect, form::OxpForm};
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
+    payload::JsonObject,
     protocol::wording::Wording,
-    tool::{
-        requirement::{Challenge, SecretRequirement},
-        schema::ParameterErrors,
-    },
 };
 
 /// The status of a rejection.
@@ -27,50 +24,27 @@ pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
 }
 
 /// OXP 1.0, Server Error Response and Validation Error Response.
-#[derive(Serialize)]
-pub(super) struct ErrorBody<'a> {
-    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
-    schema: Option<&'a str>,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    developer_message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parameter_errors: Option<&'a ParameterErrors>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing_requirements: Option<MissingRequirementsBody<'a>>,
-}
-
-/// OXP 1.0, Server Error Response, `missing_requirements`.
-#[derive(Serialize)]
-struct MissingRequirementsBody<'a> {
-    /// The challenges that would provide a token. The list is present but empty if this server
-    /// cannot offer any: the specification's challenges need a URL.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    authorization: Option<&'a [Challenge]>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    user_id: bool,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    secrets: &'a [SecretRequirement],
-}
-
-impl<'a> ErrorBody<'a> {
-    pub(super) fn of(rejection: &'a Rejection, form: &'a OxpForm) -> Self {
-        let Wording { message, detail } = Wording::of(rejection);
-        let (parameter_errors, missing_requirements) = match rejection {
-            Rejection::InvalidInput(errors) => (Some(errors), None),
-            Rejection::Missing(missing) => (None, MissingRequirementsBody::of(missing)),
-            _ => (None, None),
-        };
-        Self {
-            schema: form.dialect.schema(),
-            message,
-            developer_message: detail
-                .map(|detail| for_path(rejection, form, detail))
-                .or_else(|| form.misplaced_input.clone()),
-            parameter_errors,
-            missing_requirements,
-        }
+pub(super) fn body_of(rejection: &Rejection, form: &OxpForm) -> Value {
+    let Wording { message, detail } = Wording::of(rejection);
+    let detail = detail.map(|detail| for_path(rejection, form, detail));
+    let mut body = JsonObject::new();
+    if let Some(schema) = form.dialect.schema() {
+        body.insert("$schema".into(), schema.into());
     }
+    body.insert("message".into(), message.into());
+    if let Some(detail) = detail.or_else(|| form.misplaced_input.clone()) {
+        body.insert("developer_message".into(), detail.into());
+    }
+    match rejection {
+        Rejection::InvalidInput(errors) => {
+            body.insert("parameter_errors".into(), json!(errors));
+        }
+        Rejection::Missing(missing) if !missing.requirements.is_empty() => {
+            body.insert("missing_requirements".into(), requirements_of(missing));
+        }
+        _ => {}
+    }
+    body.into()
 }
 
 /// The path of a single tool has no place for a context.
@@ -81,14 +55,20 @@ fn for_path(rejection: &Rejection, form: &OxpForm, detail: String) -> String {
     detail
 }
 
-impl<'a> MissingRequirementsBody<'a> {
-    fn of(missing: &'a UnmetRequirements) -> Option<Self> {
-        let requirements = &missing.requirements;
-        let needs_tokens = !requirements.authorization.is_empty();
-        (!requirements.is_empty()).then(|| Self {
-            authorization: needs_tokens.then_some(&*missing.challenges),
-            user_id: requirements.user_id,
-            secrets: &requirements.secrets,
-        })
+/// OXP 1.0, Server Error Response, `missing_requirements`.
+fn requirements_of(missing: &UnmetRequirements) -> Value {
+    let requirements = &missing.requirements;
+    let mut body = JsonObject::new();
+    if !requirements.authorization.is_empty() {
+        // The challenges that would provide a token. The list is present but empty if this server
+        // cannot offer any: the specification's challenges need a URL.
+        body.insert("authorization".into(), json!(missing.challenges));
     }
+    if requirements.user_id {
+        body.insert("user_id".into(), true.into());
+    }
+    if !requirements.secrets.is_empty() {
+        body.insert("secrets".into(), json!(requirements.secrets));
+    }
+    body.into()
 }

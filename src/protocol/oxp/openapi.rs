@@ -6,50 +6,18 @@
 mod operation;
 mod security;
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
 use crate::{
-    Auth, ServerInfo, Toolkit,
-    payload::JsonObject,
-    protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
+    Auth, ServerInfo, Toolkit, payload::JsonObject, protocol::listed_tools::ListedTools,
     tool::definition::name_of,
 };
 use operation::ToolOperation;
 
 /// OXP's own paths and schemas.
 const BASE: &str = include_str!("openapi/base.json");
-
-/// The encoded document of the URL that was used last: most servers have only one.
-#[derive(Default)]
-pub(super) struct OpenApiDocument(Mutex<Option<EncodedDocument>>);
-
-struct EncodedDocument {
-    url: Option<String>,
-    body: Arc<EncodedList>,
-}
-
-impl OpenApiDocument {
-    pub(super) fn get(&self, info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        if !tools.is_complete() {
-            return encode(info, tools);
-        }
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let url = tools.server_url();
-        if let Some(last) = last.as_ref().filter(|it| it.url.as_deref() == url) {
-            return last.body.clone();
-        }
-        let encoded = last.insert(EncodedDocument {
-            url: url.map(str::to_owned),
-            body: encode(info, tools),
-        });
-        encoded.body.clone()
-    }
-}
 
 impl Toolkit {
     /// The tools as an `OpenAPI` 3.1 document, like `GET /openapi.json` of a server that anyone may
@@ -67,16 +35,13 @@ impl Toolkit {
     }
 }
 
-fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-    EncodedList::of(&document_of(info, tools))
-}
-
 /// The document of a server that requires these credentials.
 pub(crate) fn document(info: &ServerInfo, toolkit: &Toolkit, auth: &Auth) -> Value {
     document_of(info, &ListedTools::complete(toolkit, auth, None))
 }
 
-fn document_of(info: &ServerInfo, tools: &ListedTools<'_>) -> Value {
+/// The document of a server with these tools.
+pub(super) fn document_of(info: &ServerInfo, tools: &ListedTools<'_>) -> Value {
     let mut document: Value = serde_json::from_str(BASE).expect("a test parses it");
     document["info"] = json!(info);
     // The default of the specification is the root of the host that the document comes from.
@@ -109,7 +74,13 @@ fn add_tools(document: &mut Value, tools: &ListedTools<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failure, Tool};
+    use crate::{
+        Failure, Tool,
+        protocol::{
+            codec::Codec,
+            oxp::{OxpCodec, form::ListForm},
+        },
+    };
 
     fn tool(id: &'static str) -> Tool {
         let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
@@ -141,14 +112,15 @@ mod tests {
     fn the_document_names_the_url_of_the_request() {
         let toolkit = Toolkit::new([tool("A.B@1.0.0")]).unwrap();
         let (auth, info) = (Auth::none(), ServerInfo::default());
-        let cache = OpenApiDocument::default();
+        let codec = OxpCodec::new(&info);
         for url in [
             Some("https://a.example"),
             None,
             Some("https://b.example/x"),
             Some("https://a.example"),
         ] {
-            let document = cache.get(&info, &ListedTools::complete(&toolkit, &auth, url));
+            let tools = ListedTools::complete(&toolkit, &auth, url);
+            let document = codec.list(&ListForm::OpenApi.into(), &tools);
             let document: Value = serde_json::from_slice(document.body()).unwrap();
             assert_eq!(document["servers"][0]["url"], url.unwrap_or("/"));
         }

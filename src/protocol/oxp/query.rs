@@ -9,30 +9,9 @@ use crate::call::rejection::Rejection;
 #[cfg(feature = "models")]
 use crate::models::ModelApi;
 
-/// The form of the list that the query asks for; `None` for OXP's.
-#[cfg(feature = "models")]
+/// The form of the list that the query asks for; `None` for OXP's. Other parameters than `for` and
+/// `strict` have no meaning.
 pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, Rejection> {
-    Ok(model_api(query)?.map(ListForm::Model))
-}
-
-/// The form of the list that the query asks for: OXP's only.
-#[cfg(not(feature = "models"))]
-pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, Rejection> {
-    for pair in query.unwrap_or_default().split('&') {
-        let name = pair.split('=').next().unwrap_or_default();
-        if decoded(name)? == "for" {
-            return Err(invalid(
-                "This server was built without the Cargo feature 'models', which adds lists for \
-                 the APIs of models.",
-            ));
-        }
-    }
-    Ok(None)
-}
-
-/// Reads `for` and `strict`; without `for`, the list is OXP's. Other parameters have no meaning.
-#[cfg(feature = "models")]
-fn model_api(query: Option<&str>) -> Result<Option<ModelApi>, Rejection> {
     let (mut name, mut strict) = (None, None);
     for pair in query.unwrap_or_default().split('&') {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -45,37 +24,41 @@ fn model_api(query: Option<&str>) -> Result<Option<ModelApi>, Rejection> {
             return Err(invalid("'for' and 'strict' may occur only once."));
         }
     }
-    let is_strict = match strict.as_deref() {
-        None => None,
-        Some("true") => Some(true),
-        Some("false") => Some(false),
+    form_for(name.as_deref(), strict.as_deref())
+}
+
+#[cfg(feature = "models")]
+fn form_for(name: Option<&str>, strict: Option<&str>) -> Result<Option<ListForm>, Rejection> {
+    let is_strict = match strict {
+        None | Some("false") => false,
+        Some("true") => true,
         Some(_) => return Err(invalid("'strict' must be 'true' or 'false'.")),
     };
-    let Some(name) = name else {
-        return match is_strict {
-            None => Ok(None),
-            Some(_) => Err(invalid(
-                "'strict' needs 'for=openai' or 'for=openai-responses'.",
-            )),
-        };
-    };
-    let strict = is_strict.unwrap_or(false);
-    let api = match name.as_str() {
-        "openai" => return Ok(Some(ModelApi::OpenAi { strict })),
-        "openai-responses" => return Ok(Some(ModelApi::OpenAiResponses { strict })),
-        "anthropic" => ModelApi::Anthropic,
-        "gemini" => ModelApi::Gemini,
-        "bedrock" => ModelApi::Bedrock,
-        _ => {
-            return Err(invalid(
-                "'for' must be one of: openai, openai-responses, anthropic, gemini, bedrock.",
-            ));
+    let api = match (name, strict) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => Err("'strict' needs 'for=openai' or 'for=openai-responses'."),
+        (Some("openai"), _) => Ok(ModelApi::OpenAi { strict: is_strict }),
+        (Some("openai-responses"), _) => Ok(ModelApi::OpenAiResponses { strict: is_strict }),
+        (Some("anthropic"), None) => Ok(ModelApi::Anthropic),
+        (Some("gemini"), None) => Ok(ModelApi::Gemini),
+        (Some("bedrock"), None) => Ok(ModelApi::Bedrock),
+        (Some("anthropic" | "gemini" | "bedrock"), Some(_)) => {
+            Err("'strict' is for OpenAI's APIs only.")
         }
+        _ => Err("'for' must be one of: openai, openai-responses, anthropic, gemini, bedrock."),
     };
-    if is_strict.is_some() {
-        return Err(invalid("'strict' is for OpenAI's APIs only."));
+    Ok(Some(ListForm::Model(api.map_err(invalid)?)))
+}
+
+#[cfg(not(feature = "models"))]
+fn form_for(name: Option<&str>, _: Option<&str>) -> Result<Option<ListForm>, Rejection> {
+    match name {
+        None => Ok(None),
+        Some(_) => Err(invalid(
+            "This server was built without the Cargo feature 'models', which adds lists for the \
+             APIs of models.",
+        )),
     }
-    Ok(Some(api))
 }
 
 /// Decodes `%20`, and `+` as a space.

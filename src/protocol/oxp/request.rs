@@ -1,33 +1,29 @@
 //! Decoding of requests.
 //!
-//! A body is parsed once, and only its known fields are kept. They are read by hand, because an
-//! error has to name the invalid field. Order of the checks: JSON, shape, types, protocol version,
-//! tool id.
+//! A body is parsed once, and only its known fields are kept. Order of the checks: JSON, shape,
+//! types, protocol version, tool id.
 
-use crate::payload::JsonObject;
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
-use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
     dialect::{self, Dialect},
+    fields::{ObjectFields, not_understood},
     form::{ListForm, OxpForm},
     query::form_in,
 };
 use crate::{
-    Secret,
     call::{Call, ClientContext, rejection::Rejection},
     observe::request_log::RequestNames,
+    payload::JsonObject,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation},
-        http::LONGEST_SECRET,
         idempotency_key::idempotency_key,
         integers,
         json::{self, JsonError, JsonScope},
     },
-    text::LONGEST_ID,
 };
 
 /// The fields in which other protocols and model APIs have the input of a call.
@@ -102,30 +98,56 @@ pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
 }
 
 fn call_in(form: &mut OxpForm, request: &EncodedRequest<'_>) -> Result<Call, Rejection> {
-    let (headers, bytes) = (&request.parts.headers, request.body);
-    let body = object(bytes, &BODY, request.max_values)?;
-    let mut call = match (body.contains_key("request"), body.contains_key("tool_id")) {
-        (false, true) => bare(form, headers, body, bytes)?,
+    let headers = &request.parts.headers;
+    let body = object(request.body, &BODY, request.max_values)?;
+    let (body, schema) = opened(form, body)?;
+    let (path, roots) = match form.dialect {
+        Dialect::Header => ("", ["input", "inputs"]),
+        _ => ("request.", ["request.input", "request.inputs"]),
+    };
+    form.misplaced_input = misplaced_input(&body, path);
+    let mut fields = ObjectFields::of(body, path);
+    let tool_id = fields.required("tool_id")?;
+    // Some clients send an empty string for an unset id.
+    let call_id = fields.id("call_id")?.filter(|id| !id.is_empty());
+    let trace_id = fields.text("trace_id")?;
+    let mut input = Value::Object(input(&mut fields)?);
+    let client_context = context(&mut fields)?;
+    dialect::check_schema(schema.as_deref())?;
+    dialect::check_header(headers)?;
+    Ok(Call {
+        selector: tool_id.parse().map_err(Rejection::from)?,
+        call_id: match call_id {
+            // Other paths have the id in the header only.
+            None => idempotency_key(headers).map_err(not_understood)?,
+            call_id => call_id,
+        },
+        permit: None,
+        rounded: integers::restore(request.body, &roots, &mut input),
+        trace_id,
+        input,
+        client_context,
+    })
+}
+
+/// The request in a body, which may be bare or an envelope with a `$schema`.
+fn opened(form: &mut OxpForm, body: JsonObject) -> Result<(JsonObject, Option<String>), Rejection> {
+    let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
+        (false, true) => return Ok((body, None)),
         (true, false) => {
             form.dialect = Dialect::Schema;
-            enveloped(form, headers, body, bytes)?
+            let mut envelope = ObjectFields::of(body, "");
+            let schema = envelope.text("$schema")?;
+            form.dialect = Dialect::of_envelope(schema.as_deref());
+            let request = envelope.object("request")?.unwrap_or_default();
+            return Ok((request, schema));
         }
-        (true, true) => {
-            return Err(not_understood(
-                "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
-            ));
-        }
+        (true, true) => "The body has both 'request' (an envelope) and 'tool_id' (a bare request).",
         (false, false) => {
-            return Err(not_understood(
-                "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope).",
-            ));
+            "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
         }
     };
-    // Other paths have the id in the header only.
-    if call.call_id.is_none() {
-        call.call_id = idempotency_key(headers).map_err(not_understood)?;
-    }
-    Ok(call)
+    Err(not_understood(detail))
 }
 
 /// Decodes a request to the path of a single tool, whose body is the input.
@@ -196,33 +218,6 @@ fn names_in(body: &[u8]) -> RequestNames {
     }
 }
 
-fn bare(
-    form: &mut OxpForm,
-    headers: &HeaderMap,
-    body: JsonObject,
-    bytes: &[u8],
-) -> Result<Call, Rejection> {
-    let request = CallToolRequest::of(form, body, "")?;
-    dialect::check_header(headers)?;
-    request.into_call(&["input", "inputs"], bytes)
-}
-
-fn enveloped(
-    form: &mut OxpForm,
-    headers: &HeaderMap,
-    body: JsonObject,
-    bytes: &[u8],
-) -> Result<Call, Rejection> {
-    let mut envelope = ObjectFields::of(body, "");
-    let schema = envelope.text("$schema")?;
-    form.dialect = Dialect::of_envelope(schema.as_deref());
-    let request = envelope.object("request")?.unwrap_or_default();
-    let request = CallToolRequest::of(form, request, "request.")?;
-    dialect::check_schema(schema.as_deref())?;
-    dialect::check_header(headers)?;
-    request.into_call(&["request.input", "request.inputs"], bytes)
-}
-
 /// Decodes a `GET /tools`, whose query, header or body names the form of the list.
 pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
     // An error uses the client's form; without a `$schema` it is bare.
@@ -276,47 +271,6 @@ fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObjec
     }
 }
 
-/// OXP 1.0, Call Tool Request, with the fields' types checked.
-struct CallToolRequest {
-    tool_id: String,
-    call_id: Option<String>,
-    trace_id: Option<String>,
-    input: JsonObject,
-    context: ClientContext,
-}
-
-impl CallToolRequest {
-    fn of(form: &mut OxpForm, body: JsonObject, path: &str) -> Result<Self, Rejection> {
-        form.misplaced_input = misplaced_input(&body, path);
-        let mut body = ObjectFields::of(body, path);
-        let tool_id = body.text("tool_id")?;
-        let tool_id =
-            tool_id.ok_or_else(|| invalid_field(&format!("{path}tool_id"), "is missing"))?;
-        Ok(Self {
-            tool_id,
-            // Some clients send an empty string for an unset id.
-            call_id: body.id("call_id")?.filter(|id| !id.is_empty()),
-            trace_id: body.text("trace_id")?,
-            input: input(&mut body)?,
-            context: context(&mut body)?,
-        })
-    }
-
-    /// `bytes` is the text of the body, and the input is at one of the paths `roots`.
-    fn into_call(self, roots: &[&str], bytes: &[u8]) -> Result<Call, Rejection> {
-        let mut input = Value::Object(self.input);
-        Ok(Call {
-            selector: self.tool_id.parse().map_err(Rejection::from)?,
-            call_id: self.call_id,
-            permit: None,
-            rounded: integers::restore(bytes, roots, &mut input),
-            trace_id: self.trace_id,
-            input,
-            client_context: self.context,
-        })
-    }
-}
-
 /// A sentence about the field that a request without an input has in place of it.
 fn misplaced_input(body: &JsonObject, path: &str) -> Option<String> {
     if body.contains_key("input") || body.contains_key("inputs") {
@@ -353,90 +307,4 @@ fn context(body: &mut ObjectFields<'_>) -> Result<ClientContext, Rejection> {
         secrets: context.secrets("secrets", "value")?,
         answers: None,
     })
-}
-
-/// An object whose fields are taken out one by one, and its path in the body.
-struct ObjectFields<'a> {
-    object: JsonObject,
-    path: &'a str,
-}
-
-impl<'a> ObjectFields<'a> {
-    fn of(object: JsonObject, path: &'a str) -> Self {
-        Self { object, path }
-    }
-
-    fn text(&mut self, name: &str) -> Result<Option<String>, Rejection> {
-        match self.object.swap_remove(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(self.invalid_field(name, "must be a string")),
-        }
-    }
-
-    /// A string whose length is limited because it is stored, hashed or echoed.
-    fn id(&mut self, name: &str) -> Result<Option<String>, Rejection> {
-        let id = self.text(name)?;
-        if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
-            let problem = format!("must have at most {LONGEST_ID} bytes");
-            return Err(self.invalid_field(name, &problem));
-        }
-        Ok(id)
-    }
-
-    fn object(&mut self, name: &str) -> Result<Option<JsonObject>, Rejection> {
-        match self.object.swap_remove(name) {
-            None => Ok(None),
-            Some(Value::Object(object)) => Ok(Some(object)),
-            Some(_) => Err(self.invalid_field(name, "must be an object")),
-        }
-    }
-
-    /// A list of `{"id": …, VALUE: …}`.
-    fn secrets(&mut self, name: &str, value: &str) -> Result<BTreeMap<String, Secret>, Rejection> {
-        let items = match self.object.swap_remove(name) {
-            None => return Ok(BTreeMap::new()),
-            Some(Value::Array(items)) => items,
-            Some(_) => return Err(self.invalid_field(name, "must be an array")),
-        };
-        let item_of = |(index, item)| {
-            let path = format!("{}{name}[{index}]", self.path);
-            let Value::Object(item) = item else {
-                return Err(invalid_field(&path, "must be an object"));
-            };
-            let path = path + ".";
-            let mut item = ObjectFields::of(item, &path);
-            let mut text = |name: &str| {
-                let text = item.text(name)?;
-                text.ok_or_else(|| invalid_field(&format!("{path}{name}"), "is missing"))
-            };
-            let (id, secret) = (text("id")?, text(value)?);
-            if secret.len() > LONGEST_SECRET {
-                let problem = format!("must have at most {LONGEST_SECRET} bytes");
-                return Err(invalid_field(&format!("{path}{value}"), &problem));
-            }
-            Ok((id, Secret::from(secret)))
-        };
-        let mut secrets = BTreeMap::new();
-        for (index, item) in items.into_iter().enumerate() {
-            let (id, secret) = item_of((index, item))?;
-            if secrets.insert(id, secret).is_some() {
-                let path = format!("{}{name}[{index}].id", self.path);
-                return Err(invalid_field(&path, "occurs twice"));
-            }
-        }
-        Ok(secrets)
-    }
-
-    fn invalid_field(&self, name: &str, problem: &str) -> Rejection {
-        invalid_field(&format!("{}{name}", self.path), problem)
-    }
-}
-
-fn invalid_field(path: &str, problem: &str) -> Rejection {
-    not_understood(format!("'{path}' {problem}."))
-}
-
-fn not_understood(detail: impl Into<String>) -> Rejection {
-    Rejection::malformed("The request cannot be understood", detail)
 }

@@ -3,9 +3,7 @@
 //! Every outcome is a 200 response, whether the tool succeeded or failed, except at the path of a
 //! single tool.
 
-use std::time::Duration;
-
-use crate::text::milliseconds;
+use crate::text::{milliseconds, whole_milliseconds};
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::Number;
@@ -84,12 +82,11 @@ pub(super) fn encode_bare(outcome: &Outcome) -> (StatusCode, Vec<u8>) {
 
 fn error_of(failure: &Failure) -> ToolErrorBody<'_> {
     let parts = failure.parts();
-    let whole_ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     ToolErrorBody {
         message: &parts.message,
         developer_message: parts.developer_message.as_deref(),
         can_retry: parts.can_retry,
         additional_prompt_content: parts.additional_prompt_content.as_deref(),
-        retry_after_ms: parts.retry_after.map(whole_ms),
+        retry_after_ms: parts.retry_after.map(whole_milliseconds),
     }
 }

@@ -4,9 +4,10 @@
 
 use std::iter;
 
-use serde_json::{Map, Value};
-
-use super::{reduced::forms::combined, vocabulary::FORMS};
+use super::{
+    reduced::{forms::combined, keywords::object_of},
+    vocabulary::FORMS,
+};
 use crate::payload::JsonObject;
 
 /// Merges the properties of a union's forms into the schema, and returns a note that describes the
@@ -19,10 +20,8 @@ pub(crate) fn fold_unions(schema: &mut JsonObject) -> Option<String> {
     if unions.is_empty() {
         return None;
     }
-    let mut properties = match schema.shift_remove("properties") {
-        Some(Value::Object(properties)) => properties,
-        _ => Map::new(),
-    };
+    let properties = schema.shift_remove("properties").map(object_of);
+    let mut properties = properties.unwrap_or_default();
     let mut notes = Vec::new();
     for (keyword, forms) in unions {
         let of_forms = forms.as_array().into_iter().flatten();

@@ -33,6 +33,25 @@ fn call_ids(server: &FakeServer) -> Vec<String> {
         .collect()
 }
 
+async fn slow() -> FakeServer {
+    FakeServer::start(|_, _| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            answer(200, JSON, FIFTEEN)
+        })
+    })
+    .await
+}
+
+/// Sends a call that has this HTTP status for its error.
+async fn assert_status(client: OxpClient, expected: u16) {
+    let error = soon(client.call(&add())).await.unwrap_err();
+    assert!(
+        matches!(error, ClientError::Status { status, .. } if status == expected),
+        "{error}"
+    );
+}
+
 #[tokio::test]
 async fn calls_are_sent_and_responses_read_in_each_dialect() {
     let envelope = |schema: &str| format!(r#"{{"$schema": "{schema}", "result": {FIFTEEN}}}"#);
@@ -42,7 +61,7 @@ async fn calls_are_sent_and_responses_read_in_each_dialect() {
         (CallFormat::Otc, Some("otc://1.0")),
     ] {
         let body = schema.map_or(FIFTEEN.to_owned(), envelope);
-        let server = FakeServer::start(move |_, _| now(answer(200, JSON, body.clone()))).await;
+        let server = FakeServer::fixed(200, JSON, body).await;
         let call = add().user_id("u").token("google", "t").secret("K", "v");
         let reply = client(&server).dialect(dialect).call(&call).await.unwrap();
         assert_eq!(reply.outcome.value(), Some(json!(15)), "{dialect:?}");
@@ -87,8 +106,7 @@ async fn lists_are_read_in_every_form() {
         json!({"$schema": "otc://1.0", "tools": tool(wrapped.clone())}),
         json!({"items": tool(wrapped)}),
     ] {
-        let text = list.to_string();
-        let server = FakeServer::start(move |_, _| now(answer(200, JSON, text.clone()))).await;
+        let server = FakeServer::fixed(200, JSON, list.to_string()).await;
         let tools = client(&server).tools().await.unwrap();
         assert_eq!(tools[0].input_schema, bare, "{list}");
         assert_eq!(tools[0].requirements.secrets[0].id, "K");
@@ -139,9 +157,7 @@ async fn the_server_decides_if_a_call_is_retried() {
         (409, &[]),
         (400, JSON),
     ] {
-        let server =
-            FakeServer::start(move |_, _| now(answer(status, headers, r#"{"message": "no"}"#)))
-                .await;
+        let server = FakeServer::fixed(status, headers, r#"{"message": "no"}"#).await;
         let _ = client(&server).call(&add()).await;
         assert_eq!(server.requests().len(), 1, "{status}");
     }
@@ -151,33 +167,18 @@ async fn the_server_decides_if_a_call_is_retried() {
 async fn retries_end_after_the_attempts_and_before_the_deadline() {
     let server = FakeServer::fixed(503, &[("retry-after", "0")], "busy").await;
     let thrice = ClientOptions::default().attempts(3);
-    let client_with = |options| oxp(&server.url(), options);
-    let error = client_with(thrice).call(&add()).await.unwrap_err();
-    assert!(
-        matches!(error, ClientError::Status { status: 503, .. }),
-        "{error}"
-    );
+    assert_status(oxp(&server.url(), thrice), 503).await;
     assert_eq!(server.requests().len(), 3);
     // The client does not begin a wait that would end after the deadline.
     let server = FakeServer::fixed(429, &[("retry-after", "3600")], "busy").await;
     let begun = Instant::now();
-    let error = soon(client(&server).call(&add())).await.unwrap_err();
-    assert!(
-        matches!(error, ClientError::Status { status: 429, .. }),
-        "{error}"
-    );
+    assert_status(client(&server), 429).await;
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
 #[tokio::test]
 async fn a_call_to_a_slow_server_times_out_and_is_retried() {
-    let server = FakeServer::start(|_, _| {
-        Box::pin(async {
-            tokio::time::sleep(Duration::from_secs(30)).await;
-            answer(200, JSON, FIFTEEN)
-        })
-    })
-    .await;
+    let server = slow().await;
     let begun = Instant::now();
     let options = ClientOptions::default()
         .timeout(Duration::from_millis(200))
@@ -212,7 +213,7 @@ async fn a_malformed_response_is_an_error_and_not_a_panic() {
         (200, JSON, r#"{"success": "yes", "value": 1}"#),
         (200, html, FIFTEEN),
     ] {
-        let server = FakeServer::start(move |_, _| now(answer(status, headers, body))).await;
+        let server = FakeServer::fixed(status, headers, body).await;
         let error = client(&server).call(&add()).await.unwrap_err();
         assert!(
             matches!(error, ClientError::Unreadable(_)),
@@ -239,28 +240,18 @@ async fn an_error_status_without_a_protocol_body_is_a_status_error() {
         (400, JSON, r#"{"message": null}"#),
         (422, JSON, r#"{"message": 5}"#),
     ] {
-        let server = FakeServer::start(move |_, _| now(answer(status, headers, body))).await;
-        let error = client(&server).call(&add()).await.unwrap_err();
-        assert!(
-            matches!(error, ClientError::Status { status: it, .. } if it == status),
-            "{body}: {error:?}"
-        );
+        let server = FakeServer::fixed(status, headers, body).await;
+        assert_status(client(&server), status).await;
     }
     let long = format!(r#"{{"message": "{}"}}"#, "é".repeat(10_000));
-    let server = FakeServer::start(move |_, _| now(answer(404, JSON, long.clone()))).await;
+    let server = FakeServer::fixed(404, JSON, long).await;
     let error = client(&server).call(&add()).await.unwrap_err();
     assert!(error.to_string().len() < 600);
 }
 
 #[tokio::test]
 async fn the_deadline_also_limits_a_single_attempt() {
-    let server = FakeServer::start(|_, _| {
-        Box::pin(async {
-            tokio::time::sleep(Duration::from_secs(30)).await;
-            answer(200, JSON, FIFTEEN)
-        })
-    })
-    .await;
+    let server = slow().await;
     let begun = Instant::now();
     let options = ClientOptions::default().deadline(Duration::from_millis(300));
     let client = oxp(&server.url(), options);
@@ -351,7 +342,7 @@ async fn missing_requirements_are_read_from_both_places_that_servers_use() {
          "user_id": true, "secrets": [{"id": "K"}]}}"#;
     let inside = format!(r#"{{"call_id": "c", "success": false, "error": {missing}}}"#);
     for (status, body) in [(400, missing.to_owned()), (200, inside)] {
-        let server = FakeServer::start(move |_, _| now(answer(status, JSON, body.clone()))).await;
+        let server = FakeServer::fixed(status, JSON, body).await;
         let outcome = client(&server).call(&add()).await.unwrap().outcome;
         let CallOutcome::MissingRequirements(missing) = outcome else {
             panic!("{outcome:?}")

@@ -29,94 +29,76 @@ const APIS: [(&str, ModelApi); 5] = [
 
 /// The reply of a model that calls these tools, with text before the calls.
 fn reply(api: ModelApi, calls: &[(&str, Value)]) -> Value {
-    let calls = calls.iter().enumerate();
-    let calls = calls.map(|(index, (name, input))| (format!("call-{index}"), name, input));
-    match api {
+    let call = |(index, (name, input)): (usize, &(&str, Value))| {
+        let id = format!("call-{index}");
+        match api {
+            ModelApi::OpenAi { .. } => json!({"id": id, "type": "function",
+                "function": {"name": name, "arguments": input.to_string()}}),
+            ModelApi::OpenAiResponses { .. } => json!({"type": "function_call",
+                "id": format!("fc_{id}"), "call_id": id, "name": name,
+                "arguments": input.to_string(), "status": "completed"}),
+            ModelApi::Anthropic => {
+                json!({"type": "tool_use", "id": id, "name": name, "input": input})
+            }
+            ModelApi::Gemini => json!({"functionCall": {"id": id, "name": name, "args": input}}),
+            _ => json!({"toolUse": {"toolUseId": id, "name": name, "input": input}}),
+        }
+    };
+    let calls = calls.iter().enumerate().map(call);
+    let text = match api {
         ModelApi::OpenAi { .. } => {
-            let call = |(id, name, input): (String, &&str, &Value)| {
-                json!({"id": id, "type": "function",
-                       "function": {"name": name, "arguments": input.to_string()}})
-            };
-            let calls: Vec<_> = calls.map(call).collect();
-            json!({"role": "assistant", "content": "I will.", "tool_calls": calls})
+            let calls: Value = calls.collect();
+            return json!({"role": "assistant", "content": "I will.", "tool_calls": calls});
         }
-        ModelApi::OpenAiResponses { .. } => {
-            let call = |(id, name, input): (String, &&str, &Value)| {
-                json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": id,
-                       "name": name, "arguments": input.to_string(), "status": "completed"})
-            };
-            let text = json!({"type": "message", "role": "assistant", "id": "m", "status": "completed",
-                "content": [{"type": "output_text", "text": "I will.", "annotations": []}]});
-            [text].into_iter().chain(calls.map(call)).collect()
-        }
-        ModelApi::Anthropic => {
-            let call = |(id, name, input): (String, &&str, &Value)| json!({"type": "tool_use", "id": id, "name": name, "input": input});
-            let text = json!({"type": "text", "text": "I will."});
-            let content: Vec<_> = [text].into_iter().chain(calls.map(call)).collect();
-            json!({"id": "m", "type": "message", "role": "assistant", "model": "m",
-                   "content": content, "stop_reason": "tool_use", "stop_sequence": null,
-                   "usage": {"input_tokens": 1, "output_tokens": 1}})
-        }
-        ModelApi::Gemini => {
-            let call = |(id, name, input): (String, &&str, &Value)| json!({"functionCall": {"id": id, "name": name, "args": input}});
-            let text = json!({"text": "I will."});
-            let parts: Vec<_> = [text].into_iter().chain(calls.map(call)).collect();
-            json!({"role": "model", "parts": parts})
-        }
-        _ => {
-            let call = |(id, name, input): (String, &&str, &Value)| json!({"toolUse": {"toolUseId": id, "name": name, "input": input}});
-            let text = json!({"text": "I will."});
-            let content: Vec<_> = [text].into_iter().chain(calls.map(call)).collect();
-            json!({"role": "assistant", "content": content})
-        }
+        ModelApi::OpenAiResponses { .. } => json!({"type": "message", "role": "assistant",
+            "id": "m", "status": "completed",
+            "content": [{"type": "output_text", "text": "I will.", "annotations": []}]}),
+        ModelApi::Anthropic => json!({"type": "text", "text": "I will."}),
+        _ => json!({"text": "I will."}),
+    };
+    let parts: Value = [text].into_iter().chain(calls).collect();
+    match api {
+        ModelApi::OpenAiResponses { .. } => parts,
+        ModelApi::Anthropic => json!({"id": "m", "type": "message", "role": "assistant",
+            "model": "m", "content": parts, "stop_reason": "tool_use", "stop_sequence": null,
+            "usage": {"input_tokens": 1, "output_tokens": 1}}),
+        ModelApi::Gemini => json!({"role": "model", "parts": parts}),
+        _ => json!({"role": "assistant", "content": parts}),
     }
 }
 
 /// The results in messages: the id of the call, the text, and whether it is marked as an error.
 fn results(api: ModelApi, messages: &[Value]) -> Vec<(String, String, Option<bool>)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    match api {
-        ModelApi::OpenAi { .. } => {
-            let result = |it: &Value| (text(&it["tool_call_id"]), text(&it["content"]), None);
-            messages.iter().map(result).collect()
-        }
-        ModelApi::OpenAiResponses { .. } => {
-            let result = |it: &Value| (text(&it["call_id"]), text(&it["output"]), None);
-            messages.iter().map(result).collect()
-        }
+    let result = |it: &Value| match api {
+        ModelApi::OpenAi { .. } => (text(&it["tool_call_id"]), text(&it["content"]), None),
+        ModelApi::OpenAiResponses { .. } => (text(&it["call_id"]), text(&it["output"]), None),
         ModelApi::Anthropic => {
-            let result = |it: &Value| {
-                let is_error = Some(it["is_error"] == true);
-                (text(&it["tool_use_id"]), text(&it["content"]), is_error)
-            };
-            blocks(messages, "content").iter().map(result).collect()
+            let is_error = Some(it["is_error"] == true);
+            (text(&it["tool_use_id"]), text(&it["content"]), is_error)
         }
         ModelApi::Gemini => {
-            let result = |it: &Value| {
-                let it = &it["functionResponse"];
-                let response = &it["response"];
-                let error = response["error"].as_str().map(str::to_owned);
-                let shown = error.clone().unwrap_or_else(|| match &response["output"] {
-                    Value::String(text) => text.clone(),
-                    other => other.to_string(),
-                });
-                (text(&it["id"]), shown, Some(error.is_some()))
-            };
-            blocks(messages, "parts").iter().map(result).collect()
+            let it = &it["functionResponse"];
+            let response = &it["response"];
+            let error = response["error"].as_str().map(str::to_owned);
+            let shown = error.clone().unwrap_or_else(|| match &response["output"] {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            });
+            (text(&it["id"]), shown, Some(error.is_some()))
         }
         _ => {
-            let result = |it: &Value| {
-                let it = &it["toolResult"];
-                let is_error = Some(it["status"] == "error");
-                (
-                    text(&it["toolUseId"]),
-                    text(&it["content"][0]["text"]),
-                    is_error,
-                )
-            };
-            blocks(messages, "content").iter().map(result).collect()
+            let it = &it["toolResult"];
+            let shown = text(&it["content"][0]["text"]);
+            (text(&it["toolUseId"]), shown, Some(it["status"] == "error"))
         }
-    }
+    };
+    let results = match api {
+        ModelApi::OpenAi { .. } | ModelApi::OpenAiResponses { .. } => messages,
+        ModelApi::Gemini => blocks(messages, "parts"),
+        _ => blocks(messages, "content"),
+    };
+    results.iter().map(result).collect()
 }
 
 fn blocks<'a>(messages: &'a [Value], name: &str) -> &'a [Value] {
@@ -272,21 +254,24 @@ async fn arguments_that_are_not_an_object_become_a_result() {
     }
 }
 
+/// A server that lists one tool, and gives its calls this answer.
+async fn with_one_tool(status: u16, body: &'static str) -> FakeServer {
+    let list = r#"{"items": [{"id": "T.T@1.0.0", "name": "T_T", "description": "A tool.",
+        "version": "1.0.0", "input_schema": {"type": "object", "properties": {}}}]}"#;
+    FakeServer::start(move |_, request| {
+        now(match request.method.as_str() {
+            "GET" => answer(200, JSON, list),
+            _ => answer(status, JSON, body),
+        })
+    })
+    .await
+}
+
 #[tokio::test]
 async fn a_user_has_to_open_the_url_of_a_challenge() {
     let body = r#"{"message": "Access is missing", "missing_requirements": {"user_id": true,
         "authorization": [{"id": "google", "url": "https://a.example/1", "check_url": ""}]}}"#;
-    let list = r#"{"items": [{"id": "T.T@1.0.0", "name": "T_T", "description": "A tool.",
-        "version": "1.0.0", "input_schema": {"type": "object", "properties": {}}}]}"#;
-    let server = FakeServer::start(move |_, request| {
-        let is_list = request.method == "GET";
-        now(answer(
-            if is_list { 200 } else { 400 },
-            JSON,
-            if is_list { list } else { body },
-        ))
-    })
-    .await;
+    let server = with_one_tool(400, body).await;
     let client = oxp(&server.url(), once());
     let tools = ModelTools::new(ModelApi::Anthropic, client.tools().await.unwrap());
     let call = reply(ModelApi::Anthropic, &[("T_T", json!({}))]);
@@ -304,18 +289,8 @@ async fn a_user_has_to_open_the_url_of_a_challenge() {
 
 #[tokio::test]
 async fn a_server_that_does_not_respond_is_a_result() {
-    let list = r#"{"items": [{"id": "T.T@1.0.0", "name": "T_T", "description": "A tool.",
-        "version": "1.0.0", "input_schema": {"type": "object", "properties": {}}}]}"#;
     for (status, expected) in [(503, "may or may not have run"), (401, "credentials")] {
-        let server = FakeServer::start(move |_, request| {
-            let is_list = request.method == "GET";
-            now(answer(
-                if is_list { 200 } else { status },
-                JSON,
-                if is_list { list } else { "{}" },
-            ))
-        })
-        .await;
+        let server = with_one_tool(status, "{}").await;
         let client = oxp(&server.url(), once());
         let tools = ModelTools::new(ModelApi::Bedrock, client.tools().await.unwrap());
         let call = reply(ModelApi::Bedrock, &[("T_T", json!({}))]);
@@ -401,7 +376,7 @@ async fn definitions_with(schemas: &[Value]) -> Vec<ToolDefinition> {
     };
     let tools: Vec<_> = schemas.iter().enumerate().map(tool).collect();
     let list = json!({"items": tools}).to_string();
-    let server = FakeServer::start(move |_, _| now(answer(200, JSON, list.clone()))).await;
+    let server = FakeServer::fixed(200, JSON, list).await;
     let options = ClientOptions::default().max_response_size(64 << 20);
     oxp(&server.url(), options).tools().await.unwrap()
 }

@@ -1,7 +1,7 @@
 //! The lists for chat models of the functions in this repository, and the requests that name an MCP
 //! server, checked with the APIs' own SDKs.
 
-use lambda_tools::{Failure, Tool, Toolkit};
+use lambda_tools::{Failure, Tool, Toolkit, models::ModelApi};
 use serde_json::{Value, json};
 use test_support::{
     documents::blocks,
@@ -64,14 +64,18 @@ async fn the_sdks_accept_the_lists_of_all_functions() {
     let mut lists = lists_of(&toolbox).await;
     lists.extend(lists_of(&faults).await);
     let defined = defined();
-    lists.extend([
-        ("openai", defined.for_openai(false)),
-        ("openai", defined.for_openai(true)),
-        ("openai-responses", defined.for_openai_responses(true)),
-        ("anthropic", defined.for_anthropic()),
-        ("gemini", defined.for_gemini()),
-        ("bedrock", defined.for_bedrock()),
-    ]);
+    let apis = [
+        ("openai", ModelApi::OpenAi { strict: false }),
+        ("openai", ModelApi::OpenAi { strict: true }),
+        (
+            "openai-responses",
+            ModelApi::OpenAiResponses { strict: true },
+        ),
+        ("anthropic", ModelApi::Anthropic),
+        ("gemini", ModelApi::Gemini),
+        ("bedrock", ModelApi::Bedrock),
+    ];
+    lists.extend(apis.map(|(name, api)| (name, defined.for_model(api))));
     let lines: Vec<_> = lists
         .iter()
         .map(|(api, tools)| json!({"api": api, "tools": tools}))

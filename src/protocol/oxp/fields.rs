@@ -1,0 +1,97 @@
+//! The fields of a request's objects, read by hand: an error has to name the invalid field.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{
+    Secret, call::rejection::Rejection, payload::JsonObject, protocol::http::LONGEST_SECRET,
+    text::LONGEST_ID,
+};
+
+/// An object whose fields are taken out one by one, and its path in the body.
+pub(super) struct ObjectFields<'a> {
+    object: JsonObject,
+    pub(super) path: &'a str,
+}
+
+impl<'a> ObjectFields<'a> {
+    pub(super) fn of(object: JsonObject, path: &'a str) -> Self {
+        Self { object, path }
+    }
+
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Rejection> {
+        match self.object.swap_remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(self.invalid_field(name, "must be a string")),
+        }
+    }
+
+    /// A string that must be there.
+    pub(super) fn required(&mut self, name: &str) -> Result<String, Rejection> {
+        let text = self.text(name)?;
+        text.ok_or_else(|| self.invalid_field(name, "is missing"))
+    }
+
+    /// A string whose length is limited because it is stored, hashed or echoed.
+    pub(super) fn id(&mut self, name: &str) -> Result<Option<String>, Rejection> {
+        let id = self.text(name)?;
+        if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+            let problem = format!("must have at most {LONGEST_ID} bytes");
+            return Err(self.invalid_field(name, &problem));
+        }
+        Ok(id)
+    }
+
+    pub(super) fn object(&mut self, name: &str) -> Result<Option<JsonObject>, Rejection> {
+        match self.object.swap_remove(name) {
+            None => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(_) => Err(self.invalid_field(name, "must be an object")),
+        }
+    }
+
+    /// A list of `{"id": …, VALUE: …}`.
+    pub(super) fn secrets(
+        &mut self,
+        name: &str,
+        value: &str,
+    ) -> Result<BTreeMap<String, Secret>, Rejection> {
+        let items = match self.object.swap_remove(name) {
+            None => return Ok(BTreeMap::new()),
+            Some(Value::Array(items)) => items,
+            Some(_) => return Err(self.invalid_field(name, "must be an array")),
+        };
+        let mut secrets = BTreeMap::new();
+        for (index, item) in items.into_iter().enumerate() {
+            let path = format!("{}{name}[{index}]", self.path);
+            let Value::Object(item) = item else {
+                return Err(invalid_field(&path, "must be an object"));
+            };
+            let path = path + ".";
+            let mut item = ObjectFields::of(item, &path);
+            let (id, secret) = (item.required("id")?, item.required(value)?);
+            if secret.len() > LONGEST_SECRET {
+                let problem = format!("must have at most {LONGEST_SECRET} bytes");
+                return Err(item.invalid_field(value, &problem));
+            }
+            if secrets.insert(id, secret.into()).is_some() {
+                return Err(item.invalid_field("id", "occurs twice"));
+            }
+        }
+        Ok(secrets)
+    }
+
+    fn invalid_field(&self, name: &str, problem: &str) -> Rejection {
+        invalid_field(&format!("{}{name}", self.path), problem)
+    }
+}
+
+fn invalid_field(path: &str, problem: &str) -> Rejection {
+    not_understood(format!("'{path}' {problem}."))
+}
+
+pub(super) fn not_understood(detail: impl Into<String>) -> Rejection {
+    Rejection::malformed("The request cannot be understood", detail)
+}
