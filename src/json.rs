@@ -239,6 +239,8 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             let value = fields.next_value_seed(self.inner(scope)?)?;
             object.insert(name.into_owned(), value);
         }
+        // An empty object is a level, too.
+        self.inner::<A::Error>(self.scope)?;
         Ok(Value::Object(object))
     }
 }
@@ -345,9 +347,13 @@ mod tests {
                 "]".repeat(levels)
             )
         };
-        assert!(read(deep(MAX_DEPTH - 1).as_bytes(), &CALL, MAX).is_ok());
+        let objects = |levels: usize| deep(levels).replace('[', r#"{"":"#).replace(']', "}");
+        let objects = |levels: usize| objects(levels).replace(r#"{"":}"#, "{}");
         let sentence = "The body is nested more than 64 levels deep.";
-        assert_eq!(error_of(&deep(MAX_DEPTH)), sentence);
+        for deep in [&deep as &dyn Fn(usize) -> String, &objects] {
+            assert!(read(deep(MAX_DEPTH - 1).as_bytes(), &CALL, MAX).is_ok());
+            assert_eq!(error_of(&deep(MAX_DEPTH)), sentence);
+        }
         // Too deep for any stack, in scope or not.
         assert_eq!(error_of(&deep(1_000_000)), sentence);
         let skipped = deep(1_000_000).replace("input", "other");

@@ -98,8 +98,8 @@ impl Tool {
     /// `id` is `Toolkit.Tool@x.y.z`. [`Toolkit::new`](crate::Toolkit::new) reports mistakes in the
     /// id and in the types, all at once.
     ///
-    /// A function that is not async may block: each call runs on a thread of its own, from tokio's
-    /// pool. At its time limit the call ends like any other, but nothing can stop its thread, which
+    /// A function that is not async may block: each call runs on a thread of its own, one of 64
+    /// at once. At its time limit the call ends like any other, but nothing can stop its thread, which
     /// runs on until the function returns.
     ///
     /// ```

@@ -10,8 +10,9 @@ use std::{
 
 use serde_json::Value;
 use tokio::{
+    sync::Semaphore,
     task::{JoinHandle, spawn_blocking},
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 use tracing::Instrument;
 
@@ -29,6 +30,10 @@ use crate::{
         toolkit::{SelectedTool, ToolEntry},
     },
 };
+
+/// The turns of functions that are not async. Tokio has 512 threads for them, and for DNS lookups and
+/// large requests, which must not wait for functions that block.
+static TURNS: Semaphore = Semaphore::const_new(64);
 
 /// The outcome of a call that was not rejected.
 pub(crate) struct Outcome {
@@ -73,7 +78,7 @@ impl PreparedCall {
         let started = clock.instant();
         let (call_id, result, end) = if limit.is_zero() {
             // The tool would be stopped before it starts, or just after.
-            let failure = no_time().retry();
+            let failure = no_time("The deadline passed before the tool started.");
             let call_id = self.execution.id.into_string();
             (call_id, Err(failure), RunEnd::NotStarted)
         } else {
@@ -102,6 +107,16 @@ impl PreparedCall {
         let entry = &execution.entry;
         let context = values.context(&execution, user_id, trace_id, answers, limit);
         let blocks = entry.tool.blocks;
+        let until = Instant::now() + limit;
+        let turn = if blocks {
+            let Ok(turn) = timeout_at(until, TURNS.acquire()).await else {
+                let failure = no_time("All 64 threads for functions that are not async were busy.");
+                return (execution.id.into_string(), Err(failure), RunEnd::NotStarted);
+            };
+            Some(turn)
+        } else {
+            None
+        };
         let watch = if blocks {
             Watch::Off
         } else {
@@ -112,11 +127,12 @@ impl PreparedCall {
         let span = spans::tool(&entry.id, execution.id.as_str());
         let run = execution.spans.enclose(run.instrument(span.clone()));
         let task = AbortOnDrop(if blocks {
-            spawn_blocking(|| output_of(run))
+            // The turn lasts until the function returns, which may be after its call has ended.
+            spawn_blocking(move || (output_of(run), turn).0)
         } else {
             tokio::spawn(run)
         });
-        let (result, end) = await_or_abort(task, limit, entry).await;
+        let (result, end) = await_or_abort(task, until, limit, entry).await;
         let result = result.map_err(|failure| failure.redacted(|text| context.redacted(text)));
         let result = result.and_then(|value| check_output(entry, value));
         if let Err(failure) = &result {
@@ -151,11 +167,12 @@ impl Drop for AbortOnDrop {
 /// sending the response.
 async fn await_or_abort(
     mut task: AbortOnDrop,
+    until: Instant,
     limit: Duration,
     entry: &SelectedTool,
 ) -> (Result<Value, Failure>, RunEnd) {
     let policy = entry.tool.policy;
-    match timeout(limit, &mut task.0).await {
+    match timeout_at(until, &mut task.0).await {
         Ok(Ok(result)) => (result, RunEnd::Returned),
         Ok(Err(_)) => {
             let message = "The tool stopped because of an internal error";
@@ -188,9 +205,10 @@ async fn await_or_abort(
 /// The time that an aborted tool is given to stop.
 const STOP_LIMIT: Duration = Duration::from_millis(50);
 
-fn no_time() -> Failure {
+fn no_time(cause: &str) -> Failure {
     Failure::internal(Reason::NoTime, "There was no time left to run the tool")
-        .developer_message("The deadline passed before the tool started. Nothing was run.")
+        .developer_message(format!("{cause} Nothing was run."))
+        .retry()
 }
 
 fn timed_out(limit: Duration) -> Failure {

@@ -1,16 +1,11 @@
 //! Responses: their JSON, and errors of them that do not repeat credentials.
 
-use std::{error::Error, pin::pin, sync::Arc};
+use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{
-    StreamExt,
-    stream::{self, try_unfold},
-};
 use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sse_stream::{Error as SseError, SseStream};
 
 use super::{ClientError, budget::ResponseBudget};
 use crate::{
@@ -76,23 +71,23 @@ impl OpenResponse {
             return Ok((response, message));
         }
         let response = self.received(Bytes::new());
-        let chunks = try_unfold(self, async |mut open| {
-            let chunk = open.chunk().await?;
-            Ok::<_, ClientError>(chunk.map(|chunk| (chunk, open)))
-        });
-        // The last event counts although no empty line follows it.
-        let end = stream::iter([Ok(Bytes::from_static(b"\n\n"))]);
-        let mut events = pin!(SseStream::from_bytes_stream(chunks.chain(end)));
-        while let Some(event) = events.next().await {
-            let event = event.map_err(stream_error)?;
-            if event.event.is_some_and(|kind| kind != "message") {
-                continue;
-            }
-            let data = event.data.unwrap_or_default();
-            match response.budget.read(data.as_bytes()) {
-                Ok(message) if is_wanted(&message) => return Ok((response, Ok(message))),
-                Err(error @ JsonError::Rejected(_)) => return Err(error.into()),
-                Ok(_) | Err(JsonError::Syntax(_)) => {}
+        let (mut event, mut is_open) = (Vec::new(), true);
+        while is_open {
+            let chunk = self.chunk().await?;
+            is_open = chunk.is_some();
+            // The last event counts although no empty line follows it.
+            for byte in chunk.unwrap_or(Bytes::from_static(b"\n\n")) {
+                event.push(byte);
+                // An empty line. After `\r\n\r`, `\n` begins the next event, without any effect.
+                if !matches!(&*event, [.., b'\n', b'\n' | b'\r'] | [.., b'\r', b'\r']) {
+                    continue;
+                }
+                let data = data_of(&std::mem::take(&mut event));
+                match data.map(|it| response.budget.read(it.as_bytes())) {
+                    Some(Ok(message)) if is_wanted(&message) => return Ok((response, Ok(message))),
+                    Some(Err(error @ JsonError::Rejected(_))) => return Err(error.into()),
+                    _ => {}
+                }
             }
         }
         let text = "the stream ended without a response";
@@ -137,14 +132,21 @@ pub(super) fn text_of(error: reqwest::Error) -> String {
     text
 }
 
-fn stream_error(error: SseError) -> ClientError {
-    match error {
-        SseError::Body(error) => match error.downcast() {
-            Ok(error) => *error,
-            Err(error) => ClientError::Unreachable(error.to_string()),
-        },
-        _ => ClientError::Unreadable("it is not a stream of server-sent events".to_owned()),
+/// The data of a server-sent event (HTML, 9.2.6) that is a message. `sse-stream` rejects lines that
+/// have to be ignored.
+fn data_of(event: &[u8]) -> Option<String> {
+    let event = String::from_utf8_lossy(event);
+    let (mut kind, mut data) = ("", String::new());
+    for line in event.trim_start_matches('\u{feff}').split(['\r', '\n']) {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "data" => data = data + value + "\n",
+            "event" => kind = value,
+            _ => {}
+        }
     }
+    matches!(kind, "" | "message").then_some(data)
 }
 
 fn media_type(headers: &HeaderMap) -> &str {

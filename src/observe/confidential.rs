@@ -26,5 +26,5 @@ pub(crate) fn is_inside() -> bool {
 /// text contains none.
 pub(crate) fn without_secrets(text: &str) -> Option<String> {
     let redacted = CALL.try_with(|context| context.redacted(text));
-    redacted.unwrap_or_else(|_| stored::redacted(text))
+    redacted.unwrap_or_else(|_| stored::redacted(text, None))
 }

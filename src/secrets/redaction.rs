@@ -7,12 +7,12 @@
 
 mod forms;
 
-use std::{collections::HashSet, fmt, ops::Range, sync::Arc};
+use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
 
 use aho_corasick::{Anchored, automaton::Automaton, nfa::contiguous::NFA};
 
 use crate::Secret;
-use forms::{forms_of, values_in};
+use forms::{FORMS, values_in};
 
 /// The minimum length of a secret that is redacted. Shorter ones are too weak to matter and occur
 /// in ordinary words by chance, so redacting them would make responses unreadable.
@@ -23,9 +23,9 @@ pub(crate) const SHORTEST_TO_RECORD: usize = 6;
 
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
-/// The maximum size of all forms of all secrets. Their automaton takes 16 times as much, and up to
-/// 80 times while it is built.
-const MOST_BYTES: usize = 256 << 10;
+/// The maximum size of all forms of all secrets; a larger secret is not redacted. The automaton takes
+/// 16 times as much, and up to 80 times while it is built.
+pub(super) const MOST_BYTES: usize = 256 << 10;
 
 /// Replaces any number of secrets in a text, in one pass over it.
 pub(crate) struct Redaction {
@@ -59,29 +59,34 @@ impl Redaction {
         secrets: impl IntoIterator<Item = (&'a str, &'a str)>,
         shortest: usize,
     ) -> Self {
+        let (mut patterns, mut size) = (BTreeMap::new(), 0);
+        let mut add = |form: String, placeholder: &Arc<str>| {
+            let is_new = !patterns.contains_key(&form);
+            let fits = size + form.len() <= MOST_BYTES;
+            if is_new && fits {
+                size += form.len();
+                patterns.insert(form, Arc::clone(placeholder));
+            } else if is_new {
+                report_omission();
+            }
+            is_new && fits
+        };
         let mut values = Vec::new();
         for (secret, placeholder) in secrets {
             let placeholder = Arc::from(placeholder);
-            let forms = values_in(secret, shortest).map(|value| forms_of(&value).into_iter());
-            values.extend(forms.map(|forms| (forms, Arc::clone(&placeholder))));
-        }
-        let (mut patterns, mut placeholders) = (Vec::new(), Vec::new());
-        let (mut known, mut size) = (HashSet::new(), 0);
-        // One form of all values after the other: the likeliest ones have to fit.
-        while !values.is_empty() {
-            values.retain_mut(|(forms, placeholder)| {
-                let Some(form) = forms.next() else {
-                    return false;
-                };
-                if !known.contains(&form) && size + form.len() <= MOST_BYTES {
-                    size += form.len();
-                    known.insert(form.clone());
-                    patterns.push(form);
-                    placeholders.push(Arc::clone(placeholder));
+            for value in values_in(secret, shortest) {
+                if add(value.clone(), &placeholder) {
+                    values.push((value, Arc::clone(&placeholder)));
                 }
-                true
-            });
+            }
         }
+        // One form of all values after the other: the likeliest ones have to fit.
+        for form in &FORMS[1..] {
+            for (value, placeholder) in &values {
+                add(form(value), placeholder);
+            }
+        }
+        let (patterns, placeholders): (Vec<_>, _) = patterns.into_iter().unzip();
         Self {
             automaton: NFA::new(patterns).expect("the patterns are short enough"),
             placeholders,
@@ -90,12 +95,22 @@ impl Redaction {
 
     /// The text without the secrets. `None` if it contains none.
     pub(crate) fn redacted(&self, text: &str) -> Option<String> {
+        self.redacted_with(None, text)
+    }
+
+    /// The text without these secrets and others, which may overlap.
+    pub(super) fn redacted_with(&self, others: Option<&Self>, text: &str) -> Option<String> {
+        let mut found = self.find(text);
+        found.extend(others.into_iter().flat_map(|it| it.find(text)));
+        found.sort_by_key(|it| it.range.start);
         let mut redacted = String::new();
         let mut copied = 0;
-        for found in self.find(text) {
-            redacted.push_str(&text[copied..found.range.start]);
-            redacted.push_str(found.placeholder);
-            copied = found.range.end;
+        for found in found {
+            if found.range.start >= copied {
+                redacted.push_str(&text[copied..found.range.start]);
+                redacted.push_str(found.placeholder);
+            }
+            copied = copied.max(found.range.end);
         }
         (copied > 0).then(|| redacted + &text[copied..])
     }
@@ -129,6 +144,18 @@ impl Redaction {
         }
         all
     }
+}
+
+/// Logs, once, that not all secrets are redacted in all forms.
+fn report_omission() {
+    static REPORT: std::sync::Once = std::sync::Once::new();
+    const TEXT: &str =
+        "the secrets have more than 256 KiB in all forms; some forms are not redacted";
+    REPORT.call_once(|| {
+        // On another thread: this one may be writing a line of the log.
+        let report = || tracing::warn!("{TEXT}");
+        let _ = std::thread::Builder::new().spawn(report);
+    });
 }
 
 #[cfg(test)]

@@ -8,14 +8,15 @@ use std::{
     sync::{OnceLock, PoisonError, RwLock},
 };
 
-use super::redaction::Redaction;
+use super::redaction::{MOST_BYTES, Redaction};
 use crate::Secret;
 
-/// The maximum number of values. A store may return another value on each read.
+/// The maximum number of values, which together have at most `MOST_BYTES`. A store may return another
+/// value on each read.
 const MOST: usize = 500;
 
 struct StoredSecrets {
-    /// The oldest first.
+    /// The newest first.
     values: VecDeque<Secret>,
     /// Built when a text is searched for the values.
     redaction: OnceLock<Redaction>,
@@ -34,10 +35,10 @@ pub(crate) fn remember(secret: &Secret) {
     }
 }
 
-/// The text without these values. `None` if it contains none.
-pub(crate) fn redacted(text: &str) -> Option<String> {
+/// The text without these values, and without those of a call. `None` if it contains none.
+pub(crate) fn redacted(text: &str, own: Option<&Redaction>) -> Option<String> {
     let stored = STORED.read().unwrap_or_else(PoisonError::into_inner);
-    stored.redacted(text)
+    stored.redacted(text, own)
 }
 
 impl StoredSecrets {
@@ -49,16 +50,20 @@ impl StoredSecrets {
     }
 
     fn add(&mut self, secret: Secret) {
-        self.values.push_back(secret);
-        if self.values.len() > MOST {
-            self.values.pop_front();
-        }
+        self.values.push_front(secret);
+        let mut room = MOST_BYTES;
+        self.values.retain(|it| {
+            let rest = room.checked_sub(it.expose().len());
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        });
+        self.values.truncate(MOST);
         self.redaction = OnceLock::new();
     }
 
-    fn redacted(&self, text: &str) -> Option<String> {
+    fn redacted(&self, text: &str, own: Option<&Redaction>) -> Option<String> {
         let redaction = self.redaction.get_or_init(|| Redaction::of(&self.values));
-        redaction.redacted(text)
+        redaction.redacted_with(own, text)
     }
 }
 
@@ -72,9 +77,13 @@ mod tests {
         for number in 0..=MOST {
             stored.add(format!("a-value-{number:04}").into());
         }
-        let redacted = stored.redacted("a-value-0000 a-value-0001 a-value-0500");
+        let redacted = stored.redacted("a-value-0000 a-value-0001 a-value-0500", None);
         assert_eq!(redacted.as_deref(), Some("a-value-0000 [secret] [secret]"));
         stored.add("a-value-0000".into());
-        assert_eq!(stored.redacted("a-value-0000").as_deref(), Some("[secret]"));
+        let redacted = stored.redacted("a-value-0000", None);
+        assert_eq!(redacted.as_deref(), Some("[secret]"));
+        // One that is too large is dropped, and not the others.
+        stored.add("x".repeat(MOST_BYTES + 1).into());
+        assert_eq!(stored.values.len(), MOST);
     }
 }

@@ -31,7 +31,7 @@ use crate::{
     testing::record,
 };
 
-use connections::CLIENT_LIMIT;
+use connections::{CLIENT_LIMIT, MOST_CONNECTIONS};
 use greeting::greeting;
 use guard::AllowedHosts;
 
@@ -68,7 +68,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let _ = writeln!(io::stdout(), "{greeting}");
     // Its warnings come after the greeting, which hardly anybody scrolls up to.
     tokio::spawn(warm_up.run());
-    let open = connections::serve(listener, router, CLIENT_LIMIT, stop).await;
+    let open = connections::serve(listener, router, CLIENT_LIMIT, MOST_CONNECTIONS, stop).await;
     let finish = async {
         open.shutdown().await;
         // A call whose outcome has to be recorded continues after its caller has disconnected.

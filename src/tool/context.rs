@@ -193,12 +193,11 @@ impl Context {
     /// The text without the call's secrets and tokens, and without the secrets of the server's
     /// store: a tool may keep those in memory between calls. `None` if it contains none of them.
     pub(crate) fn redacted(&self, text: &str) -> Option<String> {
-        let own = self.0.confidential().next().and_then(|_| {
+        let own = self.0.confidential().next().map(|_| {
             let redaction = &self.0.redaction;
-            let redaction = redaction.get_or_init(|| Redaction::of(self.0.confidential()));
-            redaction.redacted(text)
+            redaction.get_or_init(|| Redaction::of(self.0.confidential()))
         });
-        stored::redacted(own.as_deref().unwrap_or(text)).or(own)
+        stored::redacted(text, own)
     }
 
     /// Asks the user a question, and returns the answer, or `None` if the user declined to give one or

@@ -201,6 +201,38 @@ async fn on_the_only_thread_of_lambda_the_log_names_the_tool_that_blocks_it() {
     );
 }
 
+/// A function that never returns keeps its thread, but not all of those that DNS lookups need, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn at_most_64_of_them_run_at_once_and_the_others_wait_within_their_limit() {
+    let (_running, url) = Running::serving(&mut command());
+    let client = reqwest::Client::new();
+    let call = move |tool: &str, kind: &str| {
+        let body = json!({"tool_id": tool, "input": work_of(kind)}).to_string();
+        let request = client.post(format!("{url}/tools/call")).body(body);
+        async move { request.send().await.unwrap().json::<Value>().await.unwrap() }
+    };
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        calls.spawn(call("Plain.Work", "forever"));
+    }
+    for response in calls.join_all().await {
+        let message = &response["error"]["message"];
+        assert_eq!(message, "The tool did not finish in time");
+    }
+    let error = &call("Plain.Work", "read").await["error"];
+    assert_eq!(error["message"], "There was no time left to run the tool");
+    assert_eq!(
+        error["developer_message"],
+        "All 64 threads for functions that are not async were busy. Nothing was run."
+    );
+    assert_eq!(error["can_retry"], true);
+    let error = &call("Async.Block", "x").await["error"];
+    assert_eq!(
+        error["message"], "The tool did not finish in time",
+        "it runs"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_local_server_warns_of_tools_that_block_their_thread() {
     let (mut running, url) = Running::serving(command().env("NO_COLOR", "1"));

@@ -268,6 +268,99 @@ async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
     );
 }
 
+/// A tool may quote a secret of another tool, which it keeps in memory, around its own.
+#[tokio::test]
+async fn a_stored_secret_that_contains_a_secret_of_the_call_is_redacted_whole() {
+    /// Quotes a text.
+    #[derive(Deserialize, JsonSchema)]
+    struct Quote {
+        /// The text.
+        text: String,
+    }
+
+    async fn quote(input: Quote) -> Result<(), Failure> {
+        Err(Failure::new("no").developer_message(input.text))
+    }
+
+    let stored = "outer-part-of-it:inner-part-of-it:other-part-of-it";
+    let tools = [
+        Tool::new("Careless.Read@1.0.0", quote).secret("STORED"),
+        Tool::new("Careless.Quote@1.0.0", quote).secret("KEY"),
+    ];
+    let secrets = Secrets::fixed([("STORED", stored.replace(':', "\u{1}"))]);
+    let function = LambdaFunction::new(Server::new(Toolkit::new(tools).unwrap()).secrets(secrets));
+    let text = format!("<{}>", stored.replace(':', "\u{1}"));
+    for tool in ["Read", "Quote"] {
+        let mut event = event("calculator/add.header-form");
+        let secrets = json!([{"id": "KEY", "value": "inner-part-of-it"}]);
+        let body = json!({"tool_id": format!("Careless.{tool}"), "input": {"text": text},
+            "context": {"secrets": secrets}});
+        event["body"] = body.to_string().into();
+        let response = function.respond(&event.to_string()).await.unwrap();
+        let message = &response.body["error"]["developer_message"];
+        assert_eq!(message, "<[secret]>", "{tool}");
+    }
+}
+
+/// A store with values of 100 KB, and with one ordinary value.
+struct Large;
+
+impl SecretStore for Large {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
+        let value = |id: &String| {
+            let length = if id == "KEY" { 1 } else { 25_000 };
+            Ok(Some(format!("{id}-{MARK}{}", "-%k:".repeat(length)).into()))
+        };
+        let values = ids.iter().map(value).collect();
+        Box::pin(async { values })
+    }
+
+    fn location(&self, _: &str) -> String {
+        String::new()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a program that tests start"]
+async fn large_secrets_program_of_tests() {
+    /// Fails.
+    #[derive(Deserialize, JsonSchema)]
+    struct Fail {}
+
+    async fn fail(_: Fail, cx: Context) -> Result<(), Failure> {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find(|line| line.starts_with("VmHWM:"));
+        println!("{}", peak.unwrap());
+        Err(Failure::new("no").developer_message(cx.secret("KEY")?.expose()))
+    }
+
+    assert_program();
+    let tool = Tool::new("Careless.Fail@1.0.0", fail).secret("KEY");
+    let tool = (0..200).fold(tool, |tool, number| tool.secret(format!("A{number}")));
+    let server = Server::new(Toolkit::new([tool]).unwrap());
+    serve(server.secrets(Secrets::from_store(Large)))
+        .await
+        .unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn secrets_beyond_256_kib_are_reported_once_and_take_no_memory() {
+    let mut event = event("calculator/add.header-form");
+    let body = json!({"tool_id": "Careless.Fail", "input": {}});
+    event["body"] = body.to_string().into();
+    let events = [event.clone(), event.clone(), event];
+    let function = test_support::program("leaks::large_secrets_program_of_tests");
+    let printed = search("large", function, &events, &[("TOOLS_AUTH", "none")]).await;
+    let warnings = printed.iter().filter(|it| it.contains("256 KiB"));
+    assert_eq!(warnings.count(), 1, "{printed:#?}");
+    // The last call begins after two redactions.
+    let peak = printed.iter().rfind(|it| it.starts_with("VmHWM:")).unwrap();
+    let peak: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    // The values themselves have 20 MB.
+    assert!(peak < 150_000, "{peak} kB");
+}
+
 /// Neither accepted tokens nor the claims of rejected ones are shown.
 #[cfg(feature = "oidc")]
 #[tokio::test]

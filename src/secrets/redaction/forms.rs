@@ -6,6 +6,8 @@ use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
+use super::MOST_BYTES;
+
 /// A part of at most this many letters counts as an ordinary word and not as a secret.
 const LONGEST_WORD: usize = 15;
 
@@ -23,37 +25,28 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_');
 
-/// All forms of a value, the likeliest first.
-pub(super) fn forms_of(value: &str) -> [String; 18] {
-    let json = in_json(value);
-    let [percent, lower_percent] = percent_encoded(value, NON_ALPHANUMERIC);
-    let [reserved, lower_reserved] = percent_encoded(value, RESERVED);
+/// The forms of a value, the likeliest first.
+pub(super) const FORMS: [fn(&str) -> String; 18] = [
+    str::to_owned,
+    |value| in_json(&in_json(value)),
+    in_json,
+    |value| without_quotes(&format!("{value:?}")),
+    |value| percent_encoded(value, NON_ALPHANUMERIC),
+    |value| percent_encoded(value, RESERVED),
     // Every other percent sign is escaped itself.
-    let [form, lower_form] = percent_encoded(value, FORM).map(|text| text.replace("%20", "+"));
-    let [base64_0, base64_1, base64_2] = [0, 1, 2].map(|offset| base64(value, offset));
-    let url_safe = |text: &str| text.replace('+', "-").replace('/', "_");
-    let hex = hex(value);
-    [
-        value.to_owned(),
-        in_json(&json),
-        json,
-        without_quotes(&format!("{value:?}")),
-        percent,
-        reserved,
-        form,
-        lower_percent,
-        lower_reserved,
-        lower_form,
-        url_safe(&base64_0),
-        url_safe(&base64_1),
-        url_safe(&base64_2),
-        base64_0,
-        base64_1,
-        base64_2,
-        hex.to_ascii_uppercase(),
-        hex,
-    ]
-}
+    |value| percent_encoded(value, FORM).replace("%20", "+"),
+    |value| lower_percent_encoded(value, NON_ALPHANUMERIC),
+    |value| lower_percent_encoded(value, RESERVED),
+    |value| lower_percent_encoded(value, FORM).replace("%20", "+"),
+    |value| url_safe(&base64(value, 0)),
+    |value| url_safe(&base64(value, 1)),
+    |value| url_safe(&base64(value, 2)),
+    |value| base64(value, 0),
+    |value| base64(value, 1),
+    |value| base64(value, 2),
+    |value| hex(value).to_ascii_uppercase(),
+    hex,
+];
 
 fn in_json(value: &str) -> String {
     without_quotes(&serde_json::to_string(value).expect("text can be written as JSON"))
@@ -63,16 +56,18 @@ fn without_quotes(text: &str) -> String {
     text[1..text.len() - 1].to_owned()
 }
 
-/// The value in percent-encoding, with digits in upper and in lower case.
-fn percent_encoded(value: &str, escaped: &'static AsciiSet) -> [String; 2] {
-    let lower = utf8_percent_encode(value, escaped).map(|piece| match piece.strip_prefix('%') {
+fn percent_encoded(value: &str, escaped: &'static AsciiSet) -> String {
+    utf8_percent_encode(value, escaped).to_string()
+}
+
+/// The same with digits in lower case.
+fn lower_percent_encoded(value: &str, escaped: &'static AsciiSet) -> String {
+    let pieces = utf8_percent_encode(value, escaped);
+    let lower = pieces.map(|piece| match piece.strip_prefix('%') {
         Some(digits) => format!("%{}", digits.to_ascii_lowercase()),
         None => piece.to_owned(),
     });
-    [
-        utf8_percent_encode(value, escaped).to_string(),
-        lower.collect(),
-    ]
+    lower.collect()
 }
 
 fn hex(value: &str) -> String {
@@ -80,6 +75,10 @@ fn hex(value: &str) -> String {
         write!(hex, "{byte:02x}").expect("writing to memory does not fail");
         hex
     })
+}
+
+fn url_safe(base64: &str) -> String {
+    base64.replace('+', "-").replace('/', "_")
 }
 
 /// The characters of the encoding that depend on the value alone, if the number of bytes before it
@@ -95,7 +94,7 @@ fn base64(value: &str, offset: usize) -> String {
 pub(super) fn values_in(secret: &str, shortest: usize) -> impl Iterator<Item = String> {
     let trimmed = secret.trim();
     let mut texts = Vec::new();
-    if trimmed.len() >= shortest {
+    if (shortest..=MOST_BYTES).contains(&trimmed.len()) {
         match serde_json::from_str(trimmed) {
             Ok(json @ (Value::Object(_) | Value::Array(_))) => add_leaves(json, &mut texts),
             _ => texts.push(trimmed.to_owned()),

@@ -19,7 +19,7 @@ use hyper_util::{
     server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
-use tokio::{net::TcpListener, select, sync::oneshot, time::timeout};
+use tokio::{net::TcpListener, select, sync::oneshot, task::JoinSet, time::timeout};
 
 use crate::protocol::problem;
 
@@ -34,11 +34,17 @@ const SMALL: u64 = 64 * 1024;
 /// their own limits.
 pub(super) const CLIENT_LIMIT: Duration = Duration::from_secs(30);
 
-/// Serves until `stop` completes. Returns the connections that are still open.
+/// The maximum number of connections; others wait until one of these ends. Each takes one of the file
+/// descriptors, of which a process often has 1024.
+pub(super) const MOST_CONNECTIONS: usize = 512;
+
+/// Serves at most `most` connections at once until `stop` completes. Returns those that are still
+/// open.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limit: Duration,
+    most: usize,
     stop: impl Future<Output = ()>,
 ) -> GracefulShutdown {
     let limited = middleware::from_fn_with_state(limit, limit_body);
@@ -46,11 +52,16 @@ pub(super) async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limit);
     let open = GracefulShutdown::new();
+    let mut tasks = JoinSet::new();
     let mut stop = pin!(stop);
     loop {
         let accepted = select! {
-            () = &mut stop => return open,
-            accepted = listener.accept() => accepted,
+            () = &mut stop => {
+                tasks.detach_all();
+                return open;
+            }
+            Some(_) = tasks.join_next() => continue,
+            accepted = listener.accept(), if tasks.len() < most => accepted,
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
@@ -68,7 +79,7 @@ pub(super) async fn serve(
         #[cfg(target_os = "linux")]
         let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(limit));
         let connection = http.serve_connection(TokioIo::new(stream), service.clone());
-        tokio::spawn(open.watch(connection));
+        tasks.spawn(open.watch(connection));
     }
 }
 

@@ -56,6 +56,31 @@ async fn values_are_counted_as_on_the_server() {
     }
 }
 
+#[tokio::test]
+async fn levels_are_counted_as_on_the_server() {
+    // A response may have 64 levels; in OXP, one is around the value, otherwise two.
+    for (levels, is_read) in [
+        (62, [true; 3]),
+        (63, [true, false, false]),
+        (64, [false; 3]),
+    ] {
+        for (open, innermost, close) in [("[", "[]", "]"), (r#"{"a":"#, "{}", "}")] {
+            let (open, close) = (open.repeat(levels - 1), close.repeat(levels - 1));
+            let value = format!("{open}{innermost}{close}");
+            let server = FakeServer::start(move |_, request| {
+                now(answer(200, JSON, reply(&request, &value)))
+            })
+            .await;
+            let errors = errors_of(&server.url(), &once()).await;
+            for (error, is_read) in errors.into_iter().zip(is_read) {
+                assert_eq!(error.is_none(), is_read, "{levels} {innermost}: {error:?}");
+                let is_expected = |it: String| it.contains("more than 64 levels");
+                assert!(error.is_none_or(is_expected), "{levels} {innermost}");
+            }
+        }
+    }
+}
+
 /// The errors of a call over OXP, MCP and OpenTool.
 async fn errors_of(url: &str, options: &ClientOptions) -> [Option<String>; 3] {
     let call = CallRequest::new("tool");

@@ -230,19 +230,57 @@ async fn a_response_is_read_from_a_stream_that_stays_open() {
     assert_eq!(reply.outcome.value(), Some(json!("15")));
 }
 
-/// HTML, Server-sent events. As an exception, the last event counts although no empty line follows it.
+#[test]
+fn a_client_connects_again_when_the_runtime_of_its_connection_has_ended() {
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let servers = runtime();
+    let server = servers.block_on(modern(|number, request| match number {
+        // The runtime ends during this call.
+        1 => answer(
+            200,
+            EVENTS,
+            Body::from_stream(stream::pending::<Result<Bytes, ClientError>>()),
+        ),
+        _ => result(request, &text("ok")),
+    }));
+    let client = client(&server);
+    let call_once = || async { soon(client.call(&call())).await };
+    let first = runtime();
+    let reply = first.block_on(call_once()).unwrap();
+    assert_eq!(reply.outcome.value(), Some(json!("ok")));
+    let second = runtime();
+    let end = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        first.shutdown_background();
+    });
+    let error = second.block_on(call_once()).unwrap_err();
+    assert!(matches!(error, ClientError::Unreachable(_)), "{error}");
+    end.join().unwrap();
+    let reply = second.block_on(call_once()).unwrap();
+    assert_eq!(reply.outcome.value(), Some(json!("ok")));
+    let _servers = servers.enter();
+    drop(server);
+}
+
+/// HTML, 9.2.6. As an exception, the last event counts although no empty line follows it.
 #[tokio::test]
 async fn events_of_other_types_are_skipped_and_the_last_one_counts() {
-    let server = modern(|_, request| {
-        let id = &request.message()["id"];
-        let [wrong, right] =
-            ["wrong", "right"].map(|it| json!({"jsonrpc": "2.0", "id": id, "result": text(it)}));
-        let events = format!("event: other\ndata: {wrong}\n\ndata: {right}");
-        answer(200, EVENTS, events)
-    })
-    .await;
-    let reply = client(&server).call(&call()).await.unwrap();
-    assert_eq!(reply.outcome.value(), Some(json!("right")));
+    for events in [
+        "event: other\ndata: WRONG\n\ndata: RIGHT",
+        "event: other\r\ndata:WRONG\r\n\r\nevent: message\r\ndata:RIGHT\r\n\r\n",
+        "\u{feff}event: other\rdata: WRONG\r\rdata: RIGHT\r\r",
+        "unknown: 1\nunknown\nid: 1\nid: 2\nretry: soon\nevent: other\nevent\n: a\ndata\ndata: RIGHT\n\n",
+    ] {
+        let server = modern(move |_, request| {
+            let id = &request.message()["id"];
+            let response = |it| json!({"jsonrpc": "2.0", "id": id, "result": text(it)}).to_string();
+            let events = events.replace("WRONG", &response("wrong"));
+            answer(200, EVENTS, events.replace("RIGHT", &response("right")))
+        })
+        .await;
+        let reply = client(&server).call(&call()).await.unwrap();
+        assert_eq!(reply.outcome.value(), Some(json!("right")), "{events:?}");
+    }
 }
 
 #[tokio::test]

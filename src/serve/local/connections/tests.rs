@@ -14,6 +14,9 @@ use super::*;
 
 const SHORT: Duration = Duration::from_millis(600);
 
+/// The maximum number of connections.
+const MOST: usize = 12;
+
 const HEALTH: &str = "GET /health HTTP/1.1\r\n\r\n";
 const LAST: &str = "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n";
 
@@ -31,7 +34,7 @@ async fn start(limit: Duration) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<
     let (stop, stopped) = oneshot::channel();
     let stopped = async { stopped.await.unwrap() };
     let server = tokio::spawn(async move {
-        let open = serve(listener, router, limit, stopped).await;
+        let open = serve(listener, router, limit, MOST, stopped).await;
         open.shutdown().await;
     });
     (address, stop, server)
@@ -152,6 +155,18 @@ async fn a_stop_closes_idle_connections_and_completes_running_requests() {
     assert_eq!(silent, "");
     assert!(idle.starts_with("HTTP/1.1 200"), "{idle}");
     assert!(slow.starts_with("HTTP/1.1 200"), "{slow}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn connections_beyond_the_limit_wait_until_others_end() {
+    let (address, _stop, _) = start(CLIENT_LIMIT).await;
+    let open = [(); MOST].map(|()| TcpStream::connect(address).unwrap());
+    let client = thread::spawn(move || run_client(address, LAST, ""));
+    thread::sleep(SHORT);
+    assert!(!client.is_finished());
+    drop(open);
+    let (_, response) = client.join().unwrap();
+    assert!(response.ends_with("well"), "{response}");
 }
 
 #[cfg(target_os = "linux")]
