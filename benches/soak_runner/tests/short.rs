@@ -33,7 +33,8 @@ fn every_answer_of_a_short_run_is_right() {
 #[ignore = "needs the deployed functions; run tests/all"]
 fn wrong_answers_are_counted() {
     let options = "--minutes 0.1 --answers-only";
-    let (output, text) = soak(options, &[("WRONG_EVERY", "50")]);
+    // A busy machine sends few requests in this time.
+    let (output, text) = soak(options, &[("WRONG_EVERY", "2")]);
     assert!(!output.status.success(), "{text}");
     let wrong = text.lines().find_map(|line| line.strip_prefix("| sum | "));
     let wrong = wrong.and_then(|line| line.trim_end_matches(" |").rsplit(' ').next());
