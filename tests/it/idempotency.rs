@@ -27,7 +27,7 @@ use test_support::aws::{AwsProxy, Emulator};
 use crate::aws;
 
 /// The timeout of tools that hang.
-const SHORT: Duration = Duration::from_millis(300);
+const SHORT: Duration = Duration::from_millis(700);
 
 /// The number of effects that tools had.
 type Effects = Arc<AtomicUsize>;
@@ -47,7 +47,7 @@ fn tools(effects: &Effects) -> Vec<Tool> {
                     Some("panic") => panic!("on request"),
                     Some("hang") => std::future::pending().await,
                     Some("block") => {
-                        std::thread::sleep(Duration::from_secs(1));
+                        std::thread::sleep(Duration::from_secs(2));
                         Ok(json!("blocked"))
                     }
                     Some("wait") => {
