@@ -1,8 +1,6 @@
 //! Projects that cargo-lambda generates from `templates/function`, built with this working tree, and
 //! the commands of the README, which generate one.
 
-mod terminal;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -18,7 +16,7 @@ use test_support::{
     sam::{self, Template},
 };
 
-use terminal::Terminal;
+use crate::terminal::Terminal;
 
 /// The answer that names the clone in `parent_without`.
 const CLONE: (&str, &str) = ("lambda_tools", "../lambda_tools");
@@ -229,23 +227,28 @@ fn a_project_gets_the_library_from_a_path_as_a_version_or_from_git() {
     }
 }
 
-#[test]
-#[ignore = "needs cargo-lambda; run tests/all"]
-fn a_project_with_other_answers_compiles_without_warnings() {
-    let answers = [
-        ("secrets", "secrets-manager"),
-        ("auth", "jwt"),
-        ("protocols", "mcp"),
-    ];
-    let project = Project::generate("other_tools", &answers);
-    let manifest = project.text("Cargo.toml");
-    assert!(
-        manifest.contains("features = [\"explorer\", \"jwt\", \"secrets-manager\"]"),
-        "{manifest}"
-    );
-    assert!(!project.folder.join("events/find-issues.json").exists());
-    project.cargo(&["fmt", "--check"]);
-    project.cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
+/// Tests that take too long for every change: `.ci/long` runs them.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs cargo-lambda; run .ci/long"]
+    fn a_project_with_other_answers_compiles_without_warnings() {
+        let answers = [
+            ("secrets", "secrets-manager"),
+            ("auth", "jwt"),
+            ("protocols", "mcp"),
+        ];
+        let project = Project::generate("other_tools", &answers);
+        let manifest = project.text("Cargo.toml");
+        assert!(
+            manifest.contains("features = [\"explorer\", \"jwt\", \"secrets-manager\"]"),
+            "{manifest}"
+        );
+        assert!(!project.folder.join("events/find-issues.json").exists());
+        project.cargo(&["fmt", "--check"]);
+        project.cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
+    }
 }
 
 fn of_type<'a>(resources: &'a BTreeMap<&str, Value>, kind: &str) -> Vec<&'a Value> {

@@ -57,43 +57,49 @@ async fn the_published_python_client_works() {
     assert!(stdout.ends_with("11 checks passed\n"), "{stdout}");
 }
 
-/// Over HTTP, as a client would call the deployed function, and as an event.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs cargo-lambda; run tests/all"]
-async fn the_toolbox_runs_in_the_emulator_of_cargo_lambda() {
-    let port = free_port().to_string();
-    let lambda = |subcommand: &str| {
-        let mut command = isolated(Command::new(installed("cargo-lambda")));
-        command.args(["lambda", subcommand]);
-        command.args(["-A", "127.0.0.1", "-P", &port]);
-        command.current_dir(repository(""));
-        command
-    };
-    let mut watch = lambda("watch");
-    watch.args(["--disable-cors", "--ignore-changes", "-p", "toolbox"]);
-    watch.env("TOOLS_BASE_PATH", "/agents");
-    // Neither AWS's secret store nor its tables.
-    watch
-        .env("TOOLS_SECRETS", "none")
-        .env("TOOLS_IDEMPOTENCY", "none");
-    let mut watch = Running::start(&mut watch);
-    wait_for(&port);
-    let url = format!("http://127.0.0.1:{port}");
-    // The first request waits for the build, which takes longer than clients do.
-    let health = reqwest::get(format!("{url}/health")).await.unwrap();
-    assert_eq!(health.status(), 200);
-    mcp_clients::check_open_server("cargo lambda", &format!("{url}/mcp"));
-    for event in ["calculator/add.header-form", "sources/alb"] {
-        let event = repository(&format!("events/{event}.json"));
-        let mut invoke = lambda("invoke");
-        let invoke = invoke.args(["toolbox", "--data-file"]).arg(event);
-        let answer: Value = serde_json::from_str(&stdout_of(&invoke.output().unwrap())).unwrap();
-        let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
-        assert_eq!(body["value"], 15, "{answer}");
+/// Tests that take too long for every change: `.ci/long` runs them.
+mod long {
+    use super::*;
+
+    /// Over HTTP, as a client would call the deployed function, and as an event.
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs cargo-lambda; run .ci/long"]
+    async fn the_toolbox_runs_in_the_emulator_of_cargo_lambda() {
+        let port = free_port().to_string();
+        let lambda = |subcommand: &str| {
+            let mut command = isolated(Command::new(installed("cargo-lambda")));
+            command.args(["lambda", subcommand]);
+            command.args(["-A", "127.0.0.1", "-P", &port]);
+            command.current_dir(repository(""));
+            command
+        };
+        let mut watch = lambda("watch");
+        watch.args(["--disable-cors", "--ignore-changes", "-p", "toolbox"]);
+        watch.env("TOOLS_BASE_PATH", "/agents");
+        // Neither AWS's secret store nor its tables.
+        watch
+            .env("TOOLS_SECRETS", "none")
+            .env("TOOLS_IDEMPOTENCY", "none");
+        let mut watch = Running::start(&mut watch);
+        wait_for(&port);
+        let url = format!("http://127.0.0.1:{port}");
+        // The first request waits for the build, which takes longer than clients do.
+        let health = reqwest::get(format!("{url}/health")).await.unwrap();
+        assert_eq!(health.status(), 200);
+        mcp_clients::check_open_server("cargo lambda", &format!("{url}/mcp"));
+        for event in ["calculator/add.header-form", "sources/alb"] {
+            let event = repository(&format!("events/{event}.json"));
+            let mut invoke = lambda("invoke");
+            let invoke = invoke.args(["toolbox", "--data-file"]).arg(event);
+            let answer: Value =
+                serde_json::from_str(&stdout_of(&invoke.output().unwrap())).unwrap();
+            let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+            assert_eq!(body["value"], 15, "{answer}");
+        }
+        watch.signal("INT");
+        let has_ended = watch.ends_within(10).is_some();
+        assert!(has_ended, "cargo lambda watch does not stop");
     }
-    watch.signal("INT");
-    let has_ended = watch.ends_within(10).is_some();
-    assert!(has_ended, "cargo lambda watch does not stop");
 }
 
 fn free_port() -> u16 {

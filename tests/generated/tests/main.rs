@@ -1,0 +1,4 @@
+//! The tests of generated projects.
+
+mod projects;
+mod terminal;
