@@ -14,5 +14,11 @@ pub(crate) fn encoded_size(body: &[u8]) -> usize {
     body.len() + escaped.count() + HEADERS
 }
 
+/// Returns true if the encoded size of a body is at most `largest`.
+pub(crate) fn fits(body: &[u8], largest: usize) -> bool {
+    // Most bodies fit even if every byte is escaped, and need not be read.
+    body.len() * 2 + HEADERS <= largest || encoded_size(body) <= largest
+}
+
 /// A JSON object.
 pub(crate) type JsonObject = serde_json::Map<String, serde_json::Value>;

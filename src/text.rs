@@ -22,6 +22,13 @@ pub(crate) fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     format!("{}…", &text[..end]).into()
 }
 
+/// Returns the bytes in hexadecimal digits, in lower case.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digit = |digit| char::from(b"0123456789abcdef"[usize::from(digit)]);
+    digits.map(digit).collect()
+}
+
 /// Half of the SHA-256 of texts, in hexadecimal digits. Each is hashed with its length, so that
 /// different lists never have the same bytes.
 pub(crate) fn hash_of<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {

@@ -5,7 +5,7 @@ use base64::{display::Base64Display, prelude::BASE64_STANDARD};
 use http::{header::CONTENT_ENCODING, response::Parts};
 use serde::{Serialize, Serializer};
 
-use crate::payload::encoded_size;
+use crate::payload::fits;
 
 /// The body of an event's response.
 pub(crate) enum EventBody {
@@ -36,7 +36,7 @@ impl EventBody {
     /// True if the body has at most `largest` bytes in the event's response.
     pub(super) fn fits(&self, largest: usize) -> bool {
         match self {
-            Self::Text(body) => encoded_size(body) <= largest,
+            Self::Text(body) => fits(body, largest),
             Self::Binary(body) => body.len().div_ceil(3) * 4 <= largest,
         }
     }

@@ -1,12 +1,10 @@
 //! The identity of a call: the key that it shares with its repetitions, and the fingerprint of its
 //! contents.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{Caller, Secret, ToolId};
+use crate::{Caller, Secret, ToolId, text};
 
 /// The hashes that identify a call.
 #[derive(Clone, Debug)]
@@ -147,11 +145,7 @@ impl std::io::Write for HashWriter<'_> {
 }
 
 fn hex(hash: Sha256) -> String {
-    let bytes = hash.finalize();
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("writing to memory does not fail");
-        hex
-    })
+    text::hex(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::{
     json_response::{json_response, to_json},
     listed_tools::ListedTools,
 };
-use crate::payload::encoded_size;
+use crate::payload::fits;
 
 /// RFC 9111: a list may depend on its reader, so no shared cache may store it (section 5.2.2.7), and
 /// it changes with a deployment, so a private one must ask whether it is still current (5.2.2.4).
@@ -52,7 +52,7 @@ impl EncodedList {
 
     /// True if a response with this list has at most `largest` bytes in an event.
     pub(super) fn fits(&self, largest: usize) -> bool {
-        encoded_size(&self.body) <= largest
+        fits(&self.body, largest)
     }
 
     /// The response; `None` if it would have more than `largest` bytes.

@@ -27,7 +27,7 @@ use super::{
     json_response::{json_response, to_json},
     problem,
 };
-use crate::{ServerInfo, arrival::Arrival, payload::encoded_size};
+use crate::{ServerInfo, arrival::Arrival, payload::fits};
 use listing::listing_of;
 
 /// The name of these requests in the log.
@@ -87,7 +87,7 @@ async fn listing(
         Err(rejected) => return rejected,
     };
     let body = to_json(&listing_of(app, info, protocols, largest, &caller));
-    if encoded_size(&body) > largest {
+    if !fits(&body, largest) {
         return problem::internal_error(
             "The list of tools is larger than the event source of this function can send.",
         );

@@ -39,7 +39,7 @@ use crate::{
         rejection::Rejection,
     },
     observe::request_log::{CallSummary, RequestLog},
-    payload::encoded_size,
+    payload::{encoded_size, fits},
 };
 
 /// Marks a replayed response.
@@ -203,8 +203,8 @@ impl<P: Codec> Exchange<P> {
     fn outcome(&mut self, form: &P::Form, mut outcome: Outcome) -> Response {
         let largest = self.arrival.invocation.max_response_size;
         let (mut status, mut body) = self.protocol.outcome(form, &outcome);
-        let size = encoded_size(&body);
-        if size > largest {
+        if !fits(&body, largest) {
+            let size = encoded_size(&body);
             let failure =
                 Failure::internal(Reason::TooLarge, "The tool's result is too large to send");
             outcome.result = Err(failure.developer_message(format!(

@@ -32,7 +32,7 @@ use crate::{
     call::{Outcome, rejection::Rejection},
 };
 use dialect::Dialect;
-use error::{body_of, status_of};
+use error::{ErrorBody, status_of};
 use form::{ListForm, OxpForm};
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
@@ -147,7 +147,7 @@ impl Codec for OxpCodec {
     }
 
     fn rejection(&self, form: &OxpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        let body = body_of(rejection, form);
+        let body = ErrorBody::of(rejection, form);
         (status_of(rejection), to_json(&body))
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::form::ListForm;
 #[cfg(feature = "models")]
 use crate::models;
 use crate::{
     ToolDefinition,
-    payload::LARGEST_PAYLOAD,
+    payload::{JsonObject, LARGEST_PAYLOAD},
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
 };
 
@@ -19,9 +19,9 @@ struct ToolList<'a> {
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     schema: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<&'a [ToolDefinition]>,
+    items: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Vec<ToolDefinition>>,
+    tools: Option<&'a RawValue>,
 }
 
 pub(super) fn encode(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
@@ -33,32 +33,39 @@ pub(super) fn encode(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList
         .entries()
         .map(|entry| ToolDefinition::of(&entry.id, &entry.tool))
         .collect();
-    let list = |has_items: bool, has_tools: bool| {
+    let list = |items: Option<&RawValue>, tools: Option<&RawValue>| {
+        let schema = form.dialect().schema();
         EncodedList::of(&ToolList {
-            schema: form.dialect().schema(),
-            items: has_items.then_some(&definitions[..]),
-            tools: has_tools.then(|| definitions.iter().map(wrapped).collect()),
+            schema,
+            items,
+            tools,
         })
     };
     match form {
-        ListForm::Otc => list(false, true),
+        ListForm::Otc => list(None, Some(&encoded(&wrapped(definitions)))),
         ListForm::Universal => {
-            let universal = list(true, true);
+            let items = encoded(&definitions);
+            let universal = list(Some(&items), Some(&encoded(&wrapped(definitions))));
             // A list that some clients can read is better than none.
             if universal.fits(LARGEST_PAYLOAD) {
                 universal
             } else {
-                list(true, false)
+                list(Some(&items), None)
             }
         }
-        _ => list(true, false),
+        _ => list(Some(&encoded(&definitions)), None),
     }
 }
 
-/// The definition with its input schema wrapped.
-fn wrapped(definition: &ToolDefinition) -> ToolDefinition {
-    ToolDefinition {
-        input_schema: json!({"parameters": definition.input_schema}),
-        ..definition.clone()
+fn encoded(definitions: &[ToolDefinition]) -> Box<RawValue> {
+    to_raw_value(definitions).expect("definitions are JSON")
+}
+
+/// The definitions with their input schemas wrapped.
+fn wrapped(mut definitions: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
+    for ToolDefinition { input_schema, .. } in &mut definitions {
+        let schema = ("parameters".to_owned(), input_schema.take());
+        *input_schema = JsonObject::from_iter([schema]).into();
     }
+    definitions
 }

@@ -4,6 +4,7 @@
 //! otherwise. The texts are the specification's, where it has any.
 
 use http::StatusCode;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{dialect::Dialect, form::OxpForm};
@@ -11,6 +12,7 @@ use crate::{
     call::rejection::{Rejection, UnmetRequirements},
     payload::JsonObject,
     protocol::wording::Wording,
+    tool::schema::ParameterErrors,
 };
 
 /// The status of a rejection.
@@ -24,27 +26,38 @@ pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
 }
 
 /// OXP 1.0, Server Error Response and Validation Error Response.
-pub(super) fn body_of(rejection: &Rejection, form: &OxpForm) -> Value {
-    let Wording { message, detail } = Wording::of(rejection);
-    let detail = detail.map(|detail| for_path(rejection, form, detail));
-    let mut body = JsonObject::new();
-    if let Some(schema) = form.dialect.schema() {
-        body.insert("$schema".into(), schema.into());
-    }
-    body.insert("message".into(), message.into());
-    if let Some(detail) = detail.or_else(|| form.misplaced_input.clone()) {
-        body.insert("developer_message".into(), detail.into());
-    }
-    match rejection {
-        Rejection::InvalidInput(errors) => {
-            body.insert("parameter_errors".into(), json!(errors));
+#[derive(Serialize)]
+pub(super) struct ErrorBody<'a> {
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    schema: Option<&'static str>,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    developer_message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter_errors: Option<&'a ParameterErrors>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_requirements: Option<Value>,
+}
+
+impl<'a> ErrorBody<'a> {
+    pub(super) fn of(rejection: &'a Rejection, form: &OxpForm) -> Self {
+        let Wording { message, detail } = Wording::of(rejection);
+        let detail = detail.map(|detail| for_path(rejection, form, detail));
+        let (parameter_errors, missing_requirements) = match rejection {
+            Rejection::InvalidInput(errors) => (Some(errors), None),
+            Rejection::Missing(missing) if !missing.requirements.is_empty() => {
+                (None, Some(requirements_of(missing)))
+            }
+            _ => (None, None),
+        };
+        Self {
+            schema: form.dialect.schema(),
+            message,
+            developer_message: detail.or_else(|| form.misplaced_input.clone()),
+            parameter_errors,
+            missing_requirements,
         }
-        Rejection::Missing(missing) if !missing.requirements.is_empty() => {
-            body.insert("missing_requirements".into(), requirements_of(missing));
-        }
-        _ => {}
     }
-    body.into()
 }
 
 /// The path of a single tool has no place for a context.

@@ -1,12 +1,11 @@
 //! The values in a secret, and the forms in which text may contain each of them.
 
-use std::fmt::Write;
-
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
 use super::MOST_BYTES;
+use crate::text::hex;
 
 /// A part of at most this many letters counts as an ordinary word and not as a secret.
 const LONGEST_WORD: usize = 15;
@@ -44,8 +43,8 @@ pub(super) const FORMS: [fn(&str) -> String; 18] = [
     |value| base64(value, 0),
     |value| base64(value, 1),
     |value| base64(value, 2),
-    |value| hex(value).to_ascii_uppercase(),
-    hex,
+    |value| hex(value.as_bytes()).to_ascii_uppercase(),
+    |value| hex(value.as_bytes()),
 ];
 
 fn in_json(value: &str) -> String {
@@ -68,13 +67,6 @@ fn lower_percent_encoded(value: &str, escaped: &'static AsciiSet) -> String {
         None => piece.to_owned(),
     });
     lower.collect()
-}
-
-fn hex(value: &str) -> String {
-    value.bytes().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("writing to memory does not fail");
-        hex
-    })
 }
 
 fn url_safe(base64: &str) -> String {

@@ -185,14 +185,14 @@ fn the_time_is_linear_in_the_text() {
     let parts: Vec<_> = (8..100).map(|length| "a".repeat(length)).collect();
     let redaction = redaction([&*secret, &*parts.join(":"), "%25%25%25%25", "%%%%%%%%%%"]);
     for piece in ["\\", "a", "%25", "%", "aaaaaaaaaaaaaaaab", "XFxcXFxc"] {
-        let [short, long] = [100_000, 2_000_000].map(|length| {
+        let [short, long] = [1_000_000, 10_000_000].map(|length| {
             let text = piece.repeat(length / piece.len());
             let started = thread_time();
             let redacted = redaction.redacted(&text);
             assert!(redacted.is_some(), "{piece}");
             thread_time().saturating_sub(started)
         });
-        assert!(long < short * 60, "{piece}: {short:?}, {long:?}");
+        assert!(long < short * 30, "{piece}: {short:?}, {long:?}");
     }
 }
 

@@ -14,6 +14,14 @@ use crate::{
 impl Toolkit {
     /// Models call tools by name: one name, one tool.
     pub(super) fn check_names(&self, problems: &mut Vec<String>) {
+        // Of `A.B`, the name is `A_B`: if this is so for all, they are as unique as the ids.
+        if self
+            .entries
+            .iter()
+            .all(|it| it.tool.name.is_none() && has_plain_id(it))
+        {
+            return;
+        }
         let mut owners: HashMap<String, &ToolEntry> = HashMap::with_capacity(self.entries.len());
         for entry in &self.entries {
             let name = name_of(&entry.id, &entry.tool);
@@ -31,8 +39,13 @@ impl Toolkit {
     }
 }
 
+fn has_plain_id(entry: &ToolEntry) -> bool {
+    let id = entry.id.qualified();
+    id.len() <= 64 && !id.as_bytes().contains(&b'_')
+}
+
 fn is_name(name: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }
 
