@@ -135,26 +135,6 @@ fn names_the_missing_feature(project: &Project) {
     }
 }
 
-/// The README's last project has a README with commands, too.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs cargo-lambda and curl; run tests/all"]
-async fn the_commands_of_the_readmes_work() {
-    let github = played_github().await;
-    let parent = parent_without("my-tools");
-    let mut terminal = Terminal::open(&parent.join("lambda_tools"), &github.url);
-    let readme = fs::read_to_string(repository("README.md")).unwrap();
-    let typed = terminal.type_page("README.md", &readme);
-    let (_, tools) = typed.last().unwrap();
-    assert!(tools.contains("GitHub_FindIssues"), "{tools}");
-    assert_eq!(terminal.folder(), parent.join("my-tools"));
-    let project = Project::at(parent.join("my-tools"));
-    let manifest = project.text("Cargo.toml");
-    assert!(!manifest.contains("\"jwt\"") && !manifest.contains("secrets-manager"));
-    project.cargo(&["fmt", "--check"]);
-    answers_as_its_readme_says(&project, &mut terminal);
-    names_the_missing_feature(&project);
-}
-
 /// Types the commands of a project's README.
 fn answers_as_its_readme_says(project: &Project, terminal: &mut Terminal) {
     let typed = terminal.type_page("README.md", &project.text("README.md"));
@@ -230,6 +210,26 @@ fn a_project_gets_the_library_from_a_path_as_a_version_or_from_git() {
 /// Tests that take too long for every change: `.ci/long` runs them.
 mod long {
     use super::*;
+
+    /// The README's last project has a README with commands, too.
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs cargo-lambda and curl; run .ci/long"]
+    async fn the_commands_of_the_readmes_work() {
+        let github = played_github().await;
+        let parent = parent_without("my-tools");
+        let mut terminal = Terminal::open(&parent.join("lambda_tools"), &github.url);
+        let readme = fs::read_to_string(repository("README.md")).unwrap();
+        let typed = terminal.type_page("README.md", &readme);
+        let (_, tools) = typed.last().unwrap();
+        assert!(tools.contains("GitHub_FindIssues"), "{tools}");
+        assert_eq!(terminal.folder(), parent.join("my-tools"));
+        let project = Project::at(parent.join("my-tools"));
+        let manifest = project.text("Cargo.toml");
+        assert!(!manifest.contains("\"jwt\"") && !manifest.contains("secrets-manager"));
+        project.cargo(&["fmt", "--check"]);
+        answers_as_its_readme_says(&project, &mut terminal);
+        names_the_missing_feature(&project);
+    }
 
     #[test]
     #[ignore = "needs cargo-lambda; run .ci/long"]
