@@ -149,15 +149,6 @@ fn answers_as_its_readme_says(project: &Project, terminal: &mut Terminal) {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs cargo-lambda and curl; run tests/all"]
-async fn the_commands_of_a_readme_for_mcp_alone_work() {
-    let project = Project::generate("mcp-tools", &[("protocols", "mcp")]);
-    let github = played_github().await;
-    let mut terminal = Terminal::open(&project.folder, &github.url);
-    answers_as_its_readme_says(&project, &mut terminal);
-}
-
 /// cargo-lambda asks the questions of a template also if their answers were given.
 #[test]
 #[ignore = "needs cargo-lambda; run tests/all"]
@@ -210,6 +201,15 @@ fn a_project_gets_the_library_from_a_path_as_a_version_or_from_git() {
 /// Tests that take too long for every change: `.ci/long` runs them.
 mod long {
     use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs cargo-lambda and curl; run .ci/long"]
+    async fn the_commands_of_a_readme_for_mcp_alone_work() {
+        let project = Project::generate("mcp-tools", &[("protocols", "mcp")]);
+        let github = played_github().await;
+        let mut terminal = Terminal::open(&project.folder, &github.url);
+        answers_as_its_readme_says(&project, &mut terminal);
+    }
 
     /// The README's last project has a README with commands, too.
     #[tokio::test(flavor = "multi_thread")]
