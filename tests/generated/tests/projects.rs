@@ -1,6 +1,8 @@
 //! Projects that cargo-lambda generates from `templates/function`, built with this working tree, and
 //! the commands of the README, which generate one.
 
+mod terminal;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -16,7 +18,7 @@ use test_support::{
     sam::{self, Template},
 };
 
-use crate::terminal::Terminal;
+use terminal::Terminal;
 
 /// The answer that names the clone in `parent_without`.
 const CLONE: (&str, &str) = ("lambda_tools", "../lambda_tools");

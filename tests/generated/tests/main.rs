@@ -1,4 +1,0 @@
-//! The tests of generated projects.
-
-mod projects;
-mod terminal;
