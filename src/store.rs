@@ -35,8 +35,8 @@ pub(crate) use within::within;
 /// a lease.
 ///
 /// ```
-/// use std::{collections::HashMap, future::ready, sync::Mutex, time::SystemTime};
-/// use lambda_tools::store::{StoreFuture, PutOutcome, Record, Store};
+/// use std::{collections::HashMap, future::ready, sync::Mutex};
+/// use lambda_tools::store::{PutOutcome, Record, Store, StoreFuture, Write};
 ///
 /// /// Never forgets a record.
 /// #[derive(Default)]
@@ -47,21 +47,11 @@ pub(crate) use within::within;
 ///         Box::pin(ready(Ok(self.0.lock().unwrap().get(id).cloned())))
 ///     }
 ///
-///     fn put<'a>(
-///         &'a self,
-///         id: &'a str,
-///         record: &'a Record,
-///         over: Option<u64>,
-///         now: SystemTime,
-///     ) -> StoreFuture<'a, PutOutcome> {
+///     fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
 ///         let mut records = self.0.lock().unwrap();
-///         let current = records.get(id);
-///         let may_write = match over {
-///             Some(version) => current.is_some_and(|it| it.version == version),
-///             None => current.is_none_or(|it| it.is_free(now)),
-///         };
-///         let outcome = if may_write {
-///             records.insert(id.to_owned(), record.clone());
+///         let current = records.get(write.id);
+///         let outcome = if write.may_replace(current) {
+///             records.insert(write.id.to_owned(), write.record.clone());
 ///             PutOutcome::Written
 ///         } else {
 ///             PutOutcome::Conflict(current.cloned())
@@ -85,24 +75,12 @@ pub trait Store: Send + Sync {
     /// Reads a record as it was last written. An expired record may or may not be returned.
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>>;
 
-    /// Writes a record on a condition, which depends on `over`:
+    /// Writes a record if it [may replace](Write::may_replace) the current one. Otherwise writes
+    /// nothing and returns the current record.
     ///
-    /// - `None`: no record has this id, or the current one is [free](Record::is_free) at `now`;
-    /// - a version: the current record has this version, whether it is free or not.
-    ///
-    /// Otherwise it writes nothing and returns the current record. A write may be carried out
-    /// twice, if its response was lost and a client sent it again. The second attempt may then
-    /// return the record that the first one wrote; this counts as written.
-    ///
-    /// A full store may forget [forgettable](Record::is_forgettable) records, and no others. If that
-    /// is not enough, it returns an error.
-    fn put<'a>(
-        &'a self,
-        id: &'a str,
-        record: &'a Record,
-        over: Option<u64>,
-        now: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome>;
+    /// A write may be carried out twice, if its response was lost and a client sent it again. The
+    /// second attempt may then return the record that the first one wrote; this counts as written.
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome>;
 
     /// Deletes the record if it has this version; otherwise does nothing.
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()>;
@@ -122,6 +100,40 @@ pub trait Store: Send + Sync {
 /// The future that an operation of a [`Store`] returns.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
+/// A record to write, and what it may replace.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// The id of the record.
+    pub id: &'a str,
+    /// The new record.
+    pub record: &'a Record,
+    /// The condition of the write.
+    pub over: Over,
+    /// The time of the write.
+    pub now: SystemTime,
+}
+
+impl Write<'_> {
+    /// Returns `true` if this write may replace the current record, which is `None` if no record
+    /// has the id.
+    #[must_use]
+    pub fn may_replace(&self, current: Option<&Record>) -> bool {
+        match self.over {
+            Over::Nothing => current.is_none_or(|it| it.is_free(self.now)),
+            Over::Version(version) => current.is_some_and(|it| it.version == version),
+        }
+    }
+}
+
+/// The condition of a [`Write`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// No record has the id, or the current one is [free](Record::is_free).
+    Nothing,
+    /// The current record has this version, whether it is free or not.
+    Version(u64),
+}
+
 /// The result of [`Store::put`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutOutcome {
@@ -139,9 +151,6 @@ pub struct Record {
     /// The content. Each name occurs once, is in `snake_case`, and is never `id`, `version`,
     /// `free_at` or `expires_at`.
     pub fields: Vec<(Cow<'static, str>, Field)>,
-    /// `true` if a full store may forget the record before it expires. Other stores need not keep
-    /// this.
-    pub is_forgettable: bool,
     /// The time at which another record may replace this one, to the millisecond. `None` means
     /// `expires_at`.
     pub free_at: Option<SystemTime>,
@@ -201,14 +210,12 @@ pub(crate) fn new_version() -> u64 {
 pub(crate) async fn put(
     store: &dyn Store,
     limit: Duration,
-    (id, record): (&str, &Record),
-    over: Option<u64>,
-    now: SystemTime,
+    write: Write<'_>,
 ) -> Result<PutOutcome, StoreError> {
-    let outcome = within(limit, store.put(id, record, over, now)).await;
+    let outcome = within(limit, store.put(write)).await;
     Ok(match outcome.flatten()? {
         // The write was sent twice, because the first response was lost.
-        PutOutcome::Conflict(Some(current)) if current.version == record.version => {
+        PutOutcome::Conflict(Some(current)) if current.version == write.record.version => {
             PutOutcome::Written
         }
         outcome => outcome,

@@ -5,10 +5,9 @@ use std::{
     collections::HashMap,
     future::ready,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
 };
 
-use lambda_tools::store::{PutOutcome, Record, Store, StoreFuture};
+use lambda_tools::store::{PutOutcome, Record, Store, StoreFuture, Write};
 
 #[derive(Clone, Default)]
 pub(crate) struct ResettableStore(Arc<Mutex<Records>>);
@@ -45,21 +44,12 @@ impl Store for ResettableStore {
         Box::pin(ready(Ok(record)))
     }
 
-    fn put<'a>(
-        &'a self,
-        id: &'a str,
-        record: &'a Record,
-        over: Option<u64>,
-        now: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome> {
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         let mut records = self.records();
-        let current = records.current.get(id);
-        let may_write = match over {
-            Some(version) => current.is_some_and(|it| it.version == version),
-            None => current.is_none_or(|it| it.is_free(now)),
-        };
-        let outcome = if may_write {
-            records.current.insert(id.to_owned(), record.clone());
+        let current = records.current.get(write.id);
+        let outcome = if write.may_replace(current) {
+            let (id, record) = (write.id.to_owned(), write.record.clone());
+            records.current.insert(id, record);
             PutOutcome::Written
         } else {
             PutOutcome::Conflict(current.cloned())

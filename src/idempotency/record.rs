@@ -1,6 +1,9 @@
 //! The record of a call, and its form in a store.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    borrow::Cow,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use crate::{
     StoreError,
@@ -13,11 +16,25 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "calls",
     records: 50_000,
     bytes: 16 << 20,
+    may_forget,
     forgotten: "too many calls are remembered; the oldest are forgotten, and run again if repeated",
 };
 
+/// The fields that keep a record from being forgotten.
+const AT_MOST_ONCE: &str = "at_most_once";
+const UNTIL: &str = "until";
+
 /// The field without which a record says only that the call ran.
 pub(super) const OUTCOME: &str = "outcome";
+
+/// Returns true unless the call is running or must not run twice: a forgotten call can run again.
+fn may_forget(_: &str, record: &store::Record) -> bool {
+    let keeps = |(name, value): &(Cow<'static, str>, Field)| match &**name {
+        AT_MOST_ONCE => *value == Field::Flag(true),
+        name => name == UNTIL,
+    };
+    !record.fields.iter().any(keeps)
+}
 
 /// The record of a call in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,14 +71,13 @@ pub(super) enum CallState {
 
 impl CallRecord {
     pub(super) fn into_stored(self) -> store::Record {
-        let is_running = matches!(self.state, CallState::Running { .. });
         let mut fields = vec![
             ("fingerprint".into(), Field::Text(self.fingerprint)),
-            ("at_most_once".into(), Field::Flag(self.at_most_once)),
+            (AT_MOST_ONCE.into(), Field::Flag(self.at_most_once)),
         ];
         match self.state {
             CallState::Running { until } => {
-                fields.push(("until".into(), Field::Number(millis(until))));
+                fields.push((UNTIL.into(), Field::Number(millis(until))));
             }
             CallState::Finished(outcome) => fields.push((OUTCOME.into(), Field::Bytes(outcome))),
             CallState::OutcomeDropped => {}
@@ -69,9 +85,6 @@ impl CallRecord {
         store::Record {
             version: self.claim,
             fields,
-            // A forgotten call can run again, so never forget one that is running or that must not
-            // run twice.
-            is_forgettable: !self.at_most_once && !is_running,
             free_at: Some(self.free_at),
             expires_at: self.expires_at,
         }
@@ -84,11 +97,11 @@ impl CallRecord {
 
     fn decode(mut stored: store::Record) -> Option<Self> {
         let free_at = stored.free_at?;
-        let until = match stored.take("until") {
+        let until = match stored.take(UNTIL) {
             Some(Field::Number(ms)) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
             _ => None,
         };
-        let Some(Field::Flag(at_most_once)) = stored.take("at_most_once") else {
+        let Some(Field::Flag(at_most_once)) = stored.take(AT_MOST_ONCE) else {
             return None;
         };
         Some(Self {
@@ -137,7 +150,7 @@ mod tests {
                 let record = record(state.clone(), 3001, at_most_once);
                 let stored = record.clone().into_stored();
                 let may_run_again = !at_most_once && record.state != running();
-                assert_eq!(stored.is_forgettable, may_run_again);
+                assert_eq!((LIMITS.may_forget)("", &stored), may_run_again);
                 assert_eq!(CallRecord::from_stored(stored), Ok(record));
             }
         }

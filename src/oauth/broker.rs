@@ -113,7 +113,7 @@ impl Broker {
             // Encrypts the grants with the newest key and extends their life. If another instance
             // won the race, it wrote the same.
             self.records
-                .save(&keys, &record_id, grants, GRANT_LIFE, versioned.version)
+                .save(&keys, &record_id, grants, GRANT_LIFE, versioned.over)
                 .await?;
         }
         if grant.left(now) > REFRESH_MARGIN {

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use super::{page::CallbackPage, records::StoredValue};
+use super::page::CallbackPage;
 use crate::text::hash_of;
 
 /// The length of the hash in a challenge's id, and of the nonce, in hexadecimal digits.
@@ -49,10 +49,6 @@ impl ChallengeStatus {
             Self::Failed => Some(CallbackPage::Failed),
         }
     }
-}
-
-impl StoredValue for StoredChallenge {
-    const IS_FORGETTABLE: bool = true;
 }
 
 impl StoredChallenge {

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::{exchange::ProviderTokens, records::StoredValue};
+use super::exchange::ProviderTokens;
 use crate::clock::since_epoch;
 
 /// Scopes that providers omit from the granted scopes, or spell differently there.
@@ -17,10 +17,6 @@ pub(super) const GRANT_LIFE: Duration = Duration::from_hours(400 * 24);
 /// times, and a token covers only the scopes it was issued for.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub(super) struct Grants(pub(super) Vec<Grant>);
-
-impl StoredValue for Grants {
-    const IS_FORGETTABLE: bool = false;
-}
 
 impl Grants {
     /// The grant that has all these scopes; if there are several, the one that expires last.

@@ -12,7 +12,10 @@ use super::keys::EncryptionKeys;
 use crate::{
     StoreError,
     clock::Clock,
-    store::{self, Change, Field, PutOutcome, Record, Start, Store, memory::MemoryLimits, within},
+    store::{
+        self, Change, Field, Over, PutOutcome, Record, Start, Store, Write, memory::MemoryLimits,
+        within,
+    },
 };
 
 /// The limits of challenges and grants in the memory of one process. Callers may request challenges
@@ -21,17 +24,13 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "challenges and grants",
     records: 20_000,
     bytes: usize::MAX,
+    // Without its challenge, a user starts again; a grant cannot be replaced.
+    may_forget: |id, _| id.starts_with("challenge#"),
     forgotten: "too many challenges in memory: the oldest are forgotten",
 };
 
 /// The time limit of one operation of the store.
 const TIMEOUT: Duration = Duration::from_secs(3);
-
-/// A value that is stored encrypted.
-pub(super) trait StoredValue: Serialize + DeserializeOwned {
-    /// True if a full store may forget the value.
-    const IS_FORGETTABLE: bool;
-}
 
 /// The store, and the clock for its records' expiry.
 pub(super) struct EncryptedRecords {
@@ -43,7 +42,8 @@ pub(super) struct EncryptedRecords {
 /// cannot be decrypted has only a version.
 pub(super) struct Versioned<T> {
     pub(super) value: Option<T>,
-    pub(super) version: Option<u64>,
+    /// The condition for replacing it.
+    pub(super) over: Over,
     /// The time until the record expires.
     pub(super) left: Duration,
     /// True if the record is encrypted with an old key.
@@ -55,7 +55,7 @@ impl EncryptedRecords {
         within(TIMEOUT, self.store.warm_up()).await.flatten()
     }
 
-    pub(super) async fn load<T: StoredValue>(
+    pub(super) async fn load<T: DeserializeOwned>(
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
@@ -71,23 +71,39 @@ impl EncryptedRecords {
     }
 
     /// Replaces the version that was read. Returns false if another request replaced it first.
-    pub(super) async fn save<T: StoredValue>(
+    pub(super) async fn save<T: Serialize>(
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
         value: &T,
         life: Duration,
-        over: Option<u64>,
+        over: Over,
     ) -> Result<bool, StoreError> {
         let now = self.clock.now();
         let record = sealed(keys, record_id, value, now + life);
-        let put = store::put(&*self.store, TIMEOUT, (record_id, &record), over, now).await?;
-        Ok(put == PutOutcome::Written)
+        self.write(record_id, &record, over, now).await
+    }
+
+    async fn write(
+        &self,
+        id: &str,
+        record: &Record,
+        over: Over,
+        now: SystemTime,
+    ) -> Result<bool, StoreError> {
+        let write = Write {
+            id,
+            record,
+            over,
+            now,
+        };
+        let outcome = store::put(&*self.store, TIMEOUT, write).await?;
+        Ok(outcome == PutOutcome::Written)
     }
 
     /// Loads a record, unless it is probably absent, and saves the value that `decide` returns, if
     /// any. Starts again if another request has replaced the record in the meantime.
-    pub(super) async fn update<T: StoredValue, R>(
+    pub(super) async fn update<T: Serialize + DeserializeOwned, R>(
         &self,
         start: Start,
         keys: &EncryptionKeys,
@@ -115,9 +131,9 @@ impl EncryptedRecords {
         life: Duration,
     ) -> Result<Option<u64>, StoreError> {
         let now = self.clock.now();
-        let record = record(Vec::new(), false, now + life);
-        let put = store::put(&*self.store, TIMEOUT, (record_id, &record), None, now).await?;
-        Ok((put == PutOutcome::Written).then_some(record.version))
+        let record = record(Vec::new(), now + life);
+        let is_written = self.write(record_id, &record, Over::Nothing, now).await?;
+        Ok(is_written.then_some(record.version))
     }
 
     pub(super) async fn end_lease(&self, record_id: &str, version: u64) -> Result<(), StoreError> {
@@ -126,7 +142,7 @@ impl EncryptedRecords {
     }
 }
 
-fn sealed<T: StoredValue>(
+fn sealed<T: Serialize>(
     keys: &EncryptionKeys,
     record_id: &str,
     value: &T,
@@ -138,24 +154,19 @@ fn sealed<T: StoredValue>(
         ("key_id".into(), Field::Text(key_id)),
         ("sealed".into(), Field::Bytes(sealed)),
     ];
-    record(fields, T::IS_FORGETTABLE, expires_at)
+    record(fields, expires_at)
 }
 
-fn record(
-    fields: Vec<(Cow<'static, str>, Field)>,
-    is_forgettable: bool,
-    expires_at: SystemTime,
-) -> Record {
+fn record(fields: Vec<(Cow<'static, str>, Field)>, expires_at: SystemTime) -> Record {
     Record {
         version: store::new_version(),
         fields,
-        is_forgettable,
         free_at: None,
         expires_at,
     }
 }
 
-fn opened<T: StoredValue>(
+fn opened<T: DeserializeOwned>(
     keys: &EncryptionKeys,
     record_id: &str,
     record: Option<Record>,
@@ -164,7 +175,7 @@ fn opened<T: StoredValue>(
     let Some(mut record) = record else {
         return Versioned {
             value: None,
-            version: None,
+            over: Over::Nothing,
             left: Duration::ZERO,
             has_old_key: false,
         };
@@ -178,7 +189,7 @@ fn opened<T: StoredValue>(
     }
     Versioned {
         value,
-        version: Some(record.version),
+        over: Over::Version(record.version),
         has_old_key: !keys.is_newest(&key_id),
         left: record.expires_at.duration_since(now).unwrap_or_default(),
     }

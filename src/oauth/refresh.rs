@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Secret, StoreError, http_client,
-    store::{Change, Start},
+    store::{Change, Over, Start},
 };
 
 const LEASE_LIFE: Duration = Duration::from_secs(20);
@@ -95,7 +95,7 @@ impl Broker {
         let Some(grant) = grants.best(scopes, now) else {
             return Ok(None);
         };
-        let loaded = (&grants, versioned.version);
+        let loaded = (&grants, versioned.over);
         // Another call has already refreshed the grant.
         if grant.left(now) > REFRESH_MARGIN {
             return Ok(Some(Secret::from(grant.access.clone())));
@@ -148,14 +148,14 @@ impl Broker {
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
-        (grants, version): (&Grants, Option<u64>),
+        (grants, over): (&Grants, Over),
         (old, new): (&Grant, &Grant),
     ) {
         let mut grants = grants.clone();
         grants.replace(&old.access, new);
         let saved = self
             .records
-            .save(keys, record_id, &grants, GRANT_LIFE, version);
+            .save(keys, record_id, &grants, GRANT_LIFE, over);
         if saved.await == Ok(true) {
             return;
         }

@@ -18,7 +18,7 @@ use super::{
     records::Versioned,
     state::{OAuthState, StateBinding, cookie, cookie_in, cookie_name},
 };
-use crate::{StoreError, text::clipped};
+use crate::{StoreError, store::Over, text::clipped};
 
 /// The maximum length of a caller's name, in bytes. A name from an authorizer can have any length.
 const LONGEST_CALLER: usize = 256;
@@ -28,7 +28,7 @@ struct OpenChallenge<'a> {
     keys: EncryptionKeys,
     record_id: String,
     pending: StoredChallenge,
-    version: Option<u64>,
+    over: Over,
     provider: &'a Arc<Provider>,
     base: String,
 }
@@ -128,7 +128,7 @@ impl Broker {
             ..open.pending
         };
         self.records
-            .save(&open.keys, &open.record_id, &pending, life, open.version)
+            .save(&open.keys, &open.record_id, &pending, life, open.over)
             .await?;
         Ok(BrowserResponse::Redirect { url, cookie })
     }
@@ -158,7 +158,7 @@ impl Broker {
             keys,
             record_id,
             pending,
-            version: versioned.version,
+            over: versioned.over,
             provider,
             base,
         }))

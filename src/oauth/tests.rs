@@ -60,9 +60,13 @@ async fn users_of_two_callers_are_two_people() {
     let record_id = grant_record_id("key A", "alice", "google");
     let keys = broker.keys(None).await.unwrap();
     let grants = Grants(vec![grant]);
-    let saved = broker
-        .records
-        .save(&keys, &record_id, &grants, GRANT_LIFE, None);
+    let saved = broker.records.save(
+        &keys,
+        &record_id,
+        &grants,
+        GRANT_LIFE,
+        crate::store::Over::Nothing,
+    );
     assert!(saved.await.unwrap());
     let token = async |caller: &str, user: &str| {
         let token = broker.token(request(caller, user, &need)).await.unwrap();

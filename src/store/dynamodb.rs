@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::OnceLock,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use aws_sdk_dynamodb::{
@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::{
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
 };
 
-use super::{Field, PutOutcome, Record, Store, StoreFuture};
+use super::{Field, Over, PutOutcome, Record, Store, StoreFuture, Write};
 use crate::{StoreError, clock::epoch_millis as millis};
 
 /// A DynamoDB table, for [`Idempotency::in_store`](crate::idempotency::Idempotency::in_store).
@@ -114,33 +114,27 @@ impl Store for DynamoDb {
         })
     }
 
-    fn put<'a>(
-        &'a self,
-        id: &'a str,
-        record: &'a Record,
-        over: Option<u64>,
-        now: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome> {
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
             let request = self.client_or_init()?.put_item().table_name(&self.table);
             let request = request
-                .set_item(Some(item_of(id, record)))
+                .set_item(Some(item_of(write.id, write.record)))
                 // If the condition is not met, this returns the current record without a second
                 // request.
                 .return_values_on_condition_check_failure(
                     ReturnValuesOnConditionCheckFailure::AllOld,
                 );
-            let request = match over {
-                Some(version) => request
+            let request = match write.over {
+                Over::Version(version) => request
                     .condition_expression("version = :version")
                     .expression_attribute_values(":version", number(version)),
-                None => request
+                Over::Nothing => request
                     .condition_expression(
                         "attribute_not_exists(id) OR free_at <= :now \
                          OR (attribute_not_exists(free_at) AND expires_at <= :seconds)",
                     )
-                    .expression_attribute_values(":now", number(millis(now)))
-                    .expression_attribute_values(":seconds", number(millis(now) / 1000)),
+                    .expression_attribute_values(":now", number(millis(write.now)))
+                    .expression_attribute_values(":seconds", number(millis(write.now) / 1000)),
             };
             match request.send().await {
                 Ok(_) => Ok(PutOutcome::Written),
@@ -232,7 +226,6 @@ fn record_of(item: &Item) -> Option<Record> {
     Some(Record {
         version: number("version")?,
         fields: fields.collect(),
-        is_forgettable: false,
         free_at: free_at.and_then(|it| UNIX_EPOCH.checked_add(it)),
         expires_at: UNIX_EPOCH.checked_add(expires_at)?,
     })

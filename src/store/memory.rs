@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use super::{Field, PutOutcome, Record, Store, StoreFuture};
+use super::{Field, PutOutcome, Record, Store, StoreFuture, Write};
 use crate::StoreError;
 
 /// A full memory forgets a record with each write, so it warns of that only after this time.
@@ -27,6 +27,8 @@ pub(crate) struct MemoryLimits {
     /// The maximum number of records, and of the bytes in all fields of that type.
     pub(crate) records: usize,
     pub(crate) bytes: usize,
+    /// Returns true for the id and the record of what a full memory may forget before it expires.
+    pub(crate) may_forget: fn(&str, &Record) -> bool,
     /// The log message for forgotten records.
     pub(crate) forgotten: &'static str,
 }
@@ -66,16 +68,10 @@ impl Store for Memory {
         Box::pin(ready(Ok(current)))
     }
 
-    fn put<'a>(
-        &'a self,
-        id: &'a str,
-        record: &'a Record,
-        over: Option<u64>,
-        now: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome> {
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         let mut forgets = false;
         let mut records = self.records();
-        let outcome = records.put(&self.limits, id, record, (over, now), &mut forgets);
+        let outcome = records.put(&self.limits, write, &mut forgets);
         let warns = forgets && records.may_warn();
         drop(records);
         if warns {
@@ -116,42 +112,44 @@ impl Records {
     fn put(
         &mut self,
         limits: &MemoryLimits,
-        id: &str,
-        record: &Record,
-        (over, now): (Option<u64>, SystemTime),
+        write: Write<'_>,
         forgets: &mut bool,
     ) -> Result<PutOutcome, StoreError> {
+        let Write {
+            id, record, now, ..
+        } = write;
         let current = self.by_id.get(id).map(|held| &held.record);
-        let may_write = match over {
-            Some(version) => current.is_some_and(|current| current.version == version),
-            None => current.is_none_or(|current| current.is_free(now)),
-        };
-        if !may_write {
+        if !write.may_replace(current) {
             return Ok(PutOutcome::Conflict(current.cloned()));
         }
         let current = self.take(id);
         let room = self.make_room(limits, bytes_of(record), now, forgets);
         if room.is_err() {
-            if let Some(HeldRecord { number, record }) = current {
-                self.insert(id.into(), number, record);
+            if let Some(held) = current {
+                self.insert(limits, id.into(), held);
             }
             return room.map(|()| PutOutcome::Written);
         }
         self.written += 1;
-        self.insert(id.into(), self.written, record.clone());
+        let held = HeldRecord {
+            number: self.written,
+            record: record.clone(),
+        };
+        self.insert(limits, id.into(), held);
         Ok(PutOutcome::Written)
     }
 
-    fn insert(&mut self, id: RecordId, number: u64, record: Record) {
+    fn insert(&mut self, limits: &MemoryLimits, id: RecordId, held: HeldRecord) {
+        let HeldRecord { number, record } = &held;
         let free_at = record.free_at.unwrap_or(record.expires_at);
-        self.by_free_at.insert((free_at, number), Arc::clone(&id));
-        if record.is_forgettable {
-            self.forgettable.insert(number, Arc::clone(&id));
+        self.by_free_at.insert((free_at, *number), Arc::clone(&id));
+        if (limits.may_forget)(&id, record) {
+            self.forgettable.insert(*number, Arc::clone(&id));
         } else {
-            self.kept_bytes += bytes_of(&record);
+            self.kept_bytes += bytes_of(record);
         }
-        self.bytes += bytes_of(&record);
-        self.by_id.insert(id, HeldRecord { number, record });
+        self.bytes += bytes_of(record);
+        self.by_id.insert(id, held);
     }
 
     fn take(&mut self, id: &str) -> Option<HeldRecord> {

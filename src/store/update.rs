@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{PutOutcome, Record, Store, put, within};
+use super::{Over, PutOutcome, Record, Store, Write, put, within};
 use crate::{StoreError, clock::Clock};
 
 /// A decision in [`update`]: leave or replace the record, and the value to return.
@@ -37,11 +37,17 @@ pub(crate) async fn update<T>(
     for _ in 0..3 {
         let now = clock.now();
         let valid = current.filter(|current| !current.is_free(now));
-        let over = valid.as_ref().map(|current| current.version);
+        let over = over(valid.as_ref());
         match decide(valid) {
             Change::Leave(value) => return Ok(value),
             Change::Write(record, value) => {
-                match put(store, limit, (id, &record), over, now).await? {
+                let write = Write {
+                    id,
+                    record: &record,
+                    over,
+                    now,
+                };
+                match put(store, limit, write).await? {
                     PutOutcome::Written => return Ok(value),
                     PutOutcome::Conflict(newer) => current = newer,
                 }
@@ -53,12 +59,13 @@ pub(crate) async fn update<T>(
     ))
 }
 
+fn over(current: Option<&Record>) -> Over {
+    current.map_or(Over::Nothing, |current| Over::Version(current.version))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::atomic::{AtomicU64, Ordering},
-        time::SystemTime,
-    };
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
     use crate::{
@@ -86,6 +93,7 @@ mod tests {
                     what: "records",
                     records: 1,
                     bytes: 0,
+                    may_forget: |_, _| false,
                     forgotten: "",
                 }),
                 remaining_writes: AtomicU64::new(writes),
@@ -104,13 +112,7 @@ mod tests {
             self.memory.get(id)
         }
 
-        fn put<'a>(
-            &'a self,
-            id: &'a str,
-            record: &'a Record,
-            over: Option<u64>,
-            now: SystemTime,
-        ) -> StoreFuture<'a, PutOutcome> {
+        fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
             Box::pin(async move {
                 let decrement = |left: u64| left.checked_sub(1);
                 let writes = &self.remaining_writes;
@@ -118,12 +120,17 @@ mod tests {
                     .fetch_update(Ordering::SeqCst, Ordering::SeqCst, decrement)
                     .is_ok()
                 {
-                    let current = self.memory.get(id).await?;
-                    let over = current.as_ref().map(|current| current.version);
-                    let other = counter(count_of(current) + 10);
-                    self.memory.put(id, &other, over, FIXED.now()).await?;
+                    let current = self.memory.get(write.id).await?;
+                    let over = over(current.as_ref());
+                    let other = Write {
+                        record: &counter(count_of(current) + 10),
+                        over,
+                        now: FIXED.now(),
+                        ..write
+                    };
+                    self.memory.put(other).await?;
                 }
-                self.memory.put(id, record, over, now).await
+                self.memory.put(write).await
             })
         }
 
@@ -136,7 +143,6 @@ mod tests {
         Record {
             version: new_version(),
             fields: vec![("count".into(), Field::Number(count))],
-            is_forgettable: false,
             free_at: None,
             expires_at: FIXED.now() + Duration::from_secs(1),
         }

@@ -9,7 +9,7 @@ use super::{ClaimLimits, Deduplication};
 use crate::{
     StoreError,
     idempotency::{CallIdentity, CallRecord, CallState},
-    store::{self, PutOutcome, Store, within},
+    store::{self, Over, PutOutcome, Store, Write, within},
     tool::repeats::RepeatPolicy,
 };
 
@@ -58,8 +58,13 @@ impl Deduplication {
         now: SystemTime,
         limit: Duration,
     ) -> Result<Option<CallRecord>, StoreError> {
-        let claim = (key, &record.clone().into_stored());
-        match store::put(store, limit, claim, None, now).await? {
+        let write = Write {
+            id: key,
+            record: &record.clone().into_stored(),
+            over: Over::Nothing,
+            now,
+        };
+        match store::put(store, limit, write).await? {
             PutOutcome::Written => Ok(None),
             PutOutcome::Conflict(Some(existing)) => CallRecord::from_stored(existing).map(Some),
             PutOutcome::Conflict(None) => Err(StoreError::unavailable(

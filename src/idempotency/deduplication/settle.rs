@@ -6,7 +6,7 @@ use super::{Claim, Deduplication, RunEnd};
 use crate::{
     Failure,
     idempotency::{CallRecord, CallState, outcome::encode, record::OUTCOME},
-    store::{self, PutOutcome, Store, within},
+    store::{self, Over, PutOutcome, Store, Write, within},
     tool::{output::Output, repeats::RepeatPolicy},
 };
 
@@ -72,8 +72,13 @@ impl Deduplication {
         let end = tokio::time::Instant::now() + limit;
         loop {
             let left = end.saturating_duration_since(tokio::time::Instant::now());
-            let (over, now) = (Some(record.version), self.clock.now());
-            let error = match store::put(store, left, (key, &record), over, now).await {
+            let write = Write {
+                id: key,
+                record: &record,
+                over: Over::Version(record.version),
+                now: self.clock.now(),
+            };
+            let error = match store::put(store, left, write).await {
                 Ok(PutOutcome::Written) => return,
                 Ok(PutOutcome::Conflict(_)) => {
                     tracing::warn!("a call outlasted its claim and may have run twice");

@@ -8,7 +8,7 @@ use crate::{
     clock::FIXED,
     idempotency::{CallState, LIMITS},
     store::{
-        self, PutOutcome, Store, StoreFuture,
+        self, Over, PutOutcome, Store, StoreFuture, Write,
         memory::{Memory, MemoryLimits},
     },
     testing::LambdaFunction,
@@ -199,15 +199,9 @@ impl Store for LossyStore {
         self.memory.get(id)
     }
 
-    fn put<'a>(
-        &'a self,
-        id: &'a str,
-        record: &'a store::Record,
-        over: Option<u64>,
-        now: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome> {
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
-            let outcome = self.memory.put(id, record, over, now).await?;
+            let outcome = self.memory.put(write).await?;
             let decrement = |count: usize| count.checked_sub(1);
             let loss = self
                 .losses
@@ -313,17 +307,11 @@ impl Store for UnavailableStore {
         self.memory.get(id)
     }
 
-    fn put<'a>(
-        &'a self,
-        id: &'a str,
-        record: &'a store::Record,
-        over: Option<u64>,
-        now: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome> {
-        if over.is_some() && self.is_down.load(Ordering::SeqCst) {
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
+        if write.over != Over::Nothing && self.is_down.load(Ordering::SeqCst) {
             return Box::pin(async { Err(StoreError::unavailable("down")) });
         }
-        self.memory.put(id, record, over, now)
+        self.memory.put(write)
     }
 
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {

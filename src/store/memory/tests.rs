@@ -1,5 +1,5 @@
 use super::*;
-use crate::observe::tests::Lines;
+use crate::{observe::tests::Lines, store::Over};
 
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
@@ -7,6 +7,7 @@ const LIMITS: MemoryLimits = MemoryLimits {
     what: "calls",
     records: 4,
     bytes: 100,
+    may_forget: |_, record| record.fields.iter().all(|(name, _)| name != "kept"),
     forgotten: "the oldest are forgotten",
 };
 
@@ -19,7 +20,6 @@ fn record(bytes: usize) -> Record {
     Record {
         version: 1,
         fields: vec![("body".into(), Field::Bytes(vec![0; bytes]))],
-        is_forgettable: true,
         free_at: None,
         expires_at: after(1),
     }
@@ -27,21 +27,36 @@ fn record(bytes: usize) -> Record {
 
 /// A record that may not be forgotten.
 fn unforgettable(bytes: usize) -> Record {
-    Record {
-        is_forgettable: false,
-        ..record(bytes)
-    }
+    let mut record = record(bytes);
+    record.fields.push(("kept".into(), Field::Flag(true)));
+    record
 }
 
-async fn put(memory: &Memory, id: &str, record: Record, over: Option<u64>) -> PutOutcome {
-    memory.put(id, &record, over, NOW).await.unwrap()
+async fn try_put(
+    memory: &Memory,
+    id: &str,
+    record: &Record,
+    over: Over,
+    now: SystemTime,
+) -> Result<PutOutcome, StoreError> {
+    let write = Write {
+        id,
+        record,
+        over,
+        now,
+    };
+    memory.put(write).await
+}
+
+async fn put(memory: &Memory, id: &str, record: Record, over: Over) -> PutOutcome {
+    try_put(memory, id, &record, over, NOW).await.unwrap()
 }
 
 /// A memory with these new records, whose ids are their positions.
 async fn memory(records: impl IntoIterator<Item = Record>) -> Memory {
     let memory = Memory::new(LIMITS);
     for (id, record) in records.into_iter().enumerate() {
-        let outcome = put(&memory, &id.to_string(), record, None).await;
+        let outcome = put(&memory, &id.to_string(), record, Over::Nothing).await;
         assert_eq!(outcome, PutOutcome::Written, "{id}");
     }
     memory
@@ -62,13 +77,13 @@ async fn of_two_writers_one_wins() {
         version: 2,
         ..first.clone()
     };
-    for over in [None, Some(2)] {
+    for over in [Over::Nothing, Over::Version(2)] {
         let conflict = put(&memory, "0", second.clone(), over).await;
         assert_eq!(conflict, PutOutcome::Conflict(Some(first.clone())));
     }
-    let none = put(&memory, "other", second.clone(), Some(1)).await;
+    let none = put(&memory, "other", second.clone(), Over::Version(1)).await;
     assert_eq!(none, PutOutcome::Conflict(None));
-    let outcome = put(&memory, "0", second.clone(), Some(1)).await;
+    let outcome = put(&memory, "0", second.clone(), Over::Version(1)).await;
     assert_eq!(outcome, PutOutcome::Written);
     memory.delete("0", 1).await.unwrap();
     assert_eq!(memory.get("0").await, Ok(Some(second)));
@@ -88,8 +103,14 @@ async fn a_record_that_is_not_free_is_replaced_only_by_its_version() {
     };
     let memory = memory([free.clone()]).await;
     let new = Record { version: 2, ..free };
-    for (seconds, over, is_written) in [(0, None, false), (1, Some(1), true), (2, None, true)] {
-        let outcome = memory.put("0", &new, over, after(seconds)).await.unwrap();
+    for (seconds, over, is_written) in [
+        (0, Over::Nothing, false),
+        (1, Over::Version(1), true),
+        (2, Over::Nothing, true),
+    ] {
+        let outcome = try_put(&memory, "0", &new, over, after(seconds))
+            .await
+            .unwrap();
         assert_eq!(outcome == PutOutcome::Written, is_written, "{seconds}");
     }
 }
@@ -100,9 +121,9 @@ async fn the_oldest_forgettable_records_make_room_for_a_new_one() {
         let memory = memory([unforgettable(10), record(0), record(40), record(10)]).await;
         // The second one is no longer the oldest.
         if bytes > 0 {
-            put(&memory, "1", record(0), Some(1)).await;
+            put(&memory, "1", record(0), Over::Version(1)).await;
         }
-        put(&memory, "new", record(bytes), None).await;
+        put(&memory, "new", record(bytes), Over::Nothing).await;
         assert_eq!(held(&memory), expected, "{bytes}");
     }
 }
@@ -114,17 +135,19 @@ async fn new_records_are_rejected_if_none_can_be_forgotten() {
     for records in [many.collect::<Vec<_>>(), large.to_vec()] {
         let memory = memory(records).await;
         let before = held(&memory);
-        let error = memory.put("new", &record(21), None, NOW).await.unwrap_err();
+        let error = try_put(&memory, "new", &record(21), Over::Nothing, NOW)
+            .await
+            .unwrap_err();
         assert!(error.is_temporary() && error.is_full());
         assert!(error.to_string().contains("too many calls"), "{error}");
         assert_eq!(held(&memory), before);
         // Existing records can still be replaced; one without room stays as it is.
-        let larger = memory.put("0", &unforgettable(101), Some(1), NOW).await;
+        let larger = try_put(&memory, "0", &unforgettable(101), Over::Version(1), NOW).await;
         assert!(larger.unwrap_err().is_full());
-        let outcome = put(&memory, "0", unforgettable(1), Some(1)).await;
+        let outcome = put(&memory, "0", unforgettable(1), Over::Version(1)).await;
         assert_eq!(outcome, PutOutcome::Written);
         // Everything has expired.
-        let outcome = memory.put("new", &record(21), None, after(1)).await;
+        let outcome = try_put(&memory, "new", &record(21), Over::Nothing, after(1)).await;
         assert_eq!(outcome, Ok(PutOutcome::Written));
         assert_eq!(held(&memory), ["new"]);
     }
@@ -134,10 +157,12 @@ async fn new_records_are_rejected_if_none_can_be_forgotten() {
 async fn nothing_is_forgotten_if_that_makes_no_room() {
     let memory = memory([record(10), unforgettable(40), unforgettable(40)]).await;
     let before = held(&memory);
-    let error = memory.put("new", &record(21), None, NOW).await.unwrap_err();
+    let error = try_put(&memory, "new", &record(21), Over::Nothing, NOW)
+        .await
+        .unwrap_err();
     assert!(error.is_full());
     assert_eq!(held(&memory), before);
-    let outcome = put(&memory, "new", record(20), None).await;
+    let outcome = put(&memory, "new", record(20), Over::Nothing).await;
     assert_eq!(outcome, PutOutcome::Written);
     assert_eq!(held(&memory), ["1", "2", "new"]);
 }
@@ -150,7 +175,7 @@ async fn free_records_are_dropped_before_others_are_forgotten() {
         ..record(0)
     };
     let memory = memory([9, 1, 9, 9].map(free_after)).await;
-    let outcome = memory.put("new", &free_after(9), None, after(1)).await;
+    let outcome = try_put(&memory, "new", &free_after(9), Over::Nothing, after(1)).await;
     assert_eq!(outcome, Ok(PutOutcome::Written));
     assert_eq!(held(&memory), ["0", "2", "3", "new"]);
 }
@@ -165,7 +190,7 @@ async fn losses_are_logged_once() {
     let memory = memory((0..4).map(record)).await;
     assert_eq!(lines.text(), "");
     for id in ["a", "b", "c"] {
-        put(&memory, id, record(0), None).await;
+        put(&memory, id, record(0), Over::Nothing).await;
     }
     let text = lines.text();
     assert_eq!(text.lines().count(), 1, "{text}");

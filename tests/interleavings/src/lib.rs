@@ -17,7 +17,7 @@ mod search;
 use std::{hash::Hasher, pin::Pin};
 
 use execution::Execution;
-use lambda_tools::store::Record;
+use lambda_tools::store::{Over, Record};
 use network::Conditions;
 
 /// A call, as its process runs it.
@@ -79,7 +79,7 @@ trait Scenario {
     fn serve(&self, process: usize, request: &str, treatment: &str) -> Result<String, String>;
 
     /// Called after a record was written, over another one or over none.
-    fn written(&self, id: &str, record: &Record, over: Option<u64>);
+    fn written(&self, id: &str, record: &Record, over: Over);
 
     /// Adds everything to a state's digest that later rules depend on.
     fn digest(&self, state: &mut dyn Hasher);

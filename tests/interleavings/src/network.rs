@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use lambda_tools::store::{PutOutcome, Record, Store, StoreError, StoreFuture};
+use lambda_tools::store::{Over, PutOutcome, Record, Store, StoreError, StoreFuture, Write};
 use tokio::sync::oneshot;
 
 use crate::process::current_process;
@@ -19,7 +19,7 @@ type Identity = (usize, usize);
 pub(crate) enum Request {
     Get(String),
     /// Writes a record, or deletes the current one: over nothing, or over a version.
-    Write(String, Option<Record>, Option<u64>, SystemTime),
+    Write(String, Option<Record>, Over, SystemTime),
     /// A request to a service other than the store.
     Service(String),
 }
@@ -55,7 +55,7 @@ impl Sent {
         match &self.request {
             Request::Get(id) => ("get", id),
             Request::Write(id, None, ..) => ("delete", id),
-            Request::Write(id, _, None, _) => ("create", id),
+            Request::Write(id, _, Over::Nothing, _) => ("create", id),
             Request::Write(id, ..) => ("replace", id),
             Request::Service(text) => ("send", text),
         }
@@ -155,16 +155,10 @@ impl Store for SharedStore {
         })
     }
 
-    fn put<'a>(
-        &'a self,
-        id: &'a str,
-        record: &'a Record,
-        over: Option<u64>,
-        now: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome> {
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
-            let write = Request::Write(id.to_owned(), Some(record.clone()), over, now);
-            match send(write).await {
+            let (id, record) = (write.id.to_owned(), write.record.clone());
+            match send(Request::Write(id, Some(record), write.over, write.now)).await {
                 Response::Written => Ok(PutOutcome::Written),
                 Response::Current(record) => Ok(PutOutcome::Conflict(record)),
                 _ => lost(),
@@ -174,7 +168,8 @@ impl Store for SharedStore {
 
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            let delete = Request::Write(id.to_owned(), None, Some(version), SystemTime::now());
+            let over = Over::Version(version);
+            let delete = Request::Write(id.to_owned(), None, over, SystemTime::now());
             match send(delete).await {
                 Response::Written | Response::Current(_) => Ok(()),
                 _ => lost(),
@@ -230,11 +225,13 @@ impl Network {
 
 impl Conditions {
     /// True if a record may be written over nothing, or if a version may be replaced.
-    fn permit(self, current: Option<&Record>, over: Option<u64>, now: SystemTime) -> bool {
+    fn permit(self, current: Option<&Record>, over: Over, now: SystemTime) -> bool {
         match (over, self) {
-            (Some(_), Self::WithoutVersion) | (None, Self::WithoutAbsence) => true,
-            (Some(version), _) => current.is_some_and(|it| it.version == version),
-            (None, _) => current.is_none_or(|it| it.is_free(now)),
+            (Over::Version(_), Self::WithoutVersion) | (Over::Nothing, Self::WithoutAbsence) => {
+                true
+            }
+            (Over::Version(version), _) => current.is_some_and(|it| it.version == version),
+            (Over::Nothing, _) => current.is_none_or(|it| it.is_free(now)),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use lambda_tools::{
-    store::Record,
+    store::{Over, Record},
     testing::{LambdaFunction, TestOutcome},
 };
 
@@ -115,7 +115,7 @@ impl Scenario for Refreshes {
         })
     }
 
-    fn written(&self, id: &str, _: &Record, _: Option<u64>) {
+    fn written(&self, id: &str, _: &Record, _: Over) {
         if id.starts_with("grant#") {
             // Too late, if another process has the old token by now.
             with_provider(|it| (it.is_lost, it.unsaved) = (it.is_lost(), None));

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lambda_tools::{
     idempotency::DynamoDb as LibraryStore,
-    store::{PutOutcome, Record, Store},
+    store::{Over, PutOutcome, Record, Store, Write},
 };
 use test_support::dynamodb::DynamoDb;
 
@@ -32,13 +32,17 @@ async fn of_concurrent_claims_one_is_written() {
             let record = Record {
                 version,
                 fields: Vec::new(),
-                is_forgettable: false,
                 free_at: Some(at(5000)),
                 expires_at: at(5000),
             };
             claims.spawn(async move {
-                let outcome = store.put(&id, &record, None, at(1000)).await.unwrap();
-                outcome == PutOutcome::Written
+                let write = Write {
+                    id: &id,
+                    record: &record,
+                    over: Over::Nothing,
+                    now: at(1000),
+                };
+                store.put(write).await.unwrap() == PutOutcome::Written
             });
         }
         let written = claims.join_all().await.into_iter().filter(|it| *it).count();

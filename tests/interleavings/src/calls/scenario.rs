@@ -8,7 +8,9 @@ use std::{
 };
 
 use lambda_tools::{
-    Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, store::Record,
+    Context, Failure, Server, Tool, Toolkit,
+    idempotency::Idempotency,
+    store::{Over, Record},
     testing::LambdaFunction,
 };
 use serde_json::{Value, json};
@@ -137,8 +139,8 @@ impl Scenario for Calls {
         }
     }
 
-    fn written(&self, _: &str, record: &Record, over: Option<u64>) {
-        with_ledger(|ledger| ledger.write(record, over.is_none()));
+    fn written(&self, _: &str, record: &Record, over: Over) {
+        with_ledger(|ledger| ledger.write(record, over == Over::Nothing));
     }
 
     fn digest(&self, mut state: &mut dyn Hasher) {

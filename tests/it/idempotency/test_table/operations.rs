@@ -7,7 +7,7 @@ use std::{
 
 use lambda_tools::{
     idempotency::DynamoDb as LibraryStore,
-    store::{Field, PutOutcome, Record, Store},
+    store::{Field, Over, PutOutcome, Record, Store, Write},
 };
 use proptest::{
     prelude::*,
@@ -25,7 +25,7 @@ enum Action {
     Put {
         id: usize,
         record: Record,
-        over: Option<u64>,
+        over: Over,
         now: u64,
     },
     Delete(usize, u64),
@@ -47,12 +47,11 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
                 ("at_most_once".into(), Field::Flag(flag)),
                 ("until".into(), Field::Number(number)),
             ],
-            is_forgettable: false,
             free_at: free_at.map(at),
             expires_at: at(expires_at),
         },
     );
-    let over = proptest::option::of(version());
+    let over = prop_oneof![Just(Over::Nothing), version().prop_map(Over::Version)];
     let put = (0..2_usize, record, over, time());
     let action = prop_oneof![
         1 => (0..2_usize).prop_map(Action::Get),
@@ -80,8 +79,13 @@ async fn result_of(store: &LibraryStore, case: usize, action: &Action) -> String
             over,
             now,
         } => {
-            let outcome = store.put(&id(*number), record, *over, at(*now)).await;
-            let outcome = outcome.map(|outcome| match outcome {
+            let write = Write {
+                id: &id(*number),
+                record,
+                over: *over,
+                now: at(*now),
+            };
+            let outcome = store.put(write).await.map(|outcome| match outcome {
                 PutOutcome::Conflict(current) => PutOutcome::Conflict(current.map(in_order)),
                 written @ PutOutcome::Written => written,
             });

@@ -2,11 +2,11 @@
 //!
 //! Each shows how a protocol represents one kind of error.
 
-use std::{future::ready, time::SystemTime};
+use std::future::ready;
 
 use lambda_tools::{
     Failure, StoreError, Tool, http,
-    store::{PutOutcome, Record, Store, StoreFuture},
+    store::{PutOutcome, Record, Store, StoreFuture, Write},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -83,13 +83,7 @@ impl Store for UnreachableStore {
         Box::pin(ready(unreachable()))
     }
 
-    fn put<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a Record,
-        _: Option<u64>,
-        _: SystemTime,
-    ) -> StoreFuture<'a, PutOutcome> {
+    fn put<'a>(&'a self, _: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         Box::pin(ready(unreachable()))
     }
 
