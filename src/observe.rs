@@ -5,6 +5,7 @@
 pub(crate) mod confidential;
 pub(crate) mod log;
 pub(crate) mod metrics;
+#[cfg_attr(not(feature = "otlp"), path = "observe/otlp/off.rs")]
 pub(crate) mod otlp;
 pub(crate) mod panics;
 pub(crate) mod request_log;

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Failure,
     idempotency::deduplication::RunEnd,
-    observe::{confidential, spans},
+    observe::{confidential, otlp, spans},
     tool::{
         output::Output,
         repeats::RepeatPolicy,
@@ -138,7 +138,7 @@ impl PreparedCall {
         if let Err(failure) = &result {
             spans::mark_failed(&span, failure.parts().reason.as_str());
         }
-        spans::end(&span);
+        otlp::end(&span);
         (execution.id.into_string(), result, end)
     }
 }

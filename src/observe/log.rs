@@ -33,8 +33,7 @@ fn install(lines: Box<dyn Layer<Registry> + Send + Sync>, filter: Targets, telem
             "the program installed its own tracing subscriber, so lambda_tools exports no spans"
         );
     }
-    #[cfg(not(feature = "otlp"))]
-    telemetry.warn_without_feature();
+    Telemetry::warn_without_feature();
 }
 
 /// Writes lines for CloudWatch, at the level and in the format set in the function's configuration.

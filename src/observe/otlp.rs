@@ -1,24 +1,23 @@
 //! The export of spans over OTLP, if the environment names a collector.
 //!
-//! Without the cargo feature `otlp` the type still exists, and exports nothing.
+//! Without the cargo feature `otlp`, `otlp/off.rs` takes the place of this module.
 
-#[cfg(feature = "otlp")]
 mod export;
-#[cfg(feature = "otlp")]
 mod queue;
 
 use std::time::SystemTime;
 
-use tracing::Subscriber;
+use opentelemetry::{
+    Context,
+    trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState},
+};
+use tracing::{Span, Subscriber};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::{Layer, registry::LookupSpan};
 
+use super::trace::{Trace, TracePosition};
 use crate::Error;
-#[cfg(feature = "otlp")]
 use export::SpanExport;
-
-/// Uninhabited: nothing is exported.
-#[cfg(not(feature = "otlp"))]
-type SpanExport = std::convert::Infallible;
 
 /// The export of spans, if it is on.
 pub(crate) struct Telemetry {
@@ -27,63 +26,71 @@ pub(crate) struct Telemetry {
 
 impl Telemetry {
     /// Reads OpenTelemetry's variables: the export is off unless they name a collector.
-    #[cfg_attr(
-        not(feature = "otlp"),
-        expect(
-            clippy::unnecessary_wraps,
-            reason = "the same signature with and without the feature"
-        )
-    )]
     pub(crate) fn from_environment() -> Result<Self, Error> {
-        Ok(Self {
-            #[cfg(feature = "otlp")]
-            export: SpanExport::from_environment()?,
-            #[cfg(not(feature = "otlp"))]
-            export: None,
-        })
+        let export = SpanExport::from_environment()?;
+        Ok(Self { export })
     }
 
     pub(crate) fn is_on(&self) -> bool {
         self.export.is_some()
     }
 
-    /// The layer that collects the spans to export.
+    /// Returns the layer that collects the spans to export.
     pub(crate) fn layer<S>(&self) -> Option<Box<dyn Layer<S> + Send + Sync>>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
         let export = self.export.as_ref()?;
-        #[cfg(feature = "otlp")]
-        return Some(export.layer().boxed());
-        #[cfg(not(feature = "otlp"))]
-        match *export {}
+        Some(export.layer().boxed())
     }
 
     /// Sends the spans that have ended, in the time left before the deadline.
-    #[cfg_attr(
-        not(feature = "otlp"),
-        expect(
-            clippy::unused_async,
-            reason = "the same signature with and without the feature"
-        )
-    )]
     pub(crate) async fn flush(&self, deadline: Option<SystemTime>) {
         if let Some(export) = &self.export {
-            #[cfg(feature = "otlp")]
             export.flush(deadline).await;
-            #[cfg(not(feature = "otlp"))]
-            match (*export, deadline) {}
         }
     }
 
-    /// Warns that nothing is exported although the environment names a collector.
-    #[cfg(not(feature = "otlp"))]
-    pub(crate) fn warn_without_feature(&self) {
-        let name = "OTEL_EXPORTER_OTLP_ENDPOINT";
-        if !self.is_on() && std::env::var_os(name).is_some_and(|value| !value.is_empty()) {
-            tracing::warn!(
-                "{name} is set, but the program lacks lambda_tools' cargo feature 'otlp'"
-            );
-        }
+    /// Does nothing: the feature is on.
+    pub(crate) fn warn_without_feature() {}
+}
+
+/// Ends a span now, so that it is exported with its call even if a task that the tool left running
+/// is still inside it.
+pub(crate) fn end(span: &Span) {
+    if !span.is_disabled() {
+        span.context().span().end();
     }
+}
+
+/// Makes a span part of its trace, and links it to X-Ray's trace if that is another one.
+pub(crate) fn join_trace(span: &Span, trace: &Trace) {
+    let context = |position: TracePosition, state: TraceState| {
+        // The call's `trace_id` names no parent span. OpenTelemetry lets a span join a trace only
+        // through a parent, so one is derived from the id.
+        let parent = position.span.unwrap_or_else(|| synthetic_parent(position));
+        let flags = TraceFlags::default().with_sampled(position.is_sampled);
+        let (trace, parent) = (position.trace.to_be_bytes(), parent.to_be_bytes());
+        let (trace, parent) = (TraceId::from_bytes(trace), SpanId::from_bytes(parent));
+        SpanContext::new(trace, parent, flags, true, state)
+    };
+    if span.is_disabled() {
+        return;
+    }
+    if let Some(position) = trace.position {
+        let state = trace.state.as_deref().and_then(|text| text.parse().ok());
+        let parent = context(position, state.unwrap_or_default());
+        // Fails for a span that has started; this one has not.
+        let _ = span.set_parent(Context::new().with_remote_span_context(parent));
+    }
+    if let Some(link) = trace.xray_link {
+        span.add_link(context(link, TraceState::default()));
+    }
+}
+
+/// Returns a parent that is the same for all calls of a trace, so that their spans are siblings.
+fn synthetic_parent(position: TracePosition) -> u64 {
+    #[expect(clippy::cast_possible_truncation, reason = "half of it is enough")]
+    let half = (position.trace ^ (position.trace >> 64)) as u64;
+    half.max(1)
 }

@@ -4,10 +4,7 @@ use http::HeaderMap;
 use semver::Version;
 use tracing::Span;
 
-use super::{
-    spans::{self, Spans},
-    trace::Trace,
-};
+use super::{otlp, spans::Spans, trace::Trace};
 use crate::{
     arrival::Invocation,
     secrets::CacheUse,
@@ -56,7 +53,7 @@ impl Trail {
         self.requested_tool = Some(clip_name(&selector.qualified));
         self.requested_version.clone_from(&selector.version);
         let request = self.span.clone().unwrap_or_else(Span::none);
-        spans::join_trace(&request, &self.trace);
+        otlp::join_trace(&request, &self.trace);
         self.has_joined_trace = true;
         // Identifies the call in the tool's lines. At level `error`, so that only `off` filters it
         // out.

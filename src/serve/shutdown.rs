@@ -10,10 +10,6 @@ use crate::{
     idempotency::deduplication::Deduplication, observe::otlp::Telemetry, server::ShutdownHook,
 };
 
-/// The time limit for the work at shutdown: less than the time that Lambda allows.
-#[cfg(feature = "graceful-shutdown")]
-const LIMIT: Duration = Duration::from_millis(450);
-
 /// Registers for Lambda's SIGTERM, if there is work to do at shutdown.
 #[cfg(feature = "graceful-shutdown")]
 pub(super) async fn register(
@@ -21,6 +17,8 @@ pub(super) async fn register(
     deduplication: Arc<Deduplication>,
     telemetry: &Arc<Telemetry>,
 ) {
+    /// The time limit for the work at shutdown: less than the time that Lambda allows.
+    const LIMIT: Duration = Duration::from_millis(450);
     if hook.is_none() && !telemetry.is_on() {
         return;
     }

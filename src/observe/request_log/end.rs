@@ -7,7 +7,7 @@ use crate::{
     Failure,
     observe::{
         metrics::{RequestEnd, RequestMetrics},
-        spans,
+        otlp, spans,
     },
     text::{self, clipped},
     tool::{
@@ -148,7 +148,7 @@ impl RequestLog {
         let span = trail.span.as_ref();
         if let Some(span) = span.filter(|span| !span.is_disabled()) {
             if !trail.has_joined_trace {
-                spans::join_trace(span, &trail.trace);
+                otlp::join_trace(span, &trail.trace);
             }
             span.record("call_id", trail.call_id.as_deref());
             span.record("trace_id", trail.trace.label());
@@ -159,7 +159,7 @@ impl RequestLog {
             if let Some(error_type) = error_type {
                 spans::mark_failed(span, error_type);
             }
-            spans::end(span);
+            otlp::end(span);
         }
     }
 

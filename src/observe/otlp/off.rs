@@ -1,0 +1,50 @@
+//! In place of the export of spans, without the cargo feature `otlp`.
+#![expect(
+    clippy::unnecessary_wraps,
+    clippy::unused_async,
+    clippy::unused_self,
+    reason = "the same signatures as with the feature"
+)]
+
+use std::{env, time::SystemTime};
+
+use tracing::{Span, Subscriber};
+use tracing_subscriber::{Layer, registry::LookupSpan};
+
+use crate::{Error, observe::trace::Trace};
+
+/// Exports nothing.
+pub(crate) struct Telemetry;
+
+impl Telemetry {
+    pub(crate) fn from_environment() -> Result<Self, Error> {
+        Ok(Self)
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn layer<S>(&self) -> Option<Box<dyn Layer<S> + Send + Sync>>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
+    {
+        None
+    }
+
+    pub(crate) async fn flush(&self, _: Option<SystemTime>) {}
+
+    /// Warns that nothing is exported although the environment names a collector.
+    pub(crate) fn warn_without_feature() {
+        let name = "OTEL_EXPORTER_OTLP_ENDPOINT";
+        if env::var_os(name).is_some_and(|value| !value.is_empty()) {
+            tracing::warn!(
+                "{name} is set, but the program lacks lambda_tools' cargo feature 'otlp'"
+            );
+        }
+    }
+}
+
+pub(crate) fn end(_: &Span) {}
+
+pub(crate) fn join_trace(_: &Span, _: &Trace) {}
