@@ -9,13 +9,12 @@ use axum::{Router, body::Body};
 use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
 
-#[cfg(feature = "oauth")]
-use crate::oauth::{Broker, OAuth};
 use crate::{
     Auth, Server, Toolkit,
     call::{Engine, large_requests::LargeRequests},
     clock::Clock,
     idempotency::{Idempotency, deduplication::Deduplication},
+    oauth::{Broker, OAuth},
     observe::request_log::Observer,
     protocol::{self, admission::AppState, origin::AllowedOrigins},
     public_url::PublicUrl,
@@ -39,7 +38,6 @@ pub(crate) fn assemble(
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
     let engine = Arc::new(Engine {
-        #[cfg(feature = "oauth")]
         broker: build_broker(&mut server, &secrets, &credential_clock, &public_url),
         toolkit: server.toolkit,
         auth: server.auth.unwrap_or_default(),
@@ -85,9 +83,9 @@ pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
     let keys = server.auth.iter().flat_map(Auth::secrets);
     let entries = server.toolkit.entries().iter();
     let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
-    #[cfg(feature = "oauth")]
-    let keys = keys.chain(server.oauth.iter().flat_map(OAuth::secrets));
+    let of_oauth = server.oauth.iter().flat_map(OAuth::secrets);
     let mut seen = HashSet::new();
+    let keys = keys.chain(of_oauth);
     keys.chain(tools.map(|it| &*it.id))
         .filter(|id| seen.insert(*id))
         .map(str::to_owned)
@@ -99,7 +97,6 @@ fn has_recorded_tools(toolkit: &Toolkit) -> bool {
     toolkit.entries().iter().any(is_recorded)
 }
 
-#[cfg(feature = "oauth")]
 fn build_broker(
     server: &mut Server,
     secrets: &Arc<SecretCache>,
@@ -114,14 +111,13 @@ fn build_broker(
         scopes.map(|scope| (requirement.id.clone(), scope.clone()))
     });
     let declared = scopes.collect();
-    let broker = Broker::new(
+    Some(Broker::new(
         settings,
         secrets,
         credential_clock.clone(),
         public_url.clone(),
         declared,
-    );
-    Some(Arc::new(broker))
+    ))
 }
 
 /// Also serves the router under the base path, and `/` as well if the server itself has something
@@ -179,14 +175,11 @@ impl WarmUp {
         let keys = engine.auth.warm_up(&self.credential_clock);
         #[cfg(not(feature = "oidc"))]
         let keys = std::future::ready(());
-        #[cfg(feature = "oauth")]
         let grants = async {
             if let Some(broker) = &engine.broker {
                 broker.warm_up().await;
             }
         };
-        #[cfg(not(feature = "oauth"))]
-        let grants = std::future::ready(());
         tokio::join!(secrets, deduplication, keys, grants);
     }
 }

@@ -7,7 +7,6 @@
 
 mod claim;
 mod execution;
-#[cfg(feature = "oauth")]
 mod grants;
 pub(crate) mod large_requests;
 mod prepare;
@@ -20,14 +19,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
-#[cfg(feature = "oauth")]
-use crate::oauth::Broker;
 use crate::{
     Auth, Caller, Secret, Toolkit,
     arrival::Arrival,
     auth::PermittedUsers,
     clock::Clock,
     idempotency::deduplication::Deduplication,
+    oauth::Broker,
     observe::{spans::Spans, trail::Trail},
     secrets::SecretCache,
     text::LONGEST_ID,
@@ -59,7 +57,6 @@ pub(crate) struct Engine {
     pub(crate) secrets: Arc<SecretCache>,
     pub(crate) deduplication: Arc<Deduplication>,
     /// Manages the grants by which users allow tools to act for them.
-    #[cfg(feature = "oauth")]
     pub(crate) broker: Option<Arc<Broker>>,
     pub(crate) clock: Clock,
     /// The queue of large requests.

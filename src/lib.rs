@@ -100,6 +100,9 @@ mod json;
 pub mod models;
 #[cfg(feature = "oauth")]
 pub mod oauth;
+#[cfg(not(feature = "oauth"))]
+#[path = "oauth/off.rs"]
+mod oauth;
 mod observe;
 mod payload;
 mod protocol;

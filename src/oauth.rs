@@ -45,6 +45,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod update;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -56,8 +57,6 @@ pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage,
 pub use provider::Provider;
 use records::LIMITS;
 
-#[cfg(feature = "dynamodb")]
-use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
 
 /// The default id of the secret that holds the encryption key.
@@ -112,7 +111,7 @@ impl OAuth {
     /// and `dynamodb:DeleteItem` on it.
     #[cfg(feature = "dynamodb")]
     pub fn in_dynamodb(self, table: impl Into<String>) -> Self {
-        self.in_store(DynamoDb::new(table))
+        self.in_store(crate::store::DynamoDb::new(table))
     }
 
     /// Sets the ids of the secrets that are used as keys, `TOOLS_OAUTH_KEY` by default. The first
@@ -135,7 +134,11 @@ impl OAuth {
         self
     }
 
-    /// The ids of all secrets that OAuth reads.
+    pub(crate) fn provider_ids(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().map(|provider| provider.id())
+    }
+
+    /// Returns the ids of all secrets that OAuth reads.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let client_secrets = self.providers.iter().map(|it| it.secret.as_str());
         self.keys.iter().map(String::as_str).chain(client_secrets)

@@ -6,14 +6,11 @@
 use std::{pin::Pin, sync::Arc};
 
 use axum::Router;
-#[cfg(feature = "openapi")]
-use serde_json::Value;
 
-#[cfg(feature = "oauth")]
-use crate::oauth::OAuth;
 use crate::{
     Auth, DirectCalls, ServerInfo, Toolkit, call::watch::Watch, idempotency::Idempotency,
-    observe::metrics::Metrics, payload::LARGEST_PAYLOAD, protocol::Protocol, secrets::Secrets,
+    oauth::OAuth, observe::metrics::Metrics, payload::LARGEST_PAYLOAD, protocol::Protocol,
+    secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
@@ -43,7 +40,6 @@ pub struct Server {
     pub(crate) auth: Option<Auth>,
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
-    #[cfg(feature = "oauth")]
     pub(crate) oauth: Option<OAuth>,
     pub(crate) protocols: Vec<Protocol>,
     pub(crate) info: ServerInfo,
@@ -55,7 +51,6 @@ pub struct Server {
     pub(crate) allowed_origins: Option<Vec<String>>,
     pub(crate) direct_calls: Option<DirectCalls>,
     pub(crate) lists_callable: Option<bool>,
-    #[cfg(feature = "explorer")]
     pub(crate) explorer: Option<bool>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
@@ -72,7 +67,6 @@ impl Server {
             auth: None,
             secrets: None,
             idempotency: None,
-            #[cfg(feature = "oauth")]
             oauth: None,
             protocols: Protocol::ALL.to_vec(),
             info: ServerInfo::default(),
@@ -84,7 +78,6 @@ impl Server {
             allowed_origins: None,
             direct_calls: None,
             lists_callable: None,
-            #[cfg(feature = "explorer")]
             explorer: None,
             is_healthy: None,
             router_changes: Vec::new(),
@@ -288,7 +281,7 @@ impl Server {
     /// ```
     #[cfg(feature = "openapi")]
     #[must_use]
-    pub fn openapi(&self) -> Value {
+    pub fn openapi(&self) -> serde_json::Value {
         let open = Auth::none();
         let auth = self.auth.as_ref().unwrap_or(&open);
         crate::protocol::openapi(&self.info, &self.toolkit, auth)
@@ -311,16 +304,9 @@ impl Server {
         Vec::new()
     }
 
-    /// True if the server has the page with its tools.
-    #[cfg_attr(
-        not(feature = "explorer"),
-        expect(clippy::unused_self, reason = "the same with and without the feature")
-    )]
+    /// Returns true if the server has the page with its tools.
     pub(crate) fn has_explorer(&self) -> bool {
-        #[cfg(feature = "explorer")]
-        return self.explorer.unwrap_or_default();
-        #[cfg(not(feature = "explorer"))]
-        false
+        self.explorer.unwrap_or_default()
     }
 
     pub(crate) fn is_open(&self) -> bool {

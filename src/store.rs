@@ -8,8 +8,6 @@
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
 pub(crate) mod memory;
-#[cfg(feature = "oauth")]
-mod update;
 mod within;
 
 use std::{
@@ -24,8 +22,6 @@ use uuid::Uuid;
 pub use crate::error::StoreError;
 #[cfg(feature = "dynamodb")]
 pub use dynamodb::DynamoDb;
-#[cfg(feature = "oauth")]
-pub(crate) use update::{Change, Start, update};
 pub(crate) use within::within;
 
 /// A store of records.

@@ -15,13 +15,11 @@ impl PreparedCall {
     /// Runs the tool, unless the same call has run before or is running elsewhere. If a token that
     /// the user had granted was rejected, the user is challenged again.
     pub(super) async fn run_once(self) -> Result<Outcome, Rejection> {
-        #[cfg(feature = "oauth")]
         let reauthorization = self.reauthorization();
         let outcome = match self.identity() {
             Some(identity) => self.run_claimed(identity).await?,
             None => self.run(None).await.0,
         };
-        #[cfg(feature = "oauth")]
         if let Some(reauthorization) = reauthorization {
             return reauthorization.challenge_instead_of(outcome).await;
         }

@@ -79,7 +79,6 @@ impl Execution {
         for need in &requirements.authorization {
             values.tokens.extend(context.tokens.remove_entry(&need.id));
         }
-        #[cfg(feature = "oauth")]
         self.gather_grants(context.user_id.as_deref(), values)
             .await?;
         if !requirements.secrets.is_empty() {

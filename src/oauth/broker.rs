@@ -8,15 +8,11 @@ use super::{
     grant::{GRANT_LIFE, Grants},
     keys::EncryptionKeys,
     records::{EncryptedRecords, Versioned},
+    update::{Change, Start},
 };
 use crate::{
-    Secret, StoreError,
-    clock::Clock,
-    public_url::PublicUrl,
-    secrets::SecretCache,
-    store::{Change, Start},
-    text::LONGEST_ID,
-    tool::requirement::Challenge,
+    Secret, StoreError, clock::Clock, public_url::PublicUrl, secrets::SecretCache,
+    text::LONGEST_ID, tool::requirement::Challenge,
 };
 
 /// A token that expires sooner than this is refreshed.
@@ -52,19 +48,19 @@ impl Broker {
         clock: Clock,
         public_url: PublicUrl,
         declared: Vec<(String, String)>,
-    ) -> Self {
+    ) -> Arc<Self> {
         let records = EncryptedRecords {
             store: Arc::clone(&settings.store),
             clock: clock.clone(),
         };
-        Self {
+        Arc::new(Self {
             settings,
             records,
             secrets: Arc::clone(secrets),
             clock,
             public_url,
             declared,
-        }
+        })
     }
 
     /// Warms up the store if a tool needs a grant, so that the first call does not wait for it. An

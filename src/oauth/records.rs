@@ -8,14 +8,14 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::keys::EncryptionKeys;
+use super::{
+    keys::EncryptionKeys,
+    update::{Change, Start, update},
+};
 use crate::{
     StoreError,
     clock::Clock,
-    store::{
-        self, Change, Field, Over, PutOutcome, Record, Start, Store, Write, memory::MemoryLimits,
-        within,
-    },
+    store::{self, Field, Over, PutOutcome, Record, Store, Write, memory::MemoryLimits, within},
 };
 
 /// The limits of challenges and grants in the memory of one process. Callers may request challenges
@@ -121,7 +121,7 @@ impl EncryptedRecords {
             }
         };
         let start = (start, &self.clock);
-        store::update(&*self.store, TIMEOUT, record_id, start, decide).await
+        update(&*self.store, TIMEOUT, record_id, start, decide).await
     }
 
     /// Takes a lease and returns its version. `None` if the lease is already taken.

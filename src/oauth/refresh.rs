@@ -15,11 +15,9 @@ use super::{
     grant::{GRANT_LIFE, Grant, Grants},
     keys::EncryptionKeys,
     records::Versioned,
+    update::{Change, Start},
 };
-use crate::{
-    Secret, StoreError, http_client,
-    store::{Change, Over, Start},
-};
+use crate::{Secret, StoreError, http_client, store::Over};
 
 const LEASE_LIFE: Duration = Duration::from_secs(20);
 /// The time for which the holder of a lease may use it: shorter than the lease's life, because to

@@ -20,13 +20,7 @@ fn broker() -> Arc<Broker> {
     let (authorize, token) = ("https://p.example/authorize", "https://p.example/token");
     let provider = Provider::new("google", "client", "CLIENT_SECRET", authorize, token);
     let settings = OAuth::with([provider]);
-    Arc::new(Broker::new(
-        settings,
-        &secrets,
-        clock,
-        PublicUrl::default(),
-        Vec::new(),
-    ))
+    Broker::new(settings, &secrets, clock, PublicUrl::default(), Vec::new())
 }
 
 fn requirement() -> AuthorizationRequirement {

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use super::{Over, PutOutcome, Record, Store, Write, put, within};
-use crate::{StoreError, clock::Clock};
+use crate::{
+    StoreError,
+    clock::Clock,
+    store::{Over, PutOutcome, Record, Store, Write, put, within},
+};
 
 /// A decision in [`update`]: leave or replace the record, and the value to return.
-pub(crate) enum Change<R, T> {
+pub(super) enum Change<R, T> {
     Leave(T),
     Write(R, T),
 }
 
 /// The record that an update assumes at first.
 #[derive(Clone, Copy)]
-pub(crate) enum Start {
+pub(super) enum Start {
     /// The current one, which is read.
     Current,
     /// None. If there is a record after all, the store returns it instead of writing.
@@ -23,7 +26,7 @@ pub(crate) enum Start {
 /// Lets `decide` make a decision on a record, and saves the new record if the old one is unchanged;
 /// otherwise it tries again with the record that the store returned, at most three times in all. A
 /// free record counts as absent.
-pub(crate) async fn update<T>(
+pub(super) async fn update<T>(
     store: &dyn Store,
     limit: Duration,
     id: &str,

@@ -46,8 +46,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     server.toolkit().check()?;
     server.watch = Watch::Polls;
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
-    #[cfg(feature = "explorer")]
-    server.explorer.get_or_insert(true);
+    server.explorer.get_or_insert(cfg!(feature = "explorer"));
     let hook = server.on_shutdown.take();
     let listener = listen().await?;
     let address = listener.local_addr()?;

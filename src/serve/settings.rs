@@ -4,7 +4,7 @@
 //! error at start-up: a mistyped `jwt` must not result in an open server.
 
 mod auth;
-#[cfg(feature = "oauth")]
+#[cfg_attr(not(feature = "oauth"), path = "settings/oauth/off.rs")]
 mod oauth;
 mod overview;
 mod unknown;
@@ -61,16 +61,7 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     if let Some(url) = &server.public_url {
         check_url("public URL", url, "TOOLS_PUBLIC_URL")?;
     }
-    #[cfg(feature = "oauth")]
-    oauth::apply(server, on_lambda)?;
-    #[cfg(not(feature = "oauth"))]
-    for provider in variables::PROVIDERS {
-        let name = format!("TOOLS_{provider}_CLIENT_ID");
-        if get(&name)?.is_some() {
-            return Err(without_feature(&name, "oauth"));
-        }
-    }
-    Ok(())
+    oauth::apply(server, on_lambda)
 }
 
 fn fill_auth(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
@@ -262,20 +253,14 @@ fn idempotency_setting() -> Result<Idempotency, InvalidSetting> {
     })
 }
 
-#[cfg(feature = "explorer")]
 fn explorer_setting(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.explorer.is_none() {
         server.explorer = yes_or_no("TOOLS_EXPLORER")?;
     }
-    Ok(())
-}
-
-#[cfg(not(feature = "explorer"))]
-fn explorer_setting(_: &mut Server) -> Result<(), InvalidSetting> {
-    match yes_or_no("TOOLS_EXPLORER")? {
-        Some(true) => Err(without_feature("TOOLS_EXPLORER=yes", "explorer")),
-        None | Some(false) => Ok(()),
+    if server.has_explorer() && !cfg!(feature = "explorer") {
+        return Err(without_feature("TOOLS_EXPLORER=yes", "explorer"));
     }
+    Ok(())
 }
 
 fn metrics_setting() -> Result<Option<Metrics>, InvalidSetting> {
@@ -287,31 +272,32 @@ fn metrics_setting() -> Result<Option<Metrics>, InvalidSetting> {
     Ok(Some(Metrics::in_namespace(namespace)))
 }
 
-#[cfg(feature = "dynamodb")]
 fn in_dynamodb() -> Result<Idempotency, InvalidSetting> {
+    let store = dynamodb("TOOLS_IDEMPOTENCY=dynamodb")?;
     let Some(table) = get("TOOLS_IDEMPOTENCY_TABLE")? else {
         let text = "TOOLS_IDEMPOTENCY=dynamodb needs the name of a table in \
             TOOLS_IDEMPOTENCY_TABLE";
         return Err(InvalidSetting(text.into()));
     };
-    Ok(Idempotency::in_store(crate::idempotency::DynamoDb::new(
-        table,
-    )))
+    Ok(Idempotency::in_store(store(table)))
 }
 
+/// Returns the store of records in a table, by the table's name.
+#[cfg(feature = "dynamodb")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the same with and without the feature"
+)]
+fn dynamodb(_: &str) -> Result<fn(String) -> crate::store::DynamoDb, InvalidSetting> {
+    Ok(crate::store::DynamoDb::new)
+}
+
+/// Returns an error, which names the setting; never a store.
 #[cfg(not(feature = "dynamodb"))]
-fn in_dynamodb() -> Result<Idempotency, InvalidSetting> {
-    Err(without_feature("TOOLS_IDEMPOTENCY=dynamodb", "dynamodb"))
+fn dynamodb(setting: &str) -> Result<fn(String) -> crate::store::memory::Memory, InvalidSetting> {
+    Err(without_feature(setting, "dynamodb"))
 }
 
-#[cfg(not(all(
-    feature = "explorer",
-    feature = "jwt",
-    feature = "secrets-manager",
-    feature = "dynamodb",
-    feature = "oauth",
-    feature = "oidc"
-)))]
 fn without_feature(setting: &str, feature: &str) -> InvalidSetting {
     InvalidSetting(format!(
         "{setting} needs the cargo feature '{feature}' of lambda_tools, which this program is \

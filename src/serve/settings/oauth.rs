@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    InvalidSetting, check, get, list,
+    InvalidSetting, check, dynamodb, get, list,
     variables::{PROVIDERS, choice},
 };
 use crate::{OAuth, Server, oauth::Provider};
@@ -64,26 +64,11 @@ fn oauth_setting() -> Result<Option<OAuth>, InvalidSetting> {
     let keys = list("TOOLS_OAUTH_KEY_IDS", "TOOLS_OAUTH_KEY")?;
     let mut oauth = OAuth::with(providers).key_ids(keys);
     if let Some(table) = get("TOOLS_OAUTH_TABLE")? {
-        oauth = in_table(oauth, table)?;
+        oauth = oauth.in_store(dynamodb("TOOLS_OAUTH_TABLE")?(table));
     }
     let choices = [("open", false), ("authenticated", true)];
     Ok(Some(match choice("TOOLS_OAUTH_CHECKS", &choices)? {
         Some(true) => oauth.authenticate_checks(),
         None | Some(false) => oauth,
     }))
-}
-
-#[cfg(feature = "dynamodb")]
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the same with and without the feature"
-)]
-fn in_table(oauth: OAuth, table: String) -> Result<OAuth, InvalidSetting> {
-    Ok(oauth.in_dynamodb(table))
-}
-
-#[cfg(not(feature = "dynamodb"))]
-fn in_table(_: OAuth, _: String) -> Result<OAuth, InvalidSetting> {
-    let setting = "TOOLS_OAUTH_TABLE";
-    Err(super::without_feature(setting, "dynamodb"))
 }

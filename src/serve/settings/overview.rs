@@ -18,13 +18,10 @@ pub(in crate::serve) fn log(server: &Server) {
 fn show(server: &Server) {
     let variables = names().filter_map(|name| Some(format!("{name}={}", get(&name).ok()??)));
     let variables: Vec<_> = variables.collect();
-    #[cfg(feature = "oauth")]
     let providers = server.oauth.as_ref().map(|oauth| {
-        let ids = oauth.providers.iter().map(|provider| provider.id());
-        ids.collect::<Vec<_>>().join(", ")
+        let ids: Vec<_> = oauth.provider_ids().collect();
+        ids.join(", ")
     });
-    #[cfg(not(feature = "oauth"))]
-    let providers: Option<String> = None;
     tracing::debug!(
         variables = variables.join(" "),
         auth = server.auth.as_ref().map(Auth::summary),
