@@ -83,9 +83,8 @@ pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
     let keys = server.auth.iter().flat_map(Auth::secrets);
     let entries = server.toolkit.entries().iter();
     let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
-    let of_oauth = server.oauth.iter().flat_map(OAuth::secrets);
+    let keys = keys.chain(server.oauth.iter().flat_map(OAuth::secrets));
     let mut seen = HashSet::new();
-    let keys = keys.chain(of_oauth);
     keys.chain(tools.map(|it| &*it.id))
         .filter(|id| seen.insert(*id))
         .map(str::to_owned)

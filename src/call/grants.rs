@@ -107,16 +107,6 @@ impl Reauthorization {
         let invocation = &self.arrival.invocation;
         let left = invocation.time_left(self.engine.clock.now());
         let limit = left.map_or(STEP_LIMIT, |left| STEP_LIMIT.min(left / 2));
-        let removal = self
-            .broker
-            .delete_rejected_grant(&self.caller, &self.user, &need.id, token);
-        let is_removed = with_limit(limit, removal).await;
-        if !is_removed.unwrap_or(false) {
-            // Either there is a newer token, with which the same call may succeed, or the grant
-            // could not be removed. The failure, which reports the rejected token, is enough in
-            // both cases.
-            return Ok(outcome);
-        }
         let request = GrantRequest {
             caller: &self.caller,
             user: &self.user,
@@ -124,6 +114,14 @@ impl Reauthorization {
             base: invocation.base_url.as_deref(),
             left: limit,
         };
+        let removal = self.broker.delete_rejected_grant(request, token);
+        let is_removed = with_limit(limit, removal).await;
+        if !is_removed.unwrap_or(false) {
+            // Either there is a newer token, with which the same call may succeed, or the grant
+            // could not be removed. The failure, which reports the rejected token, is enough in
+            // both cases.
+            return Ok(outcome);
+        }
         let challenge = with_limit(limit, self.broker.challenge(request)).await?;
         let mut requirements = Requirements::default();
         requirements.authorization.push(need.clone());

@@ -1,9 +1,6 @@
 //! The record of a call, and its form in a store.
 
-use std::{
-    borrow::Cow,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{
     StoreError,
@@ -20,20 +17,17 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     forgotten: "too many calls are remembered; the oldest are forgotten, and run again if repeated",
 };
 
-/// The fields that keep a record from being forgotten.
-const AT_MOST_ONCE: &str = "at_most_once";
+/// The field of a call that is running.
 const UNTIL: &str = "until";
 
 /// The field without which a record says only that the call ran.
 pub(super) const OUTCOME: &str = "outcome";
 
-/// Returns true unless the call is running or must not run twice: a forgotten call can run again.
+/// Returns true unless the call is running or, as the only flag says, must not run twice: a forgotten
+/// call can run again.
 fn may_forget(_: &str, record: &store::Record) -> bool {
-    let keeps = |(name, value): &(Cow<'static, str>, Field)| match &**name {
-        AT_MOST_ONCE => *value == Field::Flag(true),
-        name => name == UNTIL,
-    };
-    !record.fields.iter().any(keeps)
+    let mut fields = record.fields.iter();
+    fields.all(|(name, value)| *name != UNTIL && *value != Field::Flag(true))
 }
 
 /// The record of a call in a store.
@@ -73,7 +67,7 @@ impl CallRecord {
     pub(super) fn into_stored(self) -> store::Record {
         let mut fields = vec![
             ("fingerprint".into(), Field::Text(self.fingerprint)),
-            (AT_MOST_ONCE.into(), Field::Flag(self.at_most_once)),
+            ("at_most_once".into(), Field::Flag(self.at_most_once)),
         ];
         match self.state {
             CallState::Running { until } => {
@@ -101,7 +95,7 @@ impl CallRecord {
             Some(Field::Number(ms)) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
             _ => None,
         };
-        let Some(Field::Flag(at_most_once)) = stored.take(AT_MOST_ONCE) else {
+        let Some(Field::Flag(at_most_once)) = stored.take("at_most_once") else {
             return None;
         };
         Some(Self {

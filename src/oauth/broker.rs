@@ -185,13 +185,12 @@ impl Broker {
     /// Deletes a grant whose token the provider's API has rejected. Returns true if there was one.
     pub(crate) async fn delete_rejected_grant(
         &self,
-        caller: &str,
-        user: &str,
-        provider: &str,
+        request: GrantRequest<'_>,
         token: &Secret,
     ) -> Result<bool, StoreError> {
         let keys = self.keys(None).await?;
-        let record_id = grant_record_id(caller, user, provider);
+        let provider = &*request.need.id;
+        let record_id = grant_record_id(request.caller, request.user, provider);
         let was_present = self.forget(&keys, &record_id, token.expose()).await?;
         if was_present {
             tracing::info!(provider, "a token was rejected; its grant has been deleted");

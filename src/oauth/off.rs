@@ -60,9 +60,7 @@ impl Broker {
 
     pub(crate) async fn delete_rejected_grant(
         &self,
-        _: &str,
-        _: &str,
-        _: &str,
+        _: GrantRequest<'_>,
         _: &Secret,
     ) -> Result<bool, StoreError> {
         match *self {}

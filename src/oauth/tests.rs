@@ -70,10 +70,10 @@ async fn users_of_two_callers_are_two_people() {
     let rejected = Secret::from("token");
     for (caller, user) in [("key B", "alice"), ("", "alice"), ("key A", "bob")] {
         assert_eq!(token(caller, user).await, None, "{caller} {user}");
-        let forgotten = broker.delete_rejected_grant(caller, user, "google", &rejected);
+        let forgotten = broker.delete_rejected_grant(request(caller, user, &need), &rejected);
         assert!(!forgotten.await.unwrap(), "{caller} {user}");
     }
-    let forgotten = broker.delete_rejected_grant("key A", "alice", "google", &rejected);
+    let forgotten = broker.delete_rejected_grant(request("key A", "alice", &need), &rejected);
     assert!(forgotten.await.unwrap());
     assert_eq!(token("key A", "alice").await, None);
 }

@@ -115,41 +115,34 @@ impl Records {
         write: Write<'_>,
         forgets: &mut bool,
     ) -> Result<PutOutcome, StoreError> {
-        let Write {
-            id, record, now, ..
-        } = write;
+        let (id, record) = (write.id, write.record);
         let current = self.by_id.get(id).map(|held| &held.record);
         if !write.may_replace(current) {
             return Ok(PutOutcome::Conflict(current.cloned()));
         }
         let current = self.take(id);
-        let room = self.make_room(limits, bytes_of(record), now, forgets);
+        let room = self.make_room(limits, bytes_of(record), write.now, forgets);
         if room.is_err() {
-            if let Some(held) = current {
-                self.insert(limits, id.into(), held);
+            if let Some(HeldRecord { number, record }) = current {
+                self.insert(limits, id.into(), number, record);
             }
             return room.map(|()| PutOutcome::Written);
         }
         self.written += 1;
-        let held = HeldRecord {
-            number: self.written,
-            record: record.clone(),
-        };
-        self.insert(limits, id.into(), held);
+        self.insert(limits, id.into(), self.written, record.clone());
         Ok(PutOutcome::Written)
     }
 
-    fn insert(&mut self, limits: &MemoryLimits, id: RecordId, held: HeldRecord) {
-        let HeldRecord { number, record } = &held;
+    fn insert(&mut self, limits: &MemoryLimits, id: RecordId, number: u64, record: Record) {
         let free_at = record.free_at.unwrap_or(record.expires_at);
-        self.by_free_at.insert((free_at, *number), Arc::clone(&id));
-        if (limits.may_forget)(&id, record) {
-            self.forgettable.insert(*number, Arc::clone(&id));
+        self.by_free_at.insert((free_at, number), Arc::clone(&id));
+        if (limits.may_forget)(&id, &record) {
+            self.forgettable.insert(number, Arc::clone(&id));
         } else {
-            self.kept_bytes += bytes_of(record);
+            self.kept_bytes += bytes_of(&record);
         }
-        self.bytes += bytes_of(record);
-        self.by_id.insert(id, held);
+        self.bytes += bytes_of(&record);
+        self.by_id.insert(id, HeldRecord { number, record });
     }
 
     fn take(&mut self, id: &str) -> Option<HeldRecord> {
