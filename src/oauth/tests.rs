@@ -6,20 +6,29 @@ use super::{
     GrantRequest, OAuth, Provider,
     broker::{Broker, grant_record_id},
     grant::{GRANT_LIFE, Grant, Grants},
+    records::LIMITS,
 };
 use crate::{
     AuthorizationRequirement, Secret,
     public_url::PublicUrl,
     secrets::{SecretCache, Secrets},
+    store::{
+        Over,
+        memory::{Memory, MemoryLimits},
+    },
 };
 
 fn broker() -> Arc<Broker> {
+    broker_with(LIMITS)
+}
+
+fn broker_with(limits: MemoryLimits) -> Arc<Broker> {
     let clock = crate::clock::FIXED;
     let key = ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef");
     let secrets = SecretCache::new(Secrets::fixed([key]), Vec::new(), clock.clone());
     let (authorize, token) = ("https://p.example/authorize", "https://p.example/token");
     let provider = Provider::new("google", "client", "CLIENT_SECRET", authorize, token);
-    let settings = OAuth::with([provider]);
+    let settings = OAuth::with([provider]).in_store(Memory::new(limits));
     Broker::new(settings, &secrets, clock, PublicUrl::default(), Vec::new())
 }
 
@@ -42,26 +51,48 @@ fn request<'a>(
     }
 }
 
-#[tokio::test]
-async fn users_of_two_callers_are_two_people() {
-    let (broker, need) = (broker(), requirement());
+/// Saves a grant with the token "token".
+async fn save_grant(broker: &Broker, caller: &str, user: &str) {
     let grant = Grant {
         access: "token".into(),
         refresh: None,
         expires_at: None,
         scopes: vec!["mail".into()],
     };
-    let record_id = grant_record_id("key A", "alice", "google");
+    let record_id = grant_record_id(caller, user, "google");
     let keys = broker.keys(None).await.unwrap();
-    let grants = Grants(vec![grant]);
-    let saved = broker.records.save(
-        &keys,
-        &record_id,
-        &grants,
-        GRANT_LIFE,
-        crate::store::Over::Nothing,
-    );
+    let (grants, records) = (Grants(vec![grant]), &broker.records);
+    let saved = records.save(&keys, &record_id, &grants, GRANT_LIFE, Over::Nothing);
     assert!(saved.await.unwrap());
+}
+
+#[tokio::test]
+async fn a_full_memory_forgets_challenges_and_no_grants() {
+    let need = requirement();
+    let broker = broker_with(MemoryLimits {
+        records: 2,
+        ..LIMITS
+    });
+    save_grant(&broker, "", "alice").await;
+    let mut ids = Vec::new();
+    for user in ["bob", "carol"] {
+        let challenge = broker.challenge(request("", user, &need)).await.unwrap();
+        ids.push(challenge.id);
+    }
+    assert_eq!(broker.status(&ids[0]).await, Ok("failed"), "forgotten");
+    assert_eq!(broker.status(&ids[1]).await, Ok("pending"));
+    save_grant(&broker, "", "dave").await;
+    assert!(broker.challenge(request("", "bob", &need)).await.is_err());
+    for user in ["alice", "dave"] {
+        let token = broker.token(request("", user, &need)).await.unwrap();
+        assert!(token.is_some(), "{user}");
+    }
+}
+
+#[tokio::test]
+async fn users_of_two_callers_are_two_people() {
+    let (broker, need) = (broker(), requirement());
+    save_grant(&broker, "key A", "alice").await;
     let token = async |caller: &str, user: &str| {
         let token = broker.token(request(caller, user, &need)).await.unwrap();
         token.map(|token| token.expose().to_owned())
