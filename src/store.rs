@@ -72,7 +72,8 @@ pub trait Store: Send + Sync {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>>;
 
     /// Writes a record if it [may replace](Write::may_replace) the current one. Otherwise writes
-    /// nothing and returns the current record.
+    /// nothing and returns the current record. A full store returns an error: it forgets no record
+    /// before it expires.
     ///
     /// A write may be carried out twice, if its response was lost and a client sent it again. The
     /// second attempt may then return the record that the first one wrote; this counts as written.
