@@ -177,7 +177,11 @@ pub mod prelude {
     pub use crate::{Content, Context, Failure, Secret, Server, Tool, Toolkit, run, serve};
 }
 
-pub use auth::Auth;
+#[cfg(feature = "jwt")]
+pub use auth::jwt::Jwt;
+#[cfg(feature = "oidc")]
+pub use auth::oidc::Oidc;
+pub use auth::{Auth, api_keys::ApiKeys, gateway::Gateway};
 pub use call::DEFAULT_TIMEOUT;
 pub use direct_calls::DirectCalls;
 pub use error::{Error, StoreError};

@@ -107,10 +107,11 @@ impl Server {
         self
     }
 
-    /// Sets who may call. By default the environment decides (see [`serve`](crate::serve)).
+    /// Sets who may call: [`Auth`], or one kind of credentials. By default the environment decides
+    /// (see [`serve`](crate::serve)).
     #[must_use]
-    pub fn auth(mut self, auth: Auth) -> Self {
-        self.auth = Some(auth);
+    pub fn auth(mut self, auth: impl Into<Auth>) -> Self {
+        self.auth = Some(auth.into());
         self
     }
 
@@ -273,8 +274,8 @@ impl Server {
     /// credentials that were set here. Credentials that the environment chooses are not in it.
     ///
     /// ```
-    /// # use lambda_tools::{Auth, Server, Toolkit};
-    /// let server = Server::new(Toolkit::new([])?).auth(Auth::api_key_ids(["KEY"]));
+    /// # use lambda_tools::{ApiKeys, Server, Toolkit};
+    /// let server = Server::new(Toolkit::new([])?).auth(ApiKeys::with_ids(["KEY"]));
     /// let schemes = &server.openapi()["components"]["securitySchemes"];
     /// assert_eq!(schemes["apiKey"]["name"], "OXP-API-Key");
     /// # Ok::<(), lambda_tools::BuildError>(())
@@ -291,17 +292,10 @@ impl Server {
         &self.toolkit
     }
 
-    /// The URLs of the identity providers at which users sign in.
-    #[cfg_attr(
-        not(feature = "oidc"),
-        expect(clippy::unused_self, reason = "the same with and without the feature")
-    )]
+    /// Returns the URLs of the identity providers at which users sign in.
     pub(crate) fn issuers(&self) -> Vec<String> {
-        #[cfg(feature = "oidc")]
-        if let Some(auth) = &self.auth {
-            return auth.issuer_urls().map(str::to_owned).collect();
-        }
-        Vec::new()
+        let urls = self.auth.iter().flat_map(Auth::issuer_urls);
+        urls.map(str::to_owned).collect()
     }
 
     /// Returns true if the server has the page with its tools.

@@ -5,8 +5,8 @@ mod tools;
 use std::sync::LazyLock;
 
 use lambda_tools::{
-    Auth, DirectCalls, OAuth, Server, ServerInfo, idempotency::Idempotency, oauth::Provider,
-    secrets::Secrets, testing::LambdaFunction,
+    ApiKeys, Auth, DirectCalls, Jwt, OAuth, Server, ServerInfo, idempotency::Idempotency,
+    oauth::Provider, secrets::Secrets, testing::LambdaFunction,
 };
 
 pub(crate) use tools::toolkit;
@@ -79,8 +79,9 @@ pub(crate) fn function(setting: Setting) -> FuzzedFunction {
     let server = match setting {
         Setting::Open => server.explorer(true),
         Setting::Protected => {
-            let auth = Auth::api_key_ids(["API_KEY"]).or(Auth::jwt_secret_ids([JWT_SECRET_ID]));
-            server.auth(auth.subject_is_user()).base_path("/agents")
+            let jwt = Jwt::with_secret_ids([JWT_SECRET_ID]).subject_is_user();
+            let auth = Auth::from(ApiKeys::with_ids(["API_KEY"])).or(jwt);
+            server.auth(auth).base_path("/agents")
         }
         Setting::Small => server
             .max_request_size(2048)

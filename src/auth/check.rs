@@ -4,9 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
-#[cfg(feature = "oidc")]
-use super::oidc::UnverifiedToken;
-use super::{Auth, attempt::CredentialCheck};
+use super::{Auth, api_keys, attempt::CredentialCheck, jwt, oidc};
 use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
 
 const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
@@ -15,7 +13,6 @@ const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
 pub(crate) struct CredentialRequest<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) invocation: &'a Invocation,
-    #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "only tokens expire"))]
     pub(crate) clock: &'a Clock,
     /// The time that the request has left.
     pub(crate) left: Option<Duration>,
@@ -78,21 +75,14 @@ impl Auth {
         {
             return Ok(caller.clone());
         }
-        let credentials = self
-            .credentials_in(request.headers)
-            .map_err(AuthError::missing)?;
+        let presented = self.credentials_in(request.headers);
+        let PresentedCredential { value, is_bearer } = presented.map_err(AuthError::missing)?;
         let mut check = CredentialCheck::default();
-        #[cfg(feature = "oidc")]
-        if credentials.is_bearer && self.has_issuers() {
-            match UnverifiedToken::parse(credentials.value) {
-                Ok(token) => {
-                    if let Some(result) = self.check_token(&token, request).await {
-                        return result;
-                    }
-                    check.reason = Some("the token's issuer is not one of this server's");
-                }
-                Err(reason) => check.reason = Some(reason),
-            }
+        if is_bearer
+            && self.has_issuers()
+            && let Some(result) = oidc::identify(&self.oidc, value, request, &mut check).await
+        {
+            return result;
         }
         let ids: Vec<_> = self.secrets().collect();
         if ids.is_empty() {
@@ -100,41 +90,18 @@ impl Auth {
         }
         // In the order of the ids: those of API keys, then those of signers.
         let mut reads = secrets.read(&ids, request.left).await.into_iter();
-        if let Some(keys) = &self.keys
-            && let Some(id) = check.api_key(credentials.value, keys, &mut reads)
+        if self.has_keys()
+            && let Some(caller) = api_keys::identify(&self.keys, value, &mut reads, &mut check)
         {
-            return Ok(Caller::ApiKey { id });
+            return Ok(caller);
         }
-        #[cfg(feature = "jwt")]
-        if let (Some(signers), true) = (&self.jwt, credentials.is_bearer) {
+        if is_bearer && self.has_jwt() {
             let now = request.clock.now();
-            if let Some(caller) = check.token(credentials.value, signers, reads, now) {
+            if let Some(caller) = jwt::identify(&self.jwt, value, reads, now, &mut check) {
                 return Ok(caller);
             }
         }
-        #[cfg(not(feature = "jwt"))]
-        let _ = credentials.is_bearer;
         Err(check.into_error())
-    }
-
-    /// Checks a token with the rules of the issuer that it names; one of several sets of rules for
-    /// the same issuer is enough. `None` if the token names none of the issuers.
-    #[cfg(feature = "oidc")]
-    async fn check_token(
-        &self,
-        token: &UnverifiedToken<'_>,
-        request: &CredentialRequest<'_>,
-    ) -> Option<Result<Caller, AuthError>> {
-        let mut result = None;
-        for issuer in self.issuers.iter().filter(|it| it.is_named_by(token)) {
-            match issuer.verify(token, request).await {
-                Ok(caller) => return Some(Ok(caller)),
-                // The rules that could not be applied may accept the token.
-                Err(_) if matches!(result, Some(Err(AuthError::Undecided(_)))) => {}
-                Err(error) => result = Some(Err(error)),
-            }
-        }
-        result
     }
 
     /// If API keys are accepted, `OXP-API-Key` takes precedence over `Authorization`.
@@ -142,7 +109,7 @@ impl Auth {
         &self,
         headers: &'a HeaderMap,
     ) -> Result<PresentedCredential<'a>, &'static str> {
-        if self.keys.is_some()
+        if self.has_keys()
             && let Some(value) = single_value(headers, &API_KEY)?
         {
             let is_bearer = false;

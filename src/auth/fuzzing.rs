@@ -1,11 +1,8 @@
 //! Verification of JWTs, for the fuzz targets.
 
-use std::time::SystemTime;
+use std::{sync::Arc, time::SystemTime};
 
-use super::{
-    jwt::{JwtSigner, SigningKey, verify},
-    rotation::SecretRotation,
-};
+use super::jwt::{Jwt, SigningKey, verify};
 use crate::{Caller, Secret};
 
 pub(crate) use super::oidc::fuzzing::IssuerKeys;
@@ -17,14 +14,12 @@ pub(crate) fn holder_of(
     audiences: &[String],
     now: SystemTime,
 ) -> Result<(Option<String>, Vec<String>), &'static str> {
-    let secrets = SecretRotation::parse("KEY").expect("an id");
-    let signer = JwtSigner {
-        audiences: audiences.to_vec(),
-        ..JwtSigner::new(secrets)
-    };
+    let id: Arc<str> = Arc::from("KEY");
+    let rules = Jwt::with_secret_ids([&id]);
     let key = SigningKey {
-        signer: &signer,
-        id: signer.secrets.name(),
+        rules: &audiences.iter().fold(rules, Jwt::audience),
+        signer: &id,
+        id: &id,
         value: secret.clone(),
     };
     match verify(token, vec![key], now) {

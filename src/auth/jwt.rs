@@ -3,35 +3,145 @@
 //! `jsonwebtoken` parses the token and checks its signature. The claims are checked here, against
 //! the time of the call instead of the machine's clock, so that recorded events are reproducible.
 
+mod claims;
+pub(super) mod validity;
+
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, crypto::aws_lc, errors::ErrorKind,
 };
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{rotation::SecretRotation, validity::check_validity};
-use crate::{Caller, Secret};
+use super::{attempt::CredentialCheck, rotation::SecretRotation};
+use crate::{Caller, Secret, secrets::ReadResult};
+use claims::VerifiedClaims;
+use validity::check_validity;
 
 /// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 const SHORTEST_SECRET: usize = 32;
 
-/// A signer of JWTs, and the rules for its tokens.
+/// JWTs, signed with HS256, which callers send as `Authorization: Bearer`.
+///
+/// A token must have an `exp` claim and be used before it, and not before its `nbf`; clocks may
+/// differ by a minute. If there are [audiences](Self::audience), the `aud` claim must name one of
+/// them; otherwise there must be no `aud` claim (RFC 7519, 4.1.3; RFC 8725, 3.9).
+///
+/// Signers with different rules can be combined:
+///
+/// ```
+/// # use lambda_tools::{Auth, Jwt};
+/// // Tokens of A must have no audience, those of B must be for this server.
+/// let bound = Jwt::with_secret_ids(["B"]).audience("https://tools.example");
+/// let auth = Auth::from(Jwt::with_secret_ids(["A"])).or(bound);
+/// ```
 #[derive(Clone, Debug)]
-pub(super) struct JwtSigner {
-    /// The ids of its secrets.
-    pub(super) secrets: SecretRotation,
-    pub(super) audiences: Vec<String>,
-    pub(super) subject_is_user: bool,
+pub struct Jwt {
+    /// The ids of each signer's secrets.
+    signers: Vec<SecretRotation>,
+    audiences: Vec<String>,
+    subject_is_user: bool,
 }
 
 /// A signing secret.
 pub(super) struct SigningKey<'a> {
-    pub(super) signer: &'a JwtSigner,
+    pub(super) rules: &'a Jwt,
+    /// The name of the signer.
+    pub(super) signer: &'a Arc<str>,
     pub(super) id: &'a Arc<str>,
     pub(super) value: Secret,
+}
+
+impl Jwt {
+    /// Accepts tokens that these secrets have signed, whose values must have at least 32 bytes (RFC
+    /// 7518, 3.2). Each id is a separate signer, and the `sub` claim names a caller of that signer:
+    /// the same `sub` from two signers means two callers, each with its own users and grants.
+    /// `"A|A_NEXT"` names two secrets of one signer, for rotation.
+    #[must_use]
+    pub fn with_secret_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
+        install_cryptography();
+        Self {
+            signers: SecretRotation::parse_all(ids),
+            audiences: Vec::new(),
+            subject_is_user: false,
+        }
+    }
+
+    /// Adds an audience that the `aud` claim may name.
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audiences.push(audience.into());
+        self
+    }
+
+    /// Uses the `sub` claim as the call's user: tools get it as
+    /// [`Context::user_id`](crate::Context::user_id). A call that names another user is rejected,
+    /// and so is a call that names any user if its token has no `sub`. Callers with API keys may
+    /// name any user.
+    #[must_use]
+    pub fn subject_is_user(mut self) -> Self {
+        self.subject_is_user = true;
+        self
+    }
+
+    pub(super) fn signers(&self) -> &[SecretRotation] {
+        &self.signers
+    }
+
+    /// Returns true if the subjects of this signer are users.
+    pub(super) fn names_users(&self, signer: &Arc<str>) -> bool {
+        self.subject_is_user && self.signers.iter().any(|it| it.name() == signer)
+    }
+
+    fn check(&self, claims: &VerifiedClaims, now: SystemTime) -> Result<(), &'static str> {
+        check_validity(claims.exp, claims.nbf, now)?;
+        match &claims.aud {
+            // RFC 8725, 3.9: a token for another audience must not be accepted.
+            None if !self.audiences.is_empty() => {
+                Err("the JWT has no aud claim, but this server requires one of its audiences")
+            }
+            Some(named) if !named.all().iter().any(|one| self.audiences.contains(one)) => {
+                Err("the JWT's aud claim names none of the server's audiences")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the caller to whom a signer gave the token. `reads` has the secrets in the order of
+/// their ids.
+pub(super) fn identify(
+    all: &[Jwt],
+    token: &[u8],
+    reads: impl Iterator<Item = ReadResult>,
+    now: SystemTime,
+    check: &mut CredentialCheck,
+) -> Option<Caller> {
+    let ids = all.iter().flat_map(|rules| {
+        let ids = rules.signers.iter().flat_map(SecretRotation::named_ids);
+        ids.map(move |(signer, id)| (rules, signer, id))
+    });
+    let mut keys = Vec::new();
+    for ((rules, signer, id), read) in ids.zip(reads) {
+        let secret = check.secret(id, read);
+        keys.extend(secret.map(|value| SigningKey {
+            rules,
+            signer,
+            id,
+            value,
+        }));
+    }
+    match verify(token, keys, now) {
+        Ok(caller) => Some(caller),
+        Err(error) => {
+            check.reason = Some(error.reason);
+            // If a readable secret signed the token, unreadable secrets cannot change the result.
+            check.is_undecided &= !error.has_valid_signature;
+            None
+        }
+    }
 }
 
 /// The rejection of a token.
@@ -39,33 +149,6 @@ pub(super) struct JwtError {
     pub(super) reason: &'static str,
     /// True if one of the secrets signed the token, but its claims were not accepted.
     pub(super) has_valid_signature: bool,
-}
-
-#[derive(Deserialize)]
-struct VerifiedClaims {
-    exp: Option<f64>,
-    nbf: Option<f64>,
-    aud: Option<Texts>,
-    sub: Option<String>,
-    scope: Option<Texts>,
-    scp: Option<Texts>,
-}
-
-/// A text, or a list of texts.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Texts {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Texts {
-    fn all(&self) -> &[String] {
-        match self {
-            Self::One(one) => std::slice::from_ref(one),
-            Self::Several(all) => all,
-        }
-    }
 }
 
 /// Returns true if the header has a `crit` with any value (`jsonwebtoken` treats `null` as absent),
@@ -95,21 +178,21 @@ pub(super) fn verify(
         reason: "the server has no JWT signing secret",
         has_valid_signature: false,
     };
-    for SigningKey { signer, id, value } in keys {
+    for key in keys {
         // Secrets pasted into a store often end with a line feed.
-        let secret = value.expose().trim_end_matches(['\r', '\n']);
+        let secret = key.value.expose().trim_end_matches(['\r', '\n']);
         if secret.len() < SHORTEST_SECRET {
             tracing::error!(
-                secret = &**id,
+                secret = &**key.id,
                 "a JWT signing secret has fewer than 32 bytes"
             );
             continue;
         }
         match claims_of(token, secret) {
-            Ok(claims) => match signer.check(&claims, now) {
+            Ok(claims) => match key.rules.check(&claims, now) {
                 Ok(()) => {
                     return Ok(Caller::Jwt {
-                        id: Arc::clone(signer.secrets.name()),
+                        id: Arc::clone(key.signer),
                         scopes: claims.scopes(),
                         subject: claims.sub,
                     });
@@ -129,7 +212,7 @@ pub(super) fn verify(
     Err(error)
 }
 
-/// The claims of a token, if it was signed with this secret.
+/// Returns the claims of a token, if it was signed with this secret.
 fn claims_of(token: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
     let key = DecodingKey::from_secret(secret.as_bytes());
     let claims = signed_claims(token, &key, Algorithm::HS256);
@@ -145,7 +228,7 @@ fn claims_of(token: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str>
     Ok(claims)
 }
 
-/// The claims of a token that this key has signed. Nothing else about them is checked.
+/// Returns the claims of a token that this key has signed. Nothing else about them is checked.
 pub(super) fn signed_claims<T: DeserializeOwned>(
     token: &[u8],
     key: &DecodingKey,
@@ -158,39 +241,4 @@ pub(super) fn signed_claims<T: DeserializeOwned>(
     let data: TokenData<T> = jsonwebtoken::decode(token, key, &only_signature)
         .map_err(jsonwebtoken::errors::Error::into_kind)?;
     Ok(data.claims)
-}
-
-impl JwtSigner {
-    pub(super) fn new(secrets: SecretRotation) -> Self {
-        install_cryptography();
-        Self {
-            secrets,
-            audiences: Vec::new(),
-            subject_is_user: false,
-        }
-    }
-
-    fn check(&self, claims: &VerifiedClaims, now: SystemTime) -> Result<(), &'static str> {
-        check_validity(claims.exp, claims.nbf, now)?;
-        match &claims.aud {
-            // RFC 8725, 3.9: a token for another audience must not be accepted.
-            None if !self.audiences.is_empty() => {
-                Err("the JWT has no aud claim, but this server requires one of its audiences")
-            }
-            Some(named) if !named.all().iter().any(|one| self.audiences.contains(one)) => {
-                Err("the JWT's aud claim names none of the server's audiences")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl VerifiedClaims {
-    fn scopes(&self) -> Vec<String> {
-        let texts = [&self.scope, &self.scp].into_iter().flatten();
-        let texts = texts.flat_map(Texts::all);
-        let scopes = texts.flat_map(|text| text.split(' '));
-        let scopes = scopes.filter(|scope| !scope.is_empty());
-        scopes.map(str::to_owned).collect()
-    }
 }

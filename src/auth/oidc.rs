@@ -11,29 +11,50 @@ mod header;
 mod key_cache;
 mod key_set;
 
-use std::{sync::Arc, time::SystemTime};
+use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 
-use super::{AuthError, CredentialRequest, jwt::install_cryptography, validity::check_validity};
+use super::{
+    Auth, AuthError, CredentialRequest,
+    attempt::CredentialCheck,
+    jwt::{install_cryptography, validity::check_validity},
+};
 use crate::{AccessToken, Caller, clock::Clock};
 use claims::ClaimRules;
-pub(super) use header::UnverifiedToken;
+use header::UnverifiedToken;
 use key_cache::KeyCache;
 use key_set::KeySet;
 
-/// An identity provider whose access tokens are accepted.
+/// Access tokens of an identity provider, which callers send as `Authorization: Bearer`: JWTs that
+/// it issued for this server (RFC 9068). The user who signed in is the call's user: tools get it as
+/// [`Context::user_id`](crate::Context::user_id), and a call that names another user is rejected.
+///
+/// The `aud` claim must name the server's own URL ([`Server::public_url`](crate::Server::public_url)),
+/// that URL followed by `/mcp`, or one of the [audiences](Self::audience). The algorithm is RS256,
+/// PS256, ES256, ES384 or `EdDSA`, whichever the issuer's key is for. ID tokens are rejected.
+///
+/// ```
+/// use lambda_tools::{Auth, Oidc, Server, Toolkit};
+///
+/// let auth = Auth::from(Oidc::issuer("https://example.eu.auth0.com/")).scope("tools.call");
+/// let server = Server::new(Toolkit::new([])?).auth(auth);
+/// # Ok::<(), lambda_tools::BuildError>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(super) struct Issuer {
+pub struct Oidc {
     url: Arc<str>,
-    pub(super) rules: ClaimRules,
+    rules: ClaimRules,
     keys: Arc<KeyCache>,
 }
 
-impl Issuer {
-    pub(super) fn new(url: impl Into<Arc<str>>) -> Self {
+impl Oidc {
+    /// Accepts the tokens of the issuer at `url`, as in its metadata, which uses HTTPS unless its
+    /// host is this machine.
+    #[must_use]
+    pub fn issuer(url: impl Into<String>) -> Self {
         install_cryptography();
-        let url = url.into();
+        let url = Arc::<str>::from(url.into());
         Self {
             keys: Arc::new(KeyCache::new(Arc::clone(&url))),
             rules: ClaimRules::default(),
@@ -41,25 +62,55 @@ impl Issuer {
         }
     }
 
-    /// The configured URL.
+    /// Adds an audience that the `aud` claim may name.
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.rules.audiences.push(audience.into());
+        self
+    }
+
+    /// Accepts tokens that have no `aud` claim if their `client_id` claim is this one, as with
+    /// Cognito's tokens that are not bound to a resource.
+    #[must_use]
+    pub fn client_id(mut self, id: impl Into<String>) -> Self {
+        self.rules.client_ids.push(id.into());
+        self
+    }
+
+    /// Uses this claim as the user, in place of `sub`. Its value must be unique within the issuer
+    /// and never pass to another person, as email addresses may.
+    #[must_use]
+    pub fn user_claim(mut self, name: impl Into<String>) -> Self {
+        self.rules.user_claim = name.into();
+        self
+    }
+
+    /// Uses this claim as the user's groups, in place of `groups` and `cognito:groups`.
+    #[must_use]
+    pub fn groups_claim(mut self, name: impl Into<String>) -> Self {
+        self.rules.group_claims = vec![name.into()];
+        self
+    }
+
+    /// Returns the configured URL.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The issuer's own spelling of its URL once its metadata has been fetched, else the configured
-    /// one: clients compare them exactly (RFC 8414, 3.3).
-    pub(super) fn identifier(&self) -> Arc<str> {
+    /// Returns the issuer's own spelling of its URL once its metadata has been fetched, else the
+    /// configured one: clients compare them exactly (RFC 8414, 3.3).
+    fn identifier(&self) -> Arc<str> {
         let known = self.keys.issuer();
         known.unwrap_or_else(|| Arc::clone(&self.url))
     }
 
-    /// True if the token names this issuer, which its signature still has to prove.
-    pub(super) fn is_named_by(&self, token: &UnverifiedToken<'_>) -> bool {
+    /// Returns true if the token names this issuer, which its signature still has to prove.
+    fn is_named_by(&self, token: &UnverifiedToken<'_>) -> bool {
         token.issuer.trim_end_matches('/') == self.url.trim_end_matches('/')
     }
 
     /// Fetches the keys before the first call. An error is only logged.
-    pub(super) fn warm_up(&self, clock: &Clock) -> impl Future<Output = ()> + use<> {
+    fn warm_up(&self, clock: &Clock) -> impl Future<Output = ()> + use<> {
         let (keys, clock) = (Arc::clone(&self.keys), clock.clone());
         async move {
             let _ = keys.get(None, &clock, None).await;
@@ -67,7 +118,7 @@ impl Issuer {
     }
 
     /// Checks the token's signature and its claims.
-    pub(super) async fn verify(
+    async fn verify(
         &self,
         token: &UnverifiedToken<'_>,
         request: &CredentialRequest<'_>,
@@ -88,7 +139,58 @@ impl Issuer {
     }
 }
 
-/// The facts in a token that one of the keys has signed and whose claims the rules accept.
+impl Auth {
+    /// Returns the scopes that every call requires.
+    pub(crate) fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
+
+    /// Returns the issuers of access tokens, in their own spelling once it is known.
+    pub(crate) fn issuers(&self) -> Vec<Arc<str>> {
+        let issuers = self.oidc.iter().map(Oidc::identifier);
+        issuers.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Fetches the issuers' keys before the first call.
+    pub(crate) async fn warm_up(&self, clock: &Clock) {
+        let fetches = self.oidc.iter().map(|issuer| issuer.warm_up(clock));
+        // Started together: one issuer that does not answer must not use up the time of the others.
+        let fetches: Vec<_> = fetches.map(tokio::spawn).collect();
+        for fetch in fetches {
+            let _ = fetch.await;
+        }
+    }
+}
+
+/// Checks a token with the rules of the issuer that it names; one of several sets of rules for the
+/// same issuer is enough. Returns `None` if the token names none of the issuers.
+pub(super) async fn identify(
+    all: &[Oidc],
+    token: &[u8],
+    request: &CredentialRequest<'_>,
+    check: &mut CredentialCheck,
+) -> Option<Result<Caller, AuthError>> {
+    let token = match UnverifiedToken::parse(token) {
+        Ok(token) => token,
+        Err(reason) => {
+            check.reason = Some(reason);
+            return None;
+        }
+    };
+    check.reason = Some("the token's issuer is not one of this server's");
+    let mut result = None;
+    for issuer in all.iter().filter(|it| it.is_named_by(&token)) {
+        match issuer.verify(&token, request).await {
+            Ok(caller) => return Some(Ok(caller)),
+            // The rules that could not be applied may accept the token.
+            Err(_) if matches!(result, Some(Err(AuthError::Undecided(_)))) => {}
+            Err(error) => result = Some(Err(error)),
+        }
+    }
+    result
+}
+
+/// Returns the facts in a token that one of the keys has signed and whose claims the rules accept.
 fn accepted(
     token: &UnverifiedToken<'_>,
     keys: &KeySet,
@@ -102,4 +204,28 @@ fn accepted(
     }
     rules.check(&claims, now, server_url)?;
     rules.token_of(Arc::clone(&keys.issuer), &claims)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::REAL;
+
+    #[tokio::test]
+    async fn an_issuer_that_does_not_answer_does_not_delay_the_others() {
+        let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");
+        let (silent, other) = (bind().await.unwrap(), bind().await.unwrap());
+        let issuer = |it: &tokio::net::TcpListener| {
+            Oidc::issuer(format!("http://{}", it.local_addr().unwrap()))
+        };
+        let auth = Auth::from(issuer(&silent)).or(issuer(&other));
+        let (clock, limit) = (REAL, Duration::from_secs(2));
+        let asked = tokio::time::timeout(limit, other.accept());
+        tokio::select! {
+            () = auth.warm_up(&clock) => panic!("the silent issuer has answered"),
+            asked = asked => assert!(asked.is_ok(), "the other issuer waits"),
+        }
+    }
 }

@@ -15,7 +15,15 @@ impl SecretRotation {
         (!ids.is_empty()).then_some(Self(ids))
     }
 
-    /// The caller's name: the first id.
+    /// Parses each text; those without an id are left out.
+    pub(super) fn parse_all<I: AsRef<str>>(texts: impl IntoIterator<Item = I>) -> Vec<Self> {
+        let texts = texts.into_iter();
+        texts
+            .filter_map(|text| Self::parse(text.as_ref()))
+            .collect()
+    }
+
+    /// Returns the caller's name: the first id.
     pub(super) fn name(&self) -> &Arc<str> {
         &self.0[0]
     }
@@ -23,9 +31,14 @@ impl SecretRotation {
     pub(super) fn ids(&self) -> &[Arc<str>] {
         &self.0
     }
+
+    /// Returns the ids, each after the caller's name.
+    pub(super) fn named_ids(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        self.0.iter().map(move |id| (self.name(), id))
+    }
 }
 
-/// The first id that is listed more than once.
+/// Returns the first id that is listed more than once.
 pub(super) fn duplicate_id<'a>(
     rotations: impl Iterator<Item = &'a SecretRotation>,
 ) -> Option<&'a str> {

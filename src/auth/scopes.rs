@@ -6,9 +6,9 @@ use super::Auth;
 use crate::{Caller, Tool, Toolkit};
 
 impl Auth {
-    /// The scopes to ask the user for: those that the call requires, and those that the token
-    /// already has and that other tools require, so that a new token does not lose them. `None` if
-    /// the caller has all that are required, or is not restricted by scopes.
+    /// Returns the scopes to ask the user for: those that the call requires, and those that the
+    /// token already has and that other tools require, so that a new token does not lose them.
+    /// `None` if the caller has all that are required, or is not restricted by scopes.
     pub(crate) fn missing_scopes(
         &self,
         caller: &Caller,
@@ -30,7 +30,7 @@ impl Auth {
         Some(wanted.into_iter().map(str::to_owned).collect())
     }
 
-    /// True if the caller's token has the scopes of a tool, and those of every call.
+    /// Returns true if the caller's token has the scopes of a tool, and those of every call.
     pub(crate) fn may_call(&self, caller: &Caller, tool: &Tool) -> bool {
         let Some(granted) = caller.scopes() else {
             return true;
@@ -39,7 +39,7 @@ impl Auth {
         required.all(|scope| is_granted(scope, granted))
     }
 
-    /// The scopes that a call of the tool requires; without a tool, those of every call.
+    /// Returns the scopes that a call of the tool requires; without a tool, those of every call.
     #[cfg(feature = "openapi")]
     pub(crate) fn required_scopes<'a>(&'a self, tool: Option<&'a Tool>) -> BTreeSet<&'a str> {
         let of_tool = tool.into_iter().flat_map(|tool| &tool.scopes);
@@ -50,13 +50,7 @@ impl Auth {
             .collect()
     }
 
-    /// The scopes that every call requires.
-    #[cfg(feature = "oidc")]
-    pub(crate) fn scopes(&self) -> &[String] {
-        &self.scopes
-    }
-
-    /// The scopes that any call requires, some more than once.
+    /// Returns the scopes that any call requires, some more than once.
     pub(crate) fn known_scopes<'a>(
         &'a self,
         toolkit: &'a Toolkit,

@@ -6,18 +6,16 @@ use super::{Auth, rotation::SecretRotation};
 use crate::{secrets::SecretCache, text::alternatives};
 
 impl Auth {
-    /// The accepted kinds of credentials with the ids of their secrets or the URLs of their issuers,
-    /// or `none`.
+    /// Returns the accepted kinds of credentials with the ids of their secrets or the URLs of their
+    /// issuers, or `none`.
     pub(crate) fn summary(&self) -> String {
         let mut kinds = Vec::new();
-        if let Some(keys) = &self.keys {
-            kinds.push(format!("api-key ({})", ids_of(keys)));
+        if self.has_keys() {
+            kinds.push(format!("api-key ({})", ids_of(self.key_secrets())));
         }
-        #[cfg(feature = "jwt")]
-        if self.jwt.is_some() {
+        if self.has_jwt() {
             kinds.push(format!("jwt ({})", ids_of(self.jwt_secrets())));
         }
-        #[cfg(feature = "oidc")]
         if self.has_issuers() {
             let urls: Vec<_> = self.issuer_urls().collect();
             kinds.push(format!("oidc ({})", urls.join(", ")));
@@ -31,8 +29,9 @@ impl Auth {
         kinds.join(", ")
     }
 
-    /// A warning that every call will be rejected, because the store has none of the secrets that
-    /// callers are checked with. `None` if a secret exists, or may exist but cannot be read.
+    /// Returns a warning that every call will be rejected, because the store has none of the
+    /// secrets that callers are checked with. `None` if a secret exists, or may exist but cannot be
+    /// read.
     pub(crate) async fn warning_without_secrets(
         &self,
         secrets: &Arc<SecretCache>,
@@ -41,10 +40,7 @@ impl Auth {
         if self.is_open() || self.has_issuers() || self.accepts_gateway {
             return None;
         }
-        let kinds = [
-            (self.keys.is_some(), "API key"),
-            (self.has_jwt(), "JWT secret"),
-        ];
+        let kinds = [(self.has_keys(), "API key"), (self.has_jwt(), "JWT secret")];
         let kinds = kinds.iter().filter(|(is_accepted, _)| *is_accepted);
         let kinds: Vec<_> = kinds.map(|(_, name)| *name).collect();
         let kinds = alternatives(&kinds);
@@ -66,7 +62,7 @@ impl Auth {
     }
 }
 
-fn ids_of<'a>(rotations: impl IntoIterator<Item = &'a SecretRotation>) -> String {
-    let callers = rotations.into_iter().map(|one| one.ids().join("|"));
+fn ids_of<'a>(rotations: impl Iterator<Item = &'a SecretRotation>) -> String {
+    let callers = rotations.map(|one| one.ids().join("|"));
     callers.collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,8 @@
 //! Authentication with valid and invalid API keys.
 
-use lambda_tools::{Auth, Caller, Context, Failure, Server, Tool, Toolkit, secrets::Secrets};
+use lambda_tools::{
+    ApiKeys, Auth, Caller, Context, Failure, Server, Tool, Toolkit, secrets::Secrets,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +21,7 @@ async fn who_am_i(_: WhoAmI, cx: Context) -> Result<String, Failure> {
 }
 
 /// Makes a call; returns the status, and the caller if the call was accepted.
-async fn call_with(auth: Auth, headers: &[(&str, &str)]) -> (u16, Value) {
+async fn call_with(auth: impl Into<Auth>, headers: &[(&str, &str)]) -> (u16, Value) {
     let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
     let keys = [
         ("ONE", "one"),
@@ -40,7 +42,7 @@ async fn call_with(auth: Auth, headers: &[(&str, &str)]) -> (u16, Value) {
 
 #[tokio::test]
 async fn either_header_may_carry_a_key_and_its_id_is_the_caller() {
-    let auth = || Auth::api_key_ids(["ONE"]).or(Auth::api_key_ids(["TWO"]));
+    let auth = || Auth::from(ApiKeys::with_ids(["ONE"])).or(ApiKeys::with_ids(["TWO"]));
     for (header, value, id) in [
         ("oxp-api-key", "one", "ONE"),
         ("oxp-api-key", "two", "TWO"),
@@ -69,7 +71,7 @@ async fn any_other_credential_is_rejected() {
         &[("authorization", "Beareré one")],
         &[("oxp-api-key", "wrong"), ("authorization", "Bearer one")],
     ] {
-        let auth = Auth::api_key_ids(["ONE", "EMPTY", "BLANK", "NOWHERE"]);
+        let auth = ApiKeys::with_ids(["ONE", "EMPTY", "BLANK", "NOWHERE"]);
         assert_eq!(
             call_with(auth, headers).await,
             (401, Value::Null),
@@ -82,8 +84,8 @@ async fn any_other_credential_is_rejected() {
 async fn missing_and_empty_keys_admit_no_caller() {
     let no_ids: [&str; 0] = [];
     for auth in [
-        Auth::api_key_ids(no_ids),
-        Auth::api_key_ids(["NOWHERE", "EMPTY"]),
+        ApiKeys::with_ids(no_ids),
+        ApiKeys::with_ids(["NOWHERE", "EMPTY"]),
     ] {
         for headers in [
             &[("oxp-api-key", "")][..],

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_tools::{
-    Auth, Caller, Context, DirectCalls, Failure, Protocol, Server, Tool, Toolkit, secrets::Secrets,
-    testing::LambdaFunction,
+    ApiKeys, Caller, Context, DirectCalls, Failure, Protocol, Server, Tool, Toolkit,
+    secrets::Secrets, testing::LambdaFunction,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ async fn choose(input: Choice, cx: Context) -> Result<String, Failure> {
 fn server() -> Server {
     let tools = Toolkit::new([Tool::new("T.Choose@1.0.0", choose)]).unwrap();
     Server::new(tools)
-        .auth(Auth::api_key_ids(["KEY"]))
+        .auth(ApiKeys::with_ids(["KEY"]))
         .secrets(Secrets::fixed([("KEY", "the-key")]))
 }
 

@@ -3,7 +3,7 @@
 use axum::{Router, body::Body, body::to_bytes, routing::get};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, Request};
-use lambda_tools::{Auth, Failure, Server, Tool, Toolkit, secrets::Secrets};
+use lambda_tools::{ApiKeys, Failure, Server, Tool, Toolkit, secrets::Secrets};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -94,7 +94,7 @@ fn explorer() -> Server {
 fn protected() -> Server {
     let secrets = Secrets::fixed([("PARTNER", KEY)]);
     explorer()
-        .auth(Auth::api_key_ids(["PARTNER"]))
+        .auth(ApiKeys::with_ids(["PARTNER"]))
         .secrets(secrets)
 }
 
@@ -246,6 +246,7 @@ async fn only_served_protocols_are_offered() {
 #[tokio::test]
 async fn a_list_of_callable_tools_has_no_others() {
     use jsonwebtoken::{EncodingKey, Header, encode};
+    use lambda_tools::Jwt;
 
     let secret = "a-secret-that-signs-tokens-0123456789";
     let ids = async |scope: &str, is_filtered: bool| {
@@ -253,7 +254,7 @@ async fn a_list_of_callable_tools_has_no_others() {
         let signing = EncodingKey::from_secret(secret.as_bytes());
         let token = encode(&Header::default(), &claims, &signing).unwrap();
         let server = explorer()
-            .auth(Auth::jwt_secret_ids(["SIGNER"]))
+            .auth(Jwt::with_secret_ids(["SIGNER"]))
             .secrets(Secrets::fixed([("SIGNER", secret)]));
         let server = if is_filtered {
             server.list_only_callable_tools()

@@ -16,7 +16,7 @@ use std::{
 #[cfg(feature = "dynamodb")]
 use lambda_tools::idempotency::DynamoDb;
 use lambda_tools::{
-    Auth, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, secrets::Secrets,
+    ApiKeys, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, secrets::Secrets,
     testing::LambdaFunction,
 };
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ impl Fixture {
     fn with(idempotency: &Idempotency, effects: &Effects) -> Self {
         let server = Server::new(Toolkit::new(tools(effects)).unwrap());
         let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
-        let server = server.auth(Auth::api_key_ids(["A", "B"])).secrets(keys);
+        let server = server.auth(ApiKeys::with_ids(["A", "B"])).secrets(keys);
         // Tools return their input, and some tests need an outcome too large to store.
         let server = server.max_request_size(usize::MAX);
         Self {

@@ -7,7 +7,7 @@ mod scopes;
 
 use jsonwebtoken::Algorithm;
 use lambda_tools::{
-    Auth, Caller, Context, Failure, Server, Tool, Toolkit,
+    ApiKeys, Auth, Caller, Context, Failure, Jwt, Oidc, Server, Tool, Toolkit,
     idempotency::Idempotency,
     secrets::Secrets,
     testing::{ExpectedResponse, LambdaFunction},
@@ -48,7 +48,7 @@ fn tools() -> Vec<Tool> {
     ]
 }
 
-fn server(auth: Auth) -> Server {
+fn server(auth: impl Into<Auth>) -> Server {
     let secrets = Secrets::fixed([
         ("KEY", "a-key"),
         ("SIGNING", "a-signing-secret-0123456789abcdefgh"),
@@ -60,7 +60,7 @@ fn server(auth: Auth) -> Server {
         .secrets(secrets)
 }
 
-fn served(auth: Auth) -> LambdaFunction {
+fn served(auth: impl Into<Auth>) -> LambdaFunction {
     function(server(auth))
 }
 
@@ -101,7 +101,7 @@ async fn the_user_who_signed_in_is_the_user_of_the_call() {
         let issuer = Issuer::start().await;
         // All others are withdrawn.
         issuer.change(|it| it.keys.retain(|key| key.algorithm == algorithm));
-        let function = served(Auth::issuer(&issuer.url));
+        let function = served(Oidc::issuer(&issuer.url));
         let mut claims = claims(&issuer.url);
         claims["client_id"] = "app".into();
         claims["scope"] = "mail.read other".into();
@@ -126,7 +126,7 @@ async fn the_user_who_signed_in_is_the_user_of_the_call() {
 #[tokio::test]
 async fn the_audience_is_the_servers_url_or_a_configured_one() {
     let issuer = Issuer::start().await;
-    let auth = Auth::issuer(&issuer.url).audience("api://tools");
+    let auth = Oidc::issuer(&issuer.url).audience("api://tools");
     let function = function(server(auth).base_path("/agents"));
     for (audience, status) in [
         (json!("https://tools.example/agents"), 200),
@@ -151,7 +151,7 @@ async fn the_audience_is_the_servers_url_or_a_configured_one() {
 #[tokio::test]
 async fn a_token_without_audience_needs_a_known_client() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url).client_id("app"));
+    let function = served(Oidc::issuer(&issuer.url).client_id("app"));
     for (client, kind, status) in [
         (json!("app"), json!("access"), 200),
         (json!("other"), json!("access"), 401),
@@ -167,7 +167,7 @@ async fn a_token_without_audience_needs_a_known_client() {
 #[tokio::test]
 async fn another_claim_can_be_the_user() {
     let issuer = Issuer::start().await;
-    let auth = Auth::issuer(&issuer.url)
+    let auth = Oidc::issuer(&issuer.url)
         .user_claim("oid")
         .groups_claim("roles");
     let function = served(auth);
@@ -182,8 +182,8 @@ async fn another_claim_can_be_the_user() {
 #[tokio::test]
 async fn users_do_not_share_results() {
     let (one, two) = (Issuer::start().await, Issuer::start().await);
-    let by_subject = Auth::issuer(&one.url).or(Auth::issuer(&two.url));
-    let by_mail = Auth::issuer(&one.url).user_claim("email");
+    let by_subject = Auth::from(Oidc::issuer(&one.url)).or(Oidc::issuer(&two.url));
+    let by_mail = Auth::from(Oidc::issuer(&one.url).user_claim("email"));
     let body = json!({"tool_id": "Who.AmI", "call_id": "c-1", "input": {}});
     for (auth, calls) in [
         (
@@ -221,9 +221,9 @@ async fn users_do_not_share_results() {
 #[tokio::test]
 async fn one_issuer_can_have_two_sets_of_rules() {
     let issuer = Issuer::start().await;
-    let first = Auth::issuer(&issuer.url).audience("first");
-    let second = Auth::issuer(format!("{}/", issuer.url)).audience("second");
-    let function = served(first.or(second));
+    let first = Oidc::issuer(&issuer.url).audience("first");
+    let second = Oidc::issuer(format!("{}/", issuer.url)).audience("second");
+    let function = served(Auth::from(first).or(second));
     for (audience, status) in [("first", 200), ("second", 200), ("third", 401)] {
         let token = issuer.token_with(&json!({"aud": audience, "client_id": "app"}));
         let response = call(&function, "Who.AmI", &token).await;
@@ -233,10 +233,11 @@ async fn one_issuer_can_have_two_sets_of_rules() {
 
 #[tokio::test]
 async fn each_signer_has_its_own_audiences_and_users() {
-    let one = || Auth::jwt_secret_ids(["SIGNING"]);
-    let two = || Auth::jwt_secret_ids(["OTHER"]);
-    let same = || Auth::jwt_secret_ids(["SAME"]);
-    let bound = |auth: Auth| auth.audience("b").subject_is_user();
+    let one = || Jwt::with_secret_ids(["SIGNING"]);
+    let two = || Jwt::with_secret_ids(["OTHER"]);
+    let both = || Jwt::with_secret_ids(["SIGNING", "OTHER"]);
+    let same = || Jwt::with_secret_ids(["SAME"]);
+    let bound = |jwt: Jwt| jwt.audience("b").subject_is_user();
     let secrets = [
         "a-signing-secret-0123456789abcdefgh",
         "another-signing-secret-0123456789abcdefgh",
@@ -245,13 +246,20 @@ async fn each_signer_has_its_own_audiences_and_users() {
     // one for alice, who is their subject.
     let (free, limited) = ([200, 401, 401], [401, 400, 200]);
     for (auth, expected) in [
-        (one().or(bound(two())), [free, limited]),
-        (bound(one()).or(two()), [limited, free]),
-        (bound(one().or(two())), [limited, limited]),
-        (one().or(two()), [free, free]),
+        (Auth::from(one()).or(bound(two())), [free, limited]),
+        (Auth::from(bound(one())).or(two()), [limited, free]),
+        (bound(both()).into(), [limited, limited]),
+        (both().into(), [free, free]),
+        (Auth::from(one()).or(two()), [free, free]),
         // The rules of each signer that has the secret are tried.
-        (one().or(bound(same())), [[200, 400, 200], [401; 3]]),
-        (bound(one()).or(same()), [[200, 400, 200], [401; 3]]),
+        (
+            Auth::from(one()).or(bound(same())),
+            [[200, 400, 200], [401; 3]],
+        ),
+        (
+            Auth::from(bound(one())).or(same()),
+            [[200, 400, 200], [401; 3]],
+        ),
     ] {
         let function = served(auth);
         for (secret, expected) in secrets.into_iter().zip(expected) {
@@ -274,7 +282,7 @@ async fn an_issuer_cannot_sign_for_another_one() {
     let (one, two) = (Issuer::start().await, Issuer::start().await);
     let own = SigningKey::new("RS256", Algorithm::RS256);
     two.change(|it| it.keys = vec![own.clone()]);
-    let function = served(Auth::issuer(&one.url).or(Auth::issuer(&two.url)));
+    let function = served(Auth::from(Oidc::issuer(&one.url)).or(Oidc::issuer(&two.url)));
     let claims = claims(&two.url);
     let accepted = call(&function, "Who.AmI", &own.sign(&claims)).await;
     assert_eq!(accepted.status, 200);
@@ -285,7 +293,7 @@ async fn an_issuer_cannot_sign_for_another_one() {
 #[tokio::test]
 async fn a_call_for_another_user_is_rejected() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     for (subject, user, status) in [
         (json!("alice"), "alice", 200),
         (json!("alice"), "bob", 400),
@@ -304,9 +312,9 @@ async fn a_call_for_another_user_is_rejected() {
 #[tokio::test]
 async fn keys_and_shared_secrets_are_accepted_beside_an_issuer() {
     let issuer = Issuer::start().await;
-    let auth = Auth::issuer(&issuer.url)
-        .or(Auth::api_key_ids(["KEY"]))
-        .or(Auth::jwt_secret_ids(["SIGNING"]));
+    let auth = Auth::from(Oidc::issuer(&issuer.url))
+        .or(ApiKeys::with_ids(["KEY"]))
+        .or(Jwt::with_secret_ids(["SIGNING"]));
     let function = served(auth);
     let mut shared = claims("https://elsewhere.example");
     shared.as_object_mut().unwrap().remove("aud");
@@ -324,7 +332,7 @@ async fn keys_and_shared_secrets_are_accepted_beside_an_issuer() {
 #[tokio::test]
 async fn clients_learn_where_to_sign_in() {
     let issuer = Issuer::start().await;
-    let auth = Auth::issuer(&issuer.url).scope("tools.call");
+    let auth = Auth::from(Oidc::issuer(&issuer.url)).scope("tools.call");
     let function = served(auth);
     for (path, resource) in [("", URL.to_owned()), ("/mcp", format!("{URL}/mcp"))] {
         let path = format!("/.well-known/oauth-protected-resource{path}");
@@ -381,16 +389,16 @@ async fn unusual_paths_do_not_stop_the_server() {
         "{a}{b}", "%7Ba", "a b", "ä", "?", "#", ".", "..",
     ];
     for path in paths {
-        let based = server(Auth::issuer(&issuer.url).audience(URL)).base_path(path);
+        let based = server(Oidc::issuer(&issuer.url).audience(URL)).base_path(path);
         assert_eq!(call(&function(based), "Who.AmI", &token).await.status, 200);
         let url = format!("https://api.example/{path}");
-        let public = server(Auth::issuer(&issuer.url).audience(URL)).public_url(url);
+        let public = server(Oidc::issuer(&issuer.url).audience(URL)).public_url(url);
         assert_eq!(call(&function(public), "Who.AmI", &token).await.status, 200);
     }
     let well_known = "/.well-known/oauth-protected-resource";
     for (path, status) in [("a/:b", 200), ("a/*c", 200), ("a/x", 404), ("a", 404)] {
         let url = "https://api.example/a/:b";
-        let server = server(Auth::issuer(&issuer.url)).public_url(url);
+        let server = server(Oidc::issuer(&issuer.url)).public_url(url);
         let function = function(server.base_path("a/*c"));
         let path = format!("{well_known}/{path}/mcp");
         let response = respond(&function, &event("GET", &path, None, &Value::Null)).await;
@@ -402,7 +410,7 @@ async fn unusual_paths_do_not_stop_the_server() {
 #[tokio::test]
 async fn credentials_are_checked_before_the_method() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     for method in ["GET", "DELETE", "PUT", "POST"] {
         let response = respond(&function, &event(method, "/mcp", None, &Value::Null)).await;
         assert_eq!(response.status, 401, "{method}");
@@ -413,7 +421,7 @@ async fn credentials_are_checked_before_the_method() {
 #[tokio::test]
 async fn the_metadata_follows_the_public_url() {
     let issuer = Issuer::start().await;
-    let auth = || Auth::issuer(&issuer.url);
+    let auth = || Oidc::issuer(&issuer.url);
     let well_known = "/.well-known/oauth-protected-resource";
     let get = async |function: &LambdaFunction, path: &str| {
         respond(function, &event("GET", path, None, &Value::Null)).await

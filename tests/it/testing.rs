@@ -9,7 +9,7 @@ use std::{
 };
 
 use lambda_tools::{
-    Auth, Context, Failure, Server, Tool, Toolkit,
+    ApiKeys, Context, Failure, Server, Tool, Toolkit,
     idempotency::Idempotency,
     secrets::Secrets,
     testing::{self, LambdaFunction, TestOutcome},
@@ -44,7 +44,7 @@ fn shop() -> Server {
     let tool = Tool::new("Shop.Show@1.0.0", show).user_id();
     let tool = tool.secret("SHOP_KEY").authorization("shop", ["read"]);
     Server::new(Toolkit::new([tool]).unwrap())
-        .auth(Auth::api_key_ids(["KEY"]))
+        .auth(ApiKeys::with_ids(["KEY"]))
         .secrets(Secrets::fixed([("SHOP_KEY", "value-of-the-key")]))
 }
 

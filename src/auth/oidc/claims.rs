@@ -4,7 +4,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 
-use crate::{AccessToken, auth::validity::check_validity};
+use crate::{AccessToken, auth::jwt::validity::check_validity};
 
 /// The claims that name a client. The first one is RFC 9068's; the others are Azure's and Okta's.
 const CLIENT_CLAIMS: [&str; 4] = ["client_id", "azp", "appid", "cid"];

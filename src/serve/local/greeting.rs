@@ -151,9 +151,10 @@ mod tests {
     #[cfg(feature = "oidc")]
     #[test]
     fn users_who_sign_in_need_no_key() {
-        use crate::Auth;
+        use crate::{ApiKeys, Auth, Oidc};
 
-        let auth = Auth::issuer("https://idp.example").or(Auth::api_key_ids(["KEY"]));
+        let issuer = Oidc::issuer("https://idp.example");
+        let auth = Auth::from(issuer).or(ApiKeys::with_ids(["KEY"]));
         let text = greeting_of(&server().auth(auth));
         assert!(
             text.contains("users can sign in at https://idp.example.\n"),

@@ -1,11 +1,7 @@
 //! The credentials of callers.
 
-#[cfg(not(all(feature = "jwt", feature = "oidc")))]
-use super::without_feature;
-#[cfg(feature = "jwt")]
-use super::yes_or_no;
 use super::{InvalidSetting, get, list};
-use crate::Auth;
+use crate::{ApiKeys, Auth, Gateway};
 
 /// The setting `TOOLS_AUTH`, which is required on Lambda.
 pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
@@ -34,56 +30,57 @@ pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
         .try_fold(Auth::none(), |auth, kind| match kind {
             "api-key" => {
                 let ids = list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY")?;
-                Ok(auth.or(Auth::api_key_ids(ids)))
+                Ok(auth.or(ApiKeys::with_ids(ids)))
             }
             "jwt" => Ok(auth.or(jwt_setting()?)),
             "oidc" => Ok(auth.or(oidc_setting()?)),
-            "gateway" => Ok(auth.or(Auth::gateway())),
+            "gateway" => Ok(auth.or(Gateway::new())),
             "none" => Err(invalid("none cannot be combined with another value".into())),
             other => Err(invalid(format!("the value '{other}' is unknown"))),
         })
 }
 
 #[cfg(feature = "jwt")]
-fn jwt_setting() -> Result<Auth, InvalidSetting> {
+fn jwt_setting() -> Result<crate::Jwt, InvalidSetting> {
     let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
     let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
-    let auth = audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience);
-    Ok(match yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")? {
-        None | Some(false) => auth,
-        Some(true) => auth.subject_is_user(),
+    let jwt = audiences.fold(crate::Jwt::with_secret_ids(ids), crate::Jwt::audience);
+    Ok(match super::yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")? {
+        None | Some(false) => jwt,
+        Some(true) => jwt.subject_is_user(),
     })
 }
 
 #[cfg(not(feature = "jwt"))]
 fn jwt_setting() -> Result<Auth, InvalidSetting> {
-    Err(without_feature("TOOLS_AUTH=jwt", "jwt"))
+    Err(super::without_feature("TOOLS_AUTH=jwt", "jwt"))
 }
 
 #[cfg(feature = "oidc")]
 fn oidc_setting() -> Result<Auth, InvalidSetting> {
+    use crate::Oidc;
+
     let issuers = list("TOOLS_OIDC_ISSUERS", "")?;
     if issuers.is_empty() {
         let text = "TOOLS_AUTH=oidc requires the URL of an identity provider in TOOLS_OIDC_ISSUERS";
         return Err(InvalidSetting(text.into()));
     }
-    let issuers = issuers.into_iter();
-    let auth = issuers.fold(Auth::none(), |auth, url| auth.or(Auth::issuer(url)));
-    let audiences = list("TOOLS_OIDC_AUDIENCES", "")?.into_iter();
-    let auth = audiences.fold(auth, Auth::audience);
-    let clients = list("TOOLS_OIDC_CLIENT_IDS", "")?.into_iter();
-    let auth = clients.fold(auth, Auth::client_id);
+    let audiences = list("TOOLS_OIDC_AUDIENCES", "")?;
+    let clients = list("TOOLS_OIDC_CLIENT_IDS", "")?;
     let scopes = list("TOOLS_OIDC_SCOPES", "")?;
+    let user_claim = get("TOOLS_OIDC_USER_CLAIM")?;
+    let issuers = issuers.into_iter().map(|url| {
+        let issuer = audiences.iter().fold(Oidc::issuer(url), Oidc::audience);
+        let issuer = clients.iter().fold(issuer, Oidc::client_id);
+        user_claim.iter().fold(issuer, Oidc::user_claim)
+    });
+    let auth = issuers.fold(Auth::none(), Auth::or);
     // RFC 6749, 3.3 separates scopes with spaces.
     let scopes = scopes.iter().flat_map(|it| it.split_whitespace());
-    let auth = scopes.fold(auth, Auth::scope);
-    Ok(match get("TOOLS_OIDC_USER_CLAIM")? {
-        None => auth,
-        Some(claim) => auth.user_claim(claim),
-    })
+    Ok(scopes.fold(auth, Auth::scope))
 }
 
 #[cfg(not(feature = "oidc"))]
 fn oidc_setting() -> Result<Auth, InvalidSetting> {
-    Err(without_feature("TOOLS_AUTH=oidc", "oidc"))
+    Err(super::without_feature("TOOLS_AUTH=oidc", "oidc"))
 }

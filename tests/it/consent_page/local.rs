@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderMap, Method, Request},
 };
 use lambda_tools::{
-    Auth, Failure, OAuth, ServerInfo, Tool, Toolkit, oauth::Provider, secrets::Secrets,
+    ApiKeys, Auth, Failure, OAuth, ServerInfo, Tool, Toolkit, oauth::Provider, secrets::Secrets,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,7 +57,7 @@ pub(super) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            auth: Auth::api_key_ids(["PARTNER", "GUEST"]),
+            auth: ApiKeys::with_ids(["PARTNER", "GUEST"]).into(),
             info: ServerInfo::default(),
             provider: mail_at(AUTHORIZE),
             needs: ("mail", vec!["mail.read".to_owned()]),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_tools::{Auth, ServerInfo, oauth::Provider};
+use lambda_tools::{ApiKeys, Auth, ServerInfo, oauth::Provider};
 use serde_json::{Value, json};
 use test_support::issuer::Issuer;
 
@@ -76,7 +76,7 @@ pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
 pub(super) async fn starts(info: &ServerInfo) -> Vec<Shown> {
     let title = "Allow Acme Assistant to use your Google account?".to_owned();
     let usual = Setup {
-        auth: Auth::api_key_ids(["PARTNER"]),
+        auth: ApiKeys::with_ids(["PARTNER"]).into(),
         info: info.clone(),
         provider: Provider::google("id", "SECRET"),
         needs: (

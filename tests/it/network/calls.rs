@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_tools::{
-    Auth, Context, Failure, Server, Tool, Toolkit,
+    Context, Failure, Oidc, Server, Tool, Toolkit,
     idempotency::{DynamoDb, Idempotency},
     secrets::{Secrets, SecretsManager},
     testing::LambdaFunction,
@@ -134,7 +134,7 @@ async fn with_secrets(network: &Network, measured: &mut Measured) {
 
 async fn with_access_tokens(network: &Network, measured: &mut Measured) {
     let provider = Issuer::start_at("", Some(&network.recorder)).await;
-    let auth = Auth::issuer(&provider.url);
+    let auth = Oidc::issuer(&provider.url);
     let mut claims = claims(&provider.url);
     claims["exp"] = (NOW + 100_000).into();
     let auth = auth.audience(claims["aud"].as_str().unwrap().to_owned());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_tools::{Auth, client::ClientOptions};
+use lambda_tools::{ApiKeys, client::ClientOptions};
 
 use test_support::openid::{Act, Browser, OpenId, Page, form_in};
 
@@ -247,7 +247,7 @@ async fn requests_cannot_choose_the_redirect_target() {
 #[ignore = "needs npm's oidc-provider; run tests/all"]
 async fn a_caller_cannot_use_the_grants_of_another_callers_users() {
     let openid = OpenId::start();
-    let keys = Auth::api_key_ids(["KEY", "OTHER_KEY"]);
+    let keys = ApiKeys::with_ids(["KEY", "OTHER_KEY"]);
     let server = serve_as(&openid, |it| it, |server| server.auth(keys)).await;
     let client = |key: &str| client_with(&server.served.url, ClientOptions::default().api_key(key));
     let (first, second) = (client("key-of-the-caller"), client("key-of-another-caller"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_tools::{
-    Auth, OAuth,
+    ApiKeys, Jwt, OAuth,
     client::{
         ClientOptions, JwtSigner,
         opentool::{
@@ -108,7 +108,7 @@ async fn an_opentool_error_contains_the_link() {
     // OpenTool calls do not name a user.
     assert!(error.to_string().contains("a user id"), "{error}");
     // With a user from the JWT, the error contains a link.
-    let jwt = Auth::jwt_secret_ids(["JWT_SECRET"]).subject_is_user();
+    let jwt = Jwt::with_secret_ids(["JWT_SECRET"]).subject_is_user();
     let server = serve_as(&openid, |it| it, |server| server.auth(jwt)).await;
     let token = JwtSigner::signed_with(JWT_SECRET).subject("user-1");
     let options = ClientOptions::default().jwt(token);
@@ -229,7 +229,7 @@ async fn concurrent_callbacks_in_two_tabs_exchange_one_code() {
 async fn status_checks_can_require_credentials() {
     let openid = OpenId::start();
     let change = OAuth::authenticate_checks;
-    let server = serve_as(&openid, change, |it| it.auth(Auth::api_key_ids(["KEY"]))).await;
+    let server = serve_as(&openid, change, |it| it.auth(ApiKeys::with_ids(["KEY"]))).await;
     let options = ClientOptions::default().api_key("key-of-the-caller");
     let client = client_with(&server.served.url, options);
     let challenge = challenge_in(call(&client, "Account.Whoami", "user-1").await);

@@ -1,7 +1,7 @@
 //! Tokens that must not be accepted. References: RFC 8725, section 3; RFC 9068, sections 4 and 5.
 
 use jsonwebtoken::Algorithm;
-use lambda_tools::Auth;
+use lambda_tools::{ApiKeys, Auth, Jwt, Oidc};
 use serde_json::{Value, json};
 use test_support::issuer::{Issuer, NOW, SigningKey, URL, claims, encode, sign_with_secret};
 
@@ -151,10 +151,10 @@ fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
 #[tokio::test]
 async fn none_of_these_tokens_is_accepted() {
     let issuer = Issuer::start().await;
-    let alone = || Auth::issuer(&issuer.url);
+    let alone = || Oidc::issuer(&issuer.url);
     let beside = || {
-        let keys = Auth::api_key_ids(["KEY"]);
-        alone().or(keys).or(Auth::jwt_secret_ids(["SIGNING"]))
+        let jwt = Jwt::with_secret_ids(["SIGNING"]);
+        Auth::from(alone()).or(ApiKeys::with_ids(["KEY"])).or(jwt)
     };
     let valid = call(&served(alone()), "Who.AmI", &issuer.valid()).await;
     assert_eq!(valid.status, 200, "{valid:?}");
@@ -179,7 +179,7 @@ async fn none_of_these_tokens_is_accepted() {
 #[tokio::test]
 async fn these_variations_are_accepted() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let key = issuer.key(Algorithm::RS256);
     let mut tokens = vec![key.sign_as(&json!({"alg": "RS256"}), &claims(&issuer.url))];
     for header in [
@@ -212,7 +212,7 @@ async fn these_variations_are_accepted() {
 #[tokio::test]
 async fn tokens_with_the_claims_of_known_issuers_are_accepted() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     for claims in [
         r#"{"azp": "app", "scope": "tools.call", "gty": "password", "permissions": ["tools.call"]}"#,
         r#"{"aio": "x", "azp": "app", "azpacr": "1", "name": "A", "oid": "1", "preferred_username": "a",
@@ -236,7 +236,7 @@ async fn tokens_with_the_claims_of_known_issuers_are_accepted() {
 #[tokio::test]
 async fn an_id_token_for_a_configured_client_is_rejected() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url).audience("app"));
+    let function = served(Oidc::issuer(&issuer.url).audience("app"));
     for (claims, status) in [
         (json!({"aud": "app"}), 401),
         (json!({"aud": "app", "azp": "app", "email": "a"}), 401),
@@ -254,7 +254,7 @@ async fn an_id_token_for_a_configured_client_is_rejected() {
 #[tokio::test]
 async fn a_token_in_another_place_is_not_read() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let token = issuer.valid();
     let body = json!({"tool_id": "Who.AmI", "access_token": token});
     let mut query = event("POST", "/tools/call", None, &body);

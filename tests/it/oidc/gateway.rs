@@ -1,6 +1,6 @@
 //! Callers whom API Gateway or IAM has authenticated.
 
-use lambda_tools::Auth;
+use lambda_tools::{ApiKeys, Auth, Gateway};
 use serde_json::{Value, json};
 
 use super::{event, respond, served};
@@ -8,7 +8,7 @@ use super::{event, respond, served};
 const ISSUER: &str = "https://idp.example";
 
 /// Calls a tool through an HTTP API.
-async fn call_as(auth: Auth, tool: &str, authorizer: &Value) -> (u16, Value) {
+async fn call_as(auth: impl Into<Auth>, tool: &str, authorizer: &Value) -> (u16, Value) {
     let body = json!({"tool_id": tool, "input": {}});
     let mut event = event("POST", "/tools/call", None, &body);
     if !authorizer.is_null() {
@@ -24,7 +24,7 @@ async fn call_over_rest(authorizer: &Value) -> (u16, Value) {
     let body = json!({"tool_id": "Who.AmI", "input": {}});
     event["body"] = body.to_string().into();
     event["requestContext"]["authorizer"] = authorizer.clone();
-    let response = respond(&served(Auth::gateway()), &event).await;
+    let response = respond(&served(Gateway::new()), &event).await;
     (response.status, response.body)
 }
 
@@ -39,7 +39,7 @@ async fn the_user_of_a_verified_token_is_the_user_of_the_call() {
         "iss": ISSUER, "sub": "alice", "client_id": "app", "scope": "mail.read x",
         "groups": "staff",
     });
-    let (status, body) = call_as(Auth::gateway(), "Mail.Read", &jwt(&claims)).await;
+    let (status, body) = call_as(Gateway::new(), "Mail.Read", &jwt(&claims)).await;
     assert_eq!(status, 200, "{body}");
     assert_eq!(
         body["value"],
@@ -65,7 +65,7 @@ async fn other_principals_are_callers_without_a_user() {
         json!({"lambda": context}),
     ];
     for authorizer in calls {
-        let (status, body) = call_as(Auth::gateway(), "Who.AmI", &authorizer).await;
+        let (status, body) = call_as(Gateway::new(), "Who.AmI", &authorizer).await;
         let seen = (status, &body["value"]["user"]);
         assert_eq!(seen, (200, &Value::Null), "{authorizer} {body}");
     }
@@ -86,7 +86,7 @@ async fn an_authorizer_that_says_nothing_authenticates_nobody() {
         jwt(&json!({"sub": "alice", "scope": "x"})),
         json!({"lambda": {"x": null}}),
     ] {
-        let (status, body) = call_as(Auth::gateway(), "Mail.Read", &authorizer).await;
+        let (status, body) = call_as(Gateway::new(), "Mail.Read", &authorizer).await;
         assert_eq!(status, 401, "{authorizer} {body}");
     }
     for authorizer in [
@@ -108,12 +108,12 @@ async fn an_authorizer_that_says_nothing_authenticates_nobody() {
     event["headers"]["x-amzn-oidc-identity"] = "alice".into();
     event["headers"]["x-amzn-oidc-data"] = "e30.e30.e30".into();
     event["headers"]["x-amzn-lambda-authorizer"] = "alice".into();
-    assert_eq!(respond(&served(Auth::gateway()), &event).await.status, 401);
+    assert_eq!(respond(&served(Gateway::new()), &event).await.status, 401);
 }
 
 #[tokio::test]
 async fn other_credentials_can_be_accepted_beside_the_gateway() {
-    let auth = || Auth::gateway().or(Auth::api_key_ids(["KEY"]));
+    let auth = || Auth::from(Gateway::new()).or(ApiKeys::with_ids(["KEY"]));
     let claims = json!({"iss": ISSUER, "sub": "a"});
     let (status, body) = call_as(auth(), "Who.AmI", &jwt(&claims)).await;
     assert_eq!((status, &body["value"]["user"]), (200, &json!("a")));
@@ -134,12 +134,12 @@ async fn scopes_are_separated_by_spaces_only_and_groups_are_not_separated() {
         ("[mail.read mail.send]", 200),
     ] {
         let claims = json!({"iss": ISSUER, "sub": "alice", "scope": scope});
-        let (got, body) = call_as(Auth::gateway(), "Mail.Send", &jwt(&claims)).await;
+        let (got, body) = call_as(Gateway::new(), "Mail.Send", &jwt(&claims)).await;
         assert_eq!(got, status, "{scope} {body}");
     }
     for text in ["[not admin]", "[staff]", "not,admin", "not admin"] {
         let claims = json!({"iss": ISSUER, "sub": "alice", "cognito:groups": text});
-        let (_, body) = call_as(Auth::gateway(), "Who.AmI", &jwt(&claims)).await;
+        let (_, body) = call_as(Gateway::new(), "Who.AmI", &jwt(&claims)).await;
         assert_eq!(body["value"]["groups"], json!([text]));
         let (_, body) = call_over_rest(&json!({"claims": claims})).await;
         assert_eq!(body["value"]["groups"], json!([text]));

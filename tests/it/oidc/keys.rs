@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use jsonwebtoken::Algorithm;
-use lambda_tools::{Auth, testing::LambdaFunction};
+use lambda_tools::{Auth, Oidc, testing::LambdaFunction};
 use serde_json::{Value, json};
 
 use test_support::{
@@ -39,7 +39,7 @@ async fn keys_are_fetched_once_and_again_when_they_are_due() {
     ] {
         let issuer = Issuer::start().await;
         issuer.change(|it| it.cache_control = cache_control);
-        let function = served(Auth::issuer(&issuer.url));
+        let function = served(Oidc::issuer(&issuer.url));
         let token = issuer.token(&lasting(&issuer));
         for _ in 0..3 {
             assert_eq!(status(&function, &token).await, 200);
@@ -58,7 +58,7 @@ async fn keys_are_fetched_once_and_again_when_they_are_due() {
 async fn concurrent_calls_share_one_fetch() {
     let issuer = Issuer::start().await;
     issuer.change(|it| it.delay = Duration::from_millis(50));
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let token = issuer.valid();
     let calls = (0..20).map(|_| status(&function, &token));
     assert_eq!(join_all(calls).await, [200; 20]);
@@ -68,7 +68,7 @@ async fn concurrent_calls_share_one_fetch() {
 #[tokio::test]
 async fn no_call_fails_while_keys_rotate() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let claims = lasting(&issuer);
     assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
     let next = SigningKey::new("next", Algorithm::ES256);
@@ -91,7 +91,7 @@ async fn no_call_fails_while_keys_rotate() {
 #[tokio::test]
 async fn a_new_key_is_not_rejected_while_it_is_being_fetched() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let claims = lasting(&issuer);
     assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
     let next = SigningKey::new("next", Algorithm::ES256);
@@ -125,7 +125,7 @@ fn an_issuer_alone_installs_the_cryptography() {
 #[ignore = "a program that tests start"]
 fn cryptography_program_of_tests() {
     assert_program();
-    let _ = Auth::issuer("https://idp.example");
+    let _ = Oidc::issuer("https://idp.example");
     let provider = &jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER;
     assert!(provider.install_default().is_err());
 }
@@ -133,7 +133,7 @@ fn cryptography_program_of_tests() {
 #[tokio::test]
 async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let claims = lasting(&issuer);
     let valid = issuer.token(&claims);
     assert_eq!(status(&function, &valid).await, 200);
@@ -176,7 +176,8 @@ async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
 #[tokio::test]
 async fn a_token_is_not_rejected_while_one_set_of_rules_lacks_its_key() {
     let issuer = Issuer::start().await;
-    let auth = Auth::issuer(&issuer.url).or(Auth::issuer(&issuer.url).user_claim("name"));
+    let by_name = Oidc::issuer(&issuer.url).user_claim("name");
+    let auth = Auth::from(Oidc::issuer(&issuer.url)).or(by_name);
     let function = served(auth);
     let mut claims = lasting(&issuer);
     assert_eq!(status(&function, &issuer.token(&claims)).await, 200);
@@ -191,7 +192,7 @@ async fn a_token_is_not_rejected_while_one_set_of_rules_lacks_its_key() {
 #[tokio::test]
 async fn keys_at_a_url_that_the_metadata_no_longer_names_are_not_used() {
     let (issuer, elsewhere) = (Issuer::start().await, Issuer::start().await);
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let claims = lasting(&issuer);
     let old = issuer.token(&claims);
     assert_eq!(status(&function, &old).await, 200);
@@ -208,7 +209,7 @@ async fn keys_at_a_url_that_the_metadata_no_longer_names_are_not_used() {
 #[tokio::test]
 async fn cached_keys_serve_through_an_outage_of_a_day() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let claims = lasting(&issuer);
     let token = issuer.token(&claims);
     assert_eq!(status(&function, &token).await, 200);
@@ -291,7 +292,7 @@ async fn without_keys_the_answer_is_clear_and_comes_in_time() {
 }
 
 async fn assert_unavailable(name: &str, issuer: &Issuer) {
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let begun = Instant::now();
     let response = call(&function, "Who.AmI", &issuer.valid()).await;
     assert_eq!(response.status, 400, "{name}: {response:?}");
@@ -313,7 +314,7 @@ async fn assert_unavailable(name: &str, issuer: &Issuer) {
 async fn a_slow_issuer_costs_seconds_at_most() {
     let issuer = Issuer::start().await;
     issuer.change(|it| it.delay = Duration::from_secs(30));
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let begun = Instant::now();
     let token = issuer.valid();
     assert_eq!(status(&function, &token).await, 400);
@@ -328,7 +329,7 @@ async fn a_slow_issuer_costs_seconds_at_most() {
 #[tokio::test]
 async fn a_slow_issuer_does_not_hold_up_calls_that_have_keys() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let token = issuer.token(&lasting(&issuer));
     assert_eq!(status(&function, &token).await, 200);
     issuer.change(|it| it.delay = Duration::from_secs(30));
@@ -345,13 +346,13 @@ async fn a_slow_issuer_does_not_hold_up_calls_that_have_keys() {
 async fn metadata_is_also_found_at_the_path_of_rfc_8414() {
     let issuer = Issuer::start_at("/tenant", None).await;
     assert_eq!(
-        status(&served(Auth::issuer(&issuer.url)), &issuer.valid()).await,
+        status(&served(Oidc::issuer(&issuer.url)), &issuer.valid()).await,
         200
     );
     let path = "/.well-known/oauth-authorization-server/tenant".to_owned();
     issuer.change(|it| it.metadata_path = path);
     assert_eq!(
-        status(&served(Auth::issuer(&issuer.url)), &issuer.valid()).await,
+        status(&served(Oidc::issuer(&issuer.url)), &issuer.valid()).await,
         200
     );
 }
@@ -368,7 +369,7 @@ async fn a_key_without_an_algorithm_has_one_anyway() {
         key.as_object_mut().unwrap().remove("use");
     }
     issuer.change(|it| it.key_set = Some(json!({"keys": keys}).to_string().into_bytes()));
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     for algorithm in [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA] {
         let token = issuer.sign(algorithm, &claims(&issuer.url));
         assert_eq!(status(&function, &token).await, 200, "{algorithm:?}");
@@ -388,7 +389,7 @@ async fn a_trailing_slash_of_the_configured_issuer_does_not_matter() {
     let metadata = json!({"issuer": spelled, "jwks_uri": format!("{}/keys", issuer.url)});
     issuer.change(|it| it.metadata = Some(metadata));
     for configured in [&issuer.url, &spelled] {
-        let function = served(Auth::issuer(configured));
+        let function = served(Oidc::issuer(configured));
         let token = issuer.token(&claims(&spelled));
         assert_eq!(status(&function, &token).await, 200);
         let token = issuer.token(&claims(&issuer.url));

@@ -1,6 +1,6 @@
 //! Scopes that a call requires, in every protocol.
 
-use lambda_tools::{Auth, Tool, Toolkit, testing::LambdaFunction};
+use lambda_tools::{ApiKeys, Auth, Jwt, Oidc, Tool, Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
 
 use test_support::issuer::{Issuer, URL, claims, sign_with_secret};
@@ -36,7 +36,7 @@ async fn post(
 #[tokio::test]
 async fn a_call_without_its_scopes_is_rejected_with_all_that_it_needs() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url).scope("tools.call"));
+    let function = served(Auth::from(Oidc::issuer(&issuer.url)).scope("tools.call"));
     // Scopes that no tool requires are not asked for again.
     let token = token(&issuer, "tools.call openid");
     let needed = "mail.read mail.send tools.call";
@@ -91,7 +91,7 @@ async fn a_call_without_its_scopes_is_rejected_with_all_that_it_needs() {
 async fn a_scope_with_the_resource_in_its_name_has_a_short_name_in_the_token() {
     let issuer = Issuer::start().await;
     let full = "https://tools.example/mcp/tools.call";
-    let function = served(Auth::issuer(&issuer.url).scope(full));
+    let function = served(Auth::from(Oidc::issuer(&issuer.url)).scope(full));
     for (scopes, status) in [
         ("tools.call", 200),
         (full, 200),
@@ -107,7 +107,7 @@ async fn a_scope_with_the_resource_in_its_name_has_a_short_name_in_the_token() {
         assert_eq!(asks, status == 403, "{challenge}");
     }
     // A scope without a resource has only one name.
-    let function = served(Auth::issuer(&issuer.url).scope("mcp/tools.call"));
+    let function = served(Auth::from(Oidc::issuer(&issuer.url)).scope("mcp/tools.call"));
     let (status, ..) = post(
         &function,
         "/mcp",
@@ -122,7 +122,7 @@ async fn a_scope_with_the_resource_in_its_name_has_a_short_name_in_the_token() {
 #[tokio::test]
 async fn granted_scopes_of_other_tools_are_asked_for_again() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url));
+    let function = served(Oidc::issuer(&issuer.url));
     let token = token(&issuer, "mail.send openid");
     let (_, body, _) = post(&function, "/mcp", &token, &mcp("Mail_Read")).await;
     assert_eq!(body["error"]["data"]["scope"], "mail.read mail.send");
@@ -131,7 +131,7 @@ async fn granted_scopes_of_other_tools_are_asked_for_again() {
 #[tokio::test]
 async fn scopes_permit_calls_in_every_protocol() {
     let issuer = Issuer::start().await;
-    let function = served(Auth::issuer(&issuer.url).scope("tools.call"));
+    let function = served(Auth::from(Oidc::issuer(&issuer.url)).scope("tools.call"));
     let token = token(&issuer, "tools.call mail.read mail.send");
     let oxp = json!({"tool_id": "Mail.Send", "input": {}});
     let opentool = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Send", "params": {}});
@@ -152,10 +152,10 @@ async fn scopes_permit_calls_in_every_protocol() {
 async fn scopes_can_be_separated_by_spaces() {
     let issuer = Issuer::start().await;
     let tool = Tool::new("Who.AmI@1.0.0", who_am_i).scope(" mail.read\nmail.send ");
-    let keys = Auth::api_key_ids(["KEY"])
+    let keys = Auth::from(ApiKeys::with_ids(["KEY"]))
         .scope("tools.call  tools.list")
         .scope("");
-    let auth = Auth::issuer(&issuer.url).or(keys);
+    let auth = Auth::from(Oidc::issuer(&issuer.url)).or(keys);
     let server = crate::support::server(Toolkit::new([tool]).unwrap()).auth(auth);
     let function = function(server);
     let all = "mail.read mail.send tools.call tools.list";
@@ -172,9 +172,9 @@ async fn scopes_can_be_separated_by_spaces() {
 #[tokio::test]
 async fn only_tokens_have_scopes() {
     let issuer = Issuer::start().await;
-    let auth = Auth::issuer(&issuer.url)
-        .or(Auth::api_key_ids(["KEY"]))
-        .or(Auth::jwt_secret_ids(["SIGNING"]));
+    let auth = Auth::from(Oidc::issuer(&issuer.url))
+        .or(ApiKeys::with_ids(["KEY"]))
+        .or(Jwt::with_secret_ids(["SIGNING"]));
     let function = served(auth);
     let signed = |scopes: Value| {
         let mut claims = claims("https://elsewhere.example");
@@ -200,7 +200,7 @@ async fn only_tokens_have_scopes() {
 #[tokio::test]
 async fn a_list_can_show_only_what_its_reader_may_call() {
     let issuer = Issuer::start().await;
-    let auth = || Auth::issuer(&issuer.url).or(Auth::api_key_ids(["KEY"]));
+    let auth = || Auth::from(Oidc::issuer(&issuer.url)).or(ApiKeys::with_ids(["KEY"]));
     let listing = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let names = async |function: &LambdaFunction, token: &str| {
         let (_, body, _) = post(function, "/mcp", token, &listing).await;
@@ -253,7 +253,7 @@ async fn suggestions_and_versions_name_only_what_the_list_shows() {
     tools.push(Tool::new("Who.AmI@2.0.0", who_am_i).scope("admin"));
     tools.push(Tool::new("Vault.Open@1.0.0", who_am_i).scope("admin"));
     let server = crate::support::server(Toolkit::new(tools).unwrap());
-    let server = server.auth(Auth::issuer(&issuer.url));
+    let server = server.auth(Oidc::issuer(&issuer.url));
     let function = function(server.list_only_callable_tools());
     let oxp = |id: &str| ("/tools/call", json!({"tool_id": id, "input": {}}));
     let opentool = |name: &str| {

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lambda_tools::{Auth, secrets::Secrets};
+use lambda_tools::{ApiKeys, Auth, secrets::Secrets};
 use serde_json::Value;
 use test_support::Served;
 use toolbox::Endpoints;
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Serves the toolbox from this process.
-async fn serve(auth: Auth, secrets: Secrets) -> Served {
+async fn serve(auth: impl Into<Auth>, secrets: Secrets) -> Served {
     let server = server(toolbox::tools(Endpoints::default()));
     let server = server.auth(auth).secrets(secrets);
     Served::start(server.into_router().unwrap()).await
@@ -43,7 +43,7 @@ pub(crate) fn stdout_of(output: &Output) -> String {
 async fn the_published_python_client_works() {
     let open = serve(Auth::none(), Secrets::none()).await;
     let key = Secrets::fixed([("KEY", "right")]);
-    let closed = serve(Auth::api_key_ids(["KEY"]), key).await;
+    let closed = serve(ApiKeys::with_ids(["KEY"]), key).await;
     let python = installed("python");
     let script = repository("functions/toolbox/tests/oxp_client.py");
     let run = move || {

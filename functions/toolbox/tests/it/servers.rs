@@ -10,7 +10,8 @@ use std::{
 };
 
 use lambda_tools::{
-    Auth, Context, DirectCalls, Failure, OAuth, Protocol, Secret, Server, StoreError, Tool,
+    ApiKeys, Auth, Context, DirectCalls, Failure, Jwt, OAuth, Protocol, Secret, Server, StoreError,
+    Tool,
     idempotency::Idempotency,
     oauth::Provider,
     secrets::{ReadFuture, ReadResult, SecretStore, Secrets},
@@ -167,17 +168,18 @@ fn protocol(name: &str) -> Protocol {
 
 impl AuthDescription {
     fn auth(self) -> Auth {
-        let keys = self.api_keys.map_or_else(Auth::none, Auth::api_key_ids);
-        let jwt = self.jwt_secrets.map(|ids| {
-            let audiences = self.audiences.into_iter();
-            audiences.fold(Auth::jwt_secret_ids(ids), Auth::audience)
-        });
-        let auth = keys.or(jwt.unwrap_or_default());
-        if self.subject_is_user {
-            auth.subject_is_user()
+        let keys = self.api_keys.map(ApiKeys::with_ids);
+        let auth = keys.map_or_else(Auth::none, Auth::from);
+        let Some(ids) = self.jwt_secrets else {
+            return auth;
+        };
+        let audiences = self.audiences.into_iter();
+        let jwt = audiences.fold(Jwt::with_secret_ids(ids), Jwt::audience);
+        auth.or(if self.subject_is_user {
+            jwt.subject_is_user()
         } else {
-            auth
-        }
+            jwt
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Auth, Tool, auth::AcceptedCredentials};
+use crate::{Auth, Tool};
 
 /// Adds the schemes, the requirement of all operations, and the response without credentials.
 pub(super) fn add(document: &mut Value, auth: &Auth) {
@@ -68,28 +68,22 @@ type Scheme = (String, Value, bool);
 fn schemes_of(auth: &Auth) -> Vec<Scheme> {
     let mut schemes = Vec::new();
     let mut bearers = BTreeSet::new();
-    for accepted in auth.accepted() {
-        match accepted {
-            AcceptedCredentials::ApiKey => {
-                let key = json!({"type": "apiKey", "in": "header", "name": "OXP-API-Key"});
-                schemes.push(("apiKey".to_owned(), key, false));
-                bearers.insert("an API key");
-            }
-            AcceptedCredentials::Jwt => _ = bearers.insert("a signed JWT"),
-            #[cfg(feature = "oidc")]
-            AcceptedCredentials::AccessToken(issuer) => {
-                let earlier = schemes.iter().filter(|(_, _, has_scopes)| *has_scopes);
-                let number = earlier.count() + 1;
-                schemes.push(issuer_scheme(&issuer, number));
-            }
-            AcceptedCredentials::Platform => {
-                let key = json!({
-                    "type": "apiKey", "in": "header", "name": "Authorization",
-                    "description": "The credentials that API Gateway or AWS IAM checks.",
-                });
-                schemes.push(("platform".to_owned(), key, false));
-            }
-        }
+    if auth.has_keys() {
+        let key = json!({"type": "apiKey", "in": "header", "name": "OXP-API-Key"});
+        schemes.push(("apiKey".to_owned(), key, false));
+        bearers.insert("an API key");
+    }
+    if auth.has_jwt() {
+        bearers.insert("a signed JWT");
+    }
+    let issuers = auth.issuer_urls().zip(1..);
+    schemes.extend(issuers.map(|(url, number)| issuer_scheme(url, number)));
+    if auth.accepts_gateway {
+        let key = json!({
+            "type": "apiKey", "in": "header", "name": "Authorization",
+            "description": "The credentials that API Gateway or AWS IAM checks.",
+        });
+        schemes.push(("platform".to_owned(), key, false));
     }
     if !bearers.is_empty() {
         let kinds: Vec<_> = bearers.into_iter().collect();
@@ -101,7 +95,6 @@ fn schemes_of(auth: &Auth) -> Vec<Scheme> {
 }
 
 /// The first issuer is `signIn`, the second one `signIn2`.
-#[cfg(feature = "oidc")]
 fn issuer_scheme(issuer: &str, number: usize) -> Scheme {
     let name = match number {
         1 => "signIn".to_owned(),
@@ -118,9 +111,9 @@ fn issuer_scheme(issuer: &str, number: usize) -> Scheme {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failure, Server, Toolkit};
+    use crate::{ApiKeys, Failure, Server, Toolkit};
 
-    fn document(auth: Auth) -> Value {
+    fn document(auth: impl Into<Auth>) -> Value {
         let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
         let input = || json!({"type": "object"});
         let tools = [
@@ -141,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_key_may_be_sent_in_either_header() {
-        let document = document(Auth::api_key_ids(["KEY"]));
+        let document = document(ApiKeys::with_ids(["KEY"]));
         assert_eq!(
             document["security"],
             json!([{"apiKey": []}, {"bearer": []}])
@@ -155,8 +148,10 @@ mod tests {
     #[cfg(feature = "oidc")]
     #[test]
     fn each_issuer_has_a_scheme_and_each_tool_its_scopes() {
-        let auth = Auth::issuer("https://idp.example/")
-            .or(Auth::issuer("https://other.example"))
+        use crate::Oidc;
+
+        let auth = Auth::from(Oidc::issuer("https://idp.example/"))
+            .or(Oidc::issuer("https://other.example"))
             .scope("tools.call");
         let document = document(auth);
         let schemes = &document["components"]["securitySchemes"];

@@ -8,7 +8,7 @@ use crate::clock::since_epoch;
 const LEEWAY: f64 = 60.0;
 
 /// Checks `exp` and `nbf`: RFC 7519, 4.1.4 and 4.1.5. A token must have an `exp`.
-pub(super) fn check_validity(
+pub(in crate::auth) fn check_validity(
     exp: Option<f64>,
     nbf: Option<f64>,
     now: SystemTime,
