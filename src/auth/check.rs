@@ -104,7 +104,8 @@ impl Auth {
         Err(check.into_error())
     }
 
-    /// If API keys are accepted, `OXP-API-Key` takes precedence over `Authorization`.
+    /// Returns the credentials. If API keys are accepted, `OXP-API-Key` takes precedence over
+    /// `Authorization`.
     fn credentials_in<'a>(
         &self,
         headers: &'a HeaderMap,

@@ -7,7 +7,7 @@ use crate::{Caller, Secret};
 
 pub(crate) use super::oidc::fuzzing::IssuerKeys;
 
-/// The subject and the scopes of a JWT that is signed with `secret`.
+/// Returns the subject and the scopes of a JWT that is signed with `secret`.
 pub(crate) fn holder_of(
     token: &[u8],
     secret: &Secret,

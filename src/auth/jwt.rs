@@ -161,8 +161,8 @@ fn may_have_crit(token: &[u8]) -> bool {
         .is_none_or(|header| header.contains_key("crit"))
 }
 
-/// In a program that also enables another crypto provider, `jsonwebtoken` panics unless one is
-/// installed. A provider that the program has already installed is kept.
+/// Installs a crypto provider, unless the program has installed one: in a program that also enables
+/// another, `jsonwebtoken` panics without.
 pub(super) fn install_cryptography() {
     let _ = aws_lc::DEFAULT_PROVIDER.install_default();
 }

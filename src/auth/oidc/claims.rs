@@ -87,7 +87,7 @@ impl ClaimRules {
         !audience.is_empty() && (is_server || configured.any(|it| it == audience))
     }
 
-    /// The facts about the holder, whom the token must name.
+    /// Returns the facts about the holder, whom the token must name.
     pub(super) fn token_of(
         &self,
         issuer: Arc<str>,
@@ -112,7 +112,7 @@ impl ClaimRules {
     }
 }
 
-/// The name of a user: RFC 7519, 4.1.2. Numbers that differ may be read as the same one.
+/// Returns the name of a user: RFC 7519, 4.1.2. Numbers that differ may be read as the same one.
 fn name_in(claims: &Map<String, Value>, claim: &str) -> Result<Option<String>, &'static str> {
     match claims.get(claim) {
         None | Some(Value::Null) => Ok(None),
@@ -121,7 +121,7 @@ fn name_in(claims: &Map<String, Value>, claim: &str) -> Result<Option<String>, &
     }
 }
 
-/// The scopes of a token, which are separated by spaces or are items of a list.
+/// Returns the scopes of a token, which are separated by spaces or are items of a list.
 pub(crate) fn scopes_in(claims: &Map<String, Value>) -> Vec<String> {
     let values = SCOPE_CLAIMS.into_iter().filter_map(|name| claims.get(name));
     let all = values.filter_map(texts).flatten();
@@ -164,7 +164,7 @@ fn check_kind(claims: &Map<String, Value>) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// True if the token has a claim that only access tokens have.
+/// Returns true if the token has a claim that only access tokens have.
 fn is_access_token(claims: &Map<String, Value>) -> bool {
     const MARKS: [&str; 8] = [
         "appid",
@@ -189,7 +189,7 @@ fn number(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, &'stat
     }
 }
 
-/// A text, or a list of texts.
+/// Reads a text, or a list of texts.
 fn texts(value: &Value) -> Option<Vec<&str>> {
     match value {
         Value::String(text) => Some(vec![text]),

@@ -29,7 +29,7 @@ impl IssuerKeys {
         Some(Self { keys, rules })
     }
 
-    /// The facts in a token that is accepted.
+    /// Returns the facts in a token that is accepted.
     pub(crate) fn accept(
         &self,
         token: &[u8],

@@ -47,7 +47,7 @@ struct UnverifiedClaims {
 }
 
 impl<'a> UnverifiedToken<'a> {
-    /// The error is the reason why the text is not a JWT of any issuer.
+    /// Parses a token. The error is the reason why the text is not a JWT of any issuer.
     pub(crate) fn parse(text: &'a [u8]) -> Result<Self, &'static str> {
         if text.len() > LONGEST_TOKEN {
             return Err("the token is longer than 16 KiB");

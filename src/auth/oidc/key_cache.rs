@@ -72,7 +72,7 @@ impl KeyCache {
         }
     }
 
-    /// The issuer's own spelling of its URL, if its metadata has been fetched.
+    /// Returns the issuer's own spelling of its URL, if its metadata has been fetched.
     pub(super) fn issuer(&self) -> Option<Arc<str>> {
         let state = self.lock();
         let keys = state.keys.as_ref();
@@ -85,8 +85,8 @@ impl KeyCache {
         keys.map(|keys| Arc::clone(&keys.set.url))
     }
 
-    /// The keys to check a token with, which names the key `kid`. `None` if they are unavailable, or
-    /// if the issuer may have added this key but cannot be asked yet.
+    /// Returns the keys to check a token with, which names the key `kid`. `None` if they are
+    /// unavailable, or if the issuer may have added this key but cannot be asked yet.
     pub(super) async fn get(
         self: &Arc<Self>,
         kid: Option<&str>,
@@ -114,7 +114,7 @@ impl KeyCache {
         }
     }
 
-    /// The time until the issuer can be asked again.
+    /// Returns the time until the issuer can be asked again.
     pub(super) fn pause(&self, now: Instant) -> Duration {
         let state = self.lock();
         let failed = state.failed_at.map(|at| at + PAUSE);
@@ -169,7 +169,7 @@ impl KeyCache {
         }
     }
 
-    /// A poisoned lock is harmless: a panic elsewhere leaves the state consistent.
+    /// Locks the state. A poisoned lock is harmless: a panic elsewhere leaves the state consistent.
     fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,7 +180,7 @@ impl CacheState {
         self.keys.as_ref().filter(|keys| now < keys.expires_at)
     }
 
-    /// True if there are keys, but none with this id.
+    /// Returns true if there are keys, but none with this id.
     fn lacks(&self, kid: &str, now: Instant) -> bool {
         let usable = self.usable(now);
         usable.is_some_and(|keys| !keys.set.has_key(kid))

@@ -93,7 +93,7 @@ impl KeySet {
         Ok((set, max_age(&fetched.headers)))
     }
 
-    /// The keys in a JSON Web Key Set: RFC 7517, section 5.
+    /// Reads the keys in a JSON Web Key Set: RFC 7517, section 5.
     pub(super) fn parse(issuer: Arc<str>, url: Arc<str>, body: &[u8]) -> Result<Self, String> {
         let document: KeyDocument<'_> = serde_json::from_slice(body)
             .map_err(|_| "the response of the jwks_uri is not a JSON Web Key Set".to_owned())?;
@@ -109,7 +109,7 @@ impl KeySet {
         self.keys.iter().any(|key| key.id.as_deref() == Some(id))
     }
 
-    /// The claims of a token that one of the keys has signed.
+    /// Returns the claims of a token that one of the keys has signed.
     pub(super) fn verify(
         &self,
         token: &UnverifiedToken<'_>,
@@ -136,7 +136,7 @@ impl KeySet {
 }
 
 impl IssuerKey {
-    /// `None` for a key that is not for signatures, or of an algorithm that is not supported.
+    /// Parses a key. `None` if it is not for signatures, or of an algorithm that is not supported.
     fn parse(json: &RawValue) -> Option<Self> {
         let jwk: Jwk = serde_json::from_str(json.get()).ok()?;
         let common = &jwk.common;
@@ -165,8 +165,8 @@ impl IssuerKey {
     }
 }
 
-/// The only algorithm that a key is used with. An RSA key without `alg` is for RS256, the default of
-/// `OpenID` Connect.
+/// Returns the only algorithm that a key is used with. An RSA key without `alg` is for RS256, the
+/// default of `OpenID` Connect.
 fn algorithm_of(jwk: &Jwk) -> Option<Algorithm> {
     let named = jwk.common.key_algorithm.map(|it| it.to_string());
     let accepted: &[(&str, Algorithm)] = match &jwk.algorithm {
@@ -185,7 +185,7 @@ fn algorithm_of(jwk: &Jwk) -> Option<Algorithm> {
     accepted.iter().find(is_named).map(|(_, it)| *it)
 }
 
-/// `OpenID` Connect Discovery 1.0, section 4, or else RFC 8414, section 3.
+/// Fetches the metadata: `OpenID` Connect Discovery 1.0, section 4, or else RFC 8414, section 3.
 async fn discover(issuer: &str) -> Result<IssuerMetadata, String> {
     let base = issuer.trim_end_matches('/');
     let mut fetched = get(&format!("{base}/.well-known/openid-configuration")).await?;
@@ -222,7 +222,7 @@ async fn get(url: &str) -> Result<Fetched, String> {
     })
 }
 
-/// RFC 9111, 5.2.2.1.
+/// Returns the `max-age` of a response: RFC 9111, 5.2.2.1.
 fn max_age(headers: &HeaderMap) -> Option<Duration> {
     let values = headers.get_all(CACHE_CONTROL).into_iter();
     let directives = values.filter_map(|it| it.to_str().ok());

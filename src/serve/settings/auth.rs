@@ -3,7 +3,7 @@
 use super::{InvalidSetting, get, list};
 use crate::{ApiKeys, Auth, Gateway};
 
-/// The setting `TOOLS_AUTH`, which is required on Lambda.
+/// Reads the setting `TOOLS_AUTH`, which is required on Lambda.
 pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
     const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
         TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
