@@ -140,7 +140,6 @@ impl Engine {
             return Err(Rejection::InsufficientScope(Box::new(InsufficientScope {
                 tool,
                 scopes,
-                sign_in: None,
             })));
         }
         let execution = Box::new(Execution {
@@ -194,8 +193,7 @@ impl Call {
             (PermittedUsers::None, Some(_)) => "'context.user_id' requires a token of that user.",
             _ => return Ok(()),
         };
-        let message = "The credentials do not allow calls for this user";
-        Err(Rejection::malformed(message, detail))
+        Err(Rejection::WrongUser(detail))
     }
 }
 

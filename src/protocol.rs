@@ -26,6 +26,7 @@ mod opentool;
 pub(crate) mod origin;
 mod oxp;
 pub(crate) mod problem;
+mod refusal;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
 mod sign_in;

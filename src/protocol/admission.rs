@@ -9,12 +9,14 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 #[cfg(feature = "oidc")]
 use super::sign_in::sign_in;
-use super::{codec::Codec, listed_tools::ListedTools, origin::AllowedOrigins};
+use super::{codec::Codec, listed_tools::ListedTools, origin::AllowedOrigins, refusal::Refusal};
+#[cfg(feature = "oidc")]
+use crate::call::rejection::Rejection;
 use crate::{
     Caller, DirectCalls,
     arrival::Arrival,
     auth::{CredentialRequest, Unauthenticated},
-    call::{Engine, rejection::Rejection},
+    call::Engine,
     clock::Clock,
     observe::request_log::Observer,
     public_url::PublicUrl,
@@ -60,17 +62,17 @@ impl AppState {
         &self,
         headers: &HeaderMap,
         arrival: &Arrival,
-    ) -> Result<(), Rejection> {
+    ) -> Result<(), Refusal> {
         let public = self.public_url.resolve(None);
         let own = [arrival.invocation.base_url.as_deref(), public.as_deref()];
         if self.allowed_origins.allow(headers, own) {
             Ok(())
         } else {
-            Err(Rejection::ForbiddenOrigin)
+            Err(Refusal::ForbiddenOrigin)
         }
     }
 
-    /// Adds to a rejection how to obtain a token, if an issuer is configured.
+    /// Adds to a refusal how to obtain a token, if an issuer is configured.
     #[cfg_attr(
         not(feature = "oidc"),
         expect(
@@ -82,20 +84,20 @@ impl AppState {
     )]
     pub(super) fn with_sign_in<P: Codec>(
         &self,
-        mut rejection: Rejection,
+        mut refusal: Refusal,
         base: Option<&str>,
-    ) -> Rejection {
+    ) -> Refusal {
         #[cfg(feature = "oidc")]
         {
-            let hint = match &mut rejection {
-                Rejection::Unauthenticated(_, hint) => hint,
-                Rejection::InsufficientScope(insufficient) => &mut insufficient.sign_in,
-                _ => return rejection,
+            let hint = match &mut refusal {
+                Refusal::Unauthenticated(_, hint)
+                | Refusal::Rejected(Rejection::InsufficientScope(_), hint) => hint,
+                _ => return refusal,
             };
             let path = P::DECLARATION.resource_path;
             *hint = sign_in(&self.engine.auth, &self.public_url, base, path);
         }
-        rejection
+        refusal
     }
 
     /// The tools that `reader` sees in lists.
@@ -118,7 +120,7 @@ impl AppState {
         &self,
         request: Request,
         arrival: &Arrival,
-    ) -> Result<AuthenticatedRequest, Rejection> {
+    ) -> Result<AuthenticatedRequest, Refusal> {
         let caller = self.caller_of(request.headers(), arrival).await?;
         let (parts, body) = request.into_parts();
         Ok(AuthenticatedRequest {
@@ -128,7 +130,7 @@ impl AppState {
         })
     }
 
-    async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Rejection> {
+    async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Refusal> {
         if arrival.invocation.caller == Some(Caller::Invoker) {
             return match self.direct_calls {
                 DirectCalls::Off => {
@@ -136,7 +138,7 @@ impl AppState {
                         reason: "calls as events are off",
                         is_invalid: false,
                     };
-                    Err(Rejection::Unauthenticated(why, None))
+                    Err(Refusal::Unauthenticated(why, None))
                 }
                 DirectCalls::Answers | DirectCalls::Errors => Ok(Caller::Invoker),
             };
@@ -160,13 +162,10 @@ impl AppState {
     }
 }
 
-async fn read_body(body: Body, largest: usize) -> Result<Bytes, Rejection> {
+async fn read_body(body: Body, largest: usize) -> Result<Bytes, Refusal> {
     match Limited::new(body, largest).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Rejection::TooLarge { largest }),
-        Err(error) => Err(Rejection::malformed(
-            "The request is incomplete",
-            error.to_string(),
-        )),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge { largest }),
+        Err(error) => Err(Refusal::Incomplete(error.to_string())),
     }
 }

@@ -10,11 +10,13 @@ use super::{
     encoded_list::EncodedList,
     json_response::{insert, json_response},
     listed_tools::ListedTools,
+    refusal::Refusal,
 };
 use crate::{
     Caller, ServerInfo,
     call::{Call, Engine, Outcome, rejection::Rejection},
     observe::request_log::RequestNames,
+    tool::reason::Reason,
 };
 
 /// The part that each protocol implements: decoding requests and encoding responses.
@@ -46,7 +48,7 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
 
     fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> (StatusCode, Vec<u8>);
 
-    fn rejection(&self, form: &Self::Form, rejection: &Rejection) -> (StatusCode, Vec<u8>);
+    fn refusal(&self, form: &Self::Form, refusal: &Refusal) -> (StatusCode, Vec<u8>);
 }
 
 /// A JSON response with the protocol's fixed headers.
@@ -205,6 +207,17 @@ pub(super) enum Operation {
     List,
     /// A response that needs no engine.
     Respond(Reply),
-    /// A rejection, and the names in the request, for the log.
+    /// A request that the protocol refuses in its own words.
+    Refuse(OwnRefusal),
+    /// A rejection that was found before the engine, and the names in the request, for the log.
     Reject(Rejection, RequestNames),
+}
+
+/// The response to a request that is not one of the protocol. The last three fields are for the log.
+pub(super) struct OwnRefusal {
+    pub(super) status: StatusCode,
+    pub(super) body: Vec<u8>,
+    pub(super) reason: Reason,
+    pub(super) detail: String,
+    pub(super) names: RequestNames,
 }

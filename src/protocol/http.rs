@@ -25,6 +25,7 @@ use super::{
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task, reply},
     json::max_values,
     json_response::insert,
+    refusal::Refusal,
     sign_in::www_authenticate,
     wording::Wording,
 };
@@ -105,7 +106,7 @@ impl<P: Codec> Exchange<P> {
         let admitted = match app.check_origin(headers, &arrival) {
             _ if task == Task::Health => Ok(AuthenticatedRequest::anonymous(request)),
             Ok(()) => app.admit(request, &arrival).await,
-            Err(rejection) => Err(rejection),
+            Err(refusal) => Err(refusal),
         };
         let mut exchange = Self {
             app,
@@ -115,14 +116,14 @@ impl<P: Codec> Exchange<P> {
         };
         match admitted {
             Ok(admitted) => exchange.handle(task, admitted).await,
-            Err(rejection) => exchange.reject(&P::Form::default(), rejection),
+            Err(refusal) => exchange.refuse(&P::Form::default(), refusal),
         }
     }
 
     async fn handle(&mut self, task: Task, request: AuthenticatedRequest) -> Response {
         let (decoded, permit) = match self.decode(task, &request).await {
             Ok(decoded) => decoded,
-            Err(rejection) => return self.reject(&P::Form::default(), rejection),
+            Err(rejection) => return self.refuse(&P::Form::default(), rejection.into()),
         };
         let DecodedRequest { form, operation } = decoded;
         self.log.set_caller(P::dialect(&form), &request.caller);
@@ -142,9 +143,14 @@ impl<P: Codec> Exchange<P> {
                 self.log.discard();
                 respond::<P>(it)
             }
+            Operation::Refuse(it) => {
+                self.log.set_names(&request.parts.headers, &it.names);
+                self.log.write_rejection(it.reason, &it.detail, None);
+                reply::<P>(it.status, it.body.into())
+            }
             Operation::Reject(rejection, names) => {
                 self.log.set_names(&request.parts.headers, &names);
-                self.reject(&form, rejection)
+                self.refuse(&form, rejection.into())
             }
         }
     }
@@ -195,7 +201,7 @@ impl<P: Codec> Exchange<P> {
         let trail = &mut self.log.trail;
         match engine.call(call, arrival, request.caller, trail).await {
             Ok(outcome) => self.outcome(form, outcome),
-            Err(rejection) => self.reject(form, rejection),
+            Err(rejection) => self.refuse(form, rejection.into()),
         }
     }
 
@@ -242,10 +248,11 @@ impl<P: Codec> Exchange<P> {
         reply::<P>(status, body.into())
     }
 
-    fn reject(&mut self, form: &P::Form, rejection: Rejection) -> Response {
+    fn refuse(&mut self, form: &P::Form, refusal: Refusal) -> Response {
         let base = self.arrival.invocation.base_url.as_deref();
-        let rejection = self.app.with_sign_in::<P>(rejection, base);
-        reject(&*self.protocol, form, &rejection, &mut self.log)
+        let refusal = self.app.with_sign_in::<P>(refusal, base);
+        log_refusal(&refusal, &mut self.log);
+        response_to_refused(&*self.protocol, form, &refusal)
     }
 }
 
@@ -262,59 +269,51 @@ pub(super) async fn check_credentials(
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let headers = request.headers();
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, task, None);
-    let rejection = match app.admit(request, &arrival).await {
+    let refusal = match app.admit(request, &arrival).await {
         Ok(admitted) => {
             log.discard();
             return Ok(admitted.caller);
         }
-        Err(rejection) => rejection,
+        Err(refusal) => refusal,
     };
     let base = arrival.invocation.base_url.as_deref();
-    let rejection = app.with_sign_in::<First>(rejection, base);
-    let protocol = First::new(&ServerInfo::default());
-    let form = <First as Codec>::Form::default();
-    let is_absent = matches!(&rejection, Rejection::Unauthenticated(why, _) if !why.is_invalid);
+    let refusal = app.with_sign_in::<First>(refusal, base);
+    let is_absent = matches!(&refusal, Refusal::Unauthenticated(why, _) if !why.is_invalid);
     if is_absent && !logs_absence {
         log.discard();
-        return Err(rejection_response(&protocol, &form, &rejection));
+    } else {
+        log_refusal(&refusal, &mut log);
     }
-    Err(reject(&protocol, &form, &rejection, &mut log))
+    let protocol = First::new(&ServerInfo::default());
+    let form = <First as Codec>::Form::default();
+    Err(response_to_refused(&protocol, &form, &refusal))
 }
 
-/// Logs a rejection, and returns its response.
-fn reject<P: Codec>(
-    protocol: &P,
-    form: &P::Form,
-    rejection: &Rejection,
-    log: &mut RequestLog,
-) -> Response {
-    let detail = match rejection {
-        Rejection::Unauthenticated(why, _) => why.reason.to_owned(),
+fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
+    let detail = match refusal {
+        Refusal::Unauthenticated(why, _) => why.reason.to_owned(),
         other => Wording::of(other).into_detail(),
     };
-    let errors = match rejection {
-        Rejection::InvalidInput(errors) => Some(errors),
+    let errors = match refusal {
+        Refusal::Rejected(Rejection::InvalidInput(errors), _) => Some(errors),
         _ => None,
     };
-    log.write_rejection(rejection.reason(), &detail, errors);
-    rejection_response(protocol, form, rejection)
+    log.write_rejection(refusal.reason(), &detail, errors);
 }
 
-fn rejection_response<P: Codec>(protocol: &P, form: &P::Form, rejection: &Rejection) -> Response {
-    let (status, body) = protocol.rejection(form, rejection);
+fn response_to_refused<P: Codec>(protocol: &P, form: &P::Form, refusal: &Refusal) -> Response {
+    let (status, body) = protocol.refusal(form, refusal);
     let mut response = reply::<P>(status, body.into());
     let headers = response.headers_mut();
-    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
-        && rejection.is_about_credentials()
-    {
-        headers.insert(WWW_AUTHENTICATE, www_authenticate(rejection));
+    let is_about_credentials = matches!(
+        refusal,
+        Refusal::Unauthenticated(..) | Refusal::Rejected(Rejection::InsufficientScope(_), _)
+    );
+    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status) && is_about_credentials {
+        headers.insert(WWW_AUTHENTICATE, www_authenticate(refusal));
     }
-    if rejection.is_temporary() {
-        let wait = match rejection {
-            Rejection::Undecided(pause) => pause.as_secs() + u64::from(pause.subsec_nanos() > 0),
-            _ => 1,
-        };
-        headers.insert(RETRY_AFTER, wait.max(1).into());
+    if let Some(seconds) = refusal.retry_after() {
+        headers.insert(RETRY_AFTER, seconds.into());
         insert(headers, P::DECLARATION.retry_headers);
     }
     response

@@ -25,7 +25,7 @@ pub(super) const INTERNAL_ERROR: i32 = -32603;
 pub(super) type RpcId = RawValue;
 
 /// An error of a response: section 5.1.
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 pub(super) struct RpcError {
     pub(super) code: i32,
     pub(super) message: String,

@@ -33,11 +33,9 @@ use super::{
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
     names::ModelNames,
+    refusal::Refusal,
 };
-use crate::{
-    ServerInfo,
-    call::{Outcome, rejection::Rejection},
-};
+use crate::{ServerInfo, call::Outcome};
 use catalogue::{Catalogue, ListResult, TTL_MS};
 use form::{McpForm, RECOGNIZES_CALL_IDS};
 use response::Meta;
@@ -123,8 +121,8 @@ impl Codec for McpCodec {
         (StatusCode::OK, body)
     }
 
-    fn rejection(&self, form: &McpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        rejection::encode_rejection(form, self.server_info(), rejection)
+    fn refusal(&self, form: &McpForm, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
+        rejection::encode_refusal(form, self.server_info(), refusal)
     }
 }
 

@@ -22,11 +22,9 @@ use super::{
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
     names::ModelNames,
+    refusal::Refusal,
 };
-use crate::{
-    ServerInfo,
-    call::{Outcome, rejection::Rejection},
-};
+use crate::{ServerInfo, call::Outcome};
 use request::RpcForm;
 
 /// The codec of OpenTool 1.0.0.
@@ -93,9 +91,9 @@ impl Codec for OpenToolCodec {
         (StatusCode::OK, body)
     }
 
-    fn rejection(&self, form: &RpcForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        let (status, code) = form.error.unwrap_or_else(|| error::status_of(rejection));
-        let error = RpcError::new(code, error::message_of(rejection));
+    fn refusal(&self, form: &RpcForm, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
+        let (status, code) = error::status_of(refusal);
+        let error = RpcError::new(code, error::message_of(refusal));
         (status, response::encode_error(error, form.id.as_deref()))
     }
 }

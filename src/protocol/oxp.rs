@@ -12,6 +12,7 @@ mod form;
 pub(super) mod openapi;
 mod query;
 mod request;
+mod request_error;
 mod response;
 
 use std::sync::Arc;
@@ -26,14 +27,18 @@ use super::{
     json_response::to_json,
     listed_tools::ListedTools,
     names::ModelNames,
+    refusal::Refusal,
+    wording::Wording,
 };
 use crate::{
     ServerInfo,
-    call::{Outcome, rejection::Rejection},
+    call::Outcome,
+    tool::{id::Selector, reason::Reason},
 };
 use dialect::Dialect;
 use error::{ErrorBody, status_of};
 use form::{ListForm, OxpForm};
+use request_error::RequestError;
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {
@@ -109,8 +114,8 @@ impl Codec for OxpCodec {
                 operation: Operation::List,
             },
             Task::List(_) => request::list(request),
-            CALL_OF_SINGLE_TOOL => self.with_suggestion(request::single_tool(request), request),
-            Task::Call(_) => self.with_suggestion(request::call(request), request),
+            CALL_OF_SINGLE_TOOL => request::single_tool(request, self),
+            Task::Call(_) => request::call(request, self),
         }
     }
 
@@ -135,8 +140,8 @@ impl Codec for OxpCodec {
             ListForm::OpenApi => "The OpenAPI document cannot be sent",
             _ => "The list of tools cannot be sent",
         };
-        let rejection = Rejection::malformed(message, detail);
-        self.rejection(&OxpForm::default(), &rejection)
+        let body = ErrorBody::worded(Wording::new(message, detail), &OxpForm::default());
+        (StatusCode::BAD_REQUEST, to_json(&body))
     }
 
     fn outcome(&self, form: &OxpForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
@@ -146,26 +151,23 @@ impl Codec for OxpCodec {
         (StatusCode::OK, response::encode(form.dialect, outcome))
     }
 
-    fn rejection(&self, form: &OxpForm, rejection: &Rejection) -> (StatusCode, Vec<u8>) {
-        let body = ErrorBody::of(rejection, form);
-        (status_of(rejection), to_json(&body))
+    fn refusal(&self, form: &OxpForm, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
+        let body = ErrorBody::of(refusal, form);
+        (status_of(refusal), to_json(&body))
     }
 }
 
 impl OxpCodec {
-    /// Adds the id that may be meant by an invalid one.
-    fn with_suggestion(
+    /// Reads a tool id. The error names the id that may be meant by an invalid one.
+    fn selector_in(
         &self,
-        mut decoded: DecodedRequest<OxpForm>,
+        tool_id: &str,
         request: &EncodedRequest<'_>,
-    ) -> DecodedRequest<OxpForm> {
-        if let Operation::Reject(Rejection::InvalidToolId { closest, .. }, names) =
-            &mut decoded.operation
-        {
-            let id = names.tool.as_deref();
-            *closest = id.and_then(|id| self.id_for(id, request));
-        }
-        decoded
+    ) -> Result<Selector, RequestError> {
+        tool_id.parse::<Selector>().map_err(|error| RequestError {
+            reason: Reason::InvalidToolId,
+            wording: Wording::invalid_tool_id(&error, self.id_for(tool_id, request).as_deref()),
+        })
     }
 
     /// The id of the tool whose name is, or is similar to, the text that was sent as an id.

@@ -13,7 +13,7 @@ use super::{
     codec::{Declaration, reply},
     json_response::to_json,
 };
-use crate::{call::rejection::Rejection, observe::request_log};
+use crate::{observe::request_log, tool::reason::Reason};
 
 /// The routes of the served protocols, as one sentence.
 fn routes_in_words(served: &[&Declaration]) -> String {
@@ -57,8 +57,7 @@ pub(super) fn method_not_allowed() -> Response {
 /// A body that cannot be decoded from its event.
 pub(crate) fn undecodable_body(detail: &str) -> Response {
     let message = "The request body cannot be decoded";
-    let rejection = Rejection::malformed(message, detail);
-    request_log::undecodable(rejection.reason(), detail);
+    request_log::undecodable(Reason::Malformed, detail);
     problem(StatusCode::BAD_REQUEST, message, detail)
 }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderValue;
 
-use crate::call::rejection::{Rejection, SignIn};
+use super::refusal::{Refusal, SignIn};
+use crate::call::rejection::Rejection;
 #[cfg(feature = "oidc")]
 use crate::{Auth, public_url::PublicUrl};
 
@@ -16,16 +17,16 @@ use crate::{Auth, public_url::PublicUrl};
 #[cfg(feature = "oidc")]
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// The parameters of `WWW-Authenticate` for a rejection.
-pub(super) fn parameters(rejection: &Rejection) -> Vec<(&'static str, String)> {
-    let (error, scope, sign_in) = match rejection {
-        Rejection::Unauthenticated(why, sign_in) => {
+/// Returns the parameters of `WWW-Authenticate`; none if the refusal is not about credentials.
+pub(super) fn parameters(refusal: &Refusal) -> Vec<(&'static str, String)> {
+    let (error, scope, sign_in) = match refusal {
+        Refusal::Unauthenticated(why, sign_in) => {
             let scope = sign_in.as_ref().map(|it| it.scope.clone());
             (why.is_invalid.then_some("invalid_token"), scope, sign_in)
         }
-        Rejection::InsufficientScope(it) => {
+        Refusal::Rejected(Rejection::InsufficientScope(it), sign_in) => {
             let scope = it.scopes.join(" ");
-            (Some("insufficient_scope"), Some(scope), &it.sign_in)
+            (Some("insufficient_scope"), Some(scope), sign_in)
         }
         _ => return Vec::new(),
     };
@@ -41,9 +42,9 @@ pub(super) fn parameters(rejection: &Rejection) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// The value of `WWW-Authenticate` for a rejection.
-pub(super) fn www_authenticate(rejection: &Rejection) -> HeaderValue {
-    let parameters: Vec<_> = parameters(rejection)
+/// Returns the value of `WWW-Authenticate`.
+pub(super) fn www_authenticate(refusal: &Refusal) -> HeaderValue {
+    let parameters: Vec<_> = parameters(refusal)
         .into_iter()
         .map(|(name, value)| format!("{name}=\"{}\"", quoted(&value)))
         .collect();
@@ -75,18 +76,18 @@ pub(super) fn sign_in(
     public_url: &PublicUrl,
     event_base: Option<&str>,
     resource_path: &str,
-) -> Option<SignIn> {
+) -> Option<Box<SignIn>> {
     if !auth.has_issuers() {
         return None;
     }
     warn_once_of_unreachable_metadata(public_url, event_base);
     let base = public_url.resolve(event_base);
-    Some(SignIn {
+    Some(Box::new(SignIn {
         // Not where RFC 9728 inserts the well-known path: with a prefix that API Gateway maps, only
         // paths below the prefix reach the function. Clients take the URL as it is.
         metadata_url: base.map(|base| format!("{base}{WELL_KNOWN}{resource_path}")),
         scope: auth.scopes().join(" "),
-    })
+    }))
 }
 
 #[cfg(feature = "oidc")]
@@ -125,9 +126,8 @@ mod tests {
         let rejection = Rejection::InsufficientScope(Box::new(InsufficientScope {
             tool: "A.B@1.0.0".into(),
             scopes: vec![r#"a"b\c"#.into()],
-            sign_in: None,
         }));
-        let value = www_authenticate(&rejection);
+        let value = www_authenticate(&rejection.into());
         let expected = r#"Bearer error="insufficient_scope", scope="a\"b\\c""#;
         assert_eq!(value, expected);
     }

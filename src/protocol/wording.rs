@@ -1,13 +1,17 @@
-//! The texts of rejections, for every protocol.
+//! The texts of refusals, for every protocol.
 //!
 //! As in OXP, there is a message for the model and its user, and a detail for the developer.
 //! Protocols with a single text use the detail.
 
 use semver::Version;
 
-use super::sign_in::sentence;
+use super::{
+    refusal::{Refusal, SignIn},
+    sign_in::sentence,
+};
 use crate::{
-    call::rejection::{InsufficientScope, Rejection, SignIn, UnmetRequirements},
+    IdError,
+    call::rejection::{InsufficientScope, Rejection, UnmetRequirements},
     text::clipped,
 };
 
@@ -21,7 +25,7 @@ pub(super) const INVALID_INPUT: &str = "Some input parameters are invalid";
 /// unbounded.
 const LONGEST_NAME: usize = 128;
 
-/// A rejection in words.
+/// A refusal in words.
 pub(crate) struct Wording {
     pub(crate) message: String,
     /// `None` if the parameters' own errors are the detail.
@@ -36,36 +40,39 @@ impl Wording {
         }
     }
 
-    pub(crate) fn of(rejection: &Rejection) -> Self {
-        match rejection {
-            Rejection::Unauthenticated(_, sign_in) => unauthenticated(sign_in.as_ref()),
-            Rejection::InsufficientScope(insufficient) => insufficient_scope(insufficient),
-            Rejection::Undecided(_) => Self::new(
+    pub(super) fn of(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::Unauthenticated(_, sign_in) => unauthenticated(sign_in.as_deref()),
+            Refusal::Undecided(_) => Self::new(
                 UNAVAILABLE,
                 "The server cannot check the credentials at the moment.",
             ),
-            Rejection::Malformed { message, detail } => Self::new(message, detail),
-            Rejection::TooLarge { largest } => Self::new(
-                "The request is too large",
-                format!("The body has more than {largest} bytes, the limit of this server."),
-            ),
-            Rejection::ForbiddenOrigin => Self::new(
+            Refusal::ForbiddenOrigin => Self::new(
                 "This request is not allowed here",
                 "The request comes from a web page whose origin is not allowed.",
             ),
-            Rejection::UnsupportedVersion => Self::new(
-                "This version of the protocol is not supported",
-                "The supported versions are OXP 1.0 (OXP-Version: 1.0 or urn:oxp:1.0) and Open Tool Calling \
-                 1.0 (otc://1.0).",
+            Refusal::TooLarge { largest } => Self::new(
+                "The request is too large",
+                format!("The body has more than {largest} bytes, the limit of this server."),
             ),
-            Rejection::InvalidToolId { error, closest } => {
-                let closest = closest.as_ref();
-                let end = closest.map_or(".".into(), |it| format!("; did you mean {it}?"));
-                Self::new(
-                    "The tool ID is not valid",
-                    format!("'tool_id': {error}{end}"),
-                )
+            Refusal::Incomplete(detail) => Self::new("The request is incomplete", detail),
+            Refusal::Rejected(rejection, sign_in) => Self::rejected(rejection, sign_in.as_deref()),
+        }
+    }
+
+    /// `closest` is the id that may be meant.
+    pub(crate) fn invalid_tool_id(error: &IdError, closest: Option<&str>) -> Self {
+        let end = closest.map_or(".".into(), |it| format!("; did you mean {it}?"));
+        let detail = format!("'tool_id': {error}{end}");
+        Self::new("The tool ID is not valid", detail)
+    }
+
+    pub(crate) fn rejected(rejection: &Rejection, sign_in: Option<&SignIn>) -> Self {
+        match rejection {
+            Rejection::WrongUser(detail) => {
+                Self::new("The credentials do not allow calls for this user", *detail)
             }
+            Rejection::InsufficientScope(it) => insufficient_scope(it, sign_in),
             Rejection::UnknownTool { qualified, closest } => {
                 unknown_tool(qualified, closest.as_deref())
             }
@@ -145,9 +152,9 @@ fn unauthenticated(sign_in: Option<&SignIn>) -> Wording {
     Wording::new("The credentials are missing or not valid", detail)
 }
 
-fn insufficient_scope(it: &InsufficientScope) -> Wording {
+fn insufficient_scope(it: &InsufficientScope, sign_in: Option<&SignIn>) -> Wording {
     let scopes = it.scopes.join(" ");
-    let source = sentence(it.sign_in.as_ref());
+    let source = sentence(sign_in);
     Wording::new(
         "The access token does not permit this call",
         format!(

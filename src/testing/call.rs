@@ -13,12 +13,12 @@ use serde_json::Value;
 
 use super::LambdaFunction;
 use crate::{
-    Caller, Failure, Secret, Server,
+    Caller, Failure, IdError, Secret, Server,
     arrival::{Arrival, Invocation},
     call::{Call, ClientContext, Engine, Outcome, rejection::Rejection},
     observe::trail::Trail,
     protocol::wording::Wording,
-    tool::{output::Output, schema::RoundedNumbers},
+    tool::{id::Selector, output::Output, reason::Reason, schema::RoundedNumbers},
 };
 
 /// Calls a tool as a client would, with everything that the server does with a call: validation,
@@ -126,7 +126,14 @@ impl TestCall {
         self
     }
 
-    async fn run(self) -> Result<Outcome, Rejection> {
+    async fn run(self) -> Result<Outcome, TestRejection> {
+        let invalid_id = |error: IdError| {
+            TestRejection::of(
+                Reason::InvalidToolId,
+                Wording::invalid_tool_id(&error, None),
+            )
+        };
+        let selector = self.tool.parse::<Selector>().map_err(invalid_id)?;
         let invocation = Arc::new(Invocation {
             deadline: self.deadline,
             ..Invocation::default()
@@ -135,7 +142,7 @@ impl TestCall {
         let at = self.engine.clock.instant();
         let arrival = Arrival { at, invocation };
         let call = Call {
-            selector: self.tool.parse()?,
+            selector,
             call_id: self.call_id,
             trace_id: None,
             rounded: RoundedNumbers::default(),
@@ -145,7 +152,14 @@ impl TestCall {
         };
         let call = Box::new(call);
         let run = self.engine.call(call, arrival, self.caller, &mut trail);
-        run.await
+        run.await.map_err(|rejection| {
+            let wording = Wording::rejected(&rejection, None);
+            let mut it = TestRejection::of(rejection.reason(), wording);
+            if let Rejection::InvalidInput(errors) = rejection {
+                it.parameter_errors = errors;
+            }
+            it
+        })
     }
 }
 
@@ -160,7 +174,7 @@ impl IntoFuture for TestCall {
                     Ok(output) => TestOutcome::Value(value_of(output)),
                     Err(failure) => TestOutcome::Failure(failure),
                 },
-                Err(rejection) => TestOutcome::Rejection(TestRejection::of(&rejection)),
+                Err(rejection) => TestOutcome::Rejection(rejection),
             }
         })
     }
@@ -241,17 +255,12 @@ pub struct TestRejection {
 }
 
 impl TestRejection {
-    fn of(rejection: &Rejection) -> Self {
-        let Wording { message, detail } = Wording::of(rejection);
-        let parameter_errors = match rejection {
-            Rejection::InvalidInput(errors) => errors.clone(),
-            _ => BTreeMap::new(),
-        };
+    fn of(reason: Reason, Wording { message, detail }: Wording) -> Self {
         Self {
-            reason: rejection.reason().as_str(),
+            reason: reason.as_str(),
             message,
             developer_message: detail,
-            parameter_errors,
+            parameter_errors: BTreeMap::new(),
         }
     }
 }

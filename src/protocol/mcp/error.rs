@@ -11,7 +11,6 @@ pub(super) const HEADER_MISMATCH: i32 = -32020;
 pub(super) const UNSUPPORTED_VERSION: i32 = -32022;
 
 /// The error of a request that cannot be served, and its HTTP status.
-#[derive(Clone)]
 pub(super) struct ErrorResponse {
     pub(super) status: StatusCode,
     pub(super) error: RpcError,

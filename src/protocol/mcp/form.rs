@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 
-use super::{elicitation::Elicitation, error::ErrorResponse, revision::Revision};
+use super::{elicitation::Elicitation, revision::Revision};
 use crate::protocol::jsonrpc::RpcId;
 
 /// The key of the `call_id` in `_meta`; MCP does not define one.
@@ -17,8 +17,6 @@ pub(super) const RECOGNIZES_CALL_IDS: &str = "lambda-tools/recognizes-call-ids";
 pub(crate) struct McpForm {
     pub(super) id: Option<Box<RpcId>>,
     pub(super) revision: Option<Revision>,
-    /// The response to a request that cannot be served.
-    pub(super) error: Option<ErrorResponse>,
     /// The headers of W3C Trace Context in `_meta`.
     pub(super) trace: Option<Box<HeaderMap>>,
     /// The requested page of the list.

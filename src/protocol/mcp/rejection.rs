@@ -18,6 +18,7 @@ use crate::{
     payload::JsonObject,
     protocol::{
         jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST},
+        refusal::Refusal,
         sign_in,
         wording::Wording,
     },
@@ -27,20 +28,27 @@ use crate::{
 /// The time after which a temporarily rejected call may be repeated, as in `Retry-After`.
 const RETRY_WAIT: Duration = Duration::from_secs(1);
 
-/// The status and the body of a rejection.
-pub(super) fn encode_rejection(
+/// Returns the status and the body of a refusal.
+pub(super) fn encode_refusal(
     form: &McpForm,
     server_info: &RawValue,
-    rejection: &Rejection,
+    refusal: &Refusal,
 ) -> (StatusCode, Vec<u8>) {
-    if let Some(response) = form.error.clone().or_else(|| error_of(rejection)) {
-        return (response.status, encode_error(form, &response.error));
+    match error_of(refusal) {
+        Ok(response) => (response.status, encode_error(form, &response.error)),
+        Err(rejection) => (
+            StatusCode::OK,
+            encode_rejection(form, server_info, rejection),
+        ),
     }
+}
+
+fn encode_rejection(form: &McpForm, server_info: &RawValue, rejection: &Rejection) -> Vec<u8> {
     if let Rejection::Missing(missing) = rejection
         && let Some(mut result) = form.elicitation.challenge(missing)
     {
         result["_meta"] = json!(Meta::of(form, server_info));
-        return (StatusCode::OK, encode(form, &result));
+        return encode(form, &result);
     }
     let mut meta = Meta::of(form, server_info);
     let mut text = text_of_rejection(form, rejection);
@@ -51,8 +59,7 @@ pub(super) fn encode_rejection(
     if let Rejection::InvalidInput(errors) = rejection {
         meta.parameter_errors = Some(errors);
     }
-    let result = CallResult::error(form, &text, meta);
-    (StatusCode::OK, encode(form, &result))
+    encode(form, &CallResult::error(form, &text, meta))
 }
 
 /// The text of a rejection that a model can act on. Details about the server's configuration are
@@ -78,10 +85,10 @@ fn text_of_rejection(form: &McpForm, rejection: &Rejection) -> String {
                 .to_owned()
         }
         Rejection::Unprotected(_) | Rejection::Unauthorizable(_) => {
-            format!("{}.", Wording::of(rejection).message)
+            format!("{}.", Wording::rejected(rejection, None).message)
         }
         other => {
-            let wording = Wording::of(other);
+            let wording = Wording::rejected(other, None);
             match wording.detail {
                 Some(detail) => format!("{}. {detail}", wording.message),
                 None => wording.message,
@@ -90,47 +97,43 @@ fn text_of_rejection(form: &McpForm, rejection: &Rejection) -> String {
     }
 }
 
-/// The JSON-RPC error for a rejection; `None` for those that a model can act on.
-fn error_of(rejection: &Rejection) -> Option<ErrorResponse> {
-    let wording = || Wording::of(rejection).into_detail();
-    let new = |status, code| Some(ErrorResponse::new(status, code, wording()));
-    match rejection {
+/// Returns the JSON-RPC error for a refusal, or the rejection that a model can act on.
+fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
+    let wording = || Wording::of(refusal).into_detail();
+    let new = |status, code| ErrorResponse::new(status, code, wording());
+    Ok(match refusal {
         // Codes outside of JSON-RPC's range are the application's own.
-        Rejection::Unauthenticated(_, sign_in) => {
-            let response = new(StatusCode::UNAUTHORIZED, 401)?;
-            let mut data = sign_in_data(rejection);
+        Refusal::Unauthenticated(_, None) => new(StatusCode::UNAUTHORIZED, 401),
+        Refusal::Unauthenticated(_, Some(_)) => {
+            let mut data = sign_in_data(refusal);
             data.remove("error");
-            Some(match sign_in {
-                Some(_) => response.data(data.into()),
-                None => response,
-            })
+            new(StatusCode::UNAUTHORIZED, 401).data(data.into())
         }
-        Rejection::InsufficientScope(_) => {
-            let response = new(StatusCode::FORBIDDEN, 403)?;
-            Some(response.data(sign_in_data(rejection).into()))
-        }
-        Rejection::Undecided(_) | Rejection::Unavailable | Rejection::Busy => {
-            new(StatusCode::SERVICE_UNAVAILABLE, 503)
-        }
-        Rejection::TooLarge { .. } => new(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST),
-        Rejection::ForbiddenOrigin => new(StatusCode::FORBIDDEN, INVALID_REQUEST),
-        Rejection::Malformed { .. } | Rejection::UnsupportedVersion => {
-            new(StatusCode::BAD_REQUEST, INVALID_REQUEST)
-        }
-        Rejection::InvalidToolId { .. }
-        | Rejection::UnknownTool { .. }
-        | Rejection::UnknownVersion { .. } => new(StatusCode::OK, INVALID_PARAMS),
-        Rejection::Misdefined { .. } => {
-            let message = format!("{}.", Wording::of(rejection).message);
-            Some(ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, message))
-        }
-        _ => None,
-    }
+        Refusal::Undecided(_) => new(StatusCode::SERVICE_UNAVAILABLE, 503),
+        Refusal::TooLarge { .. } => new(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST),
+        Refusal::ForbiddenOrigin => new(StatusCode::FORBIDDEN, INVALID_REQUEST),
+        Refusal::Incomplete(_) => new(StatusCode::BAD_REQUEST, INVALID_REQUEST),
+        Refusal::Rejected(rejection, _) => match rejection {
+            Rejection::InsufficientScope(_) => {
+                new(StatusCode::FORBIDDEN, 403).data(sign_in_data(refusal).into())
+            }
+            Rejection::Unavailable | Rejection::Busy => new(StatusCode::SERVICE_UNAVAILABLE, 503),
+            Rejection::WrongUser(_) => new(StatusCode::BAD_REQUEST, INVALID_REQUEST),
+            Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {
+                new(StatusCode::OK, INVALID_PARAMS)
+            }
+            Rejection::Misdefined { .. } => {
+                let message = format!("{}.", Wording::of(refusal).message);
+                ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, message)
+            }
+            other => return Err(other),
+        },
+    })
 }
 
 /// The parameters of `WWW-Authenticate`, which API Gateway renames.
-fn sign_in_data(rejection: &Rejection) -> JsonObject {
-    let parameters = sign_in::parameters(rejection).into_iter();
+fn sign_in_data(refusal: &Refusal) -> JsonObject {
+    let parameters = sign_in::parameters(refusal).into_iter();
     parameters
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect()

@@ -16,16 +16,16 @@ use super::{
     transport::{CAPABILITIES, VERSION, check_media_types, revision_of},
 };
 use crate::{
-    call::rejection::Rejection,
     observe::{request_log::RequestNames, trace::is_traceparent},
     protocol::{
-        codec::{DecodedRequest, EncodedRequest, Operation, Reply},
+        codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal, Reply},
         json::JsonScope,
         jsonrpc::{
             self, INVALID_PARAMS, METHOD_NOT_FOUND, id_anywhere_in, id_in, message_in, text_in,
         },
         listed_tools::ListedTools,
     },
+    tool::reason::Reason,
 };
 
 const META: JsonScope = JsonScope::Fields(&[
@@ -62,16 +62,19 @@ pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedR
     let mut names = RequestNames::default();
     match operation_of(request, codec, &mut form, &mut names) {
         Ok(operation) => DecodedRequest { form, operation },
-        Err(error) => {
-            let message = "The request cannot be understood";
-            let rejection = Rejection::malformed(message, &*error.error.message);
+        Err(ErrorResponse { status, error }) => {
             let form = McpForm {
                 id: form.id,
                 revision: form.revision,
-                error: Some(error),
                 ..McpForm::default()
             };
-            let operation = Operation::Reject(rejection, names);
+            let operation = Operation::Refuse(OwnRefusal {
+                status,
+                body: response::encode_error(&form, &error),
+                reason: Reason::Malformed,
+                detail: error.message,
+                names,
+            });
             DecodedRequest { form, operation }
         }
     }

@@ -1,4 +1,4 @@
-//! Rejections as JSON-RPC errors: a code and a single text.
+//! Refusals as JSON-RPC errors: a code and a single text.
 //!
 //! Both the model and the user read the text, so it names the error and the fix. Reference:
 //! OpenTool, Client and Server, part 2; JSON-RPC 2.0, section 5.1.
@@ -8,6 +8,7 @@ use http::StatusCode;
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
     protocol::jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND},
+    protocol::refusal::Refusal,
     protocol::wording::{self, CANNOT_ASK, INVALID_INPUT, MISDEFINED, Wording, clipped_name},
     tool::schema::ParameterErrors,
 };
@@ -21,21 +22,20 @@ const ID_REUSED: i32 = -32002;
 /// OpenTool: the tool failed.
 pub(super) const FAILED: i32 = 500;
 
-/// The status and code for a rejection. A well-formed call gets a 200, unless its credentials are
-/// invalid or could not be checked.
-pub(super) fn status_of(rejection: &Rejection) -> (StatusCode, i32) {
-    match rejection {
-        Rejection::Unauthenticated(..) => (StatusCode::UNAUTHORIZED, 401),
-        Rejection::ForbiddenOrigin => (StatusCode::FORBIDDEN, INVALID_REQUEST),
-        // Malformed calls were already rejected during decoding; here, the body could not be
-        // received.
-        Rejection::Malformed { .. }
-        | Rejection::TooLarge { .. }
-        | Rejection::UnsupportedVersion
-        | Rejection::InvalidToolId { .. } => (StatusCode::BAD_REQUEST, INVALID_REQUEST),
+/// The status and code for a refusal. A well-formed call gets a 200, unless its credentials are
+/// invalid, could not be checked, or do not allow calls for the user.
+pub(super) fn status_of(refusal: &Refusal) -> (StatusCode, i32) {
+    match refusal {
+        Refusal::Unauthenticated(..) => (StatusCode::UNAUTHORIZED, 401),
+        Refusal::ForbiddenOrigin => (StatusCode::FORBIDDEN, INVALID_REQUEST),
+        Refusal::TooLarge { .. }
+        | Refusal::Incomplete(_)
+        | Refusal::Rejected(Rejection::WrongUser(_), _) => {
+            (StatusCode::BAD_REQUEST, INVALID_REQUEST)
+        }
         // Can occur on all three routes; two of them are not JSON-RPC.
-        Rejection::Undecided(_) => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
-        _ => (StatusCode::OK, code_of(rejection)),
+        Refusal::Undecided(_) => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
+        Refusal::Rejected(rejection, _) => (StatusCode::OK, code_of(rejection)),
     }
 }
 
@@ -52,15 +52,25 @@ fn code_of(rejection: &Rejection) -> i32 {
     }
 }
 
-pub(super) fn message_of(rejection: &Rejection) -> String {
-    match rejection {
+pub(super) fn message_of(refusal: &Refusal) -> String {
+    match refusal {
         // The specification's text.
-        Rejection::Unauthenticated(_, None) => "Please check API Key is VALID or NOT".to_owned(),
-        Rejection::Unauthenticated(_, Some(_)) => {
-            let Wording { message, detail } = Wording::of(rejection);
+        Refusal::Unauthenticated(_, None) => "Please check API Key is VALID or NOT".to_owned(),
+        Refusal::Unauthenticated(_, Some(_)) => {
+            let Wording { message, detail } = Wording::of(refusal);
             format!("{message}. {}", detail.unwrap_or_default())
         }
-        Rejection::Malformed { detail, .. } => detail.clone(),
+        Refusal::Undecided(_) => wording::UNAVAILABLE.to_owned(),
+        Refusal::Rejected(rejection, _) => {
+            message_of_rejection(rejection).unwrap_or_else(|| Wording::of(refusal).into_detail())
+        }
+        _ => Wording::of(refusal).into_detail(),
+    }
+}
+
+/// `None` if the message is that of every protocol.
+fn message_of_rejection(rejection: &Rejection) -> Option<String> {
+    Some(match rejection {
         Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
         Rejection::InvalidInput(errors) => invalid_params(errors),
         Rejection::Unprotected(_) => wording::UNAVAILABLE.to_owned(),
@@ -73,8 +83,8 @@ pub(super) fn message_of(rejection: &Rejection) -> String {
                 .to_owned()
         }
         Rejection::Unauthorizable(_) => CANNOT_ASK.to_owned(),
-        _ => Wording::of(rejection).into_detail(),
-    }
+        _ => return None,
+    })
 }
 
 fn unknown(name: &str, closest: Option<&str>) -> String {

@@ -4,28 +4,27 @@ use serde_json::{Value, value::RawValue};
 
 use http::StatusCode;
 
+use super::response::encode_error;
 use crate::{
-    call::{Call, ClientContext, rejection::Rejection},
+    call::{Call, ClientContext},
     observe::request_log::RequestNames,
     protocol::{
-        codec::{DecodedRequest, EncodedRequest, Operation},
+        codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal},
         integers,
         json::JsonScope,
         jsonrpc::{
-            FormError, INVALID_PARAMS, INVALID_REQUEST, RpcId, RpcMessage, id_anywhere_in, id_in,
-            message_in, params_in, text_in,
+            FormError, INVALID_PARAMS, INVALID_REQUEST, RpcError, RpcId, RpcMessage,
+            id_anywhere_in, id_in, message_in, params_in, text_in,
         },
         names::ModelNames,
     },
-    tool::id::Selector,
+    tool::{id::Selector, reason::Reason},
 };
 
 /// The properties of a request that its response depends on.
 #[derive(Default)]
 pub(crate) struct RpcForm {
     pub(super) id: Option<Box<RpcId>>,
-    /// The status and code for a malformed request.
-    pub(super) error: Option<(StatusCode, i32)>,
 }
 
 /// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
@@ -34,26 +33,26 @@ pub(super) fn call(request: &EncodedRequest<'_>, names: &ModelNames) -> DecodedR
     let body = request.body;
     let rpc = match message_in(body) {
         Ok(rpc) => rpc,
-        Err(error) => return reject(id_anywhere_in(body), None, error),
+        Err(error) => return refuse(id_anywhere_in(body), None, error),
     };
     let (id, call_id) = match rpc.id.map(|id| (id, id_in(id))) {
         None => {
             let detail = "The request has no id: notifications are not supported.";
-            return reject(None, None, (INVALID_REQUEST, detail.into()));
+            return refuse(None, None, (INVALID_REQUEST, detail.into()));
         }
         Some((_, None)) => {
             let detail = "'id' must be a string or a number of at most 256 bytes.";
-            return reject(None, None, (INVALID_REQUEST, detail.into()));
+            return refuse(None, None, (INVALID_REQUEST, detail.into()));
         }
         Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
     };
     let method = match method_of(&rpc) {
         Ok(method) => method,
-        Err(detail) => return reject(id, None, (INVALID_REQUEST, detail.into())),
+        Err(detail) => return refuse(id, None, (INVALID_REQUEST, detail.into())),
     };
     let mut input = match input_in(rpc.params, request.max_values) {
         Ok(input) => input,
-        Err(error) => return reject(id, Some(method), error),
+        Err(error) => return refuse(id, Some(method), error),
     };
     let operation = match names.tool_of(&method, &request.engine.toolkit) {
         Some(entry) => Operation::Call(Box::new(Call {
@@ -71,12 +70,12 @@ pub(super) fn call(request: &EncodedRequest<'_>, names: &ModelNames) -> DecodedR
         })),
         None => names.reject_unknown(method.clone(), &method, Some(call_id), request),
     };
-    let form = RpcForm { id, error: None };
+    let form = RpcForm { id };
     DecodedRequest { form, operation }
 }
 
-/// Rejects a malformed request; its readable names go into the log.
-fn reject(
+/// Refuses a malformed request; its readable names go into the log.
+fn refuse(
     id: Option<Box<RpcId>>,
     method: Option<String>,
     (code, detail): FormError,
@@ -86,16 +85,19 @@ fn reject(
         tool: method,
         trace_id: None,
     };
-    let rejection = Rejection::malformed("The request cannot be understood", detail);
     let status = match code {
         INVALID_PARAMS => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
-    let error = Some((status, code));
-    DecodedRequest {
-        form: RpcForm { id, error },
-        operation: Operation::Reject(rejection, names),
-    }
+    let operation = Operation::Refuse(OwnRefusal {
+        status,
+        body: encode_error(RpcError::new(code, &*detail), id.as_deref()),
+        reason: Reason::Malformed,
+        detail,
+        names,
+    });
+    let form = RpcForm { id };
+    DecodedRequest { form, operation }
 }
 
 fn method_of(request: &RpcMessage<'_>) -> Result<String, &'static str> {

@@ -5,7 +5,7 @@
 
 use http::{HeaderMap, HeaderName};
 
-use crate::call::rejection::Rejection;
+use super::request_error::RequestError;
 
 /// The protocol version in OXP's header form, in requests and responses.
 pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static("oxp-version");
@@ -55,18 +55,18 @@ impl Dialect {
 }
 
 /// Rejects an unsupported version in the `OXP-Version` header, if present.
-pub(super) fn check_header(headers: &HeaderMap) -> Result<(), Rejection> {
+pub(super) fn check_header(headers: &HeaderMap) -> Result<(), RequestError> {
     let is_supported =
         |value: &http::HeaderValue| value.to_str().is_ok_and(|v| is_supported_version(v.trim()));
     if headers.get_all(VERSION_HEADER).iter().all(is_supported) {
         Ok(())
     } else {
-        Err(Rejection::UnsupportedVersion)
+        Err(RequestError::unsupported_version())
     }
 }
 
 /// Rejects an unsupported version in a `$schema`.
-pub(super) fn check_schema(schema: Option<&str>) -> Result<(), Rejection> {
+pub(super) fn check_schema(schema: Option<&str>) -> Result<(), RequestError> {
     let Some(schema) = schema else {
         return Ok(());
     };
@@ -80,7 +80,7 @@ pub(super) fn check_schema(schema: Option<&str>) -> Result<(), Rejection> {
     if is_supported {
         Ok(())
     } else {
-        Err(Rejection::UnsupportedVersion)
+        Err(RequestError::unsupported_version())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Encoding of rejections.
+//! Encoding of refusals.
 //!
 //! The status is 401 for invalid credentials, 403 for other web pages, 422 for invalid input and 400
 //! otherwise. The texts are the specification's, where it has any.
@@ -7,20 +7,38 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{dialect::Dialect, form::OxpForm};
+use super::{dialect::Dialect, form::OxpForm, request_error::RequestError};
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
+    observe::request_log::RequestNames,
     payload::JsonObject,
-    protocol::wording::Wording,
+    protocol::{
+        codec::{Operation, OwnRefusal},
+        json_response::to_json,
+        refusal::Refusal,
+        wording::Wording,
+    },
     tool::schema::ParameterErrors,
 };
 
-/// The status of a rejection.
-pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
-    match rejection {
-        Rejection::Unauthenticated(..) => StatusCode::UNAUTHORIZED,
-        Rejection::ForbiddenOrigin => StatusCode::FORBIDDEN,
-        Rejection::InvalidInput(_) => StatusCode::UNPROCESSABLE_ENTITY,
+/// Refuses a request in OXP's words.
+pub(super) fn refused(form: &OxpForm, error: RequestError, names: RequestNames) -> Operation {
+    let detail = error.wording.detail.clone();
+    Operation::Refuse(OwnRefusal {
+        status: StatusCode::BAD_REQUEST,
+        body: to_json(&ErrorBody::worded(error.wording, form)),
+        reason: error.reason,
+        detail: detail.unwrap_or_default(),
+        names,
+    })
+}
+
+/// The status of a refusal.
+pub(super) fn status_of(refusal: &Refusal) -> StatusCode {
+    match refusal {
+        Refusal::Unauthenticated(..) => StatusCode::UNAUTHORIZED,
+        Refusal::ForbiddenOrigin => StatusCode::FORBIDDEN,
+        Refusal::Rejected(Rejection::InvalidInput(_), _) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::BAD_REQUEST,
     }
 }
@@ -40,22 +58,32 @@ pub(super) struct ErrorBody<'a> {
 }
 
 impl<'a> ErrorBody<'a> {
-    pub(super) fn of(rejection: &'a Rejection, form: &OxpForm) -> Self {
-        let Wording { message, detail } = Wording::of(rejection);
-        let detail = detail.map(|detail| for_path(rejection, form, detail));
-        let (parameter_errors, missing_requirements) = match rejection {
-            Rejection::InvalidInput(errors) => (Some(errors), None),
-            Rejection::Missing(missing) if !missing.requirements.is_empty() => {
-                (None, Some(requirements_of(missing)))
-            }
-            _ => (None, None),
+    pub(super) fn of(refusal: &'a Refusal, form: &OxpForm) -> Self {
+        let mut body = Self::worded(Wording::of(refusal), form);
+        let Refusal::Rejected(rejection, _) = refusal else {
+            return body;
         };
+        let detail = body.developer_message.take();
+        body.developer_message = detail
+            .map(|detail| for_path(rejection, form, detail))
+            .or_else(|| form.misplaced_input.clone());
+        match rejection {
+            Rejection::InvalidInput(errors) => body.parameter_errors = Some(errors),
+            Rejection::Missing(missing) if !missing.requirements.is_empty() => {
+                body.missing_requirements = Some(requirements_of(missing));
+            }
+            _ => {}
+        }
+        body
+    }
+
+    pub(super) fn worded(Wording { message, detail }: Wording, form: &OxpForm) -> Self {
         Self {
             schema: form.dialect.schema(),
             message,
-            developer_message: detail.or_else(|| form.misplaced_input.clone()),
-            parameter_errors,
-            missing_requirements,
+            developer_message: detail,
+            parameter_errors: None,
+            missing_requirements: None,
         }
     }
 }

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{
-    Secret, call::rejection::Rejection, payload::JsonObject, protocol::http::LONGEST_SECRET,
-    text::LONGEST_ID,
-};
+use super::request_error::RequestError;
+use crate::{Secret, payload::JsonObject, protocol::http::LONGEST_SECRET, text::LONGEST_ID};
 
 /// An object whose fields are taken out one by one, and its path in the body.
 pub(super) struct ObjectFields<'a> {
@@ -20,7 +18,7 @@ impl<'a> ObjectFields<'a> {
         Self { object, path }
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Rejection> {
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, RequestError> {
         match self.object.swap_remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -29,13 +27,13 @@ impl<'a> ObjectFields<'a> {
     }
 
     /// A string that must be there.
-    pub(super) fn required(&mut self, name: &str) -> Result<String, Rejection> {
+    pub(super) fn required(&mut self, name: &str) -> Result<String, RequestError> {
         let text = self.text(name)?;
         text.ok_or_else(|| self.invalid_field(name, "is missing"))
     }
 
     /// A string whose length is limited because it is stored, hashed or echoed.
-    pub(super) fn id(&mut self, name: &str) -> Result<Option<String>, Rejection> {
+    pub(super) fn id(&mut self, name: &str) -> Result<Option<String>, RequestError> {
         let id = self.text(name)?;
         if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
             let problem = format!("must have at most {LONGEST_ID} bytes");
@@ -44,7 +42,7 @@ impl<'a> ObjectFields<'a> {
         Ok(id)
     }
 
-    pub(super) fn object(&mut self, name: &str) -> Result<Option<JsonObject>, Rejection> {
+    pub(super) fn object(&mut self, name: &str) -> Result<Option<JsonObject>, RequestError> {
         match self.object.swap_remove(name) {
             None => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object)),
@@ -57,7 +55,7 @@ impl<'a> ObjectFields<'a> {
         &mut self,
         name: &str,
         value: &str,
-    ) -> Result<BTreeMap<String, Secret>, Rejection> {
+    ) -> Result<BTreeMap<String, Secret>, RequestError> {
         let items = match self.object.swap_remove(name) {
             None => return Ok(BTreeMap::new()),
             Some(Value::Array(items)) => items,
@@ -83,15 +81,11 @@ impl<'a> ObjectFields<'a> {
         Ok(secrets)
     }
 
-    fn invalid_field(&self, name: &str, problem: &str) -> Rejection {
+    fn invalid_field(&self, name: &str, problem: &str) -> RequestError {
         invalid_field(&format!("{}{name}", self.path), problem)
     }
 }
 
-fn invalid_field(path: &str, problem: &str) -> Rejection {
-    not_understood(format!("'{path}' {problem}."))
-}
-
-pub(super) fn not_understood(detail: impl Into<String>) -> Rejection {
-    Rejection::malformed("The request cannot be understood", detail)
+fn invalid_field(path: &str, problem: &str) -> RequestError {
+    RequestError::not_understood(format!("'{path}' {problem}."))
 }

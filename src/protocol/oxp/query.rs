@@ -4,14 +4,13 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::form::ListForm;
-use crate::call::rejection::Rejection;
+use super::{form::ListForm, request_error::RequestError};
 #[cfg(feature = "models")]
 use crate::models::ModelApi;
 
 /// The form of the list that the query asks for; `None` for OXP's. Other parameters than `for` and
 /// `strict` have no meaning.
-pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, Rejection> {
+pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, RequestError> {
     let (mut name, mut strict) = (None, None);
     for pair in query.unwrap_or_default().split('&') {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -28,7 +27,7 @@ pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, Rejection
 }
 
 #[cfg(feature = "models")]
-fn form_for(name: Option<&str>, strict: Option<&str>) -> Result<Option<ListForm>, Rejection> {
+fn form_for(name: Option<&str>, strict: Option<&str>) -> Result<Option<ListForm>, RequestError> {
     let is_strict = match strict {
         None | Some("false") => false,
         Some("true") => true,
@@ -51,7 +50,7 @@ fn form_for(name: Option<&str>, strict: Option<&str>) -> Result<Option<ListForm>
 }
 
 #[cfg(not(feature = "models"))]
-fn form_for(name: Option<&str>, _: Option<&str>) -> Result<Option<ListForm>, Rejection> {
+fn form_for(name: Option<&str>, _: Option<&str>) -> Result<Option<ListForm>, RequestError> {
     match name {
         None => Ok(None),
         Some(_) => Err(invalid(
@@ -62,7 +61,7 @@ fn form_for(name: Option<&str>, _: Option<&str>) -> Result<Option<ListForm>, Rej
 }
 
 /// Decodes `%20`, and `+` as a space.
-fn decoded(text: &str) -> Result<String, Rejection> {
+fn decoded(text: &str) -> Result<String, RequestError> {
     let text = text.replace('+', " ");
     match percent_decode_str(&text).decode_utf8() {
         Ok(text) => Ok(text.into_owned()),
@@ -70,6 +69,6 @@ fn decoded(text: &str) -> Result<String, Rejection> {
     }
 }
 
-fn invalid(detail: &str) -> Rejection {
-    Rejection::malformed("The query of the request is invalid", detail)
+fn invalid(detail: &str) -> RequestError {
+    RequestError::malformed("The query of the request is invalid", detail)
 }

@@ -9,13 +9,16 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
+    OxpCodec,
     dialect::{self, Dialect},
-    fields::{ObjectFields, not_understood},
+    error::refused,
+    fields::ObjectFields,
     form::{ListForm, OxpForm},
     query::form_in,
+    request_error::RequestError,
 };
 use crate::{
-    call::{Call, ClientContext, rejection::Rejection},
+    call::{Call, ClientContext},
     observe::request_log::RequestNames,
     payload::JsonObject,
     protocol::{
@@ -88,16 +91,20 @@ const NAMES: JsonScope = JsonScope::Fields(&[
 ]);
 
 /// Decodes a `POST /tools/call` in any dialect.
-pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+pub(super) fn call(request: &EncodedRequest<'_>, codec: &OxpCodec) -> DecodedRequest<OxpForm> {
     let mut form = OxpForm::default();
-    let operation = match call_in(&mut form, request) {
+    let operation = match call_in(&mut form, request, codec) {
         Ok(call) => Operation::Call(Box::new(call)),
-        Err(rejection) => Operation::Reject(rejection, names_in(request.body)),
+        Err(error) => refused(&form, error, names_in(request.body)),
     };
     DecodedRequest { form, operation }
 }
 
-fn call_in(form: &mut OxpForm, request: &EncodedRequest<'_>) -> Result<Call, Rejection> {
+fn call_in(
+    form: &mut OxpForm,
+    request: &EncodedRequest<'_>,
+    codec: &OxpCodec,
+) -> Result<Call, RequestError> {
     let headers = &request.parts.headers;
     let body = object(request.body, &BODY, request.max_values)?;
     let (body, schema) = opened(form, body)?;
@@ -116,10 +123,10 @@ fn call_in(form: &mut OxpForm, request: &EncodedRequest<'_>) -> Result<Call, Rej
     dialect::check_schema(schema.as_deref())?;
     dialect::check_header(headers)?;
     Ok(Call {
-        selector: tool_id.parse().map_err(Rejection::from)?,
+        selector: codec.selector_in(&tool_id, request)?,
         call_id: match call_id {
             // Other paths have the id in the header only.
-            None => idempotency_key(headers).map_err(not_understood)?,
+            None => idempotency_key(headers).map_err(RequestError::not_understood)?,
             call_id => call_id,
         },
         permit: None,
@@ -131,7 +138,10 @@ fn call_in(form: &mut OxpForm, request: &EncodedRequest<'_>) -> Result<Call, Rej
 }
 
 /// The request in a body, which may be bare or an envelope with a `$schema`.
-fn opened(form: &mut OxpForm, body: JsonObject) -> Result<(JsonObject, Option<String>), Rejection> {
+fn opened(
+    form: &mut OxpForm,
+    body: JsonObject,
+) -> Result<(JsonObject, Option<String>), RequestError> {
     let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
         (false, true) => return Ok((body, None)),
         (true, false) => {
@@ -147,25 +157,28 @@ fn opened(form: &mut OxpForm, body: JsonObject) -> Result<(JsonObject, Option<St
             "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
         }
     };
-    Err(not_understood(detail))
+    Err(RequestError::not_understood(detail))
 }
 
 /// Decodes a request to the path of a single tool, whose body is the input.
-pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+pub(super) fn single_tool(
+    request: &EncodedRequest<'_>,
+    codec: &OxpCodec,
+) -> DecodedRequest<OxpForm> {
     let tool_id = tool_id_in(request.parts.uri.path());
     let call_id = idempotency_key(&request.parts.headers);
-    let operation = match call_of_single_tool(&tool_id, call_id.clone(), request) {
+    let form = Dialect::Path.into();
+    let operation = match call_of_single_tool(&tool_id, call_id.clone(), request, codec) {
         Ok(call) => Operation::Call(Box::new(call)),
-        Err(rejection) => {
+        Err(error) => {
             let names = RequestNames {
                 tool: Some(tool_id.into_owned()),
                 call_id: call_id.ok().flatten(),
                 trace_id: None,
             };
-            Operation::Reject(rejection, names)
+            refused(&form, error, names)
         }
     };
-    let form = Dialect::Path.into();
     DecodedRequest { form, operation }
 }
 
@@ -173,16 +186,17 @@ fn call_of_single_tool(
     tool_id: &str,
     call_id: Result<Option<String>, &'static str>,
     request: &EncodedRequest<'_>,
-) -> Result<Call, Rejection> {
+    codec: &OxpCodec,
+) -> Result<Call, RequestError> {
     let bytes = request.body;
     let mut input = Value::Object(match bytes.trim_ascii() {
         [] => JsonObject::new(),
         bytes => object(bytes, &JsonScope::Whole, request.max_values)?,
     });
     dialect::check_header(&request.parts.headers)?;
-    let call_id = call_id.map_err(not_understood)?;
+    let call_id = call_id.map_err(RequestError::not_understood)?;
     Ok(Call {
-        selector: tool_id.parse().map_err(Rejection::from)?,
+        selector: codec.selector_in(tool_id, request)?,
         call_id,
         permit: None,
         rounded: integers::restore(bytes, &[""], &mut input),
@@ -224,9 +238,10 @@ pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
     let mut dialect = Dialect::Header;
     let (form, operation) = match list_form_of(&mut dialect, request) {
         Ok(list) => (list.into(), Operation::List),
-        Err(rejection) => {
-            let operation = Operation::Reject(rejection, RequestNames::default());
-            (dialect.into(), operation)
+        Err(error) => {
+            let form = dialect.into();
+            let operation = refused(&form, error, RequestNames::default());
+            (form, operation)
         }
     };
     DecodedRequest { form, operation }
@@ -235,7 +250,7 @@ pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
 fn list_form_of(
     dialect: &mut Dialect,
     request: &EncodedRequest<'_>,
-) -> Result<ListForm, Rejection> {
+) -> Result<ListForm, RequestError> {
     let headers = &request.parts.headers;
     let schema = match request.body.trim_ascii() {
         [] => None,
@@ -255,19 +270,21 @@ fn list_form_of(
     Ok(form_in(request.parts.uri.query())?.unwrap_or(form))
 }
 
-fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, Rejection> {
+fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, RequestError> {
     match json::read(body, scope, max_values) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(not_understood("The body must be a JSON object.")),
-        Err(_) if body.is_empty() => Err(Rejection::malformed(
+        Ok(_) => Err(RequestError::not_understood(
+            "The body must be a JSON object.",
+        )),
+        Err(_) if body.is_empty() => Err(RequestError::malformed(
             "The request is empty",
             "The body must be a JSON object with the call.",
         )),
-        Err(JsonError::Syntax(error)) => Err(Rejection::malformed(
+        Err(JsonError::Syntax(error)) => Err(RequestError::malformed(
             "The request is not valid JSON",
             format!("The body is not valid JSON: {error}"),
         )),
-        Err(JsonError::Rejected(sentence)) => Err(not_understood(sentence)),
+        Err(JsonError::Rejected(sentence)) => Err(RequestError::not_understood(sentence)),
     }
 }
 
@@ -285,9 +302,9 @@ fn misplaced_input(body: &JsonObject, path: &str) -> Option<String> {
 }
 
 /// Reads `input` or `inputs`: the OTC text has the latter in one place.
-fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, Rejection> {
+fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, RequestError> {
     match (body.object("input")?, body.object("inputs")?) {
-        (Some(_), Some(_)) => Err(not_understood(format!(
+        (Some(_), Some(_)) => Err(RequestError::not_understood(format!(
             "The body has both '{0}input' and '{0}inputs'.",
             body.path
         ))),
@@ -295,7 +312,7 @@ fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, Rejection> {
     }
 }
 
-fn context(body: &mut ObjectFields<'_>) -> Result<ClientContext, Rejection> {
+fn context(body: &mut ObjectFields<'_>) -> Result<ClientContext, RequestError> {
     let Some(context) = body.object("context")? else {
         return Ok(ClientContext::default());
     };

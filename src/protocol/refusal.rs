@@ -1,0 +1,74 @@
+//! The reasons why a request gets no outcome: the driver's, and the engine's rejections.
+
+use std::time::Duration;
+
+use crate::{
+    auth::{AuthError, Unauthenticated},
+    call::rejection::Rejection,
+    tool::reason::Reason,
+};
+
+/// The reason why a request gets no outcome.
+pub(crate) enum Refusal {
+    /// The credentials are missing or invalid.
+    Unauthenticated(Unauthenticated, Option<Box<SignIn>>),
+    /// The credentials cannot be checked, because the secrets to compare them with, or the keys of
+    /// the token's issuer, are unreadable, and cannot be read again before this time has passed.
+    Undecided(Duration),
+    /// A web page sent the request, and its origin is not allowed.
+    ForbiddenOrigin,
+    /// The body exceeds the server's limit, in bytes.
+    TooLarge { largest: usize },
+    /// The body ended early, for this reason.
+    Incomplete(String),
+    /// The engine has rejected the call.
+    Rejected(Rejection, Option<Box<SignIn>>),
+}
+
+/// The way for a client to obtain a token: RFC 9728, section 5.1.
+pub(crate) struct SignIn {
+    /// The URL of the server's metadata, if its own URL is known.
+    pub(super) metadata_url: Option<String>,
+    /// The scopes that every call requires, separated by spaces.
+    pub(super) scope: String,
+}
+
+impl From<AuthError> for Refusal {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::Unauthenticated(why) => Self::Unauthenticated(why, None),
+            AuthError::Undecided(pause) => Self::Undecided(pause),
+        }
+    }
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection, None)
+    }
+}
+
+impl Refusal {
+    /// Returns the word for this refusal in logs and metrics.
+    pub(super) fn reason(&self) -> Reason {
+        match self {
+            Self::Unauthenticated(..) => Reason::Unauthenticated,
+            Self::Undecided(_) => Reason::Undecided,
+            Self::ForbiddenOrigin => Reason::ForbiddenOrigin,
+            Self::TooLarge { .. } | Self::Incomplete(_) => Reason::Malformed,
+            Self::Rejected(rejection, _) => rejection.reason(),
+        }
+    }
+
+    /// Returns the number of seconds after which the same request may be accepted, if it may.
+    pub(super) fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::Undecided(pause) => {
+                let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
+                Some(seconds.max(1))
+            }
+            Self::Rejected(rejection, _) if rejection.is_temporary() => Some(1),
+            _ => None,
+        }
+    }
+}
