@@ -19,6 +19,9 @@ use serde_json::{Map, Number, Value};
 
 use crate::text::clipped;
 
+/// A JSON object.
+pub(crate) type JsonObject = Map<String, Value>;
+
 /// The number of bytes of the size limit for each allowed value: 52,428 values for 1 MiB. Every
 /// value counts, including arrays and objects; each takes about 100 bytes of memory, and up to 400.
 const BYTES_PER_VALUE: usize = 20;

@@ -58,7 +58,7 @@
 //! | `models` | the module `models`, and `GET /tools?for=…`: lists of tools for the APIs of chat models |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |
 //! | `oidc` | access tokens of identity providers as credentials (`TOOLS_AUTH=oidc`); includes `jwt` |
-//! | `openapi` | `GET /openapi.json`, `Server::openapi` and `Toolkit::openapi`: the server as an OpenAPI document |
+//! | `openapi` | `GET /openapi.json` and `Server::openapi`: the server as an OpenAPI document |
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
 //! | `url` | `url::Url` 2 in inputs and outputs |
@@ -108,6 +108,7 @@ mod payload;
 mod protocol;
 mod public_url;
 mod retry_after;
+mod secret;
 pub mod secrets;
 mod serve;
 mod server;
@@ -188,7 +189,7 @@ pub use error::{Error, StoreError};
 #[cfg(feature = "oauth")]
 pub use oauth::OAuth;
 pub use protocol::Protocol;
-pub use secrets::Secret;
+pub use secret::Secret;
 pub use serve::{run, serve};
 pub use server::Server;
 pub use server_info::ServerInfo;

@@ -1,4 +1,6 @@
-//! JSON objects, and the size limits of requests and responses on AWS Lambda.
+//! The size limits of requests and responses on AWS Lambda.
+
+pub(crate) use crate::json::JsonObject;
 
 /// The maximum size, in bytes, of a request or a response on the platform: Lambda's quota for the
 /// payload of a synchronous invocation.
@@ -19,6 +21,3 @@ pub(crate) fn fits(body: &[u8], largest: usize) -> bool {
     // Most bodies fit even if every byte is escaped, and need not be read.
     body.len() * 2 + HEADERS <= largest || encoded_size(body) <= largest
 }
-
-/// A JSON object.
-pub(crate) type JsonObject = serde_json::Map<String, serde_json::Value>;

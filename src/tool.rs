@@ -3,7 +3,6 @@
 //! Creating a tool is cheap: it only stores functions. Schemas, validators and descriptions are
 //! built on first use.
 
-mod api_error;
 pub(crate) mod build_error;
 pub(crate) mod caller;
 pub(crate) mod content;
@@ -14,6 +13,7 @@ pub(crate) mod failure;
 pub(crate) mod handler;
 pub(crate) mod id;
 pub(crate) mod output;
+pub(crate) mod parts;
 pub(crate) mod question;
 pub(crate) mod reason;
 pub(crate) mod repeats;
@@ -21,29 +21,15 @@ pub(crate) mod requirement;
 pub(crate) mod schema;
 pub(crate) mod toolkit;
 
-use crate::tool::reason::Reason;
-use std::{borrow::Cow, future::Future, iter, panic::Location, pin::Pin, time::Duration};
+use std::{borrow::Cow, time::Duration};
 
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Context, Failure, Requirements, text::separate_scopes, tool::repeats::RepeatPolicy};
-use decode::{DecodeError, decode, decode_input};
+use crate::{Context, Failure, text::separate_scopes, tool::repeats::RepeatPolicy};
+use decode::decode;
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
-use schema::{ParameterErrors, Schema};
-
-/// A tool with its decoded input, ready to run with a context.
-pub(crate) type PreparedRun = Box<dyn FnOnce(Context) -> RunFuture + Send>;
-pub(crate) type RunFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
-type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, DecodeError> + Send + Sync>;
-
-/// The author's hints to clients about a tool's behaviour.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Hints {
-    pub(crate) is_read_only: Option<bool>,
-    pub(crate) is_destructive: Option<bool>,
-    pub(crate) is_open_world: Option<bool>,
-}
+use parts::ToolParts;
+use schema::Schema;
 
 /// One version of one tool.
 ///
@@ -71,26 +57,7 @@ pub(crate) struct Hints {
 /// The doc comment of the input type is the tool's description; those of its fields describe the
 /// parameters. Fields that are `Option` or `#[serde(default)]` are optional. Unknown parameters are
 /// rejected, at every depth.
-pub struct Tool {
-    pub(crate) id: Cow<'static, str>,
-    pub(crate) name: Option<String>,
-    pub(crate) description: Option<String>,
-    pub(crate) input: Schema,
-    pub(crate) output: Schema,
-    /// True if the output is [`Content`](crate::Content), or a list of it.
-    pub(crate) returns_content: bool,
-    pub(crate) requirements: Requirements,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) policy: RepeatPolicy,
-    pub(crate) title: Option<String>,
-    pub(crate) hints: Hints,
-    /// The scopes that a caller's token must have.
-    pub(crate) scopes: Vec<String>,
-    pub(crate) defined_at: &'static Location<'static>,
-    /// True if the function is not async, and runs on a thread of its own.
-    pub(crate) blocks: bool,
-    prepare: PrepareFn,
-}
+pub struct Tool(ToolParts);
 
 impl Tool {
     /// Creates a tool whose schemas are derived from its function's types.
@@ -131,10 +98,9 @@ impl Tool {
     {
         let input = Schema::of_type(schema::of_input::<H::In>);
         let output = Schema::of_type(schema::of_output::<H::Out>);
-        Self {
-            returns_content: content::is_content::<H::Out>(),
-            ..Self::with_schemas(id.into(), input, output, handler)
-        }
+        let mut parts = ToolParts::new(id.into(), input, output, handler);
+        parts.returns_content = content::is_content::<H::Out>();
+        Self(parts)
     }
 
     /// Creates a tool with a state that it shares with others, such as a client, a pool of
@@ -185,10 +151,9 @@ impl Tool {
         let handler = move |input: H::In, context: Context| {
             handler.clone().call(state.clone(), input, context)
         };
-        Self {
-            blocks: H::BLOCKS,
-            ..Self::new(id, handler)
-        }
+        let mut tool = Self::new(id, handler);
+        tool.0.blocks = H::BLOCKS;
+        tool
     }
 
     /// Creates a tool whose schemas are known only at run time: JSON in, JSON out.
@@ -218,46 +183,13 @@ impl Tool {
         H::Future: Send + 'static,
     {
         let (input, output) = (Schema::from_value(input), Schema::from_value(output));
-        Self::with_schemas(id.into(), input, output, handler).description(description)
-    }
-
-    #[track_caller]
-    fn with_schemas<H, A: 'static>(
-        id: Cow<'static, str>,
-        input: Schema,
-        output: Schema,
-        handler: H,
-    ) -> Self
-    where
-        H: Handler<A>,
-        H::In: DeserializeOwned + Send + 'static,
-        H::Out: Serialize + 'static,
-        H::Error: IntoFailure,
-        H::Future: Send + 'static,
-    {
-        Self {
-            id,
-            name: None,
-            description: None,
-            input,
-            output,
-            returns_content: false,
-            requirements: Requirements::default(),
-            timeout: None,
-            policy: RepeatPolicy::default(),
-            title: None,
-            hints: Hints::default(),
-            scopes: Vec::new(),
-            defined_at: Location::caller(),
-            blocks: H::BLOCKS,
-            prepare: Box::new(move |input| prepare(handler.clone(), input)),
-        }
+        Self(ToolParts::new(id.into(), input, output, handler)).description(description)
     }
 
     /// Sets the description, in place of the input type's doc comment.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.description = Some(text.into());
+        self.0.description = Some(text.into());
         self
     }
 
@@ -265,14 +197,14 @@ impl Tool {
     /// underscores and dashes.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
+        self.0.name = Some(name.into());
         self
     }
 
     /// Sets the title that people see, in clients that show one.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
+        self.0.title = Some(title.into());
         self
     }
 
@@ -280,7 +212,7 @@ impl Tool {
     /// MCP calls this `readOnlyHint`; without it, clients assume `false`.
     #[must_use]
     pub fn read_only(mut self, is_read_only: bool) -> Self {
-        self.hints.is_read_only = Some(is_read_only);
+        self.0.hints.is_read_only = Some(is_read_only);
         self
     }
 
@@ -288,7 +220,7 @@ impl Tool {
     /// `destructiveHint`; without it, clients assume `true` for tools that are not read-only.
     #[must_use]
     pub fn destructive(mut self, is_destructive: bool) -> Self {
-        self.hints.is_destructive = Some(is_destructive);
+        self.0.hints.is_destructive = Some(is_destructive);
         self
     }
 
@@ -296,14 +228,14 @@ impl Tool {
     /// web. MCP calls this `openWorldHint`; without it, clients assume `true`.
     #[must_use]
     pub fn open_world(mut self, is_open_world: bool) -> Self {
-        self.hints.is_open_world = Some(is_open_world);
+        self.0.hints.is_open_world = Some(is_open_world);
         self
     }
 
     /// Declares a secret that the tool reads with [`Context::secret`].
     #[must_use]
     pub fn secret(mut self, id: impl Into<String>) -> Self {
-        self.requirements.add_secret(id.into());
+        self.0.requirements.add_secret(id.into());
         self
     }
 
@@ -316,14 +248,16 @@ impl Tool {
         scopes: impl IntoIterator<Item = S>,
     ) -> Self {
         let scopes = scopes.into_iter().map(Into::into).collect();
-        self.requirements.add_authorization(provider.into(), scopes);
+        self.0
+            .requirements
+            .add_authorization(provider.into(), scopes);
         self
     }
 
     /// Declares that the tool must know which user it acts for ([`Context::user_id`]).
     #[must_use]
     pub fn user_id(mut self) -> Self {
-        self.requirements.user_id = true;
+        self.0.requirements.user_id = true;
         self
     }
 
@@ -336,7 +270,7 @@ impl Tool {
     /// provider.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.scopes.extend(separate_scopes(&scope.into()));
+        self.0.scopes.extend(separate_scopes(&scope.into()));
         self
     }
 
@@ -345,7 +279,7 @@ impl Tool {
     /// deadline applies as well.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout = Some(limit);
+        self.0.timeout = Some(limit);
         self
     }
 
@@ -353,7 +287,7 @@ impl Tool {
     /// calls are not [recorded](crate::idempotency), which costs less.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
-        self.policy = RepeatPolicy::Idempotent;
+        self.0.policy = RepeatPolicy::Idempotent;
         self
     }
 
@@ -362,49 +296,7 @@ impl Tool {
     /// [expires](crate::idempotency::Idempotency::expire_after).
     #[must_use]
     pub fn run_at_most_once(mut self) -> Self {
-        self.policy = RepeatPolicy::AtMostOnce;
+        self.0.policy = RepeatPolicy::AtMostOnce;
         self
     }
-
-    /// The schemas against which calls are checked: not that of content, which its type ensures.
-    pub(crate) fn checked_schemas(&self) -> impl Iterator<Item = &Schema> {
-        let output = (!self.returns_content).then_some(&self.output);
-        iter::once(&self.input).chain(output)
-    }
-
-    /// Decodes an input that satisfies the schema.
-    pub(crate) fn prepare(&self, input: Value) -> Result<PreparedRun, ParameterErrors> {
-        (self.prepare)(input).map_err(|error| error.explained(self.input.value()))
-    }
-}
-
-fn prepare<H, A: 'static>(handler: H, input: Value) -> Result<PreparedRun, DecodeError>
-where
-    H: Handler<A>,
-    H::In: DeserializeOwned + Send + 'static,
-    H::Out: Serialize + 'static,
-    H::Error: IntoFailure,
-    H::Future: Send + 'static,
-{
-    let input: H::In = decode_input(input)?;
-    Ok(Box::new(move |context| {
-        Box::pin(run(handler, input, context))
-    }))
-}
-
-async fn run<H, A>(handler: H, input: H::In, context: Context) -> Result<Value, Failure>
-where
-    H: Handler<A>,
-    H::Out: Serialize,
-    H::Error: IntoFailure,
-{
-    let output = handler.call(input, context).await;
-    let output = output.map_err(IntoFailure::into_failure)?;
-    output::to_value(&output).map_err(|error| {
-        Failure::internal(
-            Reason::InvalidOutput,
-            "The tool returned a result that cannot be sent",
-        )
-        .developer_message(format!("The output is not JSON: {error}"))
-    })
 }

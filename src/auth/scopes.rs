@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Auth;
-use crate::{Caller, Tool, Toolkit};
+use crate::{Caller, Toolkit, tool::parts::ToolParts};
 
 impl Auth {
     /// Returns the scopes to ask the user for: those that the call requires, and those that the
@@ -12,7 +12,7 @@ impl Auth {
     pub(crate) fn missing_scopes(
         &self,
         caller: &Caller,
-        tool: &Tool,
+        tool: &ToolParts,
         toolkit: &Toolkit,
     ) -> Option<Vec<String>> {
         if self.scopes.is_empty() && tool.scopes.is_empty() {
@@ -31,7 +31,7 @@ impl Auth {
     }
 
     /// Returns true if the caller's token has the scopes of a tool, and those of every call.
-    pub(crate) fn may_call(&self, caller: &Caller, tool: &Tool) -> bool {
+    pub(crate) fn may_call(&self, caller: &Caller, tool: &ToolParts) -> bool {
         let Some(granted) = caller.scopes() else {
             return true;
         };
@@ -41,7 +41,7 @@ impl Auth {
 
     /// Returns the scopes that a call of the tool requires; without a tool, those of every call.
     #[cfg(feature = "openapi")]
-    pub(crate) fn required_scopes<'a>(&'a self, tool: Option<&'a Tool>) -> BTreeSet<&'a str> {
+    pub(crate) fn required_scopes<'a>(&'a self, tool: Option<&'a ToolParts>) -> BTreeSet<&'a str> {
         let of_tool = tool.into_iter().flat_map(|tool| &tool.scopes);
         self.scopes
             .iter()

@@ -12,7 +12,12 @@ use super::{
 use crate::{
     Context, Requirements, Secret, StoreError,
     secrets::CacheUse,
-    tool::{PreparedRun as Run, context, question::Answers, requirement::Challenge},
+    tool::{
+        context::{ContextInner, SecretSource},
+        parts::PreparedRun as Run,
+        question::Answers,
+        requirement::Challenge,
+    },
 };
 
 /// The available values of a tool's requirements.
@@ -143,7 +148,10 @@ impl RequirementValues {
         limit: Duration,
     ) -> Context {
         let clock = &execution.engine.clock;
-        Context::from(context::ContextInner {
+        let stored = self.stored;
+        let store = (!stored.is_empty())
+            .then(|| SecretSource::new(execution.engine.secrets.rereads(), stored));
+        Context::from(ContextInner {
             call_id: execution.id.as_str().to_owned(),
             trace_id,
             caller: execution.caller.clone(),
@@ -152,7 +160,7 @@ impl RequirementValues {
             granted_providers: self.granted_providers,
             secrets: self.secrets,
             answers,
-            store: context::SecretSource::new(&execution.engine.secrets, self.stored),
+            store,
             redaction: OnceLock::new(),
             now: clock.now(),
             stops_at: clock.instant() + limit,
@@ -162,19 +170,19 @@ impl RequirementValues {
 
     /// Clones only the missing requirements: none, for most calls.
     fn missing(&self, requirements: &Requirements, user_id: bool) -> Requirements {
+        let mut missing = Requirements::default();
         let is_unreadable = |id: &str| self.unreadable.iter().any(|(it, _)| it == id);
         let authorization = requirements.authorization.iter();
         let secrets = requirements.secrets.iter();
-        Requirements {
-            authorization: authorization
-                .filter(|need| !self.tokens.contains_key(&need.id))
-                .cloned()
-                .collect(),
-            secrets: secrets
-                .filter(|need| !self.secrets.contains_key(&need.id) && !is_unreadable(&need.id))
-                .cloned()
-                .collect(),
-            user_id,
-        }
+        missing.authorization = authorization
+            .filter(|need| !self.tokens.contains_key(&need.id))
+            .cloned()
+            .collect();
+        missing.secrets = secrets
+            .filter(|need| !self.secrets.contains_key(&need.id) && !is_unreadable(&need.id))
+            .cloned()
+            .collect();
+        missing.user_id = user_id;
+        missing
     }
 }

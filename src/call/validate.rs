@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     Caller, Secret,
     idempotency::fingerprint_of,
-    tool::{PreparedRun as Run, repeats::RepeatPolicy, schema},
+    tool::{parts::PreparedRun as Run, repeats::RepeatPolicy, schema},
 };
 
 /// A call whose tool is known.

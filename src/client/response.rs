@@ -11,7 +11,7 @@ use super::{ClientError, budget::ResponseBudget};
 use crate::{
     Secret,
     json::{self, JsonError, JsonScope},
-    secrets::redaction::Redaction,
+    secret::redaction::Redaction,
     text::clipped,
 };
 

@@ -98,16 +98,15 @@ fn token_of(claims: &AuthorizerClaims<'_>) -> Option<Arc<AccessToken>> {
     let user = text("sub");
     let client_id = text("client_id").or_else(|| text("azp"));
     user.or(client_id)?;
-    Some(Arc::new(AccessToken {
-        issuer: text("iss")?.into(),
-        user: user.map(str::to_owned),
-        subject: user.map(str::to_owned),
-        client_id: client_id.map(str::to_owned),
-        scopes: scopes.flat_map(scopes_in).map(str::to_owned).collect(),
-        // API Gateway turns a list into a text, `[a b]` or `a,b`. A group may contain spaces and
-        // commas, so the text cannot be separated.
-        groups: groups.map(str::to_owned).collect(),
-    }))
+    let mut token = AccessToken::of(text("iss")?.into());
+    token.user = user.map(str::to_owned);
+    token.subject = user.map(str::to_owned);
+    token.client_id = client_id.map(str::to_owned);
+    token.scopes = scopes.flat_map(scopes_in).map(str::to_owned).collect();
+    // API Gateway turns a list into a text, `[a b]` or `a,b`. A group may contain spaces and
+    // commas, so the text cannot be separated.
+    token.groups = groups.map(str::to_owned).collect();
+    Some(Arc::new(token))
 }
 
 /// The scopes in `a b`, or in `[a b]`, which API Gateway makes of a list. A scope may contain a

@@ -18,37 +18,13 @@ pub(crate) struct CallIdentity {
 impl CallIdentity {
     pub(crate) fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
         let mut key = Sha256::new();
-        hash_caller(&mut key, caller);
+        for text in caller.identity() {
+            hash_text(&mut key, text);
+        }
         hash_text(&mut key, Some(tool.qualified()));
         hash_text(&mut key, Some(call_id));
         let key = hex(key);
         Self { key, fingerprint }
-    }
-}
-
-fn hash_caller(hash: &mut Sha256, caller: &Caller) {
-    let (kind, name) = match caller {
-        Caller::Anyone => ("anyone", None),
-        Caller::ApiKey { id } => ("key", Some(&**id)),
-        Caller::Jwt { id, .. } => ("jwt", Some(&**id)),
-        Caller::AccessToken(token) => ("token", Some(&*token.issuer)),
-        Caller::Iam { principal } => ("iam", Some(&**principal)),
-        Caller::Invoker => ("invoker", None),
-        Caller::Authorizer { principal } => ("authorizer", Some(&**principal)),
-    };
-    hash_text(hash, Some(kind));
-    hash_text(hash, name);
-    match caller {
-        Caller::Jwt { subject, .. } => hash_text(hash, subject.as_deref()),
-        Caller::AccessToken(token) => {
-            // Programs without a user call with their client's own token.
-            hash_text(hash, token.user.as_deref());
-            if token.user.is_none() {
-                hash_text(hash, token.client_id.as_deref());
-                hash_text(hash, token.subject.as_deref());
-            }
-        }
-        _ => {}
     }
 }
 
@@ -227,14 +203,11 @@ mod tests {
             scopes: Vec::new(),
         };
         let token = |issuer: &str, user: Option<&str>, client: &str| {
-            Caller::AccessToken(Arc::new(AccessToken {
-                issuer: issuer.into(),
-                user: user.map(Into::into),
-                subject: user.map(Into::into),
-                client_id: Some(client.into()),
-                scopes: Vec::new(),
-                groups: Vec::new(),
-            }))
+            let mut token = AccessToken::of(issuer.into());
+            token.user = user.map(Into::into);
+            token.subject = user.map(Into::into);
+            token.client_id = Some(client.into());
+            Caller::AccessToken(Arc::new(token))
         };
         let jwt = |subject: &str| signed("S", subject);
         let without_subject = Caller::Jwt {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{ModelApi, ModelTools, tools::ListedTool};
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     text::closest,
     tool::schema::{drop_optional_nulls, parse_object_texts},
 };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{budget::CopyBudget, portable::InputSchema, references};
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     tool::schema::reduced::{self, SchemaFormat, sentences},
 };
 

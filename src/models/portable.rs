@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{ModelApi, budget::CopyBudget, names::NameRule, references};
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     tool::schema::{
         each_inner,
         fold::fold_unions,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::budget::CopyBudget;
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     tool::schema::{
         each_inner,
         reduced::{keywords::object_of, sentences},

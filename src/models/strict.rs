@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{budget::CopyBudget, portable::InputSchema, references};
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     tool::schema::{
         reduced::{
             keywords::{KINDS, fits, kinds_of, names, object_of, values_of},

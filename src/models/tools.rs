@@ -6,7 +6,7 @@ use semver::Version;
 use serde_json::{Value, json};
 
 use super::{
-    ModelApi,
+    api::ModelApi,
     budget::{CopyBudget, LARGEST_DEFINITION, LARGEST_ITEM, LARGEST_LIST, size_of},
     gemini,
     names::NameRule,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ToolDefinition,
-    payload::JsonObject,
+    json::JsonObject,
     text::{LONGEST_SHOWN, clipped},
 };
 
@@ -83,10 +83,6 @@ impl ModelTools {
     #[must_use]
     pub fn list(&self) -> &[Value] {
         &self.list
-    }
-
-    pub(super) fn into_list(self) -> Vec<Value> {
-        self.list
     }
 }
 

@@ -127,7 +127,7 @@ impl RequestMetrics<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
+    use std::{collections::BTreeSet, time::UNIX_EPOCH};
 
     use super::*;
 
@@ -204,5 +204,20 @@ mod tests {
             .map(String::as_str)
             .collect();
         assert_eq!(names.len(), 5, "{names:?}");
+    }
+
+    #[test]
+    fn the_documentation_lists_every_reason() {
+        let page = include_str!("../../docs/operations.md");
+        let rows = page
+            .lines()
+            .skip_while(|line| !line.starts_with("| reason |"));
+        let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+        let first = rows.filter_map(|row| row.split('|').nth(1));
+        let listed: BTreeSet<_> = first
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        let all: BTreeSet<_> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+        assert_eq!(listed, all);
     }
 }

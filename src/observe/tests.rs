@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
+use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
+
+use crate::{Failure, Tool, Toolkit};
 
 /// A writer for `tracing-subscriber` that keeps everything written to it.
 #[derive(Clone)]
@@ -50,4 +53,28 @@ impl<'a> MakeWriter<'a> for Lines {
     fn make_writer(&'a self) -> Self {
         self.clone()
     }
+}
+
+#[test]
+fn a_token_without_a_user_is_a_warning() {
+    async fn read(_: Value) -> Result<Value, Failure> {
+        Ok(Value::Null)
+    }
+    let tool = |id: &'static str| {
+        let tool = Tool::dynamic(id, "Reads.", json!({"type": "object"}), json!({}), read);
+        tool.authorization("google", ["mail"])
+    };
+    let tools = [tool("Mail.Any@1.0.0"), tool("Mail.Own@1.0.0").user_id()];
+    let toolkit = Toolkit::new(tools).unwrap();
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(lines.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, || toolkit.check().unwrap());
+    let log = lines.text();
+    assert!(
+        log.contains("WARN") && log.contains("Mail.Any@1.0.0"),
+        "{log}"
+    );
+    assert!(!log.contains("Mail.Own"), "{log}");
 }

@@ -21,7 +21,7 @@ use std::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{ReadResult, Secrets, stored};
-use crate::{Secret, StoreError, clock::Clock, store::within};
+use crate::{Secret, StoreError, clock::Clock, store::within, tool::context::Reread};
 use entry::CacheEntry;
 
 /// A store with its cache.
@@ -138,7 +138,7 @@ impl SecretCache {
 
     /// Reads a secret again after the API it belongs to rejected its value. Returns `None` if the
     /// store has no other value.
-    pub(crate) async fn reread(
+    async fn reread(
         self: &Arc<Self>,
         id: &str,
         rejected: &Secret,
@@ -147,6 +147,15 @@ impl SecretCache {
         self.expire(id, rejected);
         let value = self.read(&[id], Some(left)).await.pop()?.ok()??;
         (!value.is(rejected)).then_some(value)
+    }
+
+    /// Returns the function with which the context of a call reads a rejected secret again.
+    pub(crate) fn rereads(self: &Arc<Self>) -> Reread {
+        let cache = Arc::clone(self);
+        Box::new(move |id, rejected, left| {
+            let cache = Arc::clone(&cache);
+            Box::pin(async move { cache.reread(&id, &rejected, left).await })
+        })
     }
 
     /// Makes a rejected value due, and as many others as fit into the same request: related secrets

@@ -2,16 +2,20 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    future::ready,
     sync::OnceLock,
 };
 
 use serde_json::Value;
 
 use crate::{
-    Caller, Context, Secret,
+    Caller, Context, DEFAULT_TIMEOUT, Secret,
     clock::{FIXED, FIXED_ID},
-    secrets::{SecretCache, Secrets},
-    tool::{context, question::Answer},
+    secret::stored,
+    tool::{
+        context::{ContextInner, Reread, SecretSource},
+        question::Answer,
+    },
 };
 
 /// A [`Context`] for calling a tool's function in a unit test.
@@ -23,7 +27,7 @@ use crate::{
 #[must_use]
 pub fn context() -> ContextBuilder {
     ContextBuilder {
-        inner: context::ContextInner {
+        inner: ContextInner {
             call_id: FIXED_ID.to_string(),
             trace_id: None,
             caller: Caller::Anyone,
@@ -35,7 +39,7 @@ pub fn context() -> ContextBuilder {
             store: None,
             redaction: OnceLock::new(),
             now: FIXED.now(),
-            stops_at: FIXED.instant() + crate::DEFAULT_TIMEOUT,
+            stops_at: FIXED.instant() + DEFAULT_TIMEOUT,
             clock: FIXED,
         },
         rotated: BTreeMap::new(),
@@ -44,7 +48,7 @@ pub fn context() -> ContextBuilder {
 
 /// Builds a [`Context`]; see [`context`].
 pub struct ContextBuilder {
-    inner: context::ContextInner,
+    inner: ContextInner,
     rotated: BTreeMap<String, Secret>,
 }
 
@@ -104,9 +108,14 @@ impl ContextBuilder {
     /// Returns the context.
     #[must_use]
     pub fn build(mut self) -> Context {
-        let ids = self.rotated.keys().cloned().collect();
-        let cache = SecretCache::new(Secrets::fixed(self.rotated), Vec::new(), FIXED);
-        self.inner.store = context::SecretSource::new(&cache, ids);
+        let rotated = self.rotated;
+        let ids = rotated.keys().cloned().collect();
+        let reread: Reread = Box::new(move |id, rejected, _| {
+            let value = rotated.get(&id).inspect(|it| stored::remember(it));
+            let value = value.filter(|it| !it.is(&rejected)).cloned();
+            Box::pin(ready(value))
+        });
+        self.inner.store = Some(SecretSource::new(reread, ids));
         self.inner.into()
     }
 }

@@ -63,6 +63,20 @@ pub struct AccessToken {
     pub groups: Vec<String>,
 }
 
+impl AccessToken {
+    /// Creates the facts about a token of which only the issuer is known.
+    pub(crate) fn of(issuer: Arc<str>) -> Self {
+        Self {
+            issuer,
+            user: None,
+            subject: None,
+            client_id: None,
+            scopes: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+}
+
 impl Caller {
     /// The namespace of the caller's user ids, call ids and grants: equal user ids in two
     /// namespaces are two users. A tool that stores data for users stores it by namespace and user
@@ -77,6 +91,26 @@ impl Caller {
             Self::Jwt { id, .. } => format!("jwt {id}"),
             Self::AccessToken(token) => format!("token {}", token.issuer),
             named => named.to_string(),
+        }
+    }
+
+    /// Returns the texts that tell callers apart: two callers with equal texts are one.
+    pub(crate) fn identity(&self) -> Vec<Option<&str>> {
+        match self {
+            Self::Anyone => vec![Some("anyone"), None],
+            Self::ApiKey { id } => vec![Some("key"), Some(&**id)],
+            Self::Jwt { id, subject, .. } => vec![Some("jwt"), Some(&**id), subject.as_deref()],
+            Self::AccessToken(token) => {
+                let mut texts = vec![Some("token"), Some(&*token.issuer), token.user.as_deref()];
+                // Programs without a user call with their client's own token.
+                if token.user.is_none() {
+                    texts.extend([token.client_id.as_deref(), token.subject.as_deref()]);
+                }
+                texts
+            }
+            Self::Iam { principal } => vec![Some("iam"), Some(&**principal)],
+            Self::Invoker => vec![Some("invoker"), None],
+            Self::Authorizer { principal } => vec![Some("authorizer"), Some(&**principal)],
         }
     }
 

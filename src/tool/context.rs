@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    pin::Pin,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
@@ -15,7 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     Caller, Failure, Secret,
     clock::Clock,
-    secrets::{SecretCache, redaction::Redaction, stored},
+    secret::{redaction::Redaction, stored},
     tool::question::{self, Answers},
 };
 
@@ -45,9 +46,13 @@ pub(crate) struct ContextInner {
     pub(crate) stops_at: Instant,
 }
 
+/// Reads the secret with an id again, whose value was rejected, within the time that is left.
+pub(crate) type Reread = Box<dyn Fn(String, Secret, Duration) -> RereadFuture + Send + Sync>;
+pub(crate) type RereadFuture = Pin<Box<dyn Future<Output = Option<Secret>> + Send>>;
+
 /// The server's store, for a call that has secrets from it.
 pub(crate) struct SecretSource {
-    cache: Arc<SecretCache>,
+    reread: Reread,
     /// The ids of the secrets from the store whose values have not yet been reported as rejected.
     rereadable: Mutex<BTreeSet<String>>,
 }
@@ -60,11 +65,9 @@ impl ContextInner {
 }
 
 impl SecretSource {
-    pub(crate) fn new(cache: &Arc<SecretCache>, ids: BTreeSet<String>) -> Option<Self> {
-        (!ids.is_empty()).then(|| Self {
-            cache: Arc::clone(cache),
-            rereadable: Mutex::new(ids),
-        })
+    pub(crate) fn new(reread: Reread, ids: BTreeSet<String>) -> Self {
+        let rereadable = Mutex::new(ids);
+        Self { reread, rereadable }
     }
 }
 
@@ -187,7 +190,7 @@ impl Context {
         if !is_first {
             return None;
         }
-        store.cache.reread(id, rejected, self.remaining()).await
+        (store.reread)(id.to_owned(), rejected.clone(), self.remaining()).await
     }
 
     /// The text without the call's secrets and tokens, and without the secrets of the server's

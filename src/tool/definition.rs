@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Tool, requirement::null_is_default, schema::reduced};
+use super::{parts::ToolParts, requirement::null_is_default, schema::reduced};
 use crate::{Requirements, ToolId};
 
 /// A tool as `GET /tools` describes it: OXP 1.0, Tool Definition.
@@ -36,7 +36,7 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    pub(crate) fn of(id: &ToolId, tool: &Tool) -> Self {
+    pub(crate) fn of(id: &ToolId, tool: &ToolParts) -> Self {
         let mut input_schema = tool.input.value().clone();
         // It is stated once, where models look for it.
         let from_type = input_schema.as_object_mut();
@@ -69,7 +69,7 @@ fn list_properties(schema: &mut Value) {
 }
 
 /// The tool's own name, or else `Toolkit_Tool`.
-pub(crate) fn name_of(id: &ToolId, tool: &Tool) -> String {
+pub(crate) fn name_of(id: &ToolId, tool: &ToolParts) -> String {
     let name = tool.name.clone();
     name.unwrap_or_else(|| id.qualified().replace('.', "_"))
 }

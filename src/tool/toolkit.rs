@@ -14,7 +14,7 @@ use std::{
 
 use semver::Version;
 
-use super::{id::Selector, schema};
+use super::{id::Selector, parts::ToolParts, schema};
 use crate::{BuildError, Tool, ToolDefinition, ToolId};
 use check::{mistakes_in, problem};
 
@@ -48,7 +48,7 @@ pub struct Toolkit {
 #[derive(Clone)]
 pub(crate) struct ToolEntry {
     pub(crate) id: ToolId,
-    pub(crate) tool: Arc<Tool>,
+    pub(crate) tool: Arc<ToolParts>,
 }
 
 /// The tool of a call.
@@ -79,7 +79,7 @@ impl Toolkit {
     /// on demand.
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, BuildError> {
         let mut problems = Vec::new();
-        let tools = tools.into_iter();
+        let tools = tools.into_iter().map(|tool| tool.0);
         let count = tools.size_hint().0;
         let mut toolkit = Self {
             entries: Vec::with_capacity(count),
@@ -140,7 +140,7 @@ impl Toolkit {
     pub(crate) fn prepare(&self) {
         const AT_MOST: usize = 16;
         let tools = self.entries.iter().take(AT_MOST).map(|it| &*it.tool);
-        let schemas = tools.flat_map(Tool::checked_schemas);
+        let schemas = tools.flat_map(ToolParts::checked_schemas);
         // A type's description of itself may panic; then calls of its tool report it.
         let _ = catch_unwind(AssertUnwindSafe(|| schema::prepare(schemas)));
     }
@@ -191,7 +191,7 @@ impl Toolkit {
         newest.map(|(_, entry)| entry)
     }
 
-    fn add(&mut self, id: ToolId, tool: Tool, problems: &mut Vec<String>) {
+    fn add(&mut self, id: ToolId, tool: ToolParts, problems: &mut Vec<String>) {
         let versions = self.versions.entry(id.shared()).or_default();
         let version_of = |index: &usize| self.entries[*index].id.version();
         match versions.binary_search_by(|it| id.version().cmp(version_of(it))) {

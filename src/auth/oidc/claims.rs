@@ -94,17 +94,13 @@ impl ClaimRules {
         claims: &Map<String, Value>,
     ) -> Result<AccessToken, &'static str> {
         let client = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
-        let token = AccessToken {
-            issuer,
-            user: name_in(claims, &self.user_claim)?,
-            subject: name_in(claims, "sub")?,
-            client_id: CLIENT_CLAIMS
-                .into_iter()
-                .find_map(client)
-                .map(str::to_owned),
-            scopes: scopes_in(claims),
-            groups: groups_in(claims, &self.group_claims),
-        };
+        let client = CLIENT_CLAIMS.into_iter().find_map(client);
+        let mut token = AccessToken::of(issuer);
+        token.user = name_in(claims, &self.user_claim)?;
+        token.subject = name_in(claims, "sub")?;
+        token.client_id = client.map(str::to_owned);
+        token.scopes = scopes_in(claims);
+        token.groups = groups_in(claims, &self.group_claims);
         if token.user.is_none() && token.subject.is_none() && token.client_id.is_none() {
             return Err("the JWT names neither a user nor a client");
         }

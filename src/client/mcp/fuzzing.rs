@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     client::{CallReply, CallRequest, ClientError, response::received},
-    payload::JsonObject,
+    json::JsonObject,
 };
 
 /// The body of a call before 2026-07-28.

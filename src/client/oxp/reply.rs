@@ -15,7 +15,7 @@ use crate::{
         },
         response::{ReceivedResponse, decode},
     },
-    payload::JsonObject,
+    json::JsonObject,
     tool::requirement::{SecretRequirement, null_is_default},
 };
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::{models::references, payload::JsonObject, tool::schema::all};
+use crate::{json::JsonObject, models::references, tool::schema::all};
 
 /// "Up to 5,000 object properties total, with up to 10 levels of nesting."
 const MAX_PROPERTIES: usize = 5000;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::is_closed;
 use crate::{
+    json::JsonObject,
     models::{budget::CopyBudget, references},
-    payload::JsonObject,
     tool::schema::reduced::keywords::{names, object_of},
 };
 

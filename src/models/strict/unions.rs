@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Strict, allows_null, described, is_closed, merge, take_annotations};
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     tool::schema::reduced::keywords::{kinds_of, listed, object_of, values_of},
 };
 

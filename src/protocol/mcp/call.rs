@@ -13,7 +13,6 @@ use super::{
     schema,
 };
 use crate::{
-    Tool,
     call::{Call, ClientContext},
     protocol::{
         codec::{EncodedRequest, Operation},
@@ -22,7 +21,7 @@ use crate::{
         jsonrpc::INVALID_PARAMS,
     },
     text::LONGEST_ID,
-    tool::id::Selector,
+    tool::{id::Selector, parts::ToolParts},
 };
 
 /// Decodes the params of a call.
@@ -90,7 +89,7 @@ fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'s
     }
 }
 
-fn output_kind_of(tool: &Tool) -> OutputKind {
+fn output_kind_of(tool: &ToolParts) -> OutputKind {
     if tool.returns_content {
         OutputKind::Content
     } else if schema::is_object(tool.output.value()) {

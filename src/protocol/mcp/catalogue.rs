@@ -9,10 +9,10 @@ use serde_json::{json, value::RawValue};
 
 use super::{response::Meta, schema};
 use crate::{
-    Tool, ToolDefinition,
+    ToolDefinition,
     payload::{JsonObject, encoded_size},
     protocol::listed_tools::ListedTools,
-    tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
+    tool::{parts::ToolParts, repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
 /// The maximum size of a page, in bytes: clients limit the size of a response, some to 1 MB.
@@ -93,7 +93,7 @@ fn encode(entry: &ToolEntry) -> String {
 }
 
 /// Only the hints that the tool's author set: for the others, clients assume defaults.
-fn annotations_of(tool: &Tool) -> JsonObject {
+fn annotations_of(tool: &ToolParts) -> JsonObject {
     let is_idempotent = tool.policy == RepeatPolicy::Idempotent;
     let hints = [
         ("readOnlyHint", tool.hints.is_read_only),

@@ -7,10 +7,11 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::form::ListForm;
 #[cfg(feature = "models")]
-use crate::models;
+use crate::models::ModelTools;
 use crate::{
     ToolDefinition,
-    payload::{JsonObject, LARGEST_PAYLOAD},
+    json::JsonObject,
+    payload::LARGEST_PAYLOAD,
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
 };
 
@@ -27,7 +28,9 @@ struct ToolList<'a> {
 pub(super) fn encode(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
     #[cfg(feature = "models")]
     if let ListForm::Model(api) = form {
-        return EncodedList::of(&models::list_for(api, tools.newest()));
+        let newest = tools.newest();
+        let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
+        return EncodedList::of(&ModelTools::new(api, newest).list());
     }
     let definitions: Vec<_> = tools
         .entries()

@@ -19,22 +19,6 @@ use operation::ToolOperation;
 /// OXP's own paths and schemas.
 const BASE: &str = include_str!("openapi/base.json");
 
-impl Toolkit {
-    /// The tools as an `OpenAPI` 3.1 document, like `GET /openapi.json` of a server that anyone may
-    /// call.
-    ///
-    /// ```
-    /// # use lambda_tools::Toolkit;
-    /// let document = Toolkit::new([])?.openapi();
-    /// assert_eq!(document["openapi"], "3.1.0");
-    /// # Ok::<(), lambda_tools::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn openapi(&self) -> Value {
-        document(&ServerInfo::default(), self, &Auth::none())
-    }
-}
-
 /// The document of a server that requires these credentials.
 pub(crate) fn document(info: &ServerInfo, toolkit: &Toolkit, auth: &Auth) -> Value {
     document_of(info, &ListedTools::complete(toolkit, auth, None))
@@ -98,7 +82,8 @@ mod tests {
         let ids = ["A.B@1.0.0", "A.B@2.0.0", "A.B_1_0_0@3.0.0"];
         let like_oxp = tool("OXP.Call@1.0.0").name("call_tool");
         let tools = ids.map(tool).into_iter().chain([like_oxp]);
-        let document = Toolkit::new(tools).unwrap().openapi();
+        let toolkit = Toolkit::new(tools).unwrap();
+        let document = document(&ServerInfo::default(), &toolkit, &Auth::none());
         let name_of =
             |id: &str| &document["paths"][format!("/tools/{id}/call")]["post"]["operationId"];
         assert_eq!(name_of("A.B@2.0.0"), "A_B");

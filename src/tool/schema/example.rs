@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 
 /// The value of a required part whose author wrote none, if there is one.
 pub(crate) type Guess = fn(&Value) -> Option<Value>;

@@ -10,7 +10,7 @@ use std::{collections::HashMap, rc::Rc};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 
 use super::{
     ParameterErrors,

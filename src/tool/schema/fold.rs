@@ -8,7 +8,7 @@ use super::{
     reduced::{forms::combined, keywords::object_of},
     vocabulary::FORMS,
 };
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 
 /// Merges the properties of a union's forms into the schema, and returns a note that describes the
 /// forms to the model; the server still checks them. `None` without unions.

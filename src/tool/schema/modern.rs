@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::walk::each_inner;
 
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 
 /// Replaces keywords that later drafts renamed or changed, at every depth.
 pub(crate) fn modernize(schema: &mut Value) {

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::resolved::Resolved;
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 
 /// Replaces each text that `schema` forbids with the object whose JSON it is, if `schema` allows an
 /// object there.

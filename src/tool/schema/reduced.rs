@@ -11,7 +11,7 @@ mod unions;
 
 use std::collections::HashSet;
 
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 use serde_json::{Value, json};
 
 use keywords::{fits, kinds_of, names, object_of, values_of};

@@ -9,7 +9,7 @@ use super::vocabulary::{
     Holds::{Data, Named, Schemas},
     Role, has_role, holds, is_newer,
 };
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 
 /// The schemas one level below `object`, each with the keyword that holds it and, if it has one,
 /// its name.

@@ -3,12 +3,10 @@
 use std::collections::HashMap;
 
 use super::{ToolEntry, Toolkit};
-use crate::{
-    Tool,
-    tool::{
-        definition::name_of,
-        schema::{self, Schema},
-    },
+use crate::tool::{
+    definition::name_of,
+    parts::ToolParts,
+    schema::{self, Schema},
 };
 
 impl Toolkit {
@@ -50,7 +48,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The mistakes in one tool's definition, except in its id.
-pub(super) fn mistakes_in(tool: &Tool) -> Vec<String> {
+pub(super) fn mistakes_in(tool: &ToolParts) -> Vec<String> {
     let mut mistakes = Vec::new();
     let from_type = tool.input.value()["description"].as_str();
     let description = tool.description.as_deref().or(from_type);
@@ -90,38 +88,6 @@ fn add_schema_mistakes(which: &str, schema: &Schema, mistakes: &mut Vec<String>)
     }
 }
 
-pub(super) fn problem(tool: &Tool, text: &str) -> String {
+pub(super) fn problem(tool: &ToolParts, text: &str) -> String {
     format!("{} ({}): {text}", tool.id, tool.defined_at)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::{Failure, observe::tests::Lines};
-
-    #[test]
-    fn a_token_without_a_user_is_a_warning() {
-        async fn read(_: Value) -> Result<Value, Failure> {
-            Ok(Value::Null)
-        }
-        let tool = |id: &'static str| {
-            let tool = Tool::dynamic(id, "Reads.", json!({"type": "object"}), json!({}), read);
-            tool.authorization("google", ["mail"])
-        };
-        let tools = [tool("Mail.Any@1.0.0"), tool("Mail.Own@1.0.0").user_id()];
-        let toolkit = Toolkit::new(tools).unwrap();
-        let lines = Lines::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_writer(lines.clone())
-            .finish();
-        tracing::subscriber::with_default(subscriber, || toolkit.check().unwrap());
-        let log = lines.text();
-        assert!(
-            log.contains("WARN") && log.contains("Mail.Any@1.0.0"),
-            "{log}"
-        );
-        assert!(!log.contains("Mail.Own"), "{log}");
-    }
 }

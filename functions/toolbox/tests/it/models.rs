@@ -1,7 +1,10 @@
 //! The lists for chat models of the functions in this repository, and the requests that name an MCP
 //! server, checked with the APIs' own SDKs.
 
-use lambda_tools::{Failure, Tool, Toolkit, models::ModelApi};
+use lambda_tools::{
+    Failure, Tool, Toolkit,
+    models::{ModelApi, ModelTools},
+};
 use serde_json::{Value, json};
 use test_support::{
     documents::blocks,
@@ -75,7 +78,8 @@ async fn the_sdks_accept_the_lists_of_all_functions() {
         ("gemini", ModelApi::Gemini),
         ("bedrock", ModelApi::Bedrock),
     ];
-    lists.extend(apis.map(|(name, api)| (name, defined.for_model(api))));
+    let list = |api| ModelTools::new(api, defined.definitions()).list().to_vec();
+    lists.extend(apis.map(|(name, api)| (name, list(api))));
     let lines: Vec<_> = lists
         .iter()
         .map(|(api, tools)| json!({"api": api, "tools": tools}))

@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-use lambda_tools::{Failure, Tool, Toolkit};
+use lambda_tools::{Failure, Server, Tool, Toolkit};
 use serde_json::{Value, json};
 use test_support::node;
 use toolbox::Endpoints;
@@ -101,7 +101,7 @@ fn two_validators_accept_the_document() {
     let mut tools = toolbox::tools(Endpoints::default());
     tools.extend(faults::tools());
     tools.extend(hand_written());
-    let document = Toolkit::new(tools).unwrap().openapi();
+    let document = Server::new(Toolkit::new(tools).unwrap()).openapi();
     let file = folder.join("all.json");
     fs::write(&file, document.to_string()).unwrap();
     validate(&file);

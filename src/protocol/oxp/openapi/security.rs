@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Auth, Tool};
+use crate::{Auth, tool::parts::ToolParts};
 
 /// Adds the schemes, the requirement of all operations, and the response without credentials.
 pub(super) fn add(document: &mut Value, auth: &Auth) {
@@ -45,7 +45,7 @@ fn unauthenticated() -> Value {
 }
 
 /// The requirement of a tool that needs more scopes than every call does.
-pub(super) fn requirement(auth: &Auth, tool: &Tool) -> Option<Value> {
+pub(super) fn requirement(auth: &Auth, tool: &ToolParts) -> Option<Value> {
     let all = auth.required_scopes(Some(tool));
     let schemes = schemes_of(auth);
     let has_own = all != auth.required_scopes(None);
@@ -111,7 +111,7 @@ fn issuer_scheme(issuer: &str, number: usize) -> Scheme {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ApiKeys, Failure, Server, Toolkit};
+    use crate::{ApiKeys, Failure, Server, Tool, Toolkit};
 
     fn document(auth: impl Into<Auth>) -> Value {
         let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::keywords::{fits, is_bare, kinds_of, listed, names, object_of, values_of};
-use crate::{payload::JsonObject, tool::schema::vocabulary::FORMS};
+use crate::{json::JsonObject, tool::schema::vocabulary::FORMS};
 
 /// Merges forms into the schema itself. Forms that the merged schema does not fully express are
 /// kept as well.

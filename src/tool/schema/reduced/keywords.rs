@@ -1,6 +1,6 @@
 //! Reads a schema's keywords: the types and values that it allows.
 
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 use std::slice;
 
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Sentences that state a schema's keywords in its description.
 
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     text::counted,
     tool::schema::vocabulary::{Role, has_role},
 };

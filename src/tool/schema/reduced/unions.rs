@@ -7,7 +7,7 @@ use super::{
     keywords::{KINDS, kinds_of, object_of},
     sentences, take_description,
 };
-use crate::payload::JsonObject;
+use crate::json::JsonObject;
 
 /// The types that together describe any value. Arrays are missing because they need `items`.
 const ANY: [&str; 4] = ["string", "number", "boolean", "object"];
