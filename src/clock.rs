@@ -4,6 +4,7 @@
 //! response.
 
 use std::{
+    fmt,
     sync::{
         Arc, LazyLock,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -14,13 +15,35 @@ use std::{
 use uuid::Uuid;
 
 /// The source of time and new ids.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Clock {
-    wall: fn() -> SystemTime,
-    instant: fn() -> Instant,
+    wall: Source<SystemTime>,
+    instant: Source<Instant>,
     id: fn() -> Uuid,
     /// The offset that a test adds to the time, in milliseconds.
     offset: Option<Arc<AtomicU64>>,
+}
+
+/// What a clock reads. A function needs no allocation.
+#[derive(Clone)]
+enum Source<T> {
+    Function(fn() -> T),
+    Closure(Arc<dyn Fn() -> T + Send + Sync>),
+}
+
+impl<T> Source<T> {
+    fn read(&self) -> T {
+        match self {
+            Self::Function(function) => function(),
+            Self::Closure(closure) => closure(),
+        }
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 impl Clock {
@@ -30,10 +53,22 @@ impl Clock {
         id: fn() -> Uuid,
     ) -> Self {
         Self {
-            wall,
-            instant,
+            wall: Source::Function(wall),
+            instant: Source::Function(instant),
             id,
             offset: None,
+        }
+    }
+
+    /// Returns a clock that reads the time from closures; its ids are random.
+    pub(crate) fn of(
+        wall: impl Fn() -> SystemTime + Send + Sync + 'static,
+        instant: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            wall: Source::Closure(Arc::new(wall)),
+            instant: Source::Closure(Arc::new(instant)),
+            ..REAL
         }
     }
 
@@ -45,12 +80,12 @@ impl Clock {
 
     /// The time of day.
     pub(crate) fn now(&self) -> SystemTime {
-        (self.wall)() + self.offset()
+        self.wall.read() + self.offset()
     }
 
     /// A point in monotonic time, for measuring durations.
     pub(crate) fn instant(&self) -> Instant {
-        (self.instant)() + self.offset()
+        self.instant.read() + self.offset()
     }
 
     /// A new unique id.

@@ -26,7 +26,6 @@ use axum::Router;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::{
     DirectCalls, Protocol, Server,
@@ -99,10 +98,10 @@ impl LambdaFunction {
     #[must_use]
     pub fn with_clocks(
         server: impl Into<Server>,
-        wall: fn() -> SystemTime,
-        instant: fn() -> Instant,
+        wall: impl Fn() -> SystemTime + Send + Sync + 'static,
+        instant: impl Fn() -> Instant + Send + Sync + 'static,
     ) -> Self {
-        Self::with(server.into(), Clock::new(wall, instant, Uuid::new_v4))
+        Self::with(server.into(), Clock::of(wall, instant))
     }
 
     fn with(server: Server, clock: Clock) -> Self {

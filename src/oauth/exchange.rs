@@ -102,7 +102,9 @@ impl Provider {
         let request = client
             .exchange_code(AuthorizationCode::new(code))
             .set_pkce_verifier(PkceCodeVerifier::new(verifier));
-        let sent: BoxFuture<'_, _> = Box::pin(request.request_async(&self.transport));
+        // `oauth2` takes a function, which an `Arc` is not.
+        let transport = &*self.transport;
+        let sent: BoxFuture<'_, _> = Box::pin(request.request_async(&transport));
         sent.await.map(|it| tokens_in(&it)).map_err(provider_error)
     }
 
@@ -115,7 +117,8 @@ impl Provider {
         let client = self.token_client(secret).await?;
         let token = RefreshToken::new(token.to_owned());
         let request = client.exchange_refresh_token(&token);
-        let sent: BoxFuture<'_, _> = Box::pin(request.request_async(&self.transport));
+        let transport = &*self.transport;
+        let sent: BoxFuture<'_, _> = Box::pin(request.request_async(&transport));
         sent.await.map(|it| tokens_in(&it)).map_err(provider_error)
     }
 

@@ -1,15 +1,15 @@
 //! OAuth 2.0 providers: Google, GitHub and others.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use oauth2::AuthType;
+use oauth2::{AuthType, HttpRequest, HttpResponse};
 use tokio::sync::OnceCell;
 
 use super::{
     scope_descriptions::{self as known, Descriptions, ScopeDescriptions},
     transport::{Transport, send},
 };
-use crate::public_url::is_safe;
+use crate::{http_client::TransportError, public_url::is_safe};
 
 /// A provider of OAuth 2.0 tokens, and this server's registration there.
 ///
@@ -93,7 +93,7 @@ impl Provider {
             discovery: None,
             urls: OnceCell::new(),
             auth: AuthType::BasicAuth,
-            transport: |request| Box::pin(send(request)),
+            transport: Arc::new(|request| Box::pin(send(request))),
             scopes: Vec::new(),
             parameters: Vec::new(),
             title: None,
@@ -224,8 +224,11 @@ impl Provider {
     /// Sets what sends the requests for tokens, in place of an HTTP client.
     #[doc(hidden)]
     #[must_use]
-    pub fn transport(mut self, transport: Transport) -> Self {
-        self.transport = transport;
+    pub fn transport<F>(mut self, send: impl Fn(HttpRequest) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<HttpResponse, TransportError>> + Send + 'static,
+    {
+        self.transport = Arc::new(move |request| Box::pin(send(request)));
         self
     }
 

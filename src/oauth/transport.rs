@@ -1,6 +1,6 @@
 //! Requests to providers over HTTP.
 
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 use http::header::CONTENT_TYPE;
 use oauth2::{HttpRequest, HttpResponse};
@@ -11,8 +11,9 @@ use crate::http_client::{TransportError, body_of, http_client};
 pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Sends a request for tokens to a provider.
-pub(super) type Transport =
-    fn(HttpRequest) -> BoxFuture<'static, Result<HttpResponse, TransportError>>;
+pub(super) type Transport = Arc<
+    dyn Fn(HttpRequest) -> BoxFuture<'static, Result<HttpResponse, TransportError>> + Send + Sync,
+>;
 
 pub(super) async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
     let (parts, body) = request.into_parts();

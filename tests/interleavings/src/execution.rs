@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     Bounds, Scenario,
-    network::{Network, Request, Response, Sent, with_network},
+    network::{Network, Request, Response, Sent},
     process::Process,
 };
 
@@ -52,18 +52,6 @@ impl Slot {
     }
 }
 
-fn now() -> Duration {
-    with_network(|network| network.now)
-}
-
-fn violation() -> Option<String> {
-    with_network(|network| network.violation.clone())
-}
-
-fn is_suspended(process: usize) -> bool {
-    with_network(|network| network.suspended.contains(&process))
-}
-
 /// An execution of a scenario.
 pub(crate) struct Execution<'s> {
     scenario: &'s dyn Scenario,
@@ -77,8 +65,10 @@ pub(crate) struct Execution<'s> {
 impl<'s> Execution<'s> {
     pub(crate) fn new(scenario: &'s dyn Scenario, bounds: Bounds) -> Self {
         let setup = scenario.setup();
-        with_network(|network| *network = Network::default());
-        with_network(|network| network.conditions = setup.conditions);
+        setup.network.with(|network| {
+            *network = Network::default();
+            network.conditions = setup.conditions;
+        });
         scenario.reset();
         Self {
             scenario,
@@ -91,6 +81,22 @@ impl<'s> Execution<'s> {
         }
     }
 
+    fn with<T>(&self, change: impl FnOnce(&mut Network) -> T) -> T {
+        self.scenario.setup().network.with(change)
+    }
+
+    fn now(&self) -> Duration {
+        self.with(|network| network.now)
+    }
+
+    fn violation(&self) -> Option<String> {
+        self.with(|network| network.violation.clone())
+    }
+
+    fn is_suspended(&self, process: usize) -> bool {
+        self.with(|network| network.suspended.contains(&process))
+    }
+
     /// True if a process has something left to do.
     fn is_busy(&self) -> bool {
         self.slots.iter().any(Slot::is_busy)
@@ -100,7 +106,7 @@ impl<'s> Execution<'s> {
     pub(crate) fn actions(&self) -> Vec<Action> {
         let (mut actions, setup) = (Vec::new(), self.scenario.setup());
         let (is_busy, next) = (self.is_busy(), setup.calls.get(self.started));
-        with_network(|network| {
+        self.with(|network| {
             for (index, sent) in network.sent.iter().enumerate() {
                 actions.extend(self.treatments(index, sent));
             }
@@ -116,12 +122,12 @@ impl<'s> Execution<'s> {
             actions.extend(steps.map(|ms| Action::Pass(Duration::from_millis(*ms))));
         }
         for (number, slot) in self.slots.iter().enumerate() {
-            if is_suspended(number) {
+            if self.is_suspended(number) {
                 actions.push(Action::Resume(number));
             } else if slot.is_busy() {
                 actions.push(Action::Crash(number));
                 // A tool, or an HTTP client, cannot know that its time limit has passed meanwhile.
-                if setup.suspends && !with_network(|network| network.is_served(Some(number))) {
+                if setup.suspends && !self.with(|network| network.is_served(Some(number))) {
                     actions.push(Action::Suspend(number));
                 }
             }
@@ -150,12 +156,11 @@ impl<'s> Execution<'s> {
         match action {
             Action::Start => {
                 self.started += 1;
-                let call = self.started - 1;
-                self.start(call, self.scenario.setup().calls[call]);
+                self.start(self.started - 1);
             }
             Action::Treat(index, treatment, is_bad) => self.treat(*index, treatment, *is_bad),
             Action::Crash(number) => self.crash(*number),
-            Action::Suspend(number) => with_network(|network| {
+            Action::Suspend(number) => self.with(|network| {
                 network.suspended.insert(*number);
                 network.disturbed.insert(*number);
             }),
@@ -166,45 +171,47 @@ impl<'s> Execution<'s> {
             }
             Action::End => self.finish()?,
         }
-        with_network(|network| {
+        self.with(|network| {
             let is_write = |it: &Sent| matches!(it.request, Request::Write(..));
             network.sent.retain(|it| it.is_awaited() || is_write(it));
             network.sent.sort_by_key(|it| it.from);
         });
-        violation().map_or(Ok(()), Err)
+        self.violation().map_or(Ok(()), Err)
     }
 
-    /// Starts a call in a process, which is started if it is not running.
-    pub(crate) fn start(&mut self, call: usize, process: usize) {
-        let lead = self.scenario.setup().leads.get(process).copied();
+    /// Starts a call in its process, which is started if it is not running.
+    pub(crate) fn start(&mut self, call: usize) {
+        let (setup, now) = (self.scenario.setup(), self.now());
+        let connection = setup.connection(call);
+        let lead = setup.leads.get(connection.process).copied();
         let lead = Duration::from_millis(lead.unwrap_or_default());
-        let (now, slot) = (now(), &mut self.slots[process]);
+        let slot = &mut self.slots[connection.process];
         call.hash(&mut slot.history);
-        let new = || Process::new(process, lead, now);
+        let new = || Process::new(connection, lead, now);
         let running = slot.process.get_or_insert_with(new);
-        let work = self.scenario.call(call);
+        let (work, network) = (self.scenario.call(call), setup.network.clone());
         running.start(Box::pin(async move {
             work.await;
-            with_network(|network| network.ended.insert(call));
+            network.with(|network| network.ended.insert(call));
         }));
     }
 
     fn treat(&mut self, index: usize, treatment: &str, is_bad: bool) {
-        let mut sent = with_network(|network| network.sent.remove(index));
+        let mut sent = self.with(|network| network.sent.remove(index));
         let (process, _) = sent.from;
         if is_bad && treatment != "repeated" {
-            with_network(|network| network.disturbed.insert(process));
+            self.with(|network| network.disturbed.insert(process));
         }
         let response = match &mut sent.request {
             Request::Service(text) => match self.scenario.serve(process, text, treatment) {
                 Ok(answer) => Response::Served(answer),
                 Err(acted) => {
                     *text = acted;
-                    return with_network(|network| network.sent.push(sent));
+                    return self.with(|network| network.sent.push(sent));
                 }
             },
             _ if treatment == "refused" => Response::Failed,
-            _ => with_network(|network| network.carry_out(&sent)),
+            _ => self.with(|network| network.carry_out(&sent)),
         };
         if let Request::Write(id, Some(record), over, _) = &sent.request
             && matches!(response, Response::Written)
@@ -213,7 +220,7 @@ impl<'s> Execution<'s> {
         }
         match treatment {
             "late" => {}
-            "repeated" => with_network(|network| network.sent.push(sent)),
+            "repeated" => self.with(|network| network.sent.push(sent)),
             "answer lost" => self.answer(sent, treatment, Response::Failed),
             _ => self.answer(sent, treatment, response),
         }
@@ -221,16 +228,17 @@ impl<'s> Execution<'s> {
 
     fn answer(&mut self, sent: Sent, treatment: &str, response: Response) {
         let (process, number) = sent.from;
-        let slot = &mut self.slots[process];
         // Random versions are no part of the digest: a record is known by the request that wrote it.
         let (_, id) = sent.parts();
-        let writer = with_network(|network| network.records.get(id).map(|(_, writer)| *writer));
+        let writer = self.with(|network| network.records.get(id).map(|(_, writer)| *writer));
+        let is_suspended = self.is_suspended(process);
+        let slot = &mut self.slots[process];
         (number, treatment, writer).hash(&mut slot.history);
         if let Response::Served(text) = &response {
             text.hash(&mut slot.history);
         }
         sent.answer(response);
-        if let Some(running) = slot.process.as_ref().filter(|_| !is_suspended(process)) {
+        if let Some(running) = slot.process.as_ref().filter(|_| !is_suspended) {
             running.proceed();
         }
     }
@@ -240,7 +248,7 @@ impl<'s> Execution<'s> {
         "crash".hash(&mut self.slots[number].history);
         let calls = self.scenario.setup().calls.iter().take(self.started);
         let of_process = calls.enumerate().filter(|(_, process)| **process == number);
-        with_network(|network| {
+        self.with(|network| {
             network.disturbed.insert(number);
             network.crashed.insert(number);
             network.ended.extend(of_process.map(|(call, _)| call));
@@ -248,28 +256,33 @@ impl<'s> Execution<'s> {
     }
 
     fn resume(&mut self, number: usize) {
+        let now = self.now();
+        self.with(|network| network.suspended.remove(&number));
         let slot = &mut self.slots[number];
-        ("resumed", now()).hash(&mut slot.history);
-        with_network(|network| network.suspended.remove(&number));
-        if let Some(process) = &mut slot.process {
-            process.resume_at(now());
+        ("resumed", now).hash(&mut slot.history);
+        if let Some(process) = &slot.process {
+            process.resume_at(now);
         }
     }
 
     /// Lets time pass.
     pub(crate) fn pass(&mut self, time: Duration) {
-        with_network(|network| network.now += time);
+        let network = &self.scenario.setup().network;
+        let now = network.with(|network| {
+            network.now += time;
+            network.now
+        });
         for (number, slot) in self.slots.iter_mut().enumerate() {
             if time > PROMPT && slot.is_busy() {
                 // Requests get no response meanwhile, those that are on their way and later ones.
-                with_network(|network| network.disturbed.insert(number));
+                network.with(|network| network.disturbed.insert(number));
             }
-            if is_suspended(number) {
+            if network.with(|network| network.suspended.contains(&number)) {
                 continue;
             }
             time.hash(&mut slot.history);
             if let Some(process) = &slot.process {
-                process.pass_until(now());
+                process.pass_until(now);
             }
         }
     }
@@ -277,18 +290,18 @@ impl<'s> Execution<'s> {
     /// Answers all requests until nothing happens any more. An error if that takes too long.
     pub(crate) fn drain(&mut self) -> Result<(), String> {
         const ROUNDS: usize = 300;
-        for number in with_network(|network| network.suspended.clone()) {
+        for number in self.with(|network| network.suspended.clone()) {
             self.resume(number);
         }
         for _ in 0..ROUNDS {
-            let action = with_network(|network| {
+            let action = self.with(|network| {
                 let index = network.sent.iter().position(Sent::is_awaited)?;
                 self.treatments(index, &network.sent[index]).next()
             });
             match action {
                 Some(action) => self.apply(&action)?,
                 None if self.is_busy() => self.pass(PROMPT),
-                None => return violation().map_or(Ok(()), Err),
+                None => return self.violation().map_or(Ok(()), Err),
             }
         }
         Err("a call waits forever".to_owned())
@@ -296,7 +309,7 @@ impl<'s> Execution<'s> {
 
     fn finish(&mut self) -> Result<(), String> {
         self.drain()?;
-        let ended = with_network(|network| network.ended.clone());
+        let ended = self.with(|network| network.ended.clone());
         let mut calls = 0..self.scenario.setup().calls.len();
         match calls.find(|call| !ended.contains(call)) {
             Some(call) => Err(format!("call {call} got no response")),
@@ -311,15 +324,15 @@ impl<'s> Execution<'s> {
         for slot in &self.slots {
             (slot.process.is_some(), slot.history.finish()).hash(&mut state);
         }
-        with_network(|network| network.hash(&mut state));
+        self.with(|network| network.hash(&mut state));
         self.scenario.digest(&mut state);
         state.finish()
     }
 
     /// A line that describes a decision, before it is carried out.
-    pub(crate) fn describe(action: &Action) -> String {
+    pub(crate) fn describe(&self, action: &Action) -> String {
         let text = match action {
-            Action::Treat(index, treatment, _) => with_network(|network| {
+            Action::Treat(index, treatment, _) => self.with(|network| {
                 let sent = &network.sent[*index];
                 let (operation, text) = sent.parts();
                 format!(
@@ -329,6 +342,6 @@ impl<'s> Execution<'s> {
             }),
             other => format!("{other:?}"),
         };
-        format!("{:>7.3} s  {text}", now().as_secs_f64())
+        format!("{:>7.3} s  {text}", self.now().as_secs_f64())
     }
 }

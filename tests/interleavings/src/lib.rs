@@ -13,12 +13,14 @@ mod network;
 mod process;
 mod refreshes;
 mod search;
+mod shared;
 
 use std::{hash::Hasher, pin::Pin};
 
 use execution::Execution;
 use lambda_tools::store::{Over, Record};
-use network::Conditions;
+use network::{Conditions, Connection, Network};
+use shared::Shared;
 
 /// A call, as its process runs it.
 type Call = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -59,6 +61,19 @@ struct Setup {
     conditions: Conditions,
     /// True if processes may be suspended.
     suspends: bool,
+    network: Shared<Network>,
+}
+
+impl Setup {
+    /// Returns the connection of the process that receives a call. Those after the end have a process
+    /// of their own.
+    fn connection(&self, call: usize) -> Connection {
+        let process = self.calls.get(call).copied();
+        Connection {
+            network: self.network.clone(),
+            process: process.unwrap_or(self.leads.len()),
+        }
+    }
 }
 
 /// The processes and their calls, with the rules that must hold.

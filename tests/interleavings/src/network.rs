@@ -1,7 +1,6 @@
 //! The store that the processes share, and the requests that are on their way.
 
 use std::{
-    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
     time::{Duration, SystemTime},
@@ -10,7 +9,7 @@ use std::{
 use lambda_tools::store::{Over, PutOutcome, Record, Store, StoreError, StoreFuture, Write};
 use tokio::sync::oneshot;
 
-use crate::process::current_process;
+use crate::{process::WallClock, shared::Shared};
 
 /// A request, by its process and its place among the requests of the process.
 type Identity = (usize, usize);
@@ -84,6 +83,8 @@ pub(crate) struct Network {
     pub(crate) sent: Vec<Sent>,
     /// The time since the beginning.
     pub(crate) now: Duration,
+    /// The clocks of the processes.
+    pub(crate) clocks: BTreeMap<usize, WallClock>,
     /// The number of requests that each process has sent.
     counts: BTreeMap<usize, usize>,
     /// The processes that are suspended.
@@ -98,57 +99,53 @@ pub(crate) struct Network {
     pub(crate) violation: Option<String>,
 }
 
-thread_local! {
-    static NETWORK: RefCell<Network> = RefCell::default();
+/// The connection of a process to the others, which is also the store that they share.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) network: Shared<Network>,
+    pub(crate) process: usize,
 }
 
-pub(crate) fn with_network<T>(change: impl FnOnce(&mut Network) -> T) -> T {
-    NETWORK.with_borrow_mut(change)
-}
-
-/// Notes that a rule does not hold.
-pub(crate) fn violate(rule: impl Into<String>) {
-    with_network(|network| {
-        network.violation.get_or_insert(rule.into());
-    });
-}
-
-/// Sends a request, and waits for the response.
-async fn send(request: Request) -> Response {
-    let (reply, response) = oneshot::channel();
-    with_network(|network| {
-        let process = current_process();
-        let count = network.counts.entry(process).or_default();
-        *count += 1;
-        let from = (process, *count);
-        network.sent.push(Sent {
-            from,
-            request,
-            reply,
+impl Connection {
+    /// Sends a request, and waits for the response.
+    async fn send(&self, request: Request) -> Response {
+        let (reply, response) = oneshot::channel();
+        self.network.with(|network| {
+            let count = network.counts.entry(self.process).or_default();
+            *count += 1;
+            let from = (self.process, *count);
+            network.sent.push(Sent {
+                from,
+                request,
+                reply,
+            });
         });
-    });
-    response.await.unwrap_or(Response::Failed)
-}
+        response.await.unwrap_or(Response::Failed)
+    }
 
-/// Sends a request to a service other than the store. `None` if it failed.
-pub(crate) async fn request(text: String) -> Option<String> {
-    match send(Request::Service(text)).await {
-        Response::Served(text) => Some(text),
-        _ => None,
+    /// Sends a request to a service other than the store. `None` if it failed.
+    pub(crate) async fn request(&self, text: String) -> Option<String> {
+        match self.send(Request::Service(text)).await {
+            Response::Served(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the time of day by the clock of the process.
+    pub(crate) fn wall(&self) -> SystemTime {
+        let clock = self.network.with(|network| network.clocks[&self.process]);
+        clock.now()
     }
 }
-
-/// The store that the processes share.
-pub(crate) struct SharedStore;
 
 fn lost<T>() -> Result<T, StoreError> {
     Err(StoreError::unavailable("the connection broke"))
 }
 
-impl Store for SharedStore {
+impl Store for Connection {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
         Box::pin(async move {
-            match send(Request::Get(id.to_owned())).await {
+            match self.send(Request::Get(id.to_owned())).await {
                 Response::Current(record) => Ok(record),
                 _ => lost(),
             }
@@ -158,7 +155,8 @@ impl Store for SharedStore {
     fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
             let (id, record) = (write.id.to_owned(), write.record.clone());
-            match send(Request::Write(id, Some(record), write.over, write.now)).await {
+            let write = Request::Write(id, Some(record), write.over, write.now);
+            match self.send(write).await {
                 Response::Written => Ok(PutOutcome::Written),
                 Response::Current(record) => Ok(PutOutcome::Conflict(record)),
                 _ => lost(),
@@ -170,11 +168,20 @@ impl Store for SharedStore {
         Box::pin(async move {
             let over = Over::Version(version);
             let delete = Request::Write(id.to_owned(), None, over, SystemTime::now());
-            match send(delete).await {
+            match self.send(delete).await {
                 Response::Written | Response::Current(_) => Ok(()),
                 _ => lost(),
             }
         })
+    }
+}
+
+impl Shared<Network> {
+    /// Notes that a rule does not hold.
+    pub(crate) fn violate(&self, rule: impl Into<String>) {
+        self.with(|network| {
+            network.violation.get_or_insert(rule.into());
+        });
     }
 }
 

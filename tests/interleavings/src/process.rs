@@ -1,9 +1,6 @@
 //! A process: a runtime of its own, whose time passes only when the search says so.
 
-use std::{
-    cell::RefCell,
-    time::{Duration, Instant, SystemTime},
-};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::{
     runtime::{Builder, Runtime},
@@ -11,39 +8,29 @@ use tokio::{
     time,
 };
 
-use crate::Call;
+use crate::{
+    Call,
+    network::{Connection, Network},
+};
 
 /// The time at which every execution starts: 5 October 2023, 12:00:00 UTC.
 const START: Duration = Duration::from_hours(471_252);
 
-/// The process that runs at present.
+/// The clock of a process, which has its own virtual time.
 #[derive(Clone, Copy)]
-struct Current {
-    number: usize,
+pub(crate) struct WallClock {
     origin: time::Instant,
     /// The time by which the clock is ahead.
     lead: Duration,
 }
 
-thread_local! {
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+impl WallClock {
+    pub(crate) fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + START + self.origin.elapsed() + self.lead
+    }
 }
 
-fn current() -> Current {
-    CURRENT.with_borrow(|current| current.expect("only processes read the clock"))
-}
-
-pub(crate) fn current_process() -> usize {
-    current().number
-}
-
-/// The clock of the current process.
-pub(crate) fn wall() -> SystemTime {
-    let it = current();
-    SystemTime::UNIX_EPOCH + START + it.origin.elapsed() + it.lead
-}
-
-/// Its monotonic clock.
+/// Returns the monotonic time of the process that runs at present.
 pub(crate) fn instant() -> Instant {
     time::Instant::now().into_std()
 }
@@ -51,30 +38,33 @@ pub(crate) fn instant() -> Instant {
 /// A process that has not crashed.
 pub(crate) struct Process {
     runtime: Runtime,
-    current: Current,
+    connection: Connection,
 }
 
 impl Process {
-    pub(crate) fn new(number: usize, lead: Duration, now: Duration) -> Self {
+    pub(crate) fn new(connection: Connection, lead: Duration, now: Duration) -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
             .expect("a runtime without I/O needs nothing");
         let origin = runtime.block_on(async { time::Instant::now() });
-        let current = Current {
-            number,
-            origin: origin - now,
-            lead,
-        };
-        Self { runtime, current }
+        let origin = origin - now;
+        let clock = WallClock { origin, lead };
+        let number = connection.process;
+        connection
+            .network
+            .with(|it| it.clocks.insert(number, clock));
+        Self {
+            runtime,
+            connection,
+        }
     }
 
     /// Runs a future in the process, and then everything that can run without a response or time.
     fn enter(&self, future: impl Future<Output = ()>) {
         /// A yielding task continues after 61 polls of others, or when no other one can run.
         const YIELDS: usize = 4;
-        CURRENT.set(Some(self.current));
         self.runtime.block_on(async {
             future.await;
             for _ in 0..YIELDS {
@@ -95,27 +85,26 @@ impl Process {
 
     /// Lets time pass, timer by timer.
     pub(crate) fn pass_until(&self, now: Duration) {
-        let end = self.current.origin + now;
+        let end = self.clock(|clock| clock.origin) + now;
         self.enter(async move { time::sleep_until(end).await });
     }
 
     /// Continues after the process was suspended: its monotonic clock has stood still.
-    pub(crate) fn resume_at(&mut self, now: Duration) {
-        let origin = self.current.origin;
+    pub(crate) fn resume_at(&self, now: Duration) {
+        let origin = self.clock(|clock| clock.origin);
         let elapsed = self.runtime.block_on(async { origin.elapsed() });
-        self.current.origin -= now.saturating_sub(elapsed);
+        self.clock(|clock| clock.origin -= now.saturating_sub(elapsed));
         self.proceed();
+    }
+
+    fn clock<T>(&self, change: impl FnOnce(&mut WallClock) -> T) -> T {
+        let number = self.connection.process;
+        let clock = |network: &mut Network| change(network.clocks.get_mut(&number).unwrap());
+        self.connection.network.with(clock)
     }
 
     /// True if a task of the process has not ended.
     pub(crate) fn is_busy(&self) -> bool {
         self.runtime.metrics().num_alive_tasks() > 0
-    }
-}
-
-impl Drop for Process {
-    /// Lets the tasks, which end afterwards with the runtime, still read the clock.
-    fn drop(&mut self) {
-        CURRENT.set(Some(self.current));
     }
 }

@@ -16,15 +16,16 @@ use lambda_tools::{
 };
 
 use grant::{TOOL, USER, consent, server};
-use provider::{ProviderState, with_provider};
+use provider::ProviderState;
 
 use crate::{
     Call, Scenario, Setup, bounds,
     execution::Execution,
     is_full,
-    network::{Conditions, with_network},
-    process::{instant, wall},
+    network::Conditions,
+    process::instant,
     search::{explore, hold},
+    shared::Shared,
 };
 
 /// The time that a call has.
@@ -39,25 +40,35 @@ struct Refreshes {
     grant: Option<(String, Record)>,
     /// The function in each process, and one more for the call after the end.
     functions: Vec<Arc<LambdaFunction>>,
+    provider: Shared<ProviderState>,
 }
 
 impl Refreshes {
     fn new(leads: &[u64]) -> Self {
-        let function = || Arc::new(LambdaFunction::with_clocks(server(), wall, instant));
+        let setup = Setup {
+            leads: leads.to_vec(),
+            calls: (0..leads.len()).collect(),
+            ..Setup::default()
+        };
+        let provider = Shared::default();
+        let function = |call| {
+            let process = setup.connection(call);
+            let server = server(&process, &provider);
+            let wall = move || process.wall();
+            Arc::new(LambdaFunction::with_clocks(server, wall, instant))
+        };
         let mut refreshes = Self {
-            setup: Setup {
-                leads: leads.to_vec(),
-                calls: (0..leads.len()).collect(),
-                ..Setup::default()
-            },
             grant: None,
-            functions: (0..=leads.len()).map(|_| function()).collect(),
+            functions: (0..=leads.len()).map(function).collect(),
+            setup,
+            provider,
         };
         let mut execution = Execution::new(&refreshes, bounds(0, 0, &[]));
-        execution.start(0, 0);
+        execution.start(0);
         execution.drain().unwrap();
         drop(execution);
-        let records = with_network(|network| std::mem::take(&mut network.records));
+        let network = &refreshes.setup.network;
+        let records = network.with(|network| std::mem::take(&mut network.records));
         let mut records = records.into_iter().map(|(id, (record, _))| (id, record));
         refreshes.grant = records.find(|(id, _)| id.starts_with("grant#"));
         assert!(refreshes.grant.is_some(), "the user has consented");
@@ -71,10 +82,12 @@ impl Scenario for Refreshes {
     }
 
     fn reset(&self) {
-        with_provider(|provider| *provider = ProviderState::default());
+        let provider = &self.provider;
+        provider.with(|provider| *provider = ProviderState::default());
         if let Some((id, record)) = self.grant.clone() {
             let writer = (usize::MAX, 0);
-            with_network(|network| network.records.insert(id, (record, writer)));
+            let network = &self.setup.network;
+            network.with(|network| network.records.insert(id, (record, writer)));
         }
     }
 
@@ -83,6 +96,7 @@ impl Scenario for Refreshes {
         if self.grant.is_none() {
             return Box::pin(async move { consent(&function).await });
         }
+        let (provider, network) = (self.provider.clone(), self.setup.network.clone());
         Box::pin(async move {
             let call = function.call(TOOL, serde_json::json!({}));
             let token = match call.user_id(USER).await {
@@ -90,7 +104,7 @@ impl Scenario for Refreshes {
                 TestOutcome::Rejection(it) if it.reason == "missing_requirements" => Ok(None),
                 _ => Err(()),
             };
-            with_provider(|provider| provider.respond(number, token));
+            provider.with(|provider| provider.respond(number, token, &network));
         })
     }
 
@@ -103,39 +117,43 @@ impl Scenario for Refreshes {
     }
 
     fn serve(&self, process: usize, request: &str, treatment: &str) -> Result<String, String> {
-        with_provider(|provider| match treatment {
+        let network = &self.setup.network;
+        self.provider.with(|provider| match treatment {
             "refuses" => Ok(String::new()),
             "loses" => {
                 provider.lose();
                 Ok(String::new())
             }
             "answers" if request.starts_with('{') => Ok(request.to_owned()),
-            "answers" => Ok(provider.refresh(process, request)),
-            _ => Err(provider.refresh(process, request)),
+            "answers" => Ok(provider.refresh(process, request, network)),
+            _ => Err(provider.refresh(process, request, network)),
         })
     }
 
     fn written(&self, id: &str, _: &Record, _: Over) {
         if id.starts_with("grant#") {
             // Too late, if another process has the old token by now.
-            with_provider(|it| (it.is_lost, it.unsaved) = (it.is_lost(), None));
+            let network = &self.setup.network;
+            let provider = &self.provider;
+            provider.with(|it| (it.is_lost, it.unsaved) = (it.is_lost(network), None));
         }
     }
 
     fn digest(&self, mut state: &mut dyn Hasher) {
-        with_provider(|provider| provider.hash(&mut state));
+        self.provider.with(|provider| provider.hash(&mut state));
     }
 
     fn end(&self, execution: &mut Execution<'_>) -> Result<(), String> {
         execution.pass(FAR);
-        let (call, process) = (self.setup.calls.len(), self.setup.leads.len());
-        execution.start(call, process);
+        let (call, network) = (self.setup.calls.len(), &self.setup.network);
+        execution.start(call);
         execution.drain()?;
-        with_provider(|provider| match provider.responses.get(&call).cloned() {
-            Some(Ok(Some(token))) if token == format!("a{}", provider.refreshes) => Ok(()),
-            Some(Ok(_)) if provider.is_lost() => Ok(()),
-            other => Err(format!("{other:?} after all leases have expired")),
-        })
+        self.provider
+            .with(|provider| match provider.responses.get(&call).cloned() {
+                Some(Ok(Some(token))) if token == format!("a{}", provider.refreshes) => Ok(()),
+                Some(Ok(_)) if provider.is_lost(network) => Ok(()),
+                other => Err(format!("{other:?} after all leases have expired")),
+            })
     }
 }
 

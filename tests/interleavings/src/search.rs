@@ -87,7 +87,7 @@ fn print(scenario: &dyn Scenario, bounds: Bounds, path: &[Decision]) {
         let Some(action) = actions.get(*chosen) else {
             return println!("  nothing can happen");
         };
-        println!("  {}", Execution::describe(action));
+        println!("  {}", execution.describe(action));
         if let Err(rule) = execution.apply(action) {
             println!("  {rule}");
         }

@@ -1,30 +1,23 @@
 //! The tool's runs and the calls' responses in an execution, with the rules that
 //! `docs/idempotency.md` promises.
 
-use std::{cell::RefCell, collections::BTreeMap, time::SystemTime};
+use std::{collections::BTreeMap, time::SystemTime};
 
 use lambda_tools::{Failure, store::Record, testing::TestOutcome};
 
 use crate::{
-    network::{violate, with_network},
-    process::{current_process, wall},
+    network::{Connection, Network},
+    shared::Shared,
 };
 
-thread_local! {
-    static LEDGER: RefCell<Ledger> = RefCell::default();
-}
-
-pub(super) fn with_ledger<T>(change: impl FnOnce(&mut Ledger) -> T) -> T {
-    LEDGER.with_borrow_mut(change)
-}
-
 /// True if a process that is running runs the tool, which does nothing but wait for its service.
-fn is_running() -> bool {
-    with_network(|network| network.is_served(None))
+fn is_running(network: &Shared<Network>) -> bool {
+    network.with(|network| network.is_served(None))
 }
 
-fn is_disturbed() -> bool {
-    with_network(|network| network.disturbed.contains(&current_process()))
+fn is_disturbed(process: &Connection) -> bool {
+    let is_disturbed = |network: &mut Network| network.disturbed.contains(&process.process);
+    process.network.with(is_disturbed)
 }
 
 /// A run of the tool.
@@ -56,12 +49,16 @@ pub(super) struct Ledger {
 impl Ledger {
     /// Records that the tool starts, and returns the number of the run. It may not run twice at once,
     /// nor after its outcome was recorded.
-    pub(super) fn begin(&mut self, call: usize) -> usize {
-        if is_running() {
-            violate("two runs of one call at the same time");
+    pub(super) fn begin(&mut self, call: usize, process: &Connection) -> usize {
+        let network = &process.network;
+        if is_running(network) {
+            network.violate("two runs of one call at the same time");
         }
-        if self.recorded_until.is_some_and(|until| wall() < until) {
-            violate("the tool runs although its outcome is recorded");
+        if self
+            .recorded_until
+            .is_some_and(|until| process.wall() < until)
+        {
+            network.violate("the tool runs although its outcome is recorded");
         }
         self.runs.push(Run {
             call,
@@ -72,40 +69,41 @@ impl Ledger {
 
     /// Records that a claim or an outcome was written. An outcome may replace only the claim of its
     /// own call.
-    pub(super) fn write(&mut self, record: &Record, is_claim: bool) {
+    pub(super) fn write(&mut self, record: &Record, is_claim: bool, network: &Shared<Network>) {
         if is_claim {
             self.claim = Some(record.version);
             return;
         }
         if self.claim != Some(record.version) {
-            violate("an outcome replaces the claim or the outcome of another call");
+            network.violate("an outcome replaces the claim or the outcome of another call");
         }
         self.recorded_until = Some(record.expires_at);
     }
 
     /// Records the effect of a run.
-    pub(super) fn act(&mut self, run: usize) {
+    pub(super) fn act(&mut self, run: usize, network: &Shared<Network>) {
         self.runs[run].has_acted = true;
         let effects = self.runs.iter().filter(|run| run.has_acted).count();
         if self.is_at_most_once && effects > 1 {
-            violate("two effects of a call that may have one");
+            network.violate("two effects of a call that may have one");
         }
     }
 
     /// Records the response to a call, and checks that it is true.
-    pub(super) fn respond(&mut self, call: usize, outcome: &TestOutcome) {
+    pub(super) fn respond(&mut self, call: usize, outcome: &TestOutcome, process: &Connection) {
         let has_run = self.runs.iter().any(|run| run.call == call);
         let (kind, is_true) = match outcome {
             TestOutcome::Value(value) => self.of_run(call, &value.to_string(), "value"),
-            TestOutcome::Failure(failure) => self.failure(call, has_run, failure),
+            TestOutcome::Failure(failure) => self.failure((call, has_run), failure, process),
             // The store did not respond.
             TestOutcome::Rejection(it) if it.reason == "unprotected" => {
-                (it.reason, is_disturbed() && !has_run)
+                (it.reason, is_disturbed(process) && !has_run)
             }
             _ => ("unexpected", false),
         };
         if !is_true {
-            violate(format!("a response '{kind}', out of place"));
+            let rule = format!("a response '{kind}', out of place");
+            process.network.violate(rule);
         }
         self.responses.insert(call, (kind, has_run));
     }
@@ -120,7 +118,12 @@ impl Ledger {
         ("outcome", is_true)
     }
 
-    fn failure(&self, call: usize, has_run: bool, failure: &Failure) -> (&'static str, bool) {
+    fn failure(
+        &self,
+        (call, has_run): (usize, bool),
+        failure: &Failure,
+        process: &Connection,
+    ) -> (&'static str, bool) {
         let can_retry = failure.can_retry();
         // Only such a tool is not run again after it was interrupted.
         let is_final = self.is_at_most_once && !can_retry;
@@ -133,7 +136,7 @@ impl Ledger {
             "The tool did not finish in time" => ("interrupted", may_follow(None)),
             "This call was cut off, and may have had its effect" => {
                 // A process that was suspended responds to what it saw before.
-                let is_over = !is_running() || is_disturbed();
+                let is_over = !is_running(&process.network) || is_disturbed(process);
                 ("cut off", is_final && is_over && !has_run)
             }
             // Not for its own claim.

@@ -15,12 +15,10 @@ use lambda_tools::{
 };
 use serde_json::{Value, json};
 
-use super::ledger::{Ledger, Response, with_ledger};
+use super::ledger::{Ledger, Response};
 use crate::{
-    Call, Scenario, Setup,
-    execution::Execution,
-    network::{SharedStore, request},
-    process::{instant, wall},
+    Call, Scenario, Setup, execution::Execution, network::Connection, process::instant,
+    shared::Shared,
 };
 
 /// Calls with one `call_id`.
@@ -31,6 +29,7 @@ pub(super) struct Calls {
     pub(super) deadline: Option<Duration>,
     /// The function that each call is sent to, so that its tool knows the call; also three more.
     pub(super) functions: Vec<Arc<LambdaFunction>>,
+    ledger: Shared<Ledger>,
 }
 
 /// The time for which outcomes are recorded.
@@ -39,23 +38,26 @@ const EXPIRE_AFTER: Duration = Duration::from_hours(1);
 /// The time after which a record matters to no process.
 const FAR: Duration = Duration::from_secs(40);
 
-fn tool(is_at_most_once: bool, call: usize) -> Tool {
-    let act = move |_: Value, _: Context| async move {
-        let number = with_ledger(|ledger| ledger.begin(call));
-        let result = loop {
-            if let Some(result) = request(format!("run {number}")).await {
-                break result;
-            }
-        };
-        with_ledger(|ledger| ledger.runs[number].result = Some(result.clone()));
-        match &*result {
-            "value" => Ok(json!(number)),
-            "failure" => Err(Failure::new(number.to_string())),
-            "retry" => Err(Failure::new(number.to_string()).retry()),
-            // Without the message of a panic.
-            _ => resume_unwind(Box::new(())),
+/// Runs the tool of a call in its process.
+async fn act(call: usize, process: Connection, ledger: Shared<Ledger>) -> Result<Value, Failure> {
+    let number = ledger.with(|ledger| ledger.begin(call, &process));
+    let result = loop {
+        if let Some(result) = process.request(format!("run {number}")).await {
+            break result;
         }
     };
+    ledger.with(|ledger| ledger.runs[number].result = Some(result.clone()));
+    match &*result {
+        "value" => Ok(json!(number)),
+        "failure" => Err(Failure::new(number.to_string())),
+        "retry" => Err(Failure::new(number.to_string()).retry()),
+        // Without the message of a panic.
+        _ => resume_unwind(Box::new(())),
+    }
+}
+
+fn tool(is_at_most_once: bool, call: usize, process: Connection, ledger: Shared<Ledger>) -> Tool {
+    let act = move |_: Value, _: Context| act(call, process.clone(), ledger.clone());
     let object = json!({"type": "object", "properties": {}});
     let tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
     if is_at_most_once {
@@ -68,21 +70,31 @@ fn tool(is_at_most_once: bool, call: usize) -> Tool {
 impl Calls {
     /// Calls in these processes, each of which has a clock that is ahead by some milliseconds.
     pub(super) fn new(is_at_most_once: bool, leads: &[u64], processes: &[usize]) -> Self {
+        let setup = Setup {
+            leads: leads.to_vec(),
+            calls: processes.to_vec(),
+            ..Setup::default()
+        };
+        let ledger = Shared::default();
         let function = |call| {
-            let idempotency = Idempotency::in_store(SharedStore).expire_after(EXPIRE_AFTER);
-            let tools = Toolkit::new([tool(is_at_most_once, call)]).unwrap();
-            let server = Server::new(tools).idempotency(idempotency);
+            let process = setup.connection(call);
+            let idempotency = Idempotency::in_store(process.clone()).expire_after(EXPIRE_AFTER);
+            let tool = tool(
+                is_at_most_once,
+                call,
+                process.clone(),
+                Shared::clone(&ledger),
+            );
+            let server = Server::new(Toolkit::new([tool]).unwrap()).idempotency(idempotency);
+            let wall = move || process.wall();
             Arc::new(LambdaFunction::with_clocks(server, wall, instant))
         };
         Self {
             is_at_most_once,
-            setup: Setup {
-                leads: leads.to_vec(),
-                calls: processes.to_vec(),
-                ..Setup::default()
-            },
             deadline: Some(Duration::from_secs(4)),
             functions: (0..processes.len() + 3).map(function).collect(),
+            setup,
+            ledger,
         }
     }
 }
@@ -94,7 +106,7 @@ impl Scenario for Calls {
 
     fn reset(&self) {
         let is_at_most_once = self.is_at_most_once;
-        with_ledger(|ledger| {
+        self.ledger.with(|ledger| {
             *ledger = Ledger {
                 is_at_most_once,
                 ..Ledger::default()
@@ -104,18 +116,19 @@ impl Scenario for Calls {
 
     fn call(&self, number: usize) -> Call {
         let function = Arc::clone(&self.functions[number]);
-        let process = self.setup.calls.get(number);
-        let lead = process.map_or(0, |process| self.setup.leads[*process]);
-        let deadline = self.deadline;
+        let process = self.setup.connection(number);
+        let lead = self.setup.leads.get(process.process).copied();
+        let lead = Duration::from_millis(lead.unwrap_or_default());
+        let (deadline, ledger) = (self.deadline, self.ledger.clone());
         Box::pin(async move {
-            with_ledger(|ledger| ledger.calls += 1);
+            ledger.with(|ledger| ledger.calls += 1);
             let mut call = function.call("Act.Do", json!({})).call_id("same");
             if let Some(time) = deadline {
                 // By the platform's clock.
-                call = call.deadline(wall() - Duration::from_millis(lead) + time);
+                call = call.deadline(process.wall() - lead + time);
             }
             let outcome = call.await;
-            with_ledger(|ledger| ledger.respond(number, &outcome));
+            ledger.with(|ledger| ledger.respond(number, &outcome, &process));
         })
     }
 
@@ -131,7 +144,8 @@ impl Scenario for Calls {
         let (kind, run) = request.split_once(' ').unwrap();
         // A failure that may be retried says that nothing has happened.
         if treatment != "retry" && kind == "run" {
-            with_ledger(|ledger| ledger.act(run.parse().unwrap()));
+            let (run, network) = (run.parse().unwrap(), &self.setup.network);
+            self.ledger.with(|ledger| ledger.act(run, network));
         }
         match treatment {
             "acts" => Err(format!("acted {run}")),
@@ -140,18 +154,21 @@ impl Scenario for Calls {
     }
 
     fn written(&self, _: &str, record: &Record, over: Over) {
-        with_ledger(|ledger| ledger.write(record, over == Over::Nothing));
+        let network = &self.setup.network;
+        let is_claim = over == Over::Nothing;
+        self.ledger
+            .with(|ledger| ledger.write(record, is_claim, network));
     }
 
     fn digest(&self, mut state: &mut dyn Hasher) {
-        with_ledger(|ledger| {
+        self.ledger.with(|ledger| {
             (&ledger.runs, &ledger.responses).hash(&mut state);
             (ledger.recorded_until, ledger.claim.is_some()).hash(&mut state);
         });
     }
 
     fn end(&self, execution: &mut Execution<'_>) -> Result<(), String> {
-        let is_recorded = with_ledger(|ledger| ledger.recorded_until.is_some());
+        let is_recorded = self.ledger.with(|ledger| ledger.recorded_until.is_some());
         let at_once = |(kind, has_run): Response| {
             !is_recorded || (!has_run && ["outcome", "interrupted"].contains(&kind))
         };
@@ -166,12 +183,15 @@ impl Scenario for Calls {
         for (number, (time, is_allowed)) in checks.into_iter().enumerate() {
             execution.pass(time);
             if time > EXPIRE_AFTER {
-                with_ledger(|it| (it.is_at_most_once, it.recorded_until) = (false, None));
+                let ledger = &self.ledger;
+                ledger.with(|it| (it.is_at_most_once, it.recorded_until) = (false, None));
             }
             let call = self.setup.calls.len() + number;
-            execution.start(call, self.setup.leads.len());
+            execution.start(call);
             execution.drain()?;
-            let response = with_ledger(|ledger| ledger.responses.get(&call).copied());
+            let response = self
+                .ledger
+                .with(|ledger| ledger.responses.get(&call).copied());
             if !response.is_some_and(is_allowed) {
                 return Err(format!("{response:?} after {time:?}"));
             }

@@ -6,14 +6,15 @@ use lambda_tools::{
 };
 use serde_json::{Value, json};
 
-use super::provider::transport;
-use crate::network::SharedStore;
+use super::provider::{ProviderState, transport};
+use crate::{network::Connection, shared::Shared};
 
 /// The tool that returns the user's token.
 pub(super) const TOOL: &str = "Mail.Read";
 pub(super) const USER: &str = "user";
 
-pub(super) fn server() -> Server {
+/// Returns the server in a process.
+pub(super) fn server(process: &Connection, state: &Shared<ProviderState>) -> Server {
     let read = |_: Value, cx: Context| async move {
         let token = cx.token("p")?;
         Ok::<_, Failure>(json!(token.expose()))
@@ -23,7 +24,9 @@ pub(super) fn server() -> Server {
     let tool = tool.authorization("p", ["mail"]).idempotent();
     let (authorize, token) = ("https://p.example/authorize", "https://p.example/token");
     let provider = Provider::new("p", "client", "CLIENT_SECRET", authorize, token);
-    let oauth = OAuth::with([provider.transport(transport)]);
+    let (connection, state) = (process.clone(), state.clone());
+    let send = move |request| transport(connection.clone(), state.clone(), request);
+    let oauth = OAuth::with([provider.transport(send)]);
     let secrets = [
         ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
         ("CLIENT_SECRET", "secret"),
@@ -31,7 +34,7 @@ pub(super) fn server() -> Server {
     Server::new(Toolkit::new([tool.timeout(super::LEFT)]).unwrap())
         .secrets(Secrets::fixed(secrets))
         .public_url("http://127.0.0.1")
-        .oauth(oauth.in_store(SharedStore))
+        .oauth(oauth.in_store(process.clone()))
 }
 
 /// Lets the user consent.
