@@ -5,23 +5,19 @@
 //! function grows.
 
 mod call;
-mod schema;
 
 use std::time::SystemTime;
 
-use http::{StatusCode, request::Parts};
+use http::StatusCode;
 use serde_json::Value;
 
 use crate::{
     AccessToken, Secret,
     auth::fuzzing as auth,
     client::{mcp::fuzzing as mcp, opentool::fuzzing as opentool, oxp::fuzzing as oxp},
-    secrets::redaction::{PLACEHOLDER, Redaction},
-    testing::{ExpectedResponse, record::recording_of},
 };
 
 pub use call::{CallFormat, Calls, DecodedCall};
-pub use schema::{Finding, Schema};
 
 /// The subject and the scopes of a JWT that `secret` has signed.
 ///
@@ -65,23 +61,6 @@ impl IssuerKeys {
     }
 }
 
-/// A text without a secret, as in failures and log lines.
-#[must_use]
-pub fn redacted(text: &str, secret: &str, shortest: usize) -> Option<String> {
-    Redaction::with_placeholders([(secret, PLACEHOLDER)], shortest).redacted(text)
-}
-
-/// The recording of a request and its response.
-#[must_use]
-pub fn recording(
-    request: &Parts,
-    body: &[u8],
-    stored: Vec<(String, Secret)>,
-    response: ExpectedResponse,
-) -> Option<(Value, ExpectedResponse)> {
-    recording_of(request, body, stored, response)
-}
-
 /// Reads the response of a server as a response to every request that the clients send. Nothing of
 /// it may panic.
 pub fn read_response(status: StatusCode, body: &[u8]) {
@@ -98,10 +77,4 @@ pub fn read_response(status: StatusCode, body: &[u8]) {
 pub fn oxp_value(body: &[u8]) -> Option<Value> {
     let reply = oxp::reply_in(StatusCode::OK, body).ok()?;
     reply.outcome.value()
-}
-
-/// The time to wait that a `Retry-After` header names.
-#[must_use]
-pub fn retry_after(text: &str, now: SystemTime) -> Option<std::time::Duration> {
-    crate::retry_after::parse(text, now)
 }

@@ -210,6 +210,17 @@ pub use tool::{
 // The crates whose types are part of this crate's interface.
 pub use {axum, http, schemars, serde_json};
 
+/// What the fuzz targets check directly. It carries no promise.
+#[doc(hidden)]
+pub mod seams {
+    pub use crate::{
+        retry_after::parse as retry_after,
+        secrets::redaction::Redaction,
+        testing::record::recording_of,
+        tool::schema::{Schema, forbidden_reference},
+    };
+}
+
 /// Compiles the code in README.md.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

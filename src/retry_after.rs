@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-/// RFC 9110, 10.2.3: seconds, or a date.
-pub(crate) fn parse(after: &str, now: SystemTime) -> Option<Duration> {
+/// Returns the time to wait: RFC 9110, 10.2.3, seconds or a date.
+#[must_use]
+pub fn parse(after: &str, now: SystemTime) -> Option<Duration> {
     if !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit()) {
         // A number too large for `u64` exceeds any deadline.
         return Some(after.parse().map_or(Duration::MAX, Duration::from_secs));

@@ -5,8 +5,9 @@
 //! repeated; the rest is as in the target `redaction`.
 
 use lambda_tools::{
-    Secret, fuzzing,
+    Secret,
     http::{HeaderValue, Request},
+    seams::recording_of,
     testing::ExpectedResponse,
 };
 use serde_json::{Value, json};
@@ -91,7 +92,7 @@ impl RecordedCall<'_> {
         let response = json!({"status": 400, "headers": {"content-type": text}, "body": {
             "message": text, text: [text, {"a": text}]}});
         let response = serde_json::from_value(response).expect("a response");
-        let recording = fuzzing::recording(&parts, body.to_string().as_bytes(), stored, response);
+        let recording = recording_of(&parts, body.to_string().as_bytes(), stored, response);
         Some(recording.expect("a body that is JSON is recorded"))
     }
 

@@ -4,7 +4,7 @@
 //! The first byte of an input chooses the form. The rest has fields that a NUL byte separates: the
 //! secret, the text before the secret in its form, and the text after it.
 
-use lambda_tools::fuzzing;
+use lambda_tools::seams::Redaction;
 
 use crate::{
     MemoryBound, bounded,
@@ -20,6 +20,8 @@ const BOUND: MemoryBound = MemoryBound {
 
 /// The minimum length of a secret that is redacted, in bytes.
 const SHORTEST: usize = 8;
+
+const PLACEHOLDER: &str = "[secret]";
 
 /// A secret, and a text that contains it in some form.
 pub(crate) struct Hidden<'a> {
@@ -76,9 +78,10 @@ pub fn run(data: &[u8]) {
     let text = hidden.text();
     let mut redacted = None;
     bounded(text.len() + hidden.secret.len(), BOUND, || {
-        redacted = fuzzing::redacted(&text, hidden.secret, SHORTEST);
+        let secrets = [(hidden.secret, PLACEHOLDER)];
+        redacted = Redaction::with_placeholders(secrets, SHORTEST).redacted(&text);
     });
     let redacted = redacted.expect("the text contains the secret");
-    let left = hidden.left_in(&[redacted], &["[secret]"]);
+    let left = hidden.left_in(&[redacted], &[PLACEHOLDER]);
     assert_eq!(left, None, "{:?} in {text:?}", hidden.secret);
 }

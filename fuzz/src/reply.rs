@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use lambda_tools::{fuzzing, http::StatusCode};
+use lambda_tools::{fuzzing, http::StatusCode, seams};
 use serde_json::Value;
 
 use crate::{MemoryBound, bounded};
@@ -54,7 +54,7 @@ fn depth(value: &Value) -> usize {
 
 fn check_retry_after(text: &str) {
     let now = UNIX_EPOCH + Duration::from_secs(1_696_507_200);
-    let wait = fuzzing::retry_after(text, now);
+    let wait = seams::retry_after(text, now);
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         let expected = text.parse().map_or(Duration::MAX, Duration::from_secs);
         assert_eq!(wait, Some(expected), "{text}");

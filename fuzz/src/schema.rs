@@ -4,11 +4,13 @@
 //!
 //! An input is two JSON values, the schema and the value, with or without whitespace between them.
 
+mod library;
+
 use jsonschema::{Draft, Validator};
-use lambda_tools::fuzzing::Schema;
 use serde_json::{Deserializer, Value};
 
 use crate::{MemoryBound, bounded};
+pub(crate) use library::Schema;
 
 /// A compiled schema takes up to a few kilobytes for each keyword; the meta-schemas, which are
 /// built with the first schema of a draft, take a megabyte.

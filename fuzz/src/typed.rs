@@ -8,14 +8,18 @@ mod types;
 use std::sync::LazyLock;
 
 use jsonschema::{Draft, Validator};
-use lambda_tools::{Failure, Tool, Toolkit, fuzzing, testing::LambdaFunction};
+use lambda_tools::{Failure, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use types::{Enums, Flattened, Nested, Numbers, Texts};
 
-use crate::{MemoryBound, bounded, depth, runtime::wait, schema};
+use crate::{
+    MemoryBound, bounded, depth,
+    runtime::wait,
+    schema::{self, Schema},
+};
 
 /// A value of JSON takes up to a few hundred bytes, and two bytes of text; the value exists as
 /// text, as a value, as the type and as the response.
@@ -27,7 +31,7 @@ const BOUND: MemoryBound = MemoryBound {
 /// A tool, and what is known about its type.
 struct Case {
     id: &'static str,
-    schema: fuzzing::Schema,
+    schema: Schema,
     plain: Validator,
     decode: fn(Value) -> Result<Value, String>,
 }
@@ -52,7 +56,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
             .find(|it| it.id == definition.id)
             .expect("a case");
         case.plain = plain(&schema);
-        case.schema = fuzzing::Schema::new(schema).expect("the schema is valid");
+        case.schema = Schema::new(schema).expect("the schema is valid");
     }
     let function = LambdaFunction::new(toolkit);
     Target { function, cases }
@@ -73,7 +77,7 @@ where
     tools.push(Tool::new(id, echo::<T>));
     cases.push(Case {
         id,
-        schema: fuzzing::Schema::new(json!({})).expect("the schema is valid"),
+        schema: Schema::new(json!({})).expect("the schema is valid"),
         plain: plain(&json!({})),
         decode: |value| {
             let typed: T = serde_json::from_value(value).map_err(|error| error.to_string())?;

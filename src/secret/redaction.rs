@@ -28,7 +28,7 @@ pub(crate) const PLACEHOLDER: &str = "[secret]";
 pub(super) const MOST_BYTES: usize = 256 << 10;
 
 /// Replaces any number of secrets in a text, in one pass over it.
-pub(crate) struct Redaction {
+pub struct Redaction {
     automaton: NFA,
     /// The placeholders of the automaton's patterns.
     placeholders: Vec<Arc<str>>,
@@ -55,7 +55,10 @@ impl Redaction {
     }
 
     /// Redacts secrets of at least `shortest` bytes, each with its own placeholder.
-    pub(crate) fn with_placeholders<'a>(
+    ///
+    /// # Panics
+    /// Never: the size of the automaton is limited.
+    pub fn with_placeholders<'a>(
         secrets: impl IntoIterator<Item = (&'a str, &'a str)>,
         shortest: usize,
     ) -> Self {
@@ -93,8 +96,9 @@ impl Redaction {
         }
     }
 
-    /// The text without the secrets. `None` if it contains none.
-    pub(crate) fn redacted(&self, text: &str) -> Option<String> {
+    /// Returns the text without the secrets; `None` if it contains none.
+    #[must_use]
+    pub fn redacted(&self, text: &str) -> Option<String> {
         self.redacted_with(None, text)
     }
 

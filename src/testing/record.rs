@@ -144,9 +144,10 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     Response::from_parts(response, Body::from(response_body))
 }
 
-/// The event of a request, and its expected response, without secrets. `None` if the body is not
-/// JSON. `stored` are the values in the store, with their ids.
-pub(crate) fn recording_of(
+/// Returns the event of a request, and its expected response, without secrets; `None` if the body is
+/// not JSON. `stored` are the values in the store, with their ids.
+#[must_use]
+pub fn recording_of(
     request: &Parts,
     body: &[u8],
     stored: Vec<(String, Secret)>,

@@ -42,16 +42,17 @@ pub(crate) use modern::modernize;
 pub(crate) use nulls::drop_optional_nulls;
 #[cfg(feature = "models")]
 pub(crate) use object_texts::parse_object_texts;
+pub use walk::forbidden_reference;
+pub(crate) use walk::undescribed_properties;
 #[cfg(feature = "models")]
 pub(crate) use walk::{all, each_inner, is_type};
-pub(crate) use walk::{forbidden_reference, undescribed_properties};
 
 /// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
 /// `items[2].sku`).
 pub(crate) type ParameterErrors = BTreeMap<String, String>;
 
 /// A schema and, after the first check, its validator.
-pub(crate) struct Schema {
+pub struct Schema {
     /// Builds the schema from a type. `None` for a schema that was not derived.
     derive: Option<fn() -> Value>,
     /// Tools of the same type share it.
@@ -76,8 +77,9 @@ impl Schema {
         }
     }
 
-    /// A schema that is known only at run time.
-    pub(crate) fn from_value(schema: Value) -> Self {
+    /// Returns a schema that is known only at run time.
+    #[must_use]
+    pub fn from_value(schema: Value) -> Self {
         Self {
             derive: None,
             compiled: Arc::new(CompiledSchema::new(schema)).into(),
@@ -96,7 +98,7 @@ impl Schema {
     }
 
     /// The compiled validator, or the reason why the schema is invalid.
-    pub(crate) fn compile(&self) -> Result<&Validator, &str> {
+    pub fn compile(&self) -> Result<&Validator, &str> {
         let compiled = self.compiled();
         let validator = compiled
             .validator
@@ -106,11 +108,7 @@ impl Schema {
 
     /// Checks a value. The inner error lists the invalid parameters, and errors of the value as a
     /// whole under the name `root`.
-    pub(crate) fn check(
-        &self,
-        value: &Value,
-        root: &str,
-    ) -> Result<Result<(), ParameterErrors>, &str> {
+    pub fn check(&self, value: &Value, root: &str) -> Result<Result<(), ParameterErrors>, &str> {
         if self.is_surely_valid(value) {
             return Ok(Ok(()));
         }
@@ -123,7 +121,7 @@ impl Schema {
 
     /// JSON pointers to the first few keywords that reject a value. Unlike messages, they reveal
     /// nothing that only the value contains. `None` for a valid value.
-    pub(crate) fn rejecting_keywords(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
+    pub fn rejecting_keywords(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
         if self.is_surely_valid(value) {
             return Ok(None);
         }
@@ -134,7 +132,7 @@ impl Schema {
 
     /// Turns whole floats into integers if the schema contains integers: JSON Schema accepts `1.0`
     /// as an integer, but `i64`'s deserializer does not.
-    pub(crate) fn normalize(&self, value: &mut Value) {
+    pub fn normalize(&self, value: &mut Value) {
         if self.compiled().has_integers {
             integers_from_whole_floats(value);
         }
@@ -142,7 +140,7 @@ impl Schema {
 
     /// Removes each optional property that is `null` although its schema does not allow it: models
     /// in strict mode always send every property.
-    pub(crate) fn drop_optional_nulls(&self, value: &mut Value) {
+    pub fn drop_optional_nulls(&self, value: &mut Value) {
         nulls::drop_optional_nulls(self.value(), value);
     }
 

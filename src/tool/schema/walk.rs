@@ -61,9 +61,10 @@ pub(crate) fn all(schema: &Value) -> Vec<&JsonObject> {
     schemas
 }
 
-/// A keyword for referencing other schemas, which definitions must not use (OXP 1.0, Tool
+/// Returns a keyword for referencing other schemas, which definitions must not use (OXP 1.0, Tool
 /// Definition).
-pub(crate) fn forbidden_reference(schema: &Value) -> Option<&str> {
+#[must_use]
+pub fn forbidden_reference(schema: &Value) -> Option<&str> {
     let schemas = all(schema);
     let keywords = || schemas.iter().flat_map(|schema| schema.keys());
     let with_role = |role| keywords().find(|keyword| has_role(keyword, &[role]));

@@ -2,41 +2,35 @@
 
 use std::collections::BTreeMap;
 
+use lambda_tools::seams::{self, forbidden_reference};
 use serde_json::Value;
 
-use crate::tool::schema::{self, forbidden_reference};
-
 /// The schema of a dynamic tool.
-pub struct Schema(schema::Schema);
+pub(crate) struct Schema(seams::Schema);
 
 /// The result of a check.
 #[derive(Debug)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// The messages by parameter; `None` if the value is valid.
-    pub messages: Option<BTreeMap<String, String>>,
+    pub(crate) messages: Option<BTreeMap<String, String>>,
     /// The keywords that reject the value; `None` if the value is valid.
-    pub keywords: Option<Vec<String>>,
+    pub(crate) keywords: Option<Vec<String>>,
     /// The value as its tool would get it.
-    pub normalized: Value,
+    pub(crate) normalized: Value,
 }
 
 impl Schema {
-    /// `None` for a schema that no toolkit accepts.
-    #[must_use]
-    pub fn new(value: Value) -> Option<Self> {
+    /// Returns `None` for a schema that no toolkit accepts.
+    pub(crate) fn new(value: Value) -> Option<Self> {
         if forbidden_reference(&value).is_some() {
             return None;
         }
-        let schema = schema::Schema::from_value(value);
+        let schema = seams::Schema::from_value(value);
         schema.compile().is_ok().then_some(Self(schema))
     }
 
     /// Checks a value as it is.
-    ///
-    /// # Panics
-    /// If the schema does not compile, which [`Schema::new`] has checked.
-    #[must_use]
-    pub fn check(&self, value: &Value) -> Finding {
+    pub(crate) fn check(&self, value: &Value) -> Finding {
         let messages = self.0.check(value, "input").expect("the schema compiles");
         let keywords = self.0.rejecting_keywords(value);
         let mut normalized = value.clone();
@@ -48,9 +42,8 @@ impl Schema {
         }
     }
 
-    /// The value without the optional properties that are `null`.
-    #[must_use]
-    pub fn without_optional_nulls(&self, mut value: Value) -> Value {
+    /// Returns the value without the optional properties that are `null`.
+    pub(crate) fn without_optional_nulls(&self, mut value: Value) -> Value {
         self.0.drop_optional_nulls(&mut value);
         value
     }
