@@ -37,6 +37,7 @@ pub mod oxp;
 mod respond;
 mod response;
 mod retry;
+mod transport;
 
 pub use call::{CallRequest, InputResponse};
 pub use credentials::JwtSigner;

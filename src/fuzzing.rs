@@ -8,14 +8,7 @@ mod call;
 
 use std::time::SystemTime;
 
-use http::StatusCode;
-use serde_json::Value;
-
-use crate::{
-    AccessToken, Secret,
-    auth::fuzzing as auth,
-    client::{mcp::fuzzing as mcp, opentool::fuzzing as opentool, oxp::fuzzing as oxp},
-};
+use crate::{AccessToken, Secret, auth::fuzzing as auth};
 
 pub use call::{CallFormat, Calls, DecodedCall};
 
@@ -59,22 +52,4 @@ impl IssuerKeys {
     ) -> Result<AccessToken, &'static str> {
         self.0.accept(token, now, server_url)
     }
-}
-
-/// Reads the response of a server as a response to every request that the clients send. Nothing of
-/// it may panic.
-pub fn read_response(status: StatusCode, body: &[u8]) {
-    let _ = oxp::reply_in(status, body);
-    let _ = oxp::list_in(body);
-    let _ = opentool::reply_in(status, body);
-    if let Ok(message) = serde_json::from_slice(body) {
-        let _ = mcp::read(message);
-    }
-}
-
-/// The value of a successful reply to a call over OXP.
-#[must_use]
-pub fn oxp_value(body: &[u8]) -> Option<Value> {
-    let reply = oxp::reply_in(StatusCode::OK, body).ok()?;
-    reply.outcome.value()
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use lambda_tools::{
-    fuzzing::{CallFormat, Calls, DecodedCall},
+    fuzzing::{CallFormat, DecodedCall},
     http::{HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::{
     MemoryBound, bounded, depth,
     event::check_event,
     responses,
+    round_trip::RoundTrip,
     server::{FuzzedFunction, Setting, function, toolkit},
 };
 
@@ -50,7 +51,7 @@ impl Family {
 }
 
 struct Target {
-    calls: Calls,
+    round_trip: RoundTrip,
     function: FuzzedFunction,
 }
 
@@ -61,7 +62,7 @@ static MCP: LazyLock<Target> = LazyLock::new(|| Target::new(Family::Mcp));
 impl Target {
     fn new(family: Family) -> Self {
         Self {
-            calls: Calls::new(family.formats()[0], toolkit()),
+            round_trip: RoundTrip::new(family.formats()[0], toolkit()),
             function: function(Setting::Open),
         }
     }
@@ -90,11 +91,11 @@ fn check(family: Family, target: &Target, body: &[u8]) {
         Family::Mcp => headers_for(body),
         Family::Oxp | Family::OpenTool => HeaderMap::new(),
     };
-    let call = target.calls.decode(headers.clone(), body);
+    let call = target.round_trip.decode(headers.clone(), body);
     // The other forms have more levels, and a body may have 64.
     if let Some(call) = call.filter(|call| depth(&call.input) < 60) {
         for format in family.formats() {
-            let again = target.calls.round_trip(&call, *format);
+            let again = target.round_trip.of(&call, *format);
             let again = again.unwrap_or_else(|| panic!("{format:?}: rejected: {call:?}"));
             assert_same(&call, again, *format);
         }

@@ -7,10 +7,10 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use lambda_tools::fuzzing::{CallFormat, Calls, DecodedCall};
+use lambda_tools::fuzzing::{CallFormat, DecodedCall};
 use serde_json::{Map, Value};
 
-use crate::{MemoryBound, bounded, server::toolkit};
+use crate::{MemoryBound, bounded, round_trip::RoundTrip, server::toolkit};
 
 /// A call is held as a value, as text, and as a value again.
 const BOUND: MemoryBound = MemoryBound {
@@ -26,8 +26,8 @@ const FORMATS: [CallFormat; 5] = [
     CallFormat::Mcp,
 ];
 
-static CALLS: LazyLock<[Calls; 5]> =
-    LazyLock::new(|| FORMATS.map(|format| Calls::new(format, toolkit())));
+static ROUND_TRIPS: LazyLock<[RoundTrip; 5]> =
+    LazyLock::new(|| FORMATS.map(|format| RoundTrip::new(format, toolkit())));
 
 pub fn run(data: &[u8]) {
     let Some((format, texts)) = data.split_first() else {
@@ -37,15 +37,15 @@ pub fn run(data: &[u8]) {
         return;
     };
     let format = usize::from(*format) % FORMATS.len();
-    let calls: &[Calls; 5] = &CALLS;
+    let round_trips: &[RoundTrip; 5] = &ROUND_TRIPS;
     bounded(data.len(), BOUND, || {
-        check(&calls[format], FORMATS[format], texts);
+        check(&round_trips[format], FORMATS[format], texts);
     });
 }
 
-fn check(calls: &Calls, format: CallFormat, texts: &str) {
+fn check(round_trip: &RoundTrip, format: CallFormat, texts: &str) {
     let call = call_of(format, texts);
-    let arrived = calls.round_trip(&call, format);
+    let arrived = round_trip.of(&call, format);
     assert_eq!(arrived, Some(call), "{format:?}");
 }
 

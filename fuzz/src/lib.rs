@@ -3,6 +3,7 @@
 mod allocator;
 pub mod body;
 pub mod call;
+mod clients;
 pub mod event;
 mod forms;
 pub mod jwt;
@@ -12,6 +13,7 @@ pub mod recording;
 pub mod redaction;
 pub mod reply;
 mod responses;
+mod round_trip;
 mod runtime;
 pub mod schema;
 mod server;

@@ -1,11 +1,17 @@
 //! Responses that clients read: replies and lists of every protocol, and `Retry-After`.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    sync::LazyLock,
+    time::{Duration, UNIX_EPOCH},
+};
 
-use lambda_tools::{fuzzing, http::StatusCode, seams};
-use serde_json::Value;
+use lambda_tools::{
+    client::{CallRequest, opentool::FunctionCall},
+    seams,
+};
+use serde_json::{Map, Value};
 
-use crate::{MemoryBound, bounded};
+use crate::{MemoryBound, bounded, clients::Clients, runtime::wait};
 
 /// A value of JSON takes up to a few hundred bytes, and two bytes of text.
 const BOUND: MemoryBound = MemoryBound {
@@ -13,31 +19,56 @@ const BOUND: MemoryBound = MemoryBound {
     base: 4 << 20,
 };
 
+static CLIENTS: LazyLock<Clients> = LazyLock::new(Clients::new);
+
 pub fn run(data: &[u8]) {
-    bounded(data.len(), BOUND, || check(data));
+    let clients: &Clients = &CLIENTS;
+    bounded(data.len(), BOUND, || check(clients, data));
 }
 
-fn check(data: &[u8]) {
+fn check(clients: &Clients, data: &[u8]) {
     for status in [200, 400, 422, 503] {
-        let status = StatusCode::from_u16(status).expect("the status is valid");
-        fuzzing::read_response(status, data);
+        clients.respond_with(status, data);
+        wait(read_calls(clients));
     }
-    check_value(data);
+    clients.respond_with(200, data);
+    wait(read_success(clients));
+    check_value(clients, data);
     if let Ok(text) = str::from_utf8(data) {
         check_retry_after(text);
     }
+}
+
+/// Reads the response as one to a call. Nothing of it may panic.
+async fn read_calls(clients: &Clients) {
+    let _ = clients.oxp.call(&call()).await;
+    let call = FunctionCall::new("id-1", "A_B", Map::new());
+    let _ = clients.opentool.call(&call).await;
+}
+
+/// Reads the response as one to every other request, and to a call over MCP.
+async fn read_success(clients: &Clients) {
+    let _ = clients.oxp.tools().await;
+    let _ = clients.mcp.call(&call()).await;
+    let _ = clients.mcp.tools().await;
+}
+
+fn call() -> CallRequest {
+    CallRequest::new("A.B").call_id("id-1")
 }
 
 /// The maximum nesting depth of a response, as of a request (`docs/clients.md`).
 const DEEPEST: usize = 64;
 
 /// A value that a server sends arrives unchanged, unless it is nested too deeply.
-fn check_value(data: &[u8]) {
+fn check_value(clients: &Clients, data: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(data) else {
         return;
     };
     let body = serde_json::json!({"success": true, "call_id": "1", "value": value}).to_string();
-    let received = fuzzing::oxp_value(body.as_bytes());
+    clients.respond_with(200, body.as_bytes());
+    let reply = wait(clients.oxp.call(&call()));
+    let received = reply.ok().and_then(|it| it.outcome.value());
     // With one more level, that of the response.
     let is_read = depth(&value) < DEEPEST;
     assert_eq!(received, is_read.then_some(value));

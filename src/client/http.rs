@@ -154,7 +154,11 @@ impl HttpClient {
             request = request.header(name, value);
             secrets.push(secret);
         }
-        let response = request.send().await.map_err(unreachable)?;
+        let response = match &self.options.transport {
+            None => request.send().await,
+            Some(transport) => transport.send(request),
+        };
+        let response = response.map_err(unreachable)?;
         OpenResponse::new(response, budget, secrets)
     }
 }

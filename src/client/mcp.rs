@@ -6,8 +6,6 @@
 
 mod connection;
 mod failure;
-#[cfg(fuzzing)]
-pub(crate) mod fuzzing;
 mod reply;
 mod tool;
 mod transport;

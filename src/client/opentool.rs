@@ -4,8 +4,6 @@
 //! protocol does not say which servers recognize a repeated call.
 
 mod error;
-#[cfg(fuzzing)]
-pub(crate) mod fuzzing;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};

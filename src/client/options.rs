@@ -1,8 +1,11 @@
 //! The options that the clients of all protocols share.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::{JwtSigner, credentials::ClientCredentials, retry::RetryLimits};
+use bytes::Bytes;
+use http::{Request, Response};
+
+use super::{JwtSigner, credentials::ClientCredentials, retry::RetryLimits, transport::Transport};
 use crate::Secret;
 
 /// The default maximum size of a response: more than Lambda can send.
@@ -35,6 +38,7 @@ pub struct ClientOptions {
     pub(super) allows_http: bool,
     pub(super) max_response_size: usize,
     pub(super) limits: RetryLimits,
+    pub(super) transport: Option<Transport>,
 }
 
 impl Default for ClientOptions {
@@ -44,6 +48,7 @@ impl Default for ClientOptions {
             allows_http: false,
             max_response_size: MAX_RESPONSE_SIZE,
             limits: RetryLimits::default(),
+            transport: None,
         }
     }
 }
@@ -91,6 +96,16 @@ impl ClientOptions {
     /// Sets the maximum size of a response in bytes.
     pub fn max_response_size(mut self, bytes: usize) -> Self {
         self.max_response_size = bytes;
+        self
+    }
+
+    /// Sets what sends the requests, in place of an HTTP client.
+    #[doc(hidden)]
+    pub fn transport(
+        mut self,
+        send: impl Fn(Request<Bytes>) -> Response<Bytes> + Send + Sync + 'static,
+    ) -> Self {
+        self.transport = Some(Transport(Arc::new(send)));
         self
     }
 }

@@ -5,8 +5,6 @@
 
 mod call;
 mod challenge;
-#[cfg(fuzzing)]
-pub(crate) mod fuzzing;
 mod list;
 mod reply;
 

@@ -238,15 +238,3 @@ pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, ClientError
         ClientError::Unreadable(clipped(&text, LONGEST_MESSAGE).into_owned())
     })
 }
-
-/// A response for the fuzz targets.
-#[cfg(fuzzing)]
-pub(super) fn received(status: StatusCode, body: &[u8]) -> ReceivedResponse {
-    ReceivedResponse {
-        status,
-        headers: HeaderMap::new(),
-        body: Bytes::copy_from_slice(body),
-        budget: ResponseBudget::new(usize::MAX),
-        secrets: Vec::new(),
-    }
-}

@@ -1,4 +1,4 @@
-//! Calls as each protocol decodes and encodes them.
+//! Calls as each protocol decodes them.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,8 @@ use http::{HeaderMap, Method, Request, header::ACCEPT, header::CONTENT_TYPE, req
 use serde_json::Value;
 
 use crate::{
-    Protocol, Server, Toolkit,
-    assemble::assemble,
-    call::Call,
-    client::{
-        CallRequest, mcp,
-        opentool::{self, FunctionCall},
-        oxp::{self, CallFormat as OxpFormat},
-    },
-    clock::FIXED,
-    idempotency::Idempotency,
-    protocol::fuzzing::CallDecoder,
+    Protocol, Server, Toolkit, assemble::assemble, call::Call, clock::FIXED,
+    idempotency::Idempotency, protocol::fuzzing::CallDecoder,
 };
 
 /// The form of a call.
@@ -95,69 +86,23 @@ impl DecodedCall {
             secrets: exposed(context.secrets),
         }
     }
-
-    /// The body in which the client of this crate sends the call. `name` is the tool's name in
-    /// protocols that have no ids.
-    #[must_use]
-    pub fn encode(&self, format: CallFormat, name: &str) -> Vec<u8> {
-        let call_id = self.call_id.as_deref();
-        let arguments = self.input.as_object().expect("an input is an object");
-        match format {
-            CallFormat::OxpHeader => self.encode_oxp(OxpFormat::Header),
-            CallFormat::OxpSchema => self.encode_oxp(OxpFormat::Schema),
-            CallFormat::Otc => self.encode_oxp(OxpFormat::Otc),
-            CallFormat::OpenTool => {
-                let call_id = call_id.unwrap_or_default();
-                let call = FunctionCall::new(call_id, name, arguments.clone());
-                opentool::fuzzing::encoded_call(&call)
-            }
-            CallFormat::Mcp => mcp::fuzzing::encoded_call(name, call_id, arguments),
-        }
-    }
-
-    fn encode_oxp(&self, format: OxpFormat) -> Vec<u8> {
-        let mut call = CallRequest::new(&*self.tool).input(self.input.clone());
-        if let Some(trace_id) = &self.trace_id {
-            call = call.trace_id(trace_id);
-        }
-        if let Some(user_id) = &self.user_id {
-            call = call.user_id(user_id);
-        }
-        for (id, token) in &self.tokens {
-            call = call.token(id, &**token);
-        }
-        for (id, value) in &self.secrets {
-            call = call.secret(id, &**value);
-        }
-        let call_id = self.call_id.as_deref().unwrap_or_default();
-        oxp::fuzzing::encoded_call(&call, call_id, format)
-    }
 }
 
 /// Decodes calls of one form.
 pub struct Calls {
     decoder: CallDecoder,
     format: CallFormat,
-    names: BTreeMap<String, String>,
 }
 
 impl Calls {
     /// A server with these tools.
     #[must_use]
     pub fn new(format: CallFormat, toolkit: Toolkit) -> Self {
-        // Of several versions, the newest is the last.
-        let definitions = toolkit.definitions().into_iter();
-        let names = definitions.map(|it| {
-            let qualified = it.id.split('@').next().unwrap_or_default();
-            (qualified.to_owned(), it.name)
-        });
-        let names = names.collect();
         let server = Server::new(toolkit).idempotency(Idempotency::in_memory());
         let (_, warm_up) = assemble(server, FIXED, FIXED);
         Self {
             decoder: format.protocol().decoder(&warm_up.into_engine()),
             format,
-            names,
         }
     }
 
@@ -178,13 +123,5 @@ impl Calls {
         let (mut parts, ()) = request.into_parts();
         parts.headers.extend(headers);
         parts
-    }
-
-    /// The call after the client has encoded it and the server has decoded it.
-    #[must_use]
-    pub fn round_trip(&self, call: &DecodedCall, format: CallFormat) -> Option<DecodedCall> {
-        let qualified = call.tool.split('@').next().unwrap_or_default();
-        let name = self.names.get(qualified).map_or("", String::as_str);
-        self.decode(HeaderMap::new(), &call.encode(format, name))
     }
 }
