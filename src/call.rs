@@ -15,7 +15,7 @@ mod run;
 mod validate;
 pub(crate) mod watch;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -43,12 +43,6 @@ use rejection::{InsufficientScope, Rejection};
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
 use watch::Watch;
-
-/// The time limit of a tool that does not [set its own](crate::Tool::timeout).
-///
-/// API Gateway gives up after 29 seconds (REST APIs) or 30 (HTTP APIs); our own response, which
-/// says whether to retry, must be sent before that.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(28);
 
 /// Everything that calls need, in any protocol.
 pub(crate) struct Engine {

@@ -82,9 +82,9 @@ mod auth;
 #[cfg(any(feature = "dynamodb", feature = "secrets-manager"))]
 mod aws;
 mod call;
+mod challenge;
 #[cfg(feature = "client")]
 pub mod client;
-mod clock;
 mod direct_calls;
 mod error;
 mod event;
@@ -95,7 +95,6 @@ mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
 pub mod idempotency;
-mod json;
 #[cfg(feature = "models")]
 pub mod models;
 #[cfg(feature = "oauth")]
@@ -107,16 +106,15 @@ mod observe;
 mod payload;
 mod protocol;
 mod public_url;
-mod retry_after;
-mod secret;
 pub mod secrets;
 mod serve;
 mod server;
 mod server_info;
 pub mod store;
 pub mod testing;
-mod text;
-mod tool;
+
+// What a tool is, under short paths.
+use lambda_tools_core::{clock, json, retry_after, secret, text, tool};
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
@@ -183,29 +181,21 @@ pub use auth::jwt::Jwt;
 #[cfg(feature = "oidc")]
 pub use auth::oidc::Oidc;
 pub use auth::{Auth, api_keys::ApiKeys, gateway::Gateway};
-pub use call::DEFAULT_TIMEOUT;
 pub use direct_calls::DirectCalls;
 pub use error::{Error, StoreError};
+#[doc(inline)]
+pub use lambda_tools_core::{
+    AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,
+    Failure, Handler, IdError, IntoFailure, OAuth2Requirement, Requirements, Secret,
+    SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput, ToolOutput,
+    Toolkit,
+};
 #[cfg(feature = "oauth")]
 pub use oauth::OAuth;
 pub use protocol::Protocol;
-pub use secret::Secret;
 pub use serve::{run, serve};
 pub use server::Server;
 pub use server_info::ServerInfo;
-pub use tool::{
-    Tool,
-    build_error::BuildError,
-    caller::{AccessToken, Caller},
-    content::Content,
-    context::Context,
-    definition::ToolDefinition,
-    failure::Failure,
-    handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput},
-    id::{IdError, ToolId},
-    requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
-    toolkit::Toolkit,
-};
 
 // The crates whose types are part of this crate's interface.
 pub use {axum, http, schemars, serde_json};

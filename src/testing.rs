@@ -9,7 +9,6 @@
 #![doc = include_str!("../docs/testing.md")]
 
 mod call;
-mod context;
 pub(crate) mod record;
 mod replay;
 
@@ -36,7 +35,8 @@ use crate::{
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
-pub use context::{ContextBuilder, context};
+#[doc(inline)]
+pub use lambda_tools_core::testing::{ContextBuilder, context};
 pub use replay::replay;
 
 /// The expected response to an event.

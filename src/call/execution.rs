@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DEFAULT_TIMEOUT, Engine};
+use super::Engine;
 use crate::{
-    Caller, arrival::Arrival, clock::Clock, observe::spans::Spans, tool::toolkit::SelectedTool,
+    Caller, DEFAULT_TIMEOUT, arrival::Arrival, clock::Clock, observe::spans::Spans,
+    tool::toolkit::SelectedTool,
 };
 
 /// The maximum time limit of a tool: longer than any platform lets a call run. Adding a much longer

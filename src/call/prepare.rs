@@ -11,12 +11,12 @@ use super::{
 };
 use crate::{
     Context, Requirements, Secret, StoreError,
+    challenge::Challenge,
     secrets::CacheUse,
     tool::{
         context::{ContextInner, SecretSource},
         parts::PreparedRun as Run,
         question::Answers,
-        requirement::Challenge,
     },
 };
 

@@ -11,7 +11,8 @@ use semver::Version;
 
 use crate::{
     Requirements, StoreError,
-    tool::{reason::Reason, requirement::Challenge, schema::ParameterErrors},
+    challenge::Challenge,
+    tool::{reason::Reason, schema::ParameterErrors},
 };
 
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.

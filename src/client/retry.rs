@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
+use lambda_tools_core::retry_after;
 
 use super::{ClientError, response::ReceivedResponse};
-use crate::retry_after;
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 

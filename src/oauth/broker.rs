@@ -11,8 +11,8 @@ use super::{
     update::{Change, Start},
 };
 use crate::{
-    Secret, StoreError, clock::Clock, public_url::PublicUrl, secrets::SecretCache,
-    text::LONGEST_ID, tool::requirement::Challenge,
+    Secret, StoreError, challenge::Challenge, clock::Clock, public_url::PublicUrl,
+    secrets::SecretCache, text::LONGEST_ID,
 };
 
 /// A token that expires sooner than this is refreshed.

@@ -10,8 +10,8 @@ mod grant_request;
 use std::{iter::Empty, sync::Arc};
 
 use crate::{
-    Secret, StoreError, clock::Clock, public_url::PublicUrl, secrets::SecretCache,
-    tool::requirement::Challenge,
+    Secret, StoreError, challenge::Challenge, clock::Clock, public_url::PublicUrl,
+    secrets::SecretCache,
 };
 pub(crate) use grant_request::GrantRequest;
 

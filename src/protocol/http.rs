@@ -32,10 +32,10 @@ use super::{
 #[cfg(any(feature = "explorer", feature = "oauth"))]
 use crate::{Caller, ServerInfo};
 use crate::{
-    Failure,
+    DEFAULT_TIMEOUT, Failure,
     arrival::Arrival,
     call::{
-        Call, DEFAULT_TIMEOUT, Engine, Outcome,
+        Call, Engine, Outcome,
         large_requests::{LARGE, LargeRequestPermit},
         rejection::Rejection,
     },

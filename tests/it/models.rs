@@ -229,7 +229,7 @@ fn apis() -> [(&'static str, Vec<Value>); 7] {
 /// What an API has no keyword for is in its descriptions.
 #[test]
 fn no_list_loses_a_keyword() {
-    let table = include_str!("../../src/tool/schema/vocabulary/decisive.txt");
+    let table = include_str!("../../crates/core/src/tool/schema/vocabulary/decisive.txt");
     let lists = |schema: &Value| {
         let definition: ToolDefinition = serde_json::from_value(json!({
             "id": "T.T@1.0.0", "name": "T_T", "description": "", "version": "1.0.0",

@@ -19,8 +19,9 @@ fn settings(text: &'static str, from: &str, to: &str) -> BTreeSet<&'static str> 
 /// The profile of this workspace, as other workspaces need it.
 fn expected() -> BTreeSet<&'static str> {
     let mut expected = settings(MANIFEST, "[profile.release]", "[profile.counts]");
-    // A workspace member here, covered by the profile itself; a dependency in users' workspaces.
+    // Workspace members here, covered by the profile itself; dependencies in users' workspaces.
     assert!(expected.insert(r#"lambda_tools = { opt-level = "s" }"#));
+    assert!(expected.insert(r#"lambda_tools_core = { opt-level = "s" }"#));
     // Only a program of the benchmark uses it.
     assert!(expected.remove(r#"rmcp = { opt-level = "s" }"#));
     expected

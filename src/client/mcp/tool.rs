@@ -90,14 +90,12 @@ impl McpTool {
 
 impl From<McpTool> for ToolDefinition {
     fn from(tool: McpTool) -> Self {
-        Self {
-            id: tool.name.clone(),
-            name: tool.name,
-            description: tool.description,
-            version: tool.version.unwrap_or_default(),
-            input_schema: tool.input_schema,
-            output_schema: tool.output_schema,
-            requirements: tool.requirements,
-        }
+        let mut definition = Self::named(tool.name);
+        definition.description = tool.description;
+        definition.version = tool.version.unwrap_or_default();
+        definition.input_schema = tool.input_schema;
+        definition.output_schema = tool.output_schema;
+        definition.requirements = tool.requirements;
+        definition
     }
 }

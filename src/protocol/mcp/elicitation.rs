@@ -9,10 +9,10 @@ use super::{state, transport::CAPABILITIES};
 use crate::{
     Failure,
     call::rejection::UnmetRequirements,
+    challenge::Challenge,
     tool::{
         failure::Question,
         question::{Answer, Answers},
-        requirement::Challenge,
     },
 };
 

@@ -1,7 +1,7 @@
-//! The public API of the library is the one in `lambda_tools.txt`, with all Cargo features.
+//! The public API of each library crate is the one in the file of its name, with all Cargo features.
 //!
-//! A change of the API becomes visible in a change of that file, so that it is neither accidental nor
-//! missing from the change log. `UPDATE_EXPECTED=1` writes the file.
+//! A change of the API becomes visible in a change of these files, so that it is neither accidental
+//! nor missing from the change log. `UPDATE_EXPECTED=1` writes the files.
 
 use std::{collections::BTreeSet, env, fs, path::PathBuf, process::Command};
 
@@ -12,12 +12,12 @@ fn repository(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// Rustdoc's description of the library, as JSON.
-fn description() -> PathBuf {
+/// Rustdoc's description of a crate, as JSON.
+fn description(package: &str) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| repository("target"), |it| repository("").join(it));
     let status = Command::new(env!("CARGO"))
-        .args(["rustdoc", "--quiet", "--lib", "--package", "lambda_tools"])
+        .args(["rustdoc", "--quiet", "--lib", "--package", package])
         .args(["--all-features", "--target-dir"])
         .arg(&target)
         .args(["--", "-Z", "unstable-options", "--output-format", "json"])
@@ -26,12 +26,12 @@ fn description() -> PathBuf {
         .current_dir(repository(""))
         .status()
         .expect("cargo runs");
-    assert!(status.success(), "rustdoc cannot describe the library");
-    target.join("doc/lambda_tools.json")
+    assert!(status.success(), "rustdoc cannot describe {package}");
+    target.join(format!("doc/{package}.json"))
 }
 
-fn public_items() -> Vec<String> {
-    let api = public_api::Builder::from_rustdoc_json(description())
+fn public_items(package: &str) -> Vec<String> {
+    let api = public_api::Builder::from_rustdoc_json(description(package))
         // Other crates implement these traits for all types.
         .omit_blanket_impls(true)
         .build()
@@ -39,12 +39,12 @@ fn public_items() -> Vec<String> {
     api.items().map(ToString::to_string).collect()
 }
 
-#[test]
-fn the_public_api_is_the_recorded_one() {
-    let file = repository("tests/library_api/lambda_tools.txt");
-    let items = public_items();
+/// The differences between a crate's API and the recorded one.
+fn changes_in(package: &str) -> Vec<String> {
+    let file = repository(&format!("tests/library_api/{package}.txt"));
+    let items = public_items(package);
     assert!(
-        items.iter().any(|item| item == "pub mod lambda_tools"),
+        items.contains(&format!("pub mod {package}")),
         "the description has no items: {items:?}"
     );
     if env::var_os("UPDATE_EXPECTED").is_some() {
@@ -53,18 +53,20 @@ fn the_public_api_is_the_recorded_one() {
     let recorded = fs::read_to_string(&file).expect("the recorded API");
     let recorded: BTreeSet<_> = recorded.lines().collect();
     let items: BTreeSet<_> = items.iter().map(String::as_str).collect();
-    let removed: Vec<_> = recorded
-        .difference(&items)
-        .map(|it| format!("- {it}"))
-        .collect();
-    let added: Vec<_> = items
-        .difference(&recorded)
-        .map(|it| format!("+ {it}"))
+    let removed = recorded.difference(&items).map(|it| format!("- {it}"));
+    let added = items.difference(&recorded).map(|it| format!("+ {it}"));
+    removed.chain(added).collect()
+}
+
+#[test]
+fn the_public_api_is_the_recorded_one() {
+    let changes: Vec<_> = ["lambda_tools_core", "lambda_tools"]
+        .into_iter()
+        .flat_map(changes_in)
         .collect();
     assert!(
-        removed.is_empty() && added.is_empty(),
-        "the public API has changed; if this is intended, run this test with UPDATE_EXPECTED=1:\n{}\n{}",
-        removed.join("\n"),
-        added.join("\n"),
+        changes.is_empty(),
+        "the public API has changed; if this is intended, run this test with UPDATE_EXPECTED=1:\n{}",
+        changes.join("\n"),
     );
 }

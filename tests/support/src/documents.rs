@@ -240,7 +240,11 @@ fn is_profile(block: &Block) -> Result<(), String> {
     let manifest = fs::read_to_string(repository("Cargo.toml")).unwrap();
     let (_, profile) = manifest.split_once("[profile.release]").unwrap();
     let mut known: BTreeSet<_> = profile.lines().collect();
-    known.extend(["[profile.release]", r#"lambda_tools = { opt-level = "s" }"#]);
+    known.extend([
+        "[profile.release]",
+        r#"lambda_tools = { opt-level = "s" }"#,
+        r#"lambda_tools_core = { opt-level = "s" }"#,
+    ]);
     match block.text.lines().find(|line| !known.contains(line)) {
         Some(line) => Err(format!("`{line}` is not in the release profile")),
         None => Ok(()),

@@ -1,0 +1,42 @@
+//! What a tool for AI agents is: a function with schemas and requirements, the context of its calls,
+//! and its failures.
+//!
+//! A crate of tools compiles and tests with this crate alone. `lambda_tools` serves them, and
+//! re-exports everything here: a program needs only that.
+//!
+//! Hidden modules are for `lambda_tools` itself, in exactly this version, and may change in any other.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[doc(hidden)]
+pub mod clock;
+#[doc(hidden)]
+pub mod json;
+#[cfg(feature = "http")]
+#[doc(hidden)]
+pub mod retry_after;
+#[doc(hidden)]
+pub mod secret;
+pub mod testing;
+#[doc(hidden)]
+pub mod text;
+#[doc(hidden)]
+pub mod tool;
+
+pub use secret::Secret;
+pub use tool::{
+    DEFAULT_TIMEOUT, Tool,
+    build_error::BuildError,
+    caller::{AccessToken, Caller},
+    content::Content,
+    context::Context,
+    definition::ToolDefinition,
+    failure::Failure,
+    handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput},
+    id::{IdError, ToolId},
+    requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
+    toolkit::Toolkit,
+};
+
+// The crates whose types are part of this crate's interface.
+pub use {schemars, serde_json};

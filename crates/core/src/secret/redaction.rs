@@ -1,0 +1,166 @@
+//! Redacts secrets in text that leaves the server.
+//!
+//! A tool's errors contain third-party text: an HTTP client quotes the URL with the key in it, an
+//! API repeats the token that it rejects. Failures, logs, panics, spans and recordings all use this
+//! module. One automaton finds all forms of all secrets, so the time that a text takes depends on
+//! its length alone.
+
+mod forms;
+
+use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
+
+use aho_corasick::{Anchored, automaton::Automaton, nfa::contiguous::NFA};
+
+use crate::Secret;
+use forms::{FORMS, values_in};
+
+/// The minimum length of a secret that is redacted. Shorter ones are too weak to matter and occur
+/// in ordinary words by chance, so redacting them would make responses unreadable.
+pub(crate) const SHORTEST: usize = 8;
+
+/// The same for recordings: in a repository, more is at stake and readability matters less.
+pub const SHORTEST_TO_RECORD: usize = 6;
+
+pub const PLACEHOLDER: &str = "[secret]";
+
+/// The maximum size of all forms of all secrets; a larger secret is not redacted. The automaton takes
+/// 16 times as much, and up to 80 times while it is built.
+pub(super) const MOST_BYTES: usize = 256 << 10;
+
+/// Replaces any number of secrets in a text, in one pass over it.
+pub struct Redaction {
+    automaton: NFA,
+    /// The placeholders of the automaton's patterns.
+    placeholders: Vec<Arc<str>>,
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redaction")
+    }
+}
+
+/// A part of a text that holds one or several secrets, which overlap.
+struct Found<'a> {
+    range: Range<usize>,
+    /// The length of the longest of these secrets, and its placeholder.
+    longest: usize,
+    placeholder: &'a str,
+}
+
+impl Redaction {
+    pub fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let secrets = secrets.into_iter();
+        Self::with_placeholders(secrets.map(|it| (it.expose(), PLACEHOLDER)), SHORTEST)
+    }
+
+    /// Redacts secrets of at least `shortest` bytes, each with its own placeholder.
+    ///
+    /// # Panics
+    /// Never: the size of the automaton is limited.
+    pub fn with_placeholders<'a>(
+        secrets: impl IntoIterator<Item = (&'a str, &'a str)>,
+        shortest: usize,
+    ) -> Self {
+        let (mut patterns, mut size) = (BTreeMap::new(), 0);
+        let mut add = |form: String, placeholder: &Arc<str>| {
+            let is_new = !patterns.contains_key(&form);
+            let fits = size + form.len() <= MOST_BYTES;
+            if is_new && fits {
+                size += form.len();
+                patterns.insert(form, Arc::clone(placeholder));
+            } else if is_new {
+                report_omission();
+            }
+            is_new && fits
+        };
+        let mut values = Vec::new();
+        for (secret, placeholder) in secrets {
+            let placeholder = Arc::from(placeholder);
+            for value in values_in(secret, shortest) {
+                if add(value.clone(), &placeholder) {
+                    values.push((value, Arc::clone(&placeholder)));
+                }
+            }
+        }
+        // One form of all values after the other: the likeliest ones have to fit.
+        for form in &FORMS[1..] {
+            for (value, placeholder) in &values {
+                add(form(value), placeholder);
+            }
+        }
+        let (patterns, placeholders): (Vec<_>, _) = patterns.into_iter().unzip();
+        Self {
+            automaton: NFA::new(patterns).expect("the patterns are short enough"),
+            placeholders,
+        }
+    }
+
+    /// Returns the text without the secrets; `None` if it contains none.
+    #[must_use]
+    pub fn redacted(&self, text: &str) -> Option<String> {
+        self.redacted_with(None, text)
+    }
+
+    /// The text without these secrets and others, which may overlap.
+    pub(super) fn redacted_with(&self, others: Option<&Self>, text: &str) -> Option<String> {
+        let mut found = self.find(text);
+        found.extend(others.into_iter().flat_map(|it| it.find(text)));
+        found.sort_by_key(|it| it.range.start);
+        let mut redacted = String::new();
+        let mut copied = 0;
+        for found in found {
+            if found.range.start >= copied {
+                redacted.push_str(&text[copied..found.range.start]);
+                redacted.push_str(found.placeholder);
+            }
+            copied = copied.max(found.range.end);
+        }
+        (copied > 0).then(|| redacted + &text[copied..])
+    }
+
+    /// The parts of the text to replace, in their order. Redacting a secret inside another must not
+    /// leave the rest of the outer one in the text, so overlapping secrets are one part.
+    fn find(&self, text: &str) -> Vec<Found<'_>> {
+        let mut all: Vec<Found<'_>> = Vec::new();
+        let state = self.automaton.start_state(Anchored::No);
+        let mut state = state.expect("an automaton can search without an anchor");
+        for (at, byte) in text.bytes().enumerate() {
+            state = self.automaton.next_state(Anchored::No, state, byte);
+            if !self.automaton.is_match(state) {
+                continue;
+            }
+            // The first form is the longest that ends here, and contains the others.
+            let form = self.automaton.match_pattern(state, 0);
+            let longest = self.automaton.pattern_len(form);
+            let mut new = Found {
+                range: at + 1 - longest..at + 1,
+                longest,
+                placeholder: &self.placeholders[form],
+            };
+            while let Some(last) = all.pop_if(|last| last.range.end > new.range.start) {
+                new.range.start = new.range.start.min(last.range.start);
+                if last.longest >= new.longest {
+                    (new.longest, new.placeholder) = (last.longest, last.placeholder);
+                }
+            }
+            all.push(new);
+        }
+        all
+    }
+}
+
+/// Logs, once, that not all secrets are redacted in all forms.
+fn report_omission() {
+    static REPORT: std::sync::Once = std::sync::Once::new();
+    const TEXT: &str =
+        "the secrets have more than 256 KiB in all forms; some forms are not redacted";
+    REPORT.call_once(|| {
+        // On another thread: this one may be writing a line of the log.
+        let report = || tracing::warn!("{TEXT}");
+        let _ = std::thread::Builder::new().spawn(report);
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Contexts for unit tests.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::ready,
+    sync::OnceLock,
+};
+
+use serde_json::Value;
+
+use crate::{
+    Caller, Context, DEFAULT_TIMEOUT, Secret,
+    clock::{FIXED, FIXED_ID},
+    secret::stored,
+    tool::{
+        context::{ContextInner, Reread, SecretSource},
+        question::Answer,
+    },
+};
+
+/// A [`Context`] for calling a tool's function in a unit test.
+///
+/// ```
+/// # use lambda_tools_core as lambda_tools;
+/// let cx = lambda_tools::testing::context().user_id("user_123").secret("KEY", "value").build();
+/// assert_eq!(cx.secret("KEY").unwrap().expose(), "value");
+/// ```
+#[must_use]
+pub fn context() -> ContextBuilder {
+    ContextBuilder {
+        inner: ContextInner {
+            call_id: FIXED_ID.to_string(),
+            trace_id: None,
+            caller: Caller::Anyone,
+            user_id: None,
+            tokens: BTreeMap::new(),
+            granted_providers: BTreeSet::new(),
+            secrets: BTreeMap::new(),
+            answers: None,
+            store: None,
+            redaction: OnceLock::new(),
+            now: FIXED.now(),
+            stops_at: FIXED.instant() + DEFAULT_TIMEOUT,
+            clock: FIXED,
+        },
+        rotated: BTreeMap::new(),
+    }
+}
+
+/// Builds a [`Context`]; see [`context`].
+pub struct ContextBuilder {
+    inner: ContextInner,
+    rotated: BTreeMap<String, Secret>,
+}
+
+impl ContextBuilder {
+    /// Sets the user that the tool acts for.
+    #[must_use]
+    pub fn user_id(mut self, id: impl Into<String>) -> Self {
+        self.inner.user_id = Some(id.into());
+        self
+    }
+
+    /// Adds a secret.
+    #[must_use]
+    pub fn secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
+        self.inner.secrets.insert(id.into(), value.into());
+        self
+    }
+
+    /// Adds a provider's token.
+    #[must_use]
+    pub fn token(mut self, provider: impl Into<String>, value: impl Into<Secret>) -> Self {
+        self.inner.tokens.insert(provider.into(), value.into());
+        self
+    }
+
+    /// Sets what [`Context::secret_rejected`] returns for a secret.
+    #[must_use]
+    pub fn rotated_secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
+        self.rotated.insert(id.into(), value.into());
+        self
+    }
+
+    /// Makes the client one that [can ask](Context::can_ask) its user.
+    #[must_use]
+    pub fn can_ask(mut self) -> Self {
+        self.inner.answers.get_or_insert_default();
+        self
+    }
+
+    /// Adds the user's answer to a question, `None` if they declined to give one. The client
+    /// [can ask](Context::can_ask) its user.
+    #[must_use]
+    pub fn answer(mut self, key: impl Into<String>, answer: Option<Value>) -> Self {
+        let answer = answer.map_or(Answer::Declined, Answer::Accepted);
+        let answers = self.inner.answers.get_or_insert_default();
+        answers.insert(key.into(), answer);
+        self
+    }
+
+    /// Sets the caller.
+    #[must_use]
+    pub fn caller(mut self, caller: Caller) -> Self {
+        self.inner.caller = caller;
+        self
+    }
+
+    /// Returns the context.
+    #[must_use]
+    pub fn build(mut self) -> Context {
+        let rotated = self.rotated;
+        let ids = rotated.keys().cloned().collect();
+        let reread: Reread = Box::new(move |id, rejected, _| {
+            let value = rotated.get(&id).inspect(|it| stored::remember(it));
+            let value = value.filter(|it| !it.is(&rejected)).cloned();
+            Box::pin(ready(value))
+        });
+        self.inner.store = Some(SecretSource::new(reread, ids));
+        self.inner.into()
+    }
+}

@@ -1,0 +1,122 @@
+//! Limits for text that may be of any length, and the formatting of numbers.
+
+use std::{borrow::Cow, fmt::Display, time::Duration};
+
+use serde_json::Number;
+use sha2::{Digest, Sha256};
+
+/// The maximum length, in bytes, of an id that a caller chooses for a call or a user. `OpenID`
+/// Connect Core 1.0, section 8, limits a `sub` to 255.
+pub const LONGEST_ID: usize = 256;
+
+/// The maximum length, in bytes, of a text chosen by a caller in logs and traces, which are billed
+/// by volume.
+pub const LONGEST_SHOWN: usize = 256;
+
+/// Cuts text of more than `longest` bytes at a character boundary and appends an ellipsis.
+pub fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
+    let end = text.floor_char_boundary(longest);
+    if end == text.len() {
+        return text.into();
+    }
+    format!("{}…", &text[..end]).into()
+}
+
+/// Returns the bytes in hexadecimal digits, in lower case.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digit = |digit| char::from(b"0123456789abcdef"[usize::from(digit)]);
+    digits.map(digit).collect()
+}
+
+/// Half of the SHA-256 of texts, in hexadecimal digits. Each is hashed with its length, so that
+/// different lists never have the same bytes.
+pub fn hash_of<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.as_ref().len() as u64).to_be_bytes());
+        hash.update(text.as_ref());
+    }
+    let hash = hash.finalize();
+    let half = hash.first_chunk().expect("a SHA-256 hash has 32 bytes");
+    format!("{:032x}", u128::from_be_bytes(*half))
+}
+
+/// The scopes in a text: RFC 6749, 3.3.
+pub fn separate_scopes(text: &str) -> impl Iterator<Item = String> {
+    text.split_whitespace().map(str::to_owned)
+}
+
+/// A number with its noun, in the singular for exactly one.
+pub fn counted(count: impl Display, singular: &str, plural: &str) -> String {
+    let count = count.to_string();
+    let noun = if count == "1" { singular } else { plural };
+    format!("{count} {noun}")
+}
+
+/// The words as alternatives: `A`, `A or B`, `A, B or C`.
+pub fn alternatives(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+/// The known name that is most similar to `name`, if any is similar enough to be meant.
+pub fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.map(|it| (strsim::normalized_damerau_levenshtein(name, it), it));
+    let scored = scored.filter(|(similarity, _)| *similarity >= 0.5);
+    let closest = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    closest.map(|(_, known)| known)
+}
+
+/// The whole milliseconds of a duration, up to the largest integer.
+pub fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Milliseconds with microsecond precision; whole milliseconds have no fraction.
+pub fn milliseconds(duration: Duration) -> Number {
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    if micros % 1000 == 0 {
+        return Number::from(micros / 1000);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 microseconds")]
+    let ms = micros as f64 / 1000.0;
+    Number::from_f64(ms).unwrap_or_else(|| Number::from(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{alternatives, clipped, closest, counted};
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(counted(1, "item", "items"), "1 item");
+        assert_eq!(counted(0, "item", "items"), "0 items");
+    }
+
+    #[test]
+    fn alternatives_are_joined_as_in_a_sentence() {
+        assert_eq!(alternatives(&["A"]), "A");
+        assert_eq!(alternatives(&["A", "B"]), "A or B");
+        assert_eq!(alternatives(&["A", "B", "C"]), "A, B or C");
+    }
+
+    #[test]
+    fn only_a_similar_name_is_the_closest() {
+        let known = || ["AUTH", "METRICS", "SECRETS"].into_iter();
+        assert_eq!(closest("ATUH", known()), Some("AUTH"));
+        assert_eq!(closest("SECRET", known()), Some("SECRETS"));
+        assert_eq!(closest("WAREHOUSE", known()), None);
+    }
+
+    #[test]
+    fn long_text_is_clipped_between_characters() {
+        assert_eq!(clipped("T.Tool", 6), "T.Tool");
+        assert_eq!(clipped("T.Tools", 6), "T.Tool…");
+        assert_eq!(clipped("aéé", 4), "aé…");
+        assert_eq!(clipped("", 4), "");
+    }
+}

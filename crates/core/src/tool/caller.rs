@@ -1,0 +1,165 @@
+//! The caller of a request, after authentication.
+
+use std::{fmt, sync::Arc};
+
+/// The caller of a request, identified by its credentials or by the platform that checked them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Caller {
+    /// Any caller: no credentials are required.
+    Anyone,
+    /// The holder of an API key.
+    ApiKey {
+        /// The id of the secret that holds the key; the first id if the caller has several.
+        id: Arc<str>,
+    },
+    /// The holder of a JWT.
+    Jwt {
+        /// The id of the secret that signed it; the first id if the signer has several.
+        id: Arc<str>,
+        /// Its `sub` claim.
+        subject: Option<String>,
+        /// The scopes in its `scope` or `scp` claim.
+        scopes: Vec<String>,
+    },
+    /// The holder of an access token of an identity provider, verified by this server or by an API
+    /// Gateway authorizer.
+    AccessToken(Arc<AccessToken>),
+    /// An AWS principal authenticated by IAM, for a server that requires no credentials itself.
+    Iam {
+        /// Its ARN, followed by a space and the id of its Cognito identity, if it has one.
+        principal: Arc<str>,
+    },
+    /// A principal that IAM allows to invoke the function itself, with an event that is a call.
+    /// Lambda does not say which.
+    Invoker,
+    /// A caller authenticated by an API Gateway authorizer, for a server that requires no
+    /// credentials itself.
+    Authorizer {
+        /// `jwt ISSUER SUBJECT`, `client ISSUER CLIENT_ID`, `lambda PRINCIPAL`, or `hash …` of an
+        /// authorizer's result that names no principal. Spaces in the parts become `%20`.
+        principal: Arc<str>,
+    },
+}
+
+/// The facts about the holder of an access token (RFC 9068, section 2.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccessToken {
+    /// The identity provider that issued the token: its `iss` claim.
+    pub issuer: Arc<str>,
+    /// The user who signed in: the `sub` claim, or the claim that the server's owner chose. `None`
+    /// for a token without this claim.
+    pub user: Option<String>,
+    /// The `sub` claim, which tells holders without a `user` apart.
+    #[doc(hidden)]
+    pub subject: Option<String>,
+    /// The client that the token was issued to.
+    pub client_id: Option<String>,
+    /// The scopes in the `scope` or `scp` claim.
+    pub scopes: Vec<String>,
+    /// The user's groups: the `groups` or `cognito:groups` claim, or the claim that the server's
+    /// owner chose. If API Gateway has verified the token, each claim is one text, such as `[a b]`,
+    /// because API Gateway does not say where a group ends.
+    pub groups: Vec<String>,
+}
+
+impl AccessToken {
+    /// Creates the facts about a token of which only the issuer is known.
+    #[doc(hidden)]
+    pub fn of(issuer: Arc<str>) -> Self {
+        Self {
+            issuer,
+            user: None,
+            subject: None,
+            client_id: None,
+            scopes: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+}
+
+impl Caller {
+    /// The namespace of the caller's user ids, call ids and grants: equal user ids in two
+    /// namespaces are two users. A tool that stores data for users stores it by namespace and user
+    /// id, unless its server has only one kind of caller.
+    ///
+    /// All users of one JWT signer, or of one issuer of access tokens, share a namespace. Empty if
+    /// callers are not distinguished.
+    #[must_use]
+    pub fn namespace(&self) -> String {
+        match self {
+            Self::Anyone => String::new(),
+            Self::Jwt { id, .. } => format!("jwt {id}"),
+            Self::AccessToken(token) => format!("token {}", token.issuer),
+            named => named.to_string(),
+        }
+    }
+
+    /// Returns the texts that tell callers apart: two callers with equal texts are one.
+    #[doc(hidden)]
+    pub fn identity(&self) -> Vec<Option<&str>> {
+        match self {
+            Self::Anyone => vec![Some("anyone"), None],
+            Self::ApiKey { id } => vec![Some("key"), Some(&**id)],
+            Self::Jwt { id, subject, .. } => vec![Some("jwt"), Some(&**id), subject.as_deref()],
+            Self::AccessToken(token) => {
+                let mut texts = vec![Some("token"), Some(&*token.issuer), token.user.as_deref()];
+                // Programs without a user call with their client's own token.
+                if token.user.is_none() {
+                    texts.extend([token.client_id.as_deref(), token.subject.as_deref()]);
+                }
+                texts
+            }
+            Self::Iam { principal } => vec![Some("iam"), Some(&**principal)],
+            Self::Invoker => vec![Some("invoker"), None],
+            Self::Authorizer { principal } => vec![Some("authorizer"), Some(&**principal)],
+        }
+    }
+
+    /// The scopes that the caller's token has. `None` if the caller has no token, and therefore no
+    /// scopes restrict it.
+    #[must_use]
+    pub fn scopes(&self) -> Option<&[String]> {
+        match self {
+            Self::Jwt { scopes, .. } => Some(scopes),
+            Self::AccessToken(token) => Some(&token.scopes),
+            _ => None,
+        }
+    }
+
+    /// The groups of the user who signed in; empty for callers without an access token.
+    #[must_use]
+    pub fn groups(&self) -> &[String] {
+        match self {
+            Self::AccessToken(token) => &token.groups,
+            _ => &[],
+        }
+    }
+}
+
+/// For logs: `anyone`, `key ID`, `jwt ID SUBJECT`, `token ISSUER USER`, `iam ARN`, `invoker`,
+/// `authorizer PRINCIPAL`.
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anyone => f.write_str("anyone"),
+            Self::ApiKey { id } => write!(f, "key {id}"),
+            Self::Jwt { id, subject, .. } => match subject {
+                Some(subject) => write!(f, "jwt {id} {subject}"),
+                None => write!(f, "jwt {id}"),
+            },
+            Self::AccessToken(token) => {
+                write!(f, "token {}", token.issuer)?;
+                match (&token.user, &token.client_id) {
+                    (Some(user), _) => write!(f, " {user}"),
+                    (None, Some(client)) => write!(f, " client {client}"),
+                    (None, None) => Ok(()),
+                }
+            }
+            Self::Invoker => f.write_str("invoker"),
+            Self::Iam { principal } => write!(f, "iam {principal}"),
+            Self::Authorizer { principal } => write!(f, "authorizer {principal}"),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Failures: errors that a tool reports.
+//!
+//! A failure is an answer, not an accident: it travels in a 200 response and tells the model
+//! and the user what to do next. A call that does not reach its tool ends in a
+//! rejection instead; the two never mix.
+
+#[cfg(feature = "http")]
+mod response;
+
+use std::{error::Error, io, time::Duration};
+
+use serde_json::Value;
+
+use super::reason::Reason;
+use crate::text::clipped;
+
+/// A tool's report that it could not complete a call.
+///
+/// OXP 1.0, Tool Execution Errors. `?` turns any error into a failure with a generic message;
+/// the error's own text and its causes go to `developer_message`, which is meant for logs. The
+/// methods add details:
+///
+/// ```
+/// # use lambda_tools_core as lambda_tools;
+/// use std::time::Duration;
+/// use lambda_tools::Failure;
+///
+/// let failure = Failure::new("Doorbell ID not found")
+///     .developer_message("The doorbell with ID 'doorbell1' does not exist.")
+///     .prompt("ids: doorbell42,doorbell84")
+///     .retry_after(Duration::from_millis(500));
+/// assert!(failure.can_retry());
+/// ```
+#[derive(Debug)]
+pub struct Failure(Box<FailureParts>);
+
+#[derive(Debug)]
+pub struct FailureParts {
+    pub message: String,
+    /// The message is cut at this length, but not before the call's secrets are redacted: a part of
+    /// a secret could not be recognized.
+    longest_message: usize,
+    pub developer_message: Option<String>,
+    pub can_retry: bool,
+    pub retry_after: Option<Duration>,
+    pub additional_prompt_content: Option<String>,
+    /// The provider that rejected the token granted by the user.
+    pub rejected_provider: Option<String>,
+    /// The question that the user has to answer first.
+    pub question: Option<Question>,
+    /// The reason for logs.
+    pub reason: Reason,
+}
+
+/// A question to the user, which the failure's message asks.
+#[derive(Debug)]
+pub struct Question {
+    /// Identifies the question within its call.
+    pub key: String,
+    /// The form that the user fills in: the JSON Schema of an object without nested objects.
+    pub form: Value,
+}
+
+impl Failure {
+    /// Creates a failure that may not be retried, with a message for the user and the model.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(Box::new(FailureParts {
+            message: message.into(),
+            longest_message: usize::MAX,
+            developer_message: None,
+            can_retry: false,
+            retry_after: None,
+            additional_prompt_content: None,
+            rejected_provider: None,
+            question: None,
+            reason: Reason::Failed,
+        }))
+    }
+
+    /// Creates a failure of the library, not of the tool.
+    #[doc(hidden)]
+    pub fn internal(reason: Reason, message: &str) -> Self {
+        let mut failure = Self::new(message);
+        failure.0.reason = reason;
+        failure
+    }
+
+    /// Creates a failure from any error, including `lambda_tools::Error` and other boxed errors, which
+    /// `?` does not convert: `result.map_err(Failure::from_error)?`.
+    pub fn from_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::caused_by(&*error.into())
+    }
+
+    fn caused_by(error: &dyn Error) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        let mut was_unreachable = false;
+        while let Some(error) = cause {
+            was_unreachable |= is_unreachable(error);
+            let inner = error.to_string();
+            // Many errors already repeat their cause in their own text.
+            if !text.ends_with(&inner) {
+                text = format!("{text}: {inner}");
+            }
+            cause = error.source();
+        }
+        if was_unreachable {
+            // Nothing was sent, so nothing has happened.
+            return Self::new("The tool could not connect to a service that it needs")
+                .developer_message(text)
+                .retry();
+        }
+        Self::new("The tool could not complete the call").developer_message(text)
+    }
+
+    /// Adds text meant for logs and developers. It does go over the wire. As in all texts of a
+    /// failure, the call's own secrets and tokens (of at least 8 characters) are redacted; keep
+    /// others out.
+    #[must_use]
+    pub fn developer_message(mut self, text: impl Into<String>) -> Self {
+        self.0.developer_message = Some(text.into());
+        self
+    }
+
+    /// Marks the failure as temporary: the same call may succeed later (`can_retry`).
+    #[must_use]
+    pub fn retry(mut self) -> Self {
+        self.0.can_retry = true;
+        self
+    }
+
+    /// Marks the failure as temporary: the same call may succeed after this wait (`can_retry` and
+    /// `retry_after_ms`, whole milliseconds).
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.0.retry_after = Some(wait);
+        self.retry()
+    }
+
+    /// Adds text for the model's next attempt (`additional_prompt_content`), such as the values
+    /// that would have been accepted.
+    #[must_use]
+    pub fn prompt(mut self, text: impl Into<String>) -> Self {
+        self.0.additional_prompt_content = Some(text.into());
+        self
+    }
+
+    /// Records which provider rejected its token; the same call may succeed with another token.
+    pub(crate) fn with_rejected_token(mut self, provider: &str) -> Self {
+        self.0.rejected_provider = Some(provider.to_owned());
+        self.retry()
+    }
+
+    /// Turns the failure into a question, which its message asks; the same call may succeed with an
+    /// answer.
+    pub(super) fn with_question(mut self, question: Question) -> Self {
+        self.0.question = Some(question);
+        self.retry()
+    }
+
+    /// The message for the user and the model.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Returns `true` if the same call may succeed later.
+    #[must_use]
+    pub fn can_retry(&self) -> bool {
+        self.0.can_retry
+    }
+
+    /// The key of the question, if this failure [asks](crate::Context::ask) the user one. For unit
+    /// tests.
+    #[must_use]
+    pub fn question(&self) -> Option<&str> {
+        let question = self.0.question.as_ref();
+        question.map(|question| &*question.key)
+    }
+
+    /// Redacts the call's secrets and tokens, which the underlying error may have quoted.
+    #[doc(hidden)]
+    pub fn redacted(mut self, redact: impl Fn(&str) -> Option<String>) -> Self {
+        let clean = |text: &mut String| {
+            if let Some(redacted) = redact(text) {
+                *text = redacted;
+            }
+        };
+        let parts = &mut self.0;
+        clean(&mut parts.message);
+        if parts.message.len() > parts.longest_message {
+            parts.message = clipped(&parts.message, parts.longest_message).into_owned();
+        }
+        parts.developer_message.as_mut().map(clean);
+        parts.additional_prompt_content.as_mut().map(clean);
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn parts(&self) -> &FailureParts {
+        &self.0
+    }
+}
+
+/// True for the cause of an HTTP client's error that could not connect.
+fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
+
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    kind.is_some_and(|it| [ConnectionRefused, HostUnreachable, NetworkUnreachable].contains(&it))
+}
+
+/// Any error becomes a failure with a generic message; the error's text is its `developer_message`.
+/// The call may be retried if the cause is a connection that was refused.
+///
+/// This conversion is possible because `Failure` does not implement [`Error`] itself.
+impl<E: Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::caused_by(&error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<i32, Failure> {
+        Ok(text.parse::<i32>()?)
+    }
+
+    #[test]
+    fn a_question_mark_hides_the_error_from_the_caller_and_keeps_it_for_the_log() {
+        let failure = parse("x").unwrap_err();
+        assert_eq!(failure.message(), "The tool could not complete the call");
+        let text = failure.parts().developer_message.as_deref();
+        assert_eq!(text, Some("invalid digit found in string"));
+        assert!(!failure.can_retry());
+    }
+
+    #[test]
+    fn boxed_errors_become_failures_as_well() {
+        let boxed: Box<dyn Error + Send + Sync> = "no such thing".into();
+        let failure = Failure::from_error(boxed);
+        let text = failure.parts().developer_message.as_deref();
+        assert_eq!(text, Some("no such thing"));
+    }
+
+    #[test]
+    fn a_refused_connection_may_be_retried() {
+        #[derive(Debug)]
+        struct Client(io::Error);
+        impl fmt::Display for Client {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the request was not sent")
+            }
+        }
+        impl Error for Client {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let failed = |kind: io::ErrorKind| Failure::from(Client(kind.into()));
+        assert!(failed(io::ErrorKind::ConnectionRefused).can_retry());
+        assert!(!failed(io::ErrorKind::ConnectionReset).can_retry());
+        assert!(!failed(io::ErrorKind::TimedOut).can_retry());
+    }
+
+    #[test]
+    fn causes_appear_once() {
+        #[derive(Debug)]
+        struct Outer(std::num::ParseIntError);
+        impl fmt::Display for Outer {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the page number is wrong")
+            }
+        }
+        impl Error for Outer {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let failure = Failure::from(Outer("x".parse::<i32>().unwrap_err()));
+        let text = failure.parts().developer_message.as_deref();
+        assert_eq!(
+            text,
+            Some("the page number is wrong: invalid digit found in string")
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! What the library knows about a tool.
+
+use std::{borrow::Cow, future::Future, iter, panic::Location, pin::Pin, time::Duration};
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{
+    decode::{DecodeError, decode_input},
+    handler::{Handler, IntoFailure},
+    output,
+    reason::Reason,
+    repeats::RepeatPolicy,
+    schema::{ParameterErrors, Schema},
+};
+use crate::{Context, Failure, Requirements};
+
+/// A tool with its decoded input, ready to run with a context.
+pub type PreparedRun = Box<dyn FnOnce(Context) -> RunFuture + Send>;
+pub type RunFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, DecodeError> + Send + Sync>;
+
+/// The author's hints to clients about a tool's behaviour.
+#[derive(Clone, Copy, Default)]
+pub struct Hints {
+    pub is_read_only: Option<bool>,
+    pub is_destructive: Option<bool>,
+    pub is_open_world: Option<bool>,
+}
+
+/// The parts of a [`Tool`](crate::Tool).
+pub struct ToolParts {
+    pub id: Cow<'static, str>,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub input: Schema,
+    pub output: Schema,
+    /// True if the output is [`Content`](crate::Content), or a list of it.
+    pub returns_content: bool,
+    pub requirements: Requirements,
+    pub timeout: Option<Duration>,
+    pub policy: RepeatPolicy,
+    pub title: Option<String>,
+    pub hints: Hints,
+    /// The scopes that a caller's token must have.
+    pub scopes: Vec<String>,
+    pub(crate) defined_at: &'static Location<'static>,
+    /// True if the function is not async, and runs on a thread of its own.
+    pub blocks: bool,
+    prepare: PrepareFn,
+}
+
+impl ToolParts {
+    #[track_caller]
+    pub(super) fn new<H, A: 'static>(
+        id: Cow<'static, str>,
+        input: Schema,
+        output: Schema,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<A>,
+        H::In: DeserializeOwned + Send + 'static,
+        H::Out: Serialize + 'static,
+        H::Error: IntoFailure,
+        H::Future: Send + 'static,
+    {
+        Self {
+            id,
+            name: None,
+            description: None,
+            input,
+            output,
+            returns_content: false,
+            requirements: Requirements::default(),
+            timeout: None,
+            policy: RepeatPolicy::default(),
+            title: None,
+            hints: Hints::default(),
+            scopes: Vec::new(),
+            defined_at: Location::caller(),
+            blocks: H::BLOCKS,
+            prepare: Box::new(move |input| prepare(handler.clone(), input)),
+        }
+    }
+
+    /// Returns the schemas against which calls are checked: not that of content, which its type
+    /// ensures.
+    pub(super) fn checked_schemas(&self) -> impl Iterator<Item = &Schema> {
+        let output = (!self.returns_content).then_some(&self.output);
+        iter::once(&self.input).chain(output)
+    }
+
+    /// Decodes an input that satisfies the schema.
+    pub fn prepare(&self, input: Value) -> Result<PreparedRun, ParameterErrors> {
+        (self.prepare)(input).map_err(|error| error.explained(self.input.value()))
+    }
+}
+
+fn prepare<H, A: 'static>(handler: H, input: Value) -> Result<PreparedRun, DecodeError>
+where
+    H: Handler<A>,
+    H::In: DeserializeOwned + Send + 'static,
+    H::Out: Serialize + 'static,
+    H::Error: IntoFailure,
+    H::Future: Send + 'static,
+{
+    let input: H::In = decode_input(input)?;
+    Ok(Box::new(move |context| {
+        Box::pin(run(handler, input, context))
+    }))
+}
+
+async fn run<H, A>(handler: H, input: H::In, context: Context) -> Result<Value, Failure>
+where
+    H: Handler<A>,
+    H::Out: Serialize,
+    H::Error: IntoFailure,
+{
+    let output = handler.call(input, context).await;
+    let output = output.map_err(IntoFailure::into_failure)?;
+    output::to_value(&output).map_err(|error| {
+        Failure::internal(
+            Reason::InvalidOutput,
+            "The tool returned a result that cannot be sent",
+        )
+        .developer_message(format!("The output is not JSON: {error}"))
+    })
+}

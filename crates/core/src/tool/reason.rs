@@ -1,0 +1,62 @@
+//! One-word reasons why a call returned no value, for logs, metrics and spans.
+
+macro_rules! reasons {
+    ($($name:ident = $word:literal,)+) => {
+        /// The reason why a call returned no value.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Reason {
+            $($name,)+
+        }
+
+        impl Reason {
+            /// All reasons.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The reason with this word.
+            pub fn of(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|reason| reason.as_str() == word)
+            }
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    // Rejections: the call did not reach its tool.
+    Unauthenticated = "unauthenticated",
+    Undecided = "undecided",
+    InsufficientScope = "insufficient_scope",
+    Malformed = "malformed",
+    ForbiddenOrigin = "forbidden_origin",
+    UnsupportedVersion = "unsupported_version",
+    InvalidToolId = "invalid_tool_id",
+    UnknownTool = "unknown_tool",
+    UnknownVersion = "unknown_version",
+    InvalidInput = "invalid_input",
+    CheckTimedOut = "check_timed_out",
+    Busy = "busy",
+    MissingRequirements = "missing_requirements",
+    UnreadableSecrets = "unreadable_secrets",
+    MisdefinedTool = "misdefined_tool",
+    CallIdReused = "call_id_reused",
+    Unauthorizable = "unauthorizable",
+    Unprotected = "unprotected",
+    Unavailable = "unavailable",
+
+    // Failures: the first is the tool's own, the others come from the library.
+    Failed = "failed",
+    Panicked = "panicked",
+    TimedOut = "timed_out",
+    NoTime = "no_time",
+    Lost = "lost",
+    TooLarge = "too_large",
+    InvalidOutput = "invalid_output",
+    Running = "running",
+    CutOff = "cut_off",
+    NotKept = "not_kept",
+}

@@ -1,0 +1,308 @@
+//! JSON Schemas of inputs and outputs, built on first use.
+//!
+//! Start-up must not pay for tools that are not called: a tool holds a function that builds its
+//! schema, and the schema compiles its validator on first use.
+
+mod derive;
+pub mod example;
+mod expected;
+mod explain;
+mod fast_check;
+pub mod fold;
+mod forms;
+mod integers;
+mod message;
+mod modern;
+mod nulls;
+mod object_texts;
+pub mod reduced;
+mod resolved;
+pub mod vocabulary;
+mod walk;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
+};
+
+use jsonschema::{Draft, Validator};
+use serde_json::{Number, Value, json};
+
+use crate::tool::output;
+
+pub(crate) use derive::{of_input, of_output};
+pub use expected::declared_properties;
+pub(crate) use expected::{declared_properties_at, expected_form};
+pub(crate) use integers::range_of;
+pub use integers::{RoundedNumbers, lossy_integers};
+pub use message::joined;
+pub use modern::modernize;
+pub use nulls::drop_optional_nulls;
+pub use object_texts::parse_object_texts;
+pub use walk::forbidden_reference;
+pub(crate) use walk::undescribed_properties;
+pub use walk::{all, each_inner, is_type};
+
+/// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
+/// `items[2].sku`).
+pub type ParameterErrors = BTreeMap<String, String>;
+
+/// A schema and, after the first check, its validator.
+pub struct Schema {
+    /// Builds the schema from a type. `None` for a schema that was not derived.
+    derive: Option<fn() -> Value>,
+    /// Tools of the same type share it.
+    compiled: OnceLock<Arc<CompiledSchema>>,
+}
+
+struct CompiledSchema {
+    value: Value,
+    /// True if the schema contains integers; then `1.0` must reach the tool as `1`.
+    has_integers: bool,
+    /// True if [`fast_check`] knows all keywords of the schema.
+    has_fast_check: OnceLock<bool>,
+    validator: OnceLock<Result<Validator, String>>,
+}
+
+impl Schema {
+    /// The schema that `derive` builds from a type.
+    pub(crate) fn of_type(derive: fn() -> Value) -> Self {
+        Self {
+            derive: Some(derive),
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// Returns a schema that is known only at run time.
+    #[must_use]
+    pub fn from_value(schema: Value) -> Self {
+        Self {
+            derive: None,
+            compiled: Arc::new(CompiledSchema::new(schema)).into(),
+        }
+    }
+
+    /// The schema as it is published.
+    pub fn value(&self) -> &Value {
+        &self.compiled().value
+    }
+
+    /// True for a hand-written schema that is read as draft 7 although it does not say so.
+    pub fn is_draft_7_literal(&self) -> bool {
+        let value = self.value();
+        self.derive.is_none() && value.get("$schema").is_none() && draft_for(value) == Draft::Draft7
+    }
+
+    /// The compiled validator, or the reason why the schema is invalid.
+    pub fn compile(&self) -> Result<&Validator, &str> {
+        let compiled = self.compiled();
+        let validator = compiled
+            .validator
+            .get_or_init(|| validator_of(&compiled.value));
+        validator.as_ref().map_err(String::as_str)
+    }
+
+    /// Checks a value. The inner error lists the invalid parameters, and errors of the value as a
+    /// whole under the name `root`.
+    pub fn check(&self, value: &Value, root: &str) -> Result<Result<(), ParameterErrors>, &str> {
+        if self.is_surely_valid(value) {
+            return Ok(Ok(()));
+        }
+        let validator = self.compile()?;
+        if validator.is_valid(value) {
+            return Ok(Ok(()));
+        }
+        Ok(Err(explain::messages(validator, self.value(), value, root)))
+    }
+
+    /// JSON pointers to the first few keywords that reject a value. Unlike messages, they reveal
+    /// nothing that only the value contains. `None` for a valid value.
+    pub fn rejecting_keywords(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
+        if self.is_surely_valid(value) {
+            return Ok(None);
+        }
+        let validator = self.compile()?;
+        let is_valid = validator.is_valid(value);
+        Ok((!is_valid).then(|| explain::rejecting_keywords(validator, value)))
+    }
+
+    /// Turns whole floats into integers if the schema contains integers: JSON Schema accepts `1.0`
+    /// as an integer, but `i64`'s deserializer does not.
+    pub fn normalize(&self, value: &mut Value) {
+        if self.compiled().has_integers {
+            integers_from_whole_floats(value);
+        }
+    }
+
+    /// Removes each optional property that is `null` although its schema does not allow it: models
+    /// in strict mode always send every property.
+    pub fn drop_optional_nulls(&self, value: &mut Value) {
+        nulls::drop_optional_nulls(self.value(), value);
+    }
+
+    fn has_fast_check(&self) -> bool {
+        let compiled = self.compiled();
+        let knows = || fast_check::knows(&compiled.value);
+        *compiled.has_fast_check.get_or_init(knows)
+    }
+
+    /// False if the value is invalid, or if only `jsonschema` can tell.
+    fn is_surely_valid(&self, value: &Value) -> bool {
+        self.has_fast_check() && fast_check::is_valid(self.value(), value)
+    }
+
+    fn compiled(&self) -> &CompiledSchema {
+        let derive = || self.derive.expect("only derived schemas are built later");
+        self.compiled.get_or_init(|| of_type(derive()))
+    }
+}
+
+impl CompiledSchema {
+    fn new(value: Value) -> Self {
+        Self {
+            has_integers: walk::any_type(&value, "integer"),
+            has_fast_check: OnceLock::new(),
+            validator: OnceLock::new(),
+            value,
+        }
+    }
+}
+
+/// The schemas of types, by the addresses of the functions that derive them: a program has as many
+/// as its source code names. Functions that share an address derive the same schema.
+static OF_TYPES: LazyLock<Mutex<HashMap<usize, Arc<CompiledSchema>>>> =
+    LazyLock::new(Mutex::default);
+
+/// The schema of a type, derived once for all tools that have it.
+fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
+    let known = || OF_TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+    let address = derive as usize;
+    if let Some(schema) = known().get(&address) {
+        return Arc::clone(schema);
+    }
+    // Not while the lock is held: a type may describe itself by building other tools' schemas.
+    let schema = Arc::new(CompiledSchema::new(derive()));
+    Arc::clone(known().entry(address).or_insert(schema))
+}
+
+/// Does the work of the first validations: derives the schemas, and prepares `jsonschema` if one of
+/// them needs it. Call it during initialization, when Lambda gives a function its full CPU power.
+pub fn prepare<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
+    // `null` is no schema, but the definition of a tool that returns nothing.
+    let needs_jsonschema = |schema: &Schema| !schema.value().is_null() && !schema.has_fast_check();
+    // Derives all of them.
+    let count = schemas
+        .into_iter()
+        .filter(|it| needs_jsonschema(it))
+        .count();
+    if count > 0 {
+        prepare_jsonschema();
+    }
+}
+
+/// Builds what `jsonschema` needs for each schema, most of which is the meta-schema of draft 7.
+fn prepare_jsonschema() {
+    // Nothing can be wrong with it, and nobody needs the result.
+    let _ = validator_of(&json!({"type": "object"}));
+}
+
+fn validator_of(schema: &Value) -> Result<Validator, String> {
+    let mut options = jsonschema::options().should_validate_formats(true);
+    if schema.get("$schema").is_none() {
+        options = options.with_draft(draft_for(schema));
+    }
+    options.build(schema).map_err(|error| error.to_string())
+}
+
+/// Draft 7 if it can express the schema: the first compilation in a process builds the draft's
+/// meta-schema, and draft 7's takes a quarter of the time of 2020-12's.
+fn draft_for(schema: &Value) -> Draft {
+    if walk::uses_newer_keywords(schema) {
+        Draft::Draft202012
+    } else {
+        Draft::Draft7
+    }
+}
+
+fn integers_from_whole_floats(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(integer) = integer_in(number) {
+                *number = integer;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(integers_from_whole_floats),
+        Value::Object(map) => map.values_mut().for_each(integers_from_whole_floats),
+        _ => {}
+    }
+}
+
+fn integer_in(number: &Number) -> Option<Number> {
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    // Adding 0.0 turns `-0.0`, which no integer represents, into `0.0` and changes nothing else.
+    output::exact_integer(float + 0.0).map(Number::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_floats_become_integers_only_if_the_schema_contains_integers() {
+        let schema = Schema::from_value(json!({"type": "object", "properties": {
+            "n": {"type": "array", "items": {"type": "integer"}}}}));
+        let mut value = json!({"n": [1.0, -3.0, -0.0, 2.5, 1e300]});
+        schema.normalize(&mut value);
+        assert_eq!(value, json!({"n": [1, -3, 0, 2.5, 1e300]}));
+
+        let schema = Schema::from_value(json!({"properties": {"n": {"type": "number"}}}));
+        let mut value = json!({"n": 1.0});
+        schema.normalize(&mut value);
+        assert_eq!(value, json!({"n": 1.0}));
+    }
+
+    #[test]
+    fn the_draft_is_the_oldest_that_can_express_the_schema() {
+        let tuple = json!({"properties": {"pair": {"prefixItems": [{"type": "string"}]}}});
+        assert_eq!(draft_for(&tuple), Draft::Draft202012);
+        let plain = json!({"properties": {"prefixItems": {"type": "string"}}});
+        assert_eq!(draft_for(&plain), Draft::Draft7);
+    }
+
+    #[test]
+    fn definitions_count_like_the_rest_of_a_schema() {
+        for keyword in ["$defs", "definitions"] {
+            let reference = format!("#/{keyword}/pair");
+            let mut schema = json!({"properties": {"pair": {"$ref": reference}}});
+            schema[keyword]["pair"] = json!({"prefixItems": [{"type": "integer"}]});
+            assert_eq!(draft_for(&schema), Draft::Draft202012, "{keyword}");
+            let schema = Schema::from_value(schema);
+            let mut value = json!({"pair": [1.0]});
+            schema.normalize(&mut value);
+            assert_eq!(value, json!({"pair": [1]}), "{keyword}");
+            assert!(
+                schema
+                    .check(&json!({"pair": ["1"]}), "input")
+                    .unwrap()
+                    .is_err()
+            );
+        }
+    }
+
+    #[test]
+    fn tools_of_the_same_type_share_a_schema() {
+        let of = |derive| Schema::of_type(derive);
+        let text = of(of_output::<String>);
+        let number = of(of_output::<f64>);
+        assert!(std::ptr::eq(text.value(), of(of_output::<String>).value()));
+        assert_eq!(text.value(), &json!({"type": "string"}));
+        assert_eq!(number.value(), &json!({"type": "number"}));
+    }
+
+    #[test]
+    fn an_invalid_schema_is_an_error_and_no_panic() {
+        let schema = Schema::from_value(json!({"type": "nonsense"}));
+        assert!(schema.compile().is_err());
+        assert!(schema.check(&json!(1), "input").is_err());
+    }
+}

@@ -1,0 +1,43 @@
+//! Folds unions at the root of an input into one object.
+//!
+//! Anthropic's and OpenAI's APIs accept no union at the root of a tool's input.
+
+use std::iter;
+
+use super::{
+    reduced::{forms::combined, keywords::object_of},
+    vocabulary::FORMS,
+};
+use crate::json::JsonObject;
+
+/// Merges the properties of a union's forms into the schema, and returns a note that describes the
+/// forms to the model; the server still checks them. `None` without unions.
+pub fn fold_unions(schema: &mut JsonObject) -> Option<String> {
+    let unions = FORMS
+        .into_iter()
+        .filter_map(|keyword| Some((keyword, schema.shift_remove(keyword)?)));
+    let unions: Vec<_> = unions.collect();
+    if unions.is_empty() {
+        return None;
+    }
+    let properties = schema.shift_remove("properties").map(object_of);
+    let mut properties = properties.unwrap_or_default();
+    let mut notes = Vec::new();
+    for (keyword, forms) in unions {
+        let of_forms = forms.as_array().into_iter().flatten();
+        let of_forms = of_forms.filter_map(|form| form["properties"].as_object().cloned());
+        properties = combined(keyword, iter::once(properties).chain(of_forms).collect());
+        let which = match keyword {
+            "allOf" => "all",
+            "oneOf" => "exactly one",
+            _ => "at least one",
+        };
+        notes.push(format!(
+            "The input must match {which} of these JSON Schemas: {forms}"
+        ));
+    }
+    schema.insert("properties".into(), properties.into());
+    // It would forbid the properties of the forms.
+    schema.shift_remove("unevaluatedProperties");
+    Some(notes.join("\n"))
+}

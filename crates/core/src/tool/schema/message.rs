@@ -1,0 +1,294 @@
+//! Messages for invalid parameters, which a person or a model can act on.
+//!
+//! They follow the specification's style: "Must be a number". A message states the rule, which is
+//! public, and never the value, which may be anything.
+
+use std::fmt::Display;
+
+use jsonschema::{
+    JsonType, ValidationError,
+    error::{TypeKind, ValidationErrorKind as Kind},
+    paths::{Location, LocationSegment},
+};
+use serde_json::Value;
+
+use super::{
+    ParameterErrors, expected,
+    vocabulary::{Holds, holds},
+};
+use crate::text::{clipped, closest, counted};
+
+/// The maximum number of messages: more would not help, and could make the response too large to
+/// send.
+const MAX_MESSAGES: usize = 100;
+
+/// The maximum length, in bytes, of a name in a message: names come from the caller and may be of
+/// any length.
+const LONGEST_NAME: usize = 64;
+
+/// A part of a value, with its schema and location.
+#[derive(Clone, Copy)]
+pub(super) struct SchemaPart<'a> {
+    pub(super) schema: &'a Value,
+    pub(super) value: &'a Value,
+    /// The part's path, such as `items[2].sku`; empty for the whole.
+    pub(super) path: &'a str,
+    /// The schema's place in the whole schema, as a JSON pointer.
+    pub(super) place: &'a str,
+}
+
+/// The path of the property `name` below `path`.
+pub fn joined(path: &str, name: &str) -> String {
+    let name = clipped(name, LONGEST_NAME);
+    if path.is_empty() {
+        name.into_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+/// Collects messages up to the limit.
+#[derive(Default)]
+pub(super) struct MessageCollector {
+    pub(super) errors: ParameterErrors,
+    pub(super) is_full: bool,
+}
+
+impl MessageCollector {
+    /// Adds an error of a part.
+    pub(super) fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>) {
+        let mut messages = PartMessages {
+            part,
+            collector: self,
+        };
+        messages.add(error);
+    }
+
+    /// Adds an invalid part that would cost too much to explain in detail.
+    pub(super) fn whole(&mut self, part: SchemaPart<'_>) {
+        let has = |keyword| part.schema.get(keyword).is_some();
+        let message = if has("oneOf") || has("anyOf") {
+            "Must be one of the forms that the tool's definition describes"
+        } else {
+            "Does not satisfy the tool's definition"
+        };
+        self.put(part.path.to_owned(), message.into());
+    }
+
+    fn put(&mut self, path: String, message: String) {
+        let is_full = self.errors.len() >= MAX_MESSAGES;
+        match self.errors.get_mut(&path) {
+            None if is_full => {
+                self.is_full = true;
+                let more = "More parameters are invalid";
+                self.errors.insert("…".into(), more.into());
+            }
+            None => {
+                self.errors.insert(path, message);
+            }
+            Some(existing) if existing.contains(&message) => {}
+            Some(existing) => {
+                existing.push_str("; ");
+                existing.push_str(&message);
+            }
+        }
+    }
+}
+
+/// Collects the messages of one part. Paths are relative to the part until `put` adds its own path.
+pub(super) struct PartMessages<'a> {
+    part: SchemaPart<'a>,
+    collector: &'a mut MessageCollector,
+}
+
+impl PartMessages<'_> {
+    pub(super) fn add(&mut self, error: &ValidationError<'_>) {
+        let path = path_of(error.instance_path());
+        match error.kind() {
+            Kind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                self.put(joined(&path, name), "Is required".into());
+            }
+            Kind::AdditionalProperties { unexpected } => {
+                let known = known_properties(error.schema_path(), self.part.schema);
+                self.add_unknown(&path, unexpected.iter().map(String::as_str), &known);
+            }
+            Kind::UnevaluatedProperties { unexpected } => {
+                // If no form matches, nothing in the forms counts as evaluated; a property that one
+                // of them defines is not the error.
+                let known = known_properties(error.schema_path(), self.part.schema);
+                let unknown = unexpected.iter().map(String::as_str);
+                let unknown = unknown.filter(|name| !known.contains(name));
+                self.add_unknown(&path, unknown, &known);
+            }
+            // If a schema allows no properties at all, the error is about the object as a whole.
+            Kind::FalseSchema if rejects_properties(error) => {
+                let place = self.part.value.pointer(error.instance_path().as_str());
+                let properties = place.and_then(Value::as_object).into_iter().flatten();
+                self.add_unknown(&path, properties.map(|(name, _)| name.as_str()), &[]);
+            }
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                self.add_closest_form(&path, context);
+            }
+            kind => self.put(path, kind_message(kind)),
+        }
+    }
+
+    fn add_unknown<'a>(
+        &mut self,
+        path: &str,
+        names: impl Iterator<Item = &'a str>,
+        known: &[&str],
+    ) {
+        // One more than the limit makes the collector report that there are more.
+        for name in names.take(MAX_MESSAGES + 1) {
+            let is_parameter = path.is_empty() && self.part.path.is_empty();
+            let message = unknown_message(name, known, is_parameter);
+            self.put(joined(path, name), message);
+        }
+    }
+
+    pub(super) fn put(&mut self, path: String, message: String) {
+        let base = self.part.path;
+        let path = match (base.is_empty(), path.is_empty()) {
+            (true, _) => path,
+            (false, true) => base.to_owned(),
+            (false, false) if path.starts_with('[') => format!("{base}{path}"),
+            (false, false) => format!("{base}.{path}"),
+        };
+        self.collector.put(path, message);
+    }
+}
+
+/// True if the error is about a keyword for unknown properties, and not about a property that has
+/// the keyword's name.
+fn rejects_properties(error: &ValidationError<'_>) -> bool {
+    let (mut keyword, mut is_name) = ("", false);
+    for segment in error.schema_path().as_str().split('/').skip(1) {
+        keyword = if is_name { "" } else { segment };
+        is_name = holds(keyword) == Holds::Named;
+    }
+    matches!(keyword, "additionalProperties" | "unevaluatedProperties")
+}
+
+fn kind_message(kind: &Kind) -> String {
+    match kind {
+        Kind::Type { kind } => format!("Must be {}", types_of(kind).join(" or ")),
+        Kind::Enum { options } => {
+            let options: Vec<_> = options
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(plain)
+                .collect();
+            format!("Must be one of: {}", options.join(", "))
+        }
+        Kind::Constant { expected_value } => format!("Must be {}", plain(expected_value)),
+        Kind::Minimum { limit } => format!("Must be at least {limit}"),
+        Kind::Maximum { limit } => format!("Must be at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("Must be greater than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("Must be less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("Must be a multiple of {multiple_of}"),
+        Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => "Must not be empty".into(),
+        Kind::MinLength { limit } => format!("Must be at least {} long", characters(*limit)),
+        Kind::MaxLength { limit } => format!("Must be at most {} long", characters(*limit)),
+        Kind::MinItems { limit } => has_count("at least", limit, "item", "items"),
+        Kind::MaxItems { limit } => has_count("at most", limit, "item", "items"),
+        Kind::AdditionalItems { limit } => has_count("at most", limit, "item", "items"),
+        Kind::MinProperties { limit } => has_count("at least", limit, "property", "properties"),
+        Kind::MaxProperties { limit } => has_count("at most", limit, "property", "properties"),
+        Kind::UniqueItems => "Must not contain the same item twice".into(),
+        Kind::Pattern { pattern } => format!("Must match the pattern {pattern}"),
+        Kind::Format { format } => expected::of_format(format),
+        Kind::ContentEncoding { content_encoding } => expected::of_encoding(content_encoding),
+        Kind::PropertyNames { error } => {
+            format!(
+                "Has an invalid property name: {}",
+                kind_message(error.kind())
+            )
+        }
+        Kind::OneOfMultipleValid { .. } => {
+            "Must be exactly one of the forms that the tool's definition describes".into()
+        }
+        Kind::FalseSchema | Kind::Not { .. } => "Is not allowed".into(),
+        _ => format!(
+            "Does not satisfy '{}' of the tool's definition",
+            kind.keyword()
+        ),
+    }
+}
+
+fn characters(count: u64) -> String {
+    counted(count, "character", "characters")
+}
+
+fn has_count(bound: &str, count: impl Display, singular: &str, plural: &str) -> String {
+    format!("Must have {bound} {}", counted(count, singular, plural))
+}
+
+pub(super) fn types_of(kind: &TypeKind) -> Vec<&'static str> {
+    let with_article = |name: JsonType| match name {
+        JsonType::Array => "an array",
+        JsonType::Boolean => "a boolean",
+        JsonType::Integer => "an integer",
+        JsonType::Null => "null",
+        JsonType::Number => "a number",
+        JsonType::Object => "an object",
+        JsonType::String => "a string",
+    };
+    match kind {
+        TypeKind::Single(name) => vec![with_article(*name)],
+        TypeKind::Multiple(names) => names.iter().map(with_article).collect(),
+    }
+}
+
+fn unknown_message(name: &str, known: &[&str], is_parameter: bool) -> String {
+    let (problem, no_others, others) = if is_parameter {
+        (
+            "Is not a parameter of this tool",
+            "it takes none",
+            "it takes",
+        )
+    } else {
+        (
+            "Is not a known property",
+            "no properties are allowed",
+            "the known properties are",
+        )
+    };
+    let name = clipped(name, LONGEST_NAME);
+    match closest(&name, known.iter().copied()) {
+        Some(known) => format!("{problem}; did you mean '{known}'?"),
+        None if known.is_empty() => format!("{problem}; {no_others}"),
+        None if known.len() <= 8 => format!("{problem}; {others} {}", known.join(", ")),
+        None => problem.into(),
+    }
+}
+
+/// The properties defined by the schema that rejected the others: those next to the keyword, and
+/// those in the forms of the same object.
+fn known_properties<'a>(keyword: &Location, schema: &'a Value) -> Vec<&'a str> {
+    let parent = keyword.as_str().rsplit_once('/');
+    let place = schema.pointer(parent.map_or("", |(parent, _)| parent));
+    let mut names = place.map(expected::declared_properties).unwrap_or_default();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+pub(super) fn path_of(location: &Location) -> String {
+    let mut path = String::new();
+    for segment in location {
+        match segment {
+            LocationSegment::Index(index) => path = format!("{path}[{index}]"),
+            LocationSegment::Property(name) => path = joined(&path, &name),
+        }
+    }
+    path
+}
+
+pub(super) fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}

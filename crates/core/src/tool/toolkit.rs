@@ -1,0 +1,261 @@
+//! The tools of one server: built once, then listed and resolved.
+//!
+//! A toolkit that was built is valid: whatever can be wrong with a definition is reported when it
+//! is built, all of it at once, so that nobody fixes one mistake only to meet the next.
+
+mod check;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use semver::Version;
+
+use super::{id::Selector, parts::ToolParts, schema};
+use crate::{BuildError, Tool, ToolDefinition, ToolId};
+use check::{mistakes_in, problem};
+
+/// A set of tools served together.
+///
+/// ```
+/// # use lambda_tools_core as lambda_tools;
+/// use lambda_tools::{Failure, Tool, Toolkit};
+///
+/// /// Says hello.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Greet {}
+///
+/// async fn greet(_: Greet) -> Result<String, Failure> {
+///     Ok("Hello!".into())
+/// }
+///
+/// let toolkit = Toolkit::new([Tool::new("Hello.Greet@1.0.0", greet)])?;
+/// assert_eq!(toolkit.definitions()[0].description, "Says hello.");
+///
+/// let mistake = Toolkit::new([Tool::new("Hello.Greet", greet)]).unwrap_err();
+/// assert!(mistake.to_string().contains("Toolkit.Tool@1.0.0"));
+/// # Ok::<(), lambda_tools::BuildError>(())
+/// ```
+pub struct Toolkit {
+    entries: Vec<ToolEntry>,
+    /// The versions of each `Toolkit.Tool`, the newest first, by their places in `entries`.
+    versions: HashMap<Arc<str>, Vec<usize>>,
+}
+
+/// A tool and its id, shared with its calls, which may outlive their requests.
+#[derive(Clone)]
+pub struct ToolEntry {
+    pub id: ToolId,
+    pub tool: Arc<ToolParts>,
+}
+
+/// The tool of a call.
+pub type SelectedTool = ToolEntry;
+
+/// The reason why a selector matches no tool.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ToolNotFound {
+    Tool {
+        closest: Option<String>,
+    },
+    Version {
+        version: Version,
+        available: Vec<Version>,
+    },
+}
+
+impl Toolkit {
+    /// Combines tools, which may include several versions of one tool.
+    ///
+    /// # Errors
+    /// All mistakes in all definitions: invalid ids, an id registered twice, two tools with the
+    /// same name, missing descriptions, inputs that are not objects, recursive types.
+    ///
+    /// Ids and names are always checked. Schemas are checked where debug assertions are on
+    /// (`cargo test`, `cargo run`) and by `lambda_tools::serve` outside of Lambda, so that a
+    /// cold start does not repeat the checks made before deployment; [`Toolkit::check`] checks them
+    /// on demand.
+    pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, BuildError> {
+        let mut problems = Vec::new();
+        let tools = tools.into_iter().map(|tool| tool.0);
+        let count = tools.size_hint().0;
+        let mut toolkit = Self {
+            entries: Vec::with_capacity(count),
+            versions: HashMap::with_capacity(count),
+        };
+        for tool in tools {
+            if cfg!(debug_assertions) {
+                problems.extend(mistakes_in(&tool).iter().map(|text| problem(&tool, text)));
+            }
+            match tool.id.parse() {
+                Ok(id) => toolkit.add(id, tool, &mut problems),
+                Err(error) => problems.push(problem(&tool, &format!("{error}"))),
+            }
+        }
+        toolkit.check_names(&mut problems);
+        BuildError::unless_empty(problems).map(|()| toolkit)
+    }
+
+    /// Checks every definition, schemas included, in any build. A valid but rarely intended
+    /// definition is logged as a warning: a tool with [`authorization`](Tool::authorization) but
+    /// without [`user_id`](Tool::user_id).
+    ///
+    /// # Errors
+    /// All mistakes in all definitions.
+    pub fn check(&self) -> Result<(), BuildError> {
+        for entry in &self.entries {
+            let requirements = &entry.tool.requirements;
+            if !requirements.authorization.is_empty() && !requirements.user_id {
+                tracing::warn!(
+                    target: "lambda_tools::tool",
+                    tool = %entry.id,
+                    "the tool needs a user's token but does not require the user; without \
+                     .user_id(), a repeated call is identified by its token, and a refreshed \
+                     token makes it a new call"
+                );
+            }
+        }
+        let tools = self.entries.iter().map(|entry| &entry.tool);
+        let problems = tools.flat_map(|tool| {
+            let mistakes = mistakes_in(tool).into_iter();
+            mistakes.map(|text| problem(tool, &text))
+        });
+        BuildError::unless_empty(problems.collect())
+    }
+
+    /// The tools as `GET /tools` describes them, in the order of registration.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        let definition = |entry: &ToolEntry| ToolDefinition::of(&entry.id, &entry.tool);
+        self.entries.iter().map(definition).collect()
+    }
+
+    #[doc(hidden)]
+    pub fn entries(&self) -> &[ToolEntry] {
+        &self.entries
+    }
+
+    /// Does work of the first calls during initialization, when Lambda gives a function its full
+    /// CPU power; only for a few tools, so that it takes no longer if there are many.
+    #[doc(hidden)]
+    pub fn prepare(&self) {
+        const AT_MOST: usize = 16;
+        let tools = self.entries.iter().take(AT_MOST).map(|it| &*it.tool);
+        let schemas = tools.flat_map(ToolParts::checked_schemas);
+        // A type's description of itself may panic; then calls of its tool report it.
+        let _ = catch_unwind(AssertUnwindSafe(|| schema::prepare(schemas)));
+    }
+
+    /// OXP 1.0, Tool Version Resolution. The error names only tools that `is_listed`.
+    #[doc(hidden)]
+    pub fn resolve(
+        &self,
+        selector: &Selector,
+        is_listed: impl Fn(&ToolEntry) -> bool,
+    ) -> Result<SelectedTool, ToolNotFound> {
+        let Some(versions) = self.versions.get(&selector.qualified) else {
+            let closest = self.closest(&selector.qualified, is_listed);
+            return Err(ToolNotFound::Tool { closest });
+        };
+        let version_of = |index: usize| self.entries[index].id.version();
+        let mut indices = versions.iter().copied();
+        let matching = match &selector.version {
+            None => indices.next(),
+            Some(version) => indices.find(|index| version_of(*index) == version),
+        };
+        match (matching, &selector.version) {
+            (None, Some(version)) => {
+                let listed = versions.iter().rev().copied();
+                let listed = listed.filter(|index| is_listed(&self.entries[*index]));
+                Err(ToolNotFound::Version {
+                    version: version.clone(),
+                    available: listed.map(|index| version_of(index).clone()).collect(),
+                })
+            }
+            (index, _) => {
+                let index = index.expect("a tool has a version");
+                Ok(self.entries[index].clone())
+            }
+        }
+    }
+
+    fn closest(&self, qualified: &str, is_listed: impl Fn(&ToolEntry) -> bool) -> Option<String> {
+        let tools = self.versions.iter();
+        let listed = tools.filter(|(_, versions)| is_listed(&self.entries[versions[0]]));
+        let names = listed.map(|(name, _)| &**name);
+        closest_name(qualified, names, self.versions.len(), '.')
+    }
+
+    /// The newest version of each tool, in the order of registration.
+    #[doc(hidden)]
+    pub fn newest(&self) -> impl Iterator<Item = &ToolEntry> {
+        let entries = self.entries.iter().enumerate();
+        let newest = entries.filter(|(at, entry)| self.versions[entry.id.qualified()][0] == *at);
+        newest.map(|(_, entry)| entry)
+    }
+
+    fn add(&mut self, id: ToolId, tool: ToolParts, problems: &mut Vec<String>) {
+        let versions = self.versions.entry(id.shared()).or_default();
+        let version_of = |index: &usize| self.entries[*index].id.version();
+        match versions.binary_search_by(|it| id.version().cmp(version_of(it))) {
+            Ok(place) => {
+                let first = self.entries[versions[place]].tool.defined_at;
+                let text = format!("this id and version is already registered at {first}");
+                problems.push(problem(&tool, &text));
+            }
+            Err(place) => {
+                versions.insert(place, self.entries.len());
+                let tool = Arc::new(tool);
+                self.entries.push(ToolEntry { id, tool });
+            }
+        }
+    }
+}
+
+/// The most likely intended name among `count` known ones; `separator` divides toolkit and tool.
+pub fn closest_name<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    count: usize,
+    separator: char,
+) -> Option<String> {
+    // The comparison is quadratic in the length, which the caller chooses, and an unknown id must
+    // not cost more than a known one.
+    if name.len() > 128 || count > 1000 {
+        return None;
+    }
+    let scored = known.map(|known| (similarity_of_halves(name, known, separator), known));
+    scored
+        .filter(|(similarity, _)| *similarity >= 0.6)
+        .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
+        .map(|(_, known)| known.to_owned())
+}
+
+/// The similarity of the less similar halves: sharing a toolkit does not make tools similar.
+fn similarity_of_halves(one: &str, other: &str, separator: char) -> f64 {
+    let similarity = |one: &str, other: &str| {
+        if one.eq_ignore_ascii_case(other) {
+            return 1.0;
+        }
+        let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
+        // Less than half as long is never similar.
+        if short * 2 < long {
+            return 0.0;
+        }
+        strsim::normalized_damerau_levenshtein(one, other)
+    };
+    match (one.split_once(separator), other.split_once(separator)) {
+        (Some(one), Some(other)) => similarity(one.0, other.0).min(similarity(one.1, other.1)),
+        _ => 0.0,
+    }
+}
+
+impl fmt::Debug for Toolkit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = self.entries.iter().map(|entry| entry.id.to_string());
+        f.debug_list().entries(ids).finish()
+    }
+}
