@@ -6,17 +6,5 @@
 #![doc = include_str!("pages.md")]
 #![cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/models.md"))]
 
-mod api;
-mod budget;
-mod call;
-mod gemini;
-mod names;
-mod portable;
-mod references;
-mod result;
-mod strict;
-mod tools;
-
-pub use api::ModelApi;
-pub use call::{ModelCall, ToolRequest};
-pub use tools::ModelTools;
+#[doc(inline)]
+pub use lambda_tools_models::{ModelApi, ModelCall, ModelTools, ToolRequest};

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use lambda_tools_core::{json::JsonObject, tool::schema::all};
 use serde_json::{Map, Value};
 
-use crate::{json::JsonObject, models::references, tool::schema::all};
+use crate::references;
 
 /// "Up to 5,000 object properties total, with up to 10 levels of nesting."
 const MAX_PROPERTIES: usize = 5000;

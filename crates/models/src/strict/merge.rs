@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
+use lambda_tools_core::{
+    json::JsonObject,
+    tool::schema::reduced::keywords::{names, object_of},
+};
 use serde_json::Value;
 
 use super::is_closed;
-use crate::{
-    json::JsonObject,
-    models::{budget::CopyBudget, references},
-    tool::schema::reduced::keywords::{names, object_of},
-};
+use crate::{budget::CopyBudget, references};
 
 /// The maximum number of references that are followed to merge two schemas.
 const MAX_REFERENCES: usize = 8;

@@ -2,6 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use lambda_tools_core::{
+    ToolDefinition,
+    json::JsonObject,
+    text::{LONGEST_SHOWN, clipped},
+};
 use semver::Version;
 use serde_json::{Value, json};
 
@@ -12,11 +17,6 @@ use super::{
     names::NameRule,
     portable::InputSchema,
     references, strict,
-};
-use crate::{
-    ToolDefinition,
-    json::JsonObject,
-    text::{LONGEST_SHOWN, clipped},
 };
 
 /// The tools of a server, listed for one API.
@@ -43,9 +43,9 @@ pub(super) struct ListedTool {
 const LONGEST_OPENAI_DESCRIPTION: usize = 1024;
 
 impl ModelTools {
-    /// Lists tools of any server: those of a [`Toolkit`](crate::Toolkit), of
-    /// [`OxpClient::tools`](crate::client::oxp::OxpClient::tools) or of
-    /// [`McpClient::tools`](crate::client::mcp::McpClient::tools). Those whose definitions are too
+    /// Lists tools of any server: those of a [`Toolkit`](lambda_tools_core::Toolkit), of
+    /// `OxpClient::tools` or of
+    /// `McpClient::tools`. Those whose definitions are too
     /// large are left out, with a warning in the log.
     pub fn new<D: Into<ToolDefinition>>(
         api: ModelApi,
@@ -62,7 +62,7 @@ impl ModelTools {
                 });
             let Some((item, renamed)) = item_within(&mut left, api, &name, &definition) else {
                 let name = clipped(&definition.name, LONGEST_SHOWN);
-                tracing::warn!("left out the tool {name:?}: its definition is too large");
+                tracing::warn!(target: "lambda_tools::models", "left out the tool {name:?}: its definition is too large");
                 continue;
             };
             list.push(item);

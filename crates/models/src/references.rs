@@ -5,11 +5,7 @@
 
 use std::{collections::HashMap, ptr};
 
-use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
-
-use super::budget::CopyBudget;
-use crate::{
+use lambda_tools_core::{
     json::JsonObject,
     tool::schema::{
         each_inner,
@@ -17,6 +13,10 @@ use crate::{
         vocabulary::{Role, has_role},
     },
 };
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+
+use super::budget::CopyBudget;
 
 /// The depth below which no reference is replaced.
 const MAX_DEPTH: usize = 64;

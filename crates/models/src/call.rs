@@ -1,13 +1,13 @@
 //! The calls in a model's reply.
 
-use serde_json::{Value, json};
-
-use super::{ModelApi, ModelTools, tools::ListedTool};
-use crate::{
+use lambda_tools_core::{
     json::JsonObject,
     text::closest,
     tool::schema::{drop_optional_nulls, parse_object_texts},
 };
+use serde_json::{Value, json};
+
+use super::{ModelApi, ModelTools, tools::ListedTool};
 
 /// A call that a model makes.
 #[derive(Clone, Debug)]

@@ -2,13 +2,13 @@
 //!
 //! `parameters` is used instead of the newer `parametersJsonSchema`, which older SDKs do not have.
 
-use serde_json::{Value, json};
-
-use super::{budget::CopyBudget, portable::InputSchema, references};
-use crate::{
+use lambda_tools_core::{
     json::JsonObject,
     tool::schema::reduced::{self, SchemaFormat, sentences},
 };
+use serde_json::{Value, json};
+
+use super::{budget::CopyBudget, portable::InputSchema, references};
 
 const FORMAT: SchemaFormat = SchemaFormat {
     has_keyword: |kind, keyword, value| match kind {

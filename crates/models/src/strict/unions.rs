@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
-
-use super::{Strict, allows_null, described, is_closed, merge, take_annotations};
-use crate::{
+use lambda_tools_core::{
     json::JsonObject,
     tool::schema::reduced::keywords::{kinds_of, listed, object_of, values_of},
 };
+use serde_json::{Value, json};
+
+use super::{Strict, allows_null, described, is_closed, merge, take_annotations};
 
 impl Strict<'_> {
     pub(super) fn union(&mut self, mut whole: JsonObject, is_nullable: bool) -> Option<Value> {

@@ -1,9 +1,9 @@
+use lambda_tools_core::tool::schema::drop_optional_nulls;
 use proptest::{collection, prelude::*};
 use serde_json::{Value, json};
 use test_support::models::strict_violations;
 
 use super::{CopyBudget, InputSchema};
-use crate::tool::schema::drop_optional_nulls;
 
 fn strict(schema: &Value) -> Option<Value> {
     let budget = CopyBudget::new(usize::MAX);

@@ -9,10 +9,7 @@ mod unions;
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
-
-use super::{budget::CopyBudget, portable::InputSchema, references};
-use crate::{
+use lambda_tools_core::{
     json::JsonObject,
     tool::schema::{
         reduced::{
@@ -22,6 +19,9 @@ use crate::{
         vocabulary::{Role, applies_to, has_role},
     },
 };
+use serde_json::{Value, json};
+
+use super::{budget::CopyBudget, portable::InputSchema, references};
 
 /// The schema in the subset, or `None` if the subset cannot express it. What a sentence states is
 /// not enforced.

@@ -5,10 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
-use super::{ModelApi, budget::CopyBudget, names::NameRule, references};
-use crate::{
+use lambda_tools_core::{
     json::JsonObject,
     tool::schema::{
         each_inner,
@@ -18,6 +15,9 @@ use crate::{
         vocabulary::FORMS,
     },
 };
+use serde_json::{Value, json};
+
+use super::{ModelApi, budget::CopyBudget, names::NameRule, references};
 
 /// An input schema, and what it does not express.
 #[derive(Clone)]
