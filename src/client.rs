@@ -24,26 +24,9 @@
 //! # }
 //! ```
 
-mod budget;
-mod call;
-mod credentials;
-mod error;
-mod http;
-pub mod mcp;
-pub mod opentool;
-mod options;
-mod outcome;
-pub mod oxp;
-mod respond;
-mod response;
-mod retry;
-mod transport;
-
-pub use call::{CallRequest, InputResponse};
-pub use credentials::JwtSigner;
-pub use error::ClientError;
-pub use options::ClientOptions;
-pub use outcome::{
-    AuthorizationChallenge, CallOutcome, CallReply, InputRequest, InputRequired,
-    MissingRequirements, ServerError, ToolError,
+#[doc(inline)]
+pub use lambda_tools_client::{
+    AuthorizationChallenge, CallOutcome, CallReply, CallRequest, ClientError, ClientOptions,
+    InputRequest, InputRequired, InputResponse, JwtSigner, MissingRequirements, ServerError,
+    ToolError, mcp, opentool, oxp,
 };

@@ -3,20 +3,19 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use http::{HeaderName, StatusCode};
+use lambda_tools_core::{
+    json::JsonObject,
+    tool::requirement::{SecretRequirement, null_is_default},
+};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    client::{
-        ClientError,
-        outcome::{
-            AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError,
-            ToolError,
-        },
-        response::{ReceivedResponse, decode},
+    ClientError,
+    outcome::{
+        AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError, ToolError,
     },
-    json::JsonObject,
-    tool::requirement::{SecretRequirement, null_is_default},
+    response::{ReceivedResponse, decode},
 };
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");

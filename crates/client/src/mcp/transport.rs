@@ -19,7 +19,7 @@ use serde_json::Value;
 use sse_stream::Sse;
 
 use super::{CALL_ID, failure::Failed};
-use crate::client::{
+use crate::{
     ClientError,
     budget::ResponseBudget,
     http::HttpClient,

@@ -5,10 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
+use lambda_tools_core::json::{self, JsonError};
 use serde_json::Value;
 
 use super::ClientError;
-use crate::json::{self, JsonError};
 
 /// The rest of what a response, or all pages of a list together, may have.
 #[derive(Debug)]

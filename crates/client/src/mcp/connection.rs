@@ -16,7 +16,7 @@ use rmcp::{
 };
 
 use super::{McpClient, failure::Failed, transport::Transport};
-use crate::client::{ClientError, retry::RetryAdvice};
+use crate::{ClientError, retry::RetryAdvice};
 
 /// A key in `_meta` with which a server built with this library says that it recognizes call ids.
 const RECOGNIZES_CALL_IDS: &str = "lambda-tools/recognizes-call-ids";

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lambda_tools_core::text::clipped;
 use rmcp::{
     ErrorData, ServiceError,
     service::ClientInitializeError,
@@ -9,12 +10,9 @@ use rmcp::{
 };
 
 use crate::{
-    client::{
-        ClientError,
-        response::LONGEST_MESSAGE,
-        retry::{RetryAdvice, advice_on},
-    },
-    text::clipped,
+    ClientError,
+    response::LONGEST_MESSAGE,
+    retry::{RetryAdvice, advice_on},
 };
 
 /// A request without a usable response.

@@ -1,12 +1,10 @@
 //! Decoding of the list of tools, in any form.
 
+use lambda_tools_core::ToolDefinition;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    ToolDefinition,
-    client::{ClientError, response::decode},
-};
+use crate::{ClientError, response::decode};
 
 #[derive(Deserialize)]
 struct ToolListBody {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use lambda_tools_models::ModelTools;
 use serde_json::Value;
 
 use super::{
     CallOutcome, CallReply, CallRequest, ClientError, InputRequest, MissingRequirements,
     mcp::McpClient, oxp::OxpClient,
 };
-use crate::models::ModelTools;
 
 macro_rules! respond {
     ($client:ty) => {
@@ -63,7 +63,7 @@ fn result_of(reply: Result<CallReply, ClientError>) -> Result<Value, String> {
             other => Err(other.for_model()),
         },
         Err(error) => {
-            tracing::warn!("a model's call got no response: {error}");
+            tracing::warn!(target: "lambda_tools::client", "a model's call got no response: {error}");
             Err(match error {
                 ClientError::Unauthorized { .. } => {
                     "The server does not accept this program's credentials. No call can succeed \

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use lambda_tools_core::Secret;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ClientError, retry::RetryAdvice};
-use crate::Secret;
 
 /// A server's reply to a call.
 #[derive(Clone, Debug)]

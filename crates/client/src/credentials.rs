@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use jsonwebtoken::{EncodingKey, Header, crypto::aws_lc};
+use lambda_tools_core::Secret;
 use serde::Serialize;
 
 use super::ClientError;
-use crate::Secret;
 
 /// The lifetime of a token: OXP 1.0, Server Authentication, recommends at most 15 minutes.
 const LIFE: Duration = Duration::from_mins(5);
@@ -17,6 +17,7 @@ const SHORTEST_SECRET: usize = 32;
 /// Signs a client's JWTs with HS256: a new one for every request, each valid for a few minutes.
 ///
 /// ```
+/// # mod lambda_tools { pub use lambda_tools_client as client; }
 /// use lambda_tools::client::JwtSigner;
 ///
 /// let tokens = JwtSigner::signed_with("a-secret-of-32-bytes-or-more-.....").subject("user-1");

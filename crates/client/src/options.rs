@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use lambda_tools_core::Secret;
 
 use super::{JwtSigner, credentials::ClientCredentials, retry::RetryLimits, transport::Transport};
-use crate::Secret;
 
 /// The default maximum size of a response: more than Lambda can send.
 const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
@@ -18,6 +18,7 @@ const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
 /// response may be at most 16 MiB.
 ///
 /// ```
+/// # mod lambda_tools { pub use lambda_tools_client as client; }
 /// use std::time::Duration;
 ///
 /// use lambda_tools::client::{ClientOptions, mcp::McpClient};

@@ -4,16 +4,16 @@ use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
-use super::{ClientError, budget::ResponseBudget};
-use crate::{
+use lambda_tools_core::{
     Secret,
     json::{self, JsonError, JsonScope},
     secret::redaction::Redaction,
     text::clipped,
 };
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{ClientError, budget::ResponseBudget};
 
 /// The maximum length of a server's text in an error, in bytes.
 pub(super) const LONGEST_MESSAGE: usize = 500;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::client::ClientError;
+use crate::ClientError;
 
 /// The error of a request: the specification's five exceptions, with their codes and messages.
 #[derive(Clone, Debug, PartialEq, Eq)]

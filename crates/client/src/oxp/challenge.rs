@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::HeaderMap;
 
 use super::OxpClient;
-use crate::client::{
+use crate::{
     ClientError,
     outcome::AuthorizationChallenge,
     response::ReceivedResponse,

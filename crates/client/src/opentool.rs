@@ -17,6 +17,7 @@ pub use error::OpenToolError;
 /// A client for one server.
 ///
 /// ```no_run
+/// # mod lambda_tools { pub use lambda_tools_client as client; }
 /// # async fn run() -> Result<(), lambda_tools::client::opentool::OpenToolError> {
 /// use lambda_tools::client::{ClientOptions, opentool::{OpenToolClient, FunctionCall}};
 /// use serde_json::json;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lambda_tools_core::Secret;
 use rmcp::model::{
     CallToolResult, ContentBlock, ElicitRequestParams, InputRequest as RequestForInput,
     InputRequiredResult, MetaObject, ServerResult,
@@ -10,13 +11,10 @@ use serde_json::{Value, json};
 
 use super::CALL_ID;
 use crate::{
-    Secret,
-    client::{
-        ClientError,
-        outcome::{
-            AuthorizationChallenge, CallOutcome, CallReply, InputRequest, InputRequired,
-            MissingRequirements, ServerError, ToolError,
-        },
+    ClientError,
+    outcome::{
+        AuthorizationChallenge, CallOutcome, CallReply, InputRequest, InputRequired,
+        MissingRequirements, ServerError, ToolError,
     },
 };
 
@@ -164,7 +162,7 @@ fn challenges_in(required: &InputRequired) -> Option<CallOutcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::retry::RetryAdvice;
+    use crate::retry::RetryAdvice;
 
     fn reply_to(result: Value) -> CallReply {
         CallReply::of_result(serde_json::from_value(result).unwrap(), "id-1").unwrap()

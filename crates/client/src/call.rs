@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use lambda_tools_core::Secret;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
-
-use crate::Secret;
 
 /// A tool call.
 ///
 /// ```
+/// # mod lambda_tools { pub use lambda_tools_client as client; }
 /// use lambda_tools::client::CallRequest;
 /// use serde_json::json;
 ///

@@ -1,10 +1,9 @@
 //! Decoding of the list of tools.
 
+use lambda_tools_core::{Requirements, ToolDefinition};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-
-use crate::{Requirements, ToolDefinition};
 
 /// A tool in the list of an MCP server.
 ///

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lambda_tools_core::Secret;
 use serde_json::{Map, Value, json};
 
-use crate::{Secret, client::call::CallRequest};
+use crate::call::CallRequest;
 
 /// The dialect of a call; all three carry the same data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -47,6 +47,7 @@ const CALL_ID: &str = "lambda-tools/call-id";
 /// A client for one server. Clones share the connection to it.
 ///
 /// ```no_run
+/// # mod lambda_tools { pub use lambda_tools_client as client; }
 /// # async fn run() -> Result<(), lambda_tools::client::ClientError> {
 /// use lambda_tools::client::{ClientOptions, mcp::{CallOutcome, CallRequest, McpClient}};
 /// use serde_json::json;

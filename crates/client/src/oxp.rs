@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use lambda_tools_core::ToolDefinition;
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -20,7 +21,6 @@ use super::{
     response::decode,
     retry::{Attempts, advice_on},
 };
-use crate::ToolDefinition;
 
 pub use super::{
     call::CallRequest,
