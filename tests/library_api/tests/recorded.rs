@@ -5,6 +5,8 @@
 
 use std::{collections::BTreeSet, env, fs, path::PathBuf, process::Command};
 
+use serde_json::{Value, json};
+
 /// A path relative to the repository's root.
 fn repository(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -21,13 +23,53 @@ fn description(package: &str) -> PathBuf {
         .args(["--all-features", "--target-dir"])
         .arg(&target)
         .args(["--", "-Z", "unstable-options", "--output-format", "json"])
+        // Without the option, public items that a hidden module defines are missing.
+        .arg("--document-hidden-items")
         // Only rustdoc may use unstable features, so that the dependencies are not built again.
         .env("RUSTDOC", repository(".ci/rustdoc"))
         .current_dir(repository(""))
         .status()
         .expect("cargo runs");
     assert!(status.success(), "rustdoc cannot describe {package}");
-    target.join(format!("doc/{package}.json"))
+    let file = target.join(format!("doc/{package}.json"));
+    let text = fs::read_to_string(&file).expect("rustdoc writes the file");
+    let mut description: Value = serde_json::from_str(&text).expect("the file is JSON");
+    hide(&mut description);
+    fs::write(&file, description.to_string()).expect("the file can be written");
+    file
+}
+
+/// Removes hidden items from the modules, types and implementations that have them. Items of a hidden
+/// module stay, for a visible one may re-export them.
+fn hide(description: &mut Value) {
+    let index = description["index"].as_object_mut().expect("items by id");
+    let is_hidden = |item: &&Value| {
+        let attributes = item["attrs"].as_array().expect("attributes");
+        attributes.contains(&json!({"other": "#[doc(hidden)]"}))
+    };
+    let hidden: BTreeSet<_> = index
+        .values()
+        .filter(is_hidden)
+        .filter_map(|it| it["id"].as_u64())
+        .collect();
+    for item in index.values_mut() {
+        remove(&mut item["inner"], &hidden);
+    }
+}
+
+/// Removes ids from all lists of members.
+fn remove(value: &mut Value, ids: &BTreeSet<u64>) {
+    let Value::Object(fields) = value else {
+        return;
+    };
+    for (name, value) in fields {
+        match value {
+            Value::Array(members) if ["fields", "items", "variants"].contains(&name.as_str()) => {
+                members.retain(|it| it.as_u64().is_none_or(|id| !ids.contains(&id)));
+            }
+            _ => remove(value, ids),
+        }
+    }
 }
 
 fn public_items(package: &str) -> Vec<String> {
