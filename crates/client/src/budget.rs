@@ -54,6 +54,7 @@ impl ResponseBudget {
     }
 }
 
+#[doc(hidden)]
 impl From<JsonError> for ClientError {
     fn from(error: JsonError) -> Self {
         Self::Unreadable(match error {

@@ -57,6 +57,9 @@ fn hide(description: &mut Value) {
     }
 }
 
+/// The lists of what belongs to a module, a type or an implementation.
+const LISTS: [&str; 4] = ["fields", "impls", "items", "variants"];
+
 /// Removes ids from all lists of members.
 fn remove(value: &mut Value, ids: &BTreeSet<u64>) {
     let Value::Object(fields) = value else {
@@ -64,7 +67,7 @@ fn remove(value: &mut Value, ids: &BTreeSet<u64>) {
     };
     for (name, value) in fields {
         match value {
-            Value::Array(members) if ["fields", "items", "variants"].contains(&name.as_str()) => {
+            Value::Array(members) if LISTS.contains(&name.as_str()) => {
                 members.retain(|it| it.as_u64().is_none_or(|id| !ids.contains(&id)));
             }
             _ => remove(value, ids),

@@ -77,6 +77,7 @@ impl std::fmt::Debug for SecretSource {
     }
 }
 
+#[doc(hidden)]
 impl From<ContextInner> for Context {
     fn from(inner: ContextInner) -> Self {
         Self(Arc::new(inner))

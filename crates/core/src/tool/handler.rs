@@ -87,6 +87,7 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
+    #[doc(hidden)]
     const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, input: In, _context: Context) -> R::Future {
@@ -102,6 +103,7 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
+    #[doc(hidden)]
     const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, input: In, context: Context) -> R::Future {
@@ -140,6 +142,7 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
+    #[doc(hidden)]
     const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, state: State, input: In, _context: Context) -> R::Future {
@@ -155,6 +158,7 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
+    #[doc(hidden)]
     const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, state: State, input: In, context: Context) -> R::Future {
