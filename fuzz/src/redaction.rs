@@ -57,7 +57,7 @@ impl<'a> Hidden<'a> {
 
     /// The text as it is when nothing of the secret is left.
     pub(crate) fn text_without_secret(&self) -> String {
-        format!("{}\0{}", self.before, self.after)
+        format!("{}-{}", self.before, self.after)
     }
 
     /// The form of the secret that one of these texts contains besides the placeholder.

@@ -44,8 +44,10 @@ pub(super) fn may_be_accepted(header: &Fields, claims: &Fields) -> bool {
 
 /// RFC 9068, 4: true for what an access token may be, at most.
 pub(super) fn may_be_access_token(header: &Fields, claims: &Fields) -> bool {
+    // A `null` is no type, as an absent one.
     let typ = header
         .get("typ")
+        .filter(|it| !it.is_null())
         .map(|it| it.as_str().unwrap_or("?").to_lowercase());
     let has_type = typ.is_none_or(|it| ["jwt", "at+jwt", "application/at+jwt"].contains(&&*it));
     let mcp = format!("{SERVER}/mcp");
