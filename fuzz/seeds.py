@@ -57,9 +57,11 @@ def body_oxp():
     yield b'{"tool_id":"Fuzz.Dynamic@1","call_id":"c","trace_id":"t","input":{"a":[1,1.5,null,"\\u00e9"]},"context":{"user_id":"u","authorization":[{"id":"google","token":"t"}],"secrets":[{"id":"K","value":"v"}]}}'
     for length in (0, 3, 8, 16, 36):
         text = "0123456789abcdefghijklmnopqrstuvwxyz"[:length]
-        context = {"user_id": text, "authorization": [{"id": text, "token": text}], "secrets": [{"id": text, "value": text}]}
-        call = {"tool_id": "Fuzz.Dynamic@1.0.0", "call_id": text, "trace_id": text, "input": {text: text}, "context": context}
-        yield json.dumps(call, separators=(",", ":")).encode()
+        # A tool gets only the tokens and secrets that it names.
+        for tool, provider, secret in (("Fuzz.Dynamic@1", text, text), ("Gmail.GetEmails", "google", text), ("SMS.Send", text, "TWILIO_API_KEY")):
+            context = {"user_id": text, "authorization": [{"id": provider, "token": text}], "secrets": [{"id": secret, "value": text}]}
+            call = {"tool_id": tool, "call_id": text, "trace_id": text, "input": {text: text}, "context": context}
+            yield json.dumps(call, separators=(",", ":")).encode()
     for schema in (b"urn:oxp:1.0", b"otc://1.0"):
         yield b'{"$schema":"%s","request":{"tool_id":"Fuzz.Many","input":{"kind":{"special":{"level":3}},"numbers":[1]}}}' % schema
 

@@ -6,8 +6,6 @@
 pub(crate) mod api_keys;
 mod attempt;
 mod check;
-#[cfg(all(fuzzing, feature = "oidc"))]
-pub(crate) mod fuzzing;
 pub(crate) mod gateway;
 #[cfg_attr(not(feature = "jwt"), path = "auth/jwt/off.rs")]
 pub(crate) mod jwt;

@@ -88,9 +88,6 @@ pub mod client;
 mod direct_calls;
 mod error;
 mod event;
-#[cfg(all(fuzzing, feature = "client", feature = "oidc"))]
-#[doc(hidden)]
-pub mod fuzzing;
 mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
@@ -114,7 +111,7 @@ pub mod store;
 pub mod testing;
 
 // What a tool is, under short paths.
-use lambda_tools_core::{clock, json, retry_after, secret, text, tool};
+use lambda_tools_core::{clock, json, secret, text, tool};
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
@@ -203,12 +200,9 @@ pub use {axum, http, schemars, serde_json};
 /// What the fuzz targets check directly. It carries no promise.
 #[doc(hidden)]
 pub mod seams {
-    pub use crate::{
-        retry_after::parse as retry_after,
-        secrets::redaction::Redaction,
-        testing::record::recording_of,
-        tool::schema::{Schema, forbidden_reference},
-    };
+    #[cfg(feature = "oidc")]
+    pub use crate::auth::oidc::{ClaimRules, KeySet, UnverifiedToken, accepted};
+    pub use crate::testing::record::recording_of;
 }
 
 /// Compiles the code in README.md.

@@ -10,8 +10,6 @@ mod codec;
 mod encoded_list;
 #[cfg(feature = "explorer")]
 pub(crate) mod explorer;
-#[cfg(fuzzing)]
-pub(crate) mod fuzzing;
 #[cfg(any(feature = "explorer", feature = "oauth"))]
 mod html;
 pub(crate) mod http;
@@ -83,15 +81,6 @@ macro_rules! protocols {
                 match self {
                     Self::$first => <$codec>::DECLARATION,
                     $(Self::$name => <$others>::DECLARATION,)*
-                }
-            }
-
-            /// Decodes calls of this protocol.
-            #[cfg(fuzzing)]
-            pub(crate) fn decoder(self, engine: &Arc<crate::call::Engine>) -> fuzzing::CallDecoder {
-                match self {
-                    Self::$first => fuzzing::decoder::<$codec>(engine),
-                    $(Self::$name => fuzzing::decoder::<$others>(engine),)*
                 }
             }
 

@@ -23,10 +23,10 @@ pub(crate) struct Clients {
     exchange: Arc<Mutex<Exchange>>,
 }
 
-/// The body of the last request, and the response to the next one.
+/// The last request of a call or a list, and the response to the next one.
 #[derive(Default)]
 struct Exchange {
-    sent: Bytes,
+    sent: Request<Bytes>,
     status: StatusCode,
     body: Bytes,
 }
@@ -60,8 +60,8 @@ impl Clients {
         exchange.body = Bytes::copy_from_slice(body);
     }
 
-    /// Returns the body of the last request.
-    pub(crate) fn sent(&self) -> Bytes {
+    /// Returns the last request of a call or a list.
+    pub(crate) fn sent(&self) -> Request<Bytes> {
         lock(&self.exchange).sent.clone()
     }
 }
@@ -73,10 +73,10 @@ impl Exchange {
             if let Some(response) = response_of_server(&message) {
                 return response;
             }
-            self.sent = request.body().clone();
+            self.sent = request.clone();
             return response(self.status, self.body_for(&message["id"]));
         }
-        self.sent = request.body().clone();
+        self.sent = request.clone();
         response(self.status, self.body.clone())
     }
 

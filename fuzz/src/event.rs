@@ -6,8 +6,8 @@
 use std::sync::LazyLock;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use lambda_tools::http::{HeaderName, HeaderValue};
-use serde_json::Value;
+use lambda_tools::http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
 
 use crate::{
     MemoryBound, bounded,
@@ -37,6 +37,27 @@ pub fn run(data: &[u8]) {
     let function = FUNCTIONS.get(Setting::of(*setting));
     function.store.reset();
     bounded(data.len(), BOUND, || check_event(function, text));
+}
+
+/// Returns a `POST` request as an event.
+pub(crate) fn event_of(path: &str, headers: &HeaderMap, body: &[u8]) -> Value {
+    let mut fields = json!({});
+    for (name, value) in headers {
+        fields[name.as_str()] = json!(String::from_utf8_lossy(value.as_bytes()));
+    }
+    let (body, is_base64) = match str::from_utf8(body) {
+        Ok(text) => (text.to_owned(), false),
+        Err(_) => (BASE64_STANDARD.encode(body), true),
+    };
+    json!({
+        "version": "2.0",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": fields,
+        "requestContext": {"http": {"method": "POST", "path": path}},
+        "body": body,
+        "isBase64Encoded": is_base64,
+    })
 }
 
 pub(crate) fn check_event(function: &FuzzedFunction, event: &str) {

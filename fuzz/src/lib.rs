@@ -4,6 +4,7 @@ mod allocator;
 pub mod body;
 pub mod call;
 mod clients;
+mod echo;
 pub mod event;
 mod forms;
 pub mod jwt;

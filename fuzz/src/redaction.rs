@@ -4,7 +4,7 @@
 //! The first byte of an input chooses the form. The rest has fields that a NUL byte separates: the
 //! secret, the text before the secret in its form, and the text after it.
 
-use lambda_tools::seams::Redaction;
+use lambda_tools_core::secret::redaction::Redaction;
 
 use crate::{
     MemoryBound, bounded,

@@ -5,10 +5,8 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use lambda_tools::{
-    client::{CallRequest, opentool::FunctionCall},
-    seams,
-};
+use lambda_tools::client::{CallRequest, opentool::FunctionCall};
+use lambda_tools_core::retry_after;
 use serde_json::{Map, Value};
 
 use crate::{MemoryBound, bounded, clients::Clients, runtime::wait};
@@ -85,7 +83,7 @@ fn depth(value: &Value) -> usize {
 
 fn check_retry_after(text: &str) {
     let now = UNIX_EPOCH + Duration::from_secs(1_696_507_200);
-    let wait = seams::retry_after(text, now);
+    let wait = retry_after::parse(text, now);
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         let expected = text.parse().map_or(Duration::MAX, Duration::from_secs);
         assert_eq!(wait, Some(expected), "{text}");

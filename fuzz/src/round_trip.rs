@@ -1,99 +1,127 @@
-//! A call on its way from a client of the library to a server.
+//! A call on its way from a client of the library to a tool.
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use lambda_tools::{
-    Toolkit,
     client::{CallRequest, opentool::FunctionCall, oxp::CallFormat as Dialect},
-    fuzzing::{CallFormat, Calls, DecodedCall},
     http::HeaderMap,
 };
 
-use crate::{clients::Clients, runtime::wait};
+use crate::{
+    clients::Clients,
+    echo::{EchoFunction, EchoTool, ToolCall},
+    runtime::wait,
+};
 
 /// The response to every call: over MCP, a call is sent only to a server that responds.
 const RESPONSE: &[u8] = br#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
 
-pub(crate) struct RoundTrip {
-    calls: Calls,
-    clients: Clients,
-    /// The names of the tools in protocols that have no ids.
-    names: BTreeMap<String, String>,
+static CLIENTS: LazyLock<Clients> = LazyLock::new(|| {
+    let clients = Clients::new();
+    clients.respond_with(200, RESPONSE);
+    clients
+});
+
+/// The format of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallFormat {
+    /// OXP's header form.
+    OxpHeader,
+    /// OXP's `$schema` form.
+    OxpSchema,
+    /// Open Tool Calling.
+    Otc,
+    OpenTool,
+    /// MCP before 2026-07-28.
+    Mcp,
 }
 
+impl CallFormat {
+    /// The path of calls.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::OxpHeader | Self::OxpSchema | Self::Otc => "/tools/call",
+            Self::OpenTool => "/opentool/call",
+            Self::Mcp => "/mcp",
+        }
+    }
+}
+
+/// Connects the clients: they count for no input.
+pub(crate) fn prepare() {
+    LazyLock::force(&CLIENTS);
+}
+
+pub(crate) struct RoundTrip(EchoFunction);
+
 impl RoundTrip {
-    pub(crate) fn new(format: CallFormat, toolkit: Toolkit) -> Self {
-        // Of several versions, the newest is the last.
-        let definitions = toolkit.definitions().into_iter();
-        let names = definitions.map(|it| {
-            let qualified = it.id.split('@').next().unwrap_or_default();
-            (qualified.to_owned(), it.name)
-        });
-        let names = names.collect();
-        let clients = Clients::new();
-        clients.respond_with(200, RESPONSE);
-        Self {
-            calls: Calls::new(format, toolkit),
-            clients,
-            names,
-        }
+    pub(crate) fn new(tools: impl IntoIterator<Item = EchoTool>) -> Self {
+        Self(EchoFunction::new(tools))
     }
 
-    /// Decodes a body as a server does.
-    pub(crate) fn decode(&self, headers: HeaderMap, body: &[u8]) -> Option<DecodedCall> {
-        self.calls.decode(headers, body)
+    /// Returns the call that a body makes, or the response to a body that makes none.
+    pub(crate) fn received(
+        &self,
+        format: CallFormat,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<ToolCall, String> {
+        self.0.call(format.path(), headers, body)
     }
 
-    /// Returns the call after a client has sent it and a server has decoded it.
-    pub(crate) fn of(&self, call: &DecodedCall, format: CallFormat) -> Option<DecodedCall> {
+    /// Returns the call after a client has sent it, or the response if it did not arrive.
+    pub(crate) fn of(&self, call: &ToolCall, format: CallFormat) -> Result<ToolCall, String> {
         match format {
-            CallFormat::OxpHeader => self.send_oxp(call, Dialect::Header),
-            CallFormat::OxpSchema => self.send_oxp(call, Dialect::Schema),
-            CallFormat::Otc => self.send_oxp(call, Dialect::Otc),
-            CallFormat::OpenTool => self.send_opentool(call),
-            CallFormat::Mcp => self.send_mcp(call),
+            CallFormat::OxpHeader => send_oxp(call, Dialect::Header),
+            CallFormat::OxpSchema => send_oxp(call, Dialect::Schema),
+            CallFormat::Otc => send_oxp(call, Dialect::Otc),
+            CallFormat::OpenTool => send_opentool(call),
+            CallFormat::Mcp => send_mcp(call),
         }
-        self.decode(HeaderMap::new(), &self.clients.sent())
+        let request = CLIENTS.sent();
+        assert_eq!(request.uri().path(), format.path());
+        self.received(format, request.headers(), request.body())
     }
+}
 
-    fn send_oxp(&self, call: &DecodedCall, dialect: Dialect) {
-        let mut request = request_of(call, &call.tool);
-        if let Some(trace_id) = &call.trace_id {
-            request = request.trace_id(trace_id);
-        }
-        if let Some(user_id) = &call.user_id {
-            request = request.user_id(user_id);
-        }
-        for (id, token) in &call.tokens {
-            request = request.token(id, &**token);
-        }
-        for (id, value) in &call.secrets {
-            request = request.secret(id, &**value);
-        }
-        let client = self.clients.oxp.clone().dialect(dialect);
-        let _ = wait(client.call(&request));
+fn send_oxp(call: &ToolCall, dialect: Dialect) {
+    let mut request = request_of(call, &call.tool);
+    if let Some(trace_id) = &call.trace_id {
+        request = request.trace_id(trace_id);
     }
+    if let Some(user_id) = &call.user_id {
+        request = request.user_id(user_id);
+    }
+    for (id, token) in &call.tokens {
+        request = request.token(id, &**token);
+    }
+    for (id, value) in &call.secrets {
+        request = request.secret(id, &**value);
+    }
+    let client = CLIENTS.oxp.clone().dialect(dialect);
+    let _ = wait(client.call(&request));
+}
 
-    fn send_opentool(&self, call: &DecodedCall) {
-        let call_id = call.call_id.as_deref().unwrap_or_default();
-        let arguments = call.input.as_object().expect("an input is an object");
-        let call = FunctionCall::new(call_id, self.name_of(call), arguments.clone());
-        let _ = wait(self.clients.opentool.call(&call));
-    }
+fn send_opentool(call: &ToolCall) {
+    let call_id = call.call_id.as_deref().unwrap_or_default();
+    let arguments = call.input.as_object().expect("an input is an object");
+    let call = FunctionCall::new(call_id, name_of(call), arguments.clone());
+    let _ = wait(CLIENTS.opentool.call(&call));
+}
 
-    fn send_mcp(&self, call: &DecodedCall) {
-        let request = request_of(call, self.name_of(call));
-        wait(self.clients.mcp.call(&request)).expect("MCP can carry the call");
-    }
+fn send_mcp(call: &ToolCall) {
+    let request = request_of(call, &name_of(call));
+    wait(CLIENTS.mcp.call(&request)).expect("MCP can carry the call");
+}
 
-    fn name_of(&self, call: &DecodedCall) -> &str {
-        let qualified = call.tool.split('@').next().unwrap_or_default();
-        self.names.get(qualified).map_or("", String::as_str)
-    }
+/// Returns the tool's name in protocols that have no ids, which select the newest version.
+fn name_of(call: &ToolCall) -> String {
+    let qualified = call.tool.split('@').next().unwrap_or_default();
+    qualified.replace('.', "_")
 }
 
 /// Returns a call with an input and an id, which is empty if the call has none.
-fn request_of(call: &DecodedCall, tool: &str) -> CallRequest {
+fn request_of(call: &ToolCall, tool: &str) -> CallRequest {
     let call_id = call.call_id.as_deref().unwrap_or_default();
     let request = CallRequest::new(tool).call_id(call_id);
     request.input(call.input.clone())

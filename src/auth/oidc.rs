@@ -5,8 +5,6 @@
 //! 9068; RFC 8725; `OpenID` Connect Discovery 1.0; RFC 8414.
 
 mod claims;
-#[cfg(fuzzing)]
-pub(crate) mod fuzzing;
 mod header;
 mod key_cache;
 mod key_set;
@@ -21,10 +19,10 @@ use super::{
     jwt::{install_cryptography, validity::check_validity},
 };
 use crate::{AccessToken, Caller, clock::Clock};
-use claims::ClaimRules;
-use header::UnverifiedToken;
+pub use claims::ClaimRules;
+pub use header::UnverifiedToken;
 use key_cache::KeyCache;
-use key_set::KeySet;
+pub use key_set::KeySet;
 
 /// Access tokens of an identity provider, which callers send as `Authorization: Bearer`: JWTs that
 /// it issued for this server (RFC 9068). The user who signed in is the call's user: tools get it as
@@ -191,7 +189,7 @@ pub(super) async fn identify(
 }
 
 /// Returns the facts in a token that one of the keys has signed and whose claims the rules accept.
-fn accepted(
+pub fn accepted(
     token: &UnverifiedToken<'_>,
     keys: &KeySet,
     rules: &ClaimRules,

@@ -1,8 +1,10 @@
-//! The secret and the issuer's key that sign tokens, and the checks of tokens with them.
+//! The secret and the issuer's key that sign tokens, and the checks of tokens with them: with the
+//! secret, as the credential of a call; with the issuer's key, without the network between.
 
 use std::{
-    sync::LazyLock,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    future::ready,
+    sync::{Arc, LazyLock},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use aws_lc_rs::{
@@ -10,10 +12,20 @@ use aws_lc_rs::{
     signature::{Ed25519KeyPair, KeyPair},
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE};
-use lambda_tools::{AccessToken, Secret, fuzzing};
+use lambda_tools::{
+    AccessToken, Caller, Context, Failure, Jwt, Server, Tool, Toolkit,
+    http::{HeaderMap, HeaderValue},
+    seams::{ClaimRules, KeySet, UnverifiedToken, accepted},
+    secrets::Secrets,
+    testing::LambdaFunction,
+};
 use serde_json::{Value, json};
 
-use crate::server::JWT_SECRET as SECRET;
+use crate::{
+    event::event_of,
+    runtime::wait,
+    server::{JWT_SECRET as SECRET, JWT_SECRET_ID as SECRET_ID},
+};
 
 pub(super) const NOW: u64 = 1_696_507_200;
 pub(super) const ISSUER: &str = "https://issuer.example";
@@ -21,13 +33,39 @@ pub(super) const SERVER: &str = "https://tools.example";
 pub(super) const AUDIENCE: &str = "audience";
 pub(super) const CLIENT: &str = "client";
 
+/// The keys of the issuer, and the rules for its tokens.
+pub(super) struct IssuerKeys {
+    keys: KeySet,
+    rules: ClaimRules,
+}
+
+impl IssuerKeys {
+    /// Reads a JSON Web Key Set.
+    pub(super) fn parse(document: &[u8]) -> Option<Self> {
+        let issuer = Arc::<str>::from(ISSUER);
+        let keys = KeySet::parse(Arc::clone(&issuer), issuer, document).ok()?;
+        let rules = ClaimRules {
+            audiences: vec![AUDIENCE.to_owned()],
+            client_ids: vec![CLIENT.to_owned()],
+            ..ClaimRules::default()
+        };
+        Some(Self { keys, rules })
+    }
+
+    /// Returns the facts in a token that is accepted, or the reason for its rejection.
+    pub(super) fn accept(&self, token: &str) -> Result<AccessToken, &'static str> {
+        let token = UnverifiedToken::parse(token.as_bytes())?;
+        let now = UNIX_EPOCH + Duration::from_secs(NOW);
+        accepted(&token, &self.keys, &self.rules, now, Some(SERVER))
+    }
+}
+
 pub(super) struct Keys {
     hmac: hmac::Key,
-    secret: Secret,
     pub(super) ed25519: Ed25519KeyPair,
-    issuer: fuzzing::IssuerKeys,
-    pub(super) audiences: Vec<String>,
-    pub(super) clients: Vec<String>,
+    issuer: IssuerKeys,
+    /// A function whose callers send a JWT that the secret signed.
+    function: LambdaFunction,
     /// Tokens that are accepted.
     pub(super) valid: [String; 2],
 }
@@ -37,16 +75,13 @@ pub(super) static KEYS: LazyLock<Keys> = LazyLock::new(Keys::new);
 impl Keys {
     fn new() -> Self {
         let ed25519 = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a seed has 32 bytes");
-        let (audiences, clients) = (vec![AUDIENCE.to_owned()], vec![CLIENT.to_owned()]);
         let document = json!({"keys": [jwk(&ed25519)]}).to_string();
-        let issuer = fuzzing::IssuerKeys::parse(ISSUER, document.as_bytes(), &audiences, &clients);
+        let function = function();
         let mut keys = Self {
             hmac: hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes()),
-            secret: SECRET.into(),
             ed25519,
-            issuer: issuer.expect("the keys are valid"),
-            audiences,
-            clients,
+            issuer: IssuerKeys::parse(document.as_bytes()).expect("the keys are valid"),
+            function,
             valid: [String::new(), String::new()],
         };
         let claims = r#"{"iss":"https://issuer.example","aud":"https://tools.example",
@@ -55,10 +90,10 @@ impl Keys {
             keys.signed_by_issuer(r#"{"alg":"EdDSA","typ":"at+jwt","kid":"1"}"#, claims);
         let claims = r#"{"aud":["audience"],"exp":1696510800,"nbf":1696507200,"sub":"user-1"}"#;
         keys.valid[0] = keys.signed_with_secret(r#"{"alg":"HS256","typ":"JWT"}"#, claims);
-        assert!(
-            keys.accepts_secret(&keys.valid[0]).is_ok()
-                && keys.accepts_issuer(&keys.valid[1]).is_ok()
-        );
+        let accepted = keys.accepts_secret(&keys.valid[0]);
+        accepted.expect("the secret has signed the token");
+        let accepted = keys.accepts_issuer(&keys.valid[1]);
+        accepted.expect("the issuer has signed the token");
         keys
     }
 
@@ -74,23 +109,41 @@ impl Keys {
         format!("{text}.{}", URL_SAFE.encode(signature))
     }
 
-    pub(super) fn accepts_secret(
-        &self,
-        token: &str,
-    ) -> Result<(Option<String>, Vec<String>), &'static str> {
-        fuzzing::jwt_holder(token.as_bytes(), &self.secret, &self.audiences, now())
+    /// Returns the subject of a token that is accepted, or the response to any other.
+    pub(super) fn accepts_secret(&self, token: &str) -> Result<Option<String>, String> {
+        let credential = HeaderValue::from_str(&format!("Bearer {token}"));
+        let credential = credential.map_err(|error| error.to_string())?;
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        headers.insert("authorization", credential);
+        let event = event_of("/tools/Fuzz.Caller/call", &headers, b"{}").to_string();
+        let response = wait(self.function.respond(&event)).map_err(|it| it.to_string())?;
+        match &response.body {
+            Value::Array(subject) => Ok(subject[0].as_str().map(str::to_owned)),
+            _ => Err(format!("{response:?}")),
+        }
     }
 
     pub(super) fn accepts_issuer(&self, token: &str) -> Result<AccessToken, &'static str> {
-        self.issuer.accept(token.as_bytes(), now(), Some(SERVER))
+        self.issuer.accept(token)
     }
+}
+
+/// A function whose tool returns the subject of its caller.
+fn function() -> LambdaFunction {
+    let subject = |_: Value, cx: Context| match cx.caller() {
+        Caller::Jwt { subject, .. } => ready(Ok::<_, Failure>(json!([subject]))),
+        caller => panic!("{caller:?}"),
+    };
+    let (open, any) = (json!({"type": "object"}), json!({}));
+    let tool = Tool::dynamic("Fuzz.Caller@1.0.0", "Names its caller.", open, any, subject);
+    let toolkit = Toolkit::new([tool]).expect("the tool is valid");
+    let auth = Jwt::with_secret_ids([SECRET_ID]).audience(AUDIENCE);
+    let secrets = Secrets::fixed([(SECRET_ID, SECRET)]);
+    LambdaFunction::new(Server::new(toolkit).secrets(secrets).auth(auth))
 }
 
 pub(super) fn jwk(key: &Ed25519KeyPair) -> Value {
     let x = URL_SAFE.encode(key.public_key());
     json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "1", "x": x})
-}
-
-pub(super) fn now() -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(NOW)
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use lambda_tools::seams::{self, forbidden_reference};
+use lambda_tools_core::tool::schema::{self, forbidden_reference};
 use serde_json::Value;
 
 /// The schema of a dynamic tool.
-pub(crate) struct Schema(seams::Schema);
+pub(crate) struct Schema(schema::Schema);
 
 /// The result of a check.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Schema {
         if forbidden_reference(&value).is_some() {
             return None;
         }
-        let schema = seams::Schema::from_value(value);
+        let schema = schema::Schema::from_value(value);
         schema.compile().is_ok().then_some(Self(schema))
     }
 

@@ -13,12 +13,15 @@ const SCOPE_CLAIMS: [&str; 2] = ["scope", "scp"];
 
 /// The owner's rules for the claims of an issuer's tokens.
 #[derive(Clone, Debug)]
-pub(crate) struct ClaimRules {
-    pub(crate) audiences: Vec<String>,
+pub struct ClaimRules {
+    /// The audiences besides the server's own URLs.
+    pub audiences: Vec<String>,
     /// The clients whose tokens are accepted without an audience.
-    pub(crate) client_ids: Vec<String>,
-    pub(crate) user_claim: String,
-    pub(crate) group_claims: Vec<String>,
+    pub client_ids: Vec<String>,
+    /// The claim that names the user.
+    pub user_claim: String,
+    /// The claims that name the user's groups.
+    pub group_claims: Vec<String>,
 }
 
 impl Default for ClaimRules {

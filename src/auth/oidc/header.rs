@@ -10,7 +10,7 @@ const LONGEST_TOKEN: usize = 16 * 1024;
 
 /// A token whose signature has not been checked: its issuer only selects the keys to check it with,
 /// and its expiry can only lead to its rejection.
-pub(crate) struct UnverifiedToken<'a> {
+pub struct UnverifiedToken<'a> {
     pub(super) text: &'a [u8],
     pub(super) header: Header,
     pub(super) issuer: String,
@@ -48,7 +48,7 @@ struct UnverifiedClaims {
 
 impl<'a> UnverifiedToken<'a> {
     /// Parses a token. The error is the reason why the text is not a JWT of any issuer.
-    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, &'static str> {
+    pub fn parse(text: &'a [u8]) -> Result<Self, &'static str> {
         if text.len() > LONGEST_TOKEN {
             return Err("the token is longer than 16 KiB");
         }

@@ -25,7 +25,7 @@ const MOST_KEYS: usize = 100;
 const MOST_TRIED: usize = 8;
 
 /// The keys of an issuer.
-pub(super) struct KeySet {
+pub struct KeySet {
     /// The issuer's own spelling of its URL.
     pub(super) issuer: Arc<str>,
     /// The URL of the keys.
@@ -94,7 +94,7 @@ impl KeySet {
     }
 
     /// Reads the keys in a JSON Web Key Set: RFC 7517, section 5.
-    pub(super) fn parse(issuer: Arc<str>, url: Arc<str>, body: &[u8]) -> Result<Self, String> {
+    pub fn parse(issuer: Arc<str>, url: Arc<str>, body: &[u8]) -> Result<Self, String> {
         let document: KeyDocument<'_> = serde_json::from_slice(body)
             .map_err(|_| "the response of the jwks_uri is not a JSON Web Key Set".to_owned())?;
         let keys = document.keys.into_iter();
