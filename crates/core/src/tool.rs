@@ -285,8 +285,7 @@ impl Tool {
     }
 
     /// Sets the time limit for a call; one that exceeds it ends with a failure that may be retried.
-    /// The default is [`DEFAULT_TIMEOUT`](crate::DEFAULT_TIMEOUT). On Lambda the function's own
-    /// deadline applies as well.
+    /// The default is [`DEFAULT_TIMEOUT`]. On Lambda the function's own deadline applies as well.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.0.timeout = Some(limit);
