@@ -88,6 +88,7 @@ pub mod client;
 mod direct_calls;
 mod error;
 mod event;
+mod hash;
 mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;

@@ -13,7 +13,7 @@ use lambda_http::aws_lambda_events::apigw::{
 };
 use serde_json::Value;
 
-use crate::{AccessToken, Caller, text};
+use crate::{AccessToken, Caller, hash};
 
 /// A caller that the platform has authenticated.
 pub(crate) struct Principal {
@@ -180,5 +180,5 @@ const CHANGING: [&str; 8] = [
 fn hash_of(claims: &AuthorizerClaims<'_>) -> String {
     let claims = claims.iter().filter(|(name, _)| !CHANGING.contains(name));
     let parts = claims.flat_map(|(name, value)| [(*name).to_owned(), value.to_string()]);
-    format!("hash {}", text::hash_of(parts))
+    format!("hash {}", hash::of_texts(parts))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::page::CallbackPage;
-use crate::text::hash_of;
+use crate::hash;
 
 /// The length of the hash in a challenge's id, and of the nonce, in hexadecimal digits.
 const HASH_LENGTH: usize = 32;
@@ -73,7 +73,7 @@ pub(super) fn record_hash(
     // No kind is named "caller", so a hash with a namespace differs from every hash without one.
     let caller = (!caller.is_empty()).then_some(["caller", caller]);
     let caller = caller.into_iter().flatten();
-    hash_of(caller.chain([kind, user, provider]).chain(scopes))
+    hash::of_texts(caller.chain([kind, user, provider]).chain(scopes))
 }
 
 /// The hash and the nonce in a challenge's id.

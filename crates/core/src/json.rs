@@ -17,7 +17,7 @@ use serde::{
 };
 use serde_json::{Map, Number, Value};
 
-use crate::text::clipped;
+use crate::text::{LONGEST_NAME, clipped};
 
 /// A JSON object.
 pub type JsonObject = Map<String, Value>;
@@ -257,10 +257,6 @@ static NUMBERS_ARE_MAPS: LazyLock<bool> = LazyLock::new(|| {
     let number = "1.10".parse::<Number>();
     number.is_ok_and(|number| number.to_string() == "1.10")
 });
-
-/// The maximum length, in bytes, of a name in a message: names come from the caller and are
-/// unbounded.
-const LONGEST_NAME: usize = 64;
 
 impl JsonScope {
     fn of_field(&self, name: &str) -> Option<&Self> {

@@ -4,6 +4,9 @@
 //! A crate of tools compiles and tests with this crate alone. `lambda_tools` serves them, and
 //! re-exports everything here: a program needs only that.
 //!
+//! A crate of tools needs no Cargo feature for that: `validation` adds the check that schemas are
+//! valid JSON Schemas to [`Toolkit::check`], and what is wrong with an answer to [`Context::ask`].
+//!
 //! Hidden modules are for `lambda_tools` itself, in exactly this version, and may change in any other.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

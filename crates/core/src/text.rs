@@ -3,7 +3,6 @@
 use std::{borrow::Cow, fmt::Display, time::Duration};
 
 use serde_json::Number;
-use sha2::{Digest, Sha256};
 
 /// The maximum length, in bytes, of an id that a caller chooses for a call or a user. `OpenID`
 /// Connect Core 1.0, section 8, limits a `sub` to 255.
@@ -12,6 +11,10 @@ pub const LONGEST_ID: usize = 256;
 /// The maximum length, in bytes, of a text chosen by a caller in logs and traces, which are billed
 /// by volume.
 pub const LONGEST_SHOWN: usize = 256;
+
+/// The maximum length, in bytes, of a name in a message: names come from the caller and may be of
+/// any length.
+pub const LONGEST_NAME: usize = 64;
 
 /// Cuts text of more than `longest` bytes at a character boundary and appends an ellipsis.
 pub fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
@@ -22,24 +25,21 @@ pub fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     format!("{}…", &text[..end]).into()
 }
 
+/// The path of the property `name` below `path`.
+pub fn joined(path: &str, name: &str) -> String {
+    let name = clipped(name, LONGEST_NAME);
+    if path.is_empty() {
+        name.into_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
 /// Returns the bytes in hexadecimal digits, in lower case.
 pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     let digit = |digit| char::from(b"0123456789abcdef"[usize::from(digit)]);
     digits.map(digit).collect()
-}
-
-/// Half of the SHA-256 of texts, in hexadecimal digits. Each is hashed with its length, so that
-/// different lists never have the same bytes.
-pub fn hash_of<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
-    let mut hash = Sha256::new();
-    for text in texts {
-        hash.update((text.as_ref().len() as u64).to_be_bytes());
-        hash.update(text.as_ref());
-    }
-    let hash = hash.finalize();
-    let half = hash.first_chunk().expect("a SHA-256 hash has 32 bytes");
-    format!("{:032x}", u128::from_be_bytes(*half))
 }
 
 /// The scopes in a text: RFC 6749, 3.3.

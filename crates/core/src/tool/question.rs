@@ -111,6 +111,23 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_the_schema_forbids_is_asked_for_again() {
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is used")]
+        struct Stay {
+            #[schemars(range(min = 1))]
+            nights: i32,
+        }
+        let answer = Answer::Accepted(json!({"nights": 0}));
+        let answers = Answers::from([("stay".to_owned(), answer)]);
+        let failure = answer_in::<Stay>(&answers, "stay", "How long?".into()).unwrap_err();
+        assert!(failure.parts().question.is_some());
+        let start = "How long?\nThe previous answer was invalid:";
+        let message = &failure.parts().message;
+        assert!(message.starts_with(start), "{message}");
+    }
+
+    #[test]
     fn a_form_has_only_the_keywords_of_the_specification() {
         #[derive(Deserialize, JsonSchema)]
         #[expect(dead_code, reason = "only its schema is used")]

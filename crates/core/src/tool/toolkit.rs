@@ -103,6 +103,9 @@ impl Toolkit {
     /// definition is logged as a warning: a tool with [`authorization`](Tool::authorization) but
     /// without [`user_id`](Tool::user_id).
     ///
+    /// In a program that depends on `lambda_tools_core` alone, only its Cargo feature `validation`
+    /// finds schemas that are not valid JSON Schemas.
+    ///
     /// # Errors
     /// All mistakes in all definitions.
     pub fn check(&self) -> Result<(), BuildError> {

@@ -52,7 +52,7 @@ struct Keyword {
     is_newer: bool,
 }
 
-const ANY: &str = "";
+pub(super) const ANY: &str = "";
 
 const fn row(name: &'static str, holds: Holds, role: Role, kind: &'static str) -> Keyword {
     Keyword {
@@ -169,4 +169,4 @@ pub(super) fn is_newer(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

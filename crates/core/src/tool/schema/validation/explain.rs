@@ -7,20 +7,23 @@
 
 use std::{collections::HashMap, rc::Rc};
 
-use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::json::JsonObject;
-
 use super::{
-    ParameterErrors,
-    message::{MessageCollector, SchemaPart, joined},
-    validator_of,
-    vocabulary::{
-        Role::{Condition, Form, OtherPart, Part, Reference},
-        has_role,
+    Validator,
+    message::{MessageCollector, SchemaPart},
+};
+use crate::{
+    json::JsonObject,
+    text::joined,
+    tool::schema::{
+        ParameterErrors,
+        vocabulary::{
+            Role::{Condition, Form, OtherPart, Part, Reference},
+            has_role,
+        },
+        walk,
     },
-    walk,
 };
 
 /// The maximum number of values in a part that is explained as a whole.
@@ -36,7 +39,7 @@ pub(super) fn rejecting_keywords(validator: &Validator, value: &Value) -> Vec<St
         places.push("the schema as a whole".to_owned());
         return places;
     }
-    for error in validator.iter_errors(value) {
+    for error in validator.0.iter_errors(value) {
         let place = error.schema_path().to_string();
         if places.len() < MAX_PLACES && !places.contains(&place) {
             places.push(place);
@@ -97,7 +100,7 @@ fn is_small(value: &Value) -> bool {
 }
 
 fn report(validator: &Validator, part: SchemaPart<'_>, collector: &mut MessageCollector) {
-    for error in validator.iter_errors(part.value) {
+    for error in validator.0.iter_errors(part.value) {
         if collector.is_full {
             return;
         }
@@ -191,7 +194,7 @@ impl Explainer<'_> {
         if let (Some(dialect), Some(object)) = (self.dialect, schema.as_object_mut()) {
             object.insert("$schema".into(), dialect.clone());
         }
-        let validator = validator_of(&schema).ok().map(Rc::new);
+        let validator = Validator::of(&schema).ok().map(Rc::new);
         self.validators.insert(place.to_owned(), validator.clone());
         validator
     }

@@ -12,19 +12,17 @@ use jsonschema::{
 };
 use serde_json::Value;
 
-use super::{
-    ParameterErrors, expected,
-    vocabulary::{Holds, holds},
+use crate::{
+    text::{LONGEST_NAME, clipped, closest, counted, joined},
+    tool::schema::{
+        ParameterErrors, expected,
+        vocabulary::{Holds, holds},
+    },
 };
-use crate::text::{clipped, closest, counted};
 
 /// The maximum number of messages: more would not help, and could make the response too large to
 /// send.
 const MAX_MESSAGES: usize = 100;
-
-/// The maximum length, in bytes, of a name in a message: names come from the caller and may be of
-/// any length.
-const LONGEST_NAME: usize = 64;
 
 /// A part of a value, with its schema and location.
 #[derive(Clone, Copy)]
@@ -35,16 +33,6 @@ pub(super) struct SchemaPart<'a> {
     pub(super) path: &'a str,
     /// The schema's place in the whole schema, as a JSON pointer.
     pub(super) place: &'a str,
-}
-
-/// The path of the property `name` below `path`.
-pub fn joined(path: &str, name: &str) -> String {
-    let name = clipped(name, LONGEST_NAME);
-    if path.is_empty() {
-        name.into_owned()
-    } else {
-        format!("{path}.{name}")
-    }
 }
 
 /// Collects messages up to the limit.

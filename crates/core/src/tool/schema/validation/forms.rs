@@ -5,7 +5,8 @@
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
-use super::message::{PartMessages, joined, path_of, plain, types_of};
+use super::message::{PartMessages, path_of, plain, types_of};
+use crate::text::joined;
 
 type Forms = [Vec<ValidationError<'static>>];
 

@@ -1,0 +1,54 @@
+//! Validation with `jsonschema`, which knows every keyword and explains what is invalid.
+
+mod explain;
+mod forms;
+mod message;
+
+use jsonschema::Draft;
+use serde_json::Value;
+
+use super::{ParameterErrors, walk};
+
+/// A compiled schema.
+pub struct Validator(jsonschema::Validator);
+
+impl Validator {
+    /// Compiles a schema. The error is the reason why it is invalid.
+    pub(super) fn of(schema: &Value) -> Result<Self, String> {
+        let mut options = jsonschema::options().should_validate_formats(true);
+        if schema.get("$schema").is_none() {
+            options = options.with_draft(draft_for(schema));
+        }
+        let validator = options.build(schema).map_err(|error| error.to_string());
+        validator.map(Self)
+    }
+
+    /// Returns true for a valid value. [`fast_check`](super::fast_check) does not know that it is.
+    pub(super) fn is_valid(&self, value: &Value) -> bool {
+        self.0.is_valid(value)
+    }
+
+    /// Returns the messages for the errors in `value`, which is known to be invalid, by parameter;
+    /// errors of the value as a whole are under the name `root`.
+    pub(super) fn messages(&self, schema: &Value, value: &Value, root: &str) -> ParameterErrors {
+        explain::messages(self, schema, value, root)
+    }
+
+    /// Returns JSON pointers to the keywords that reject a value.
+    pub(super) fn rejecting_keywords(&self, value: &Value) -> Vec<String> {
+        explain::rejecting_keywords(self, value)
+    }
+}
+
+/// Returns draft 7 if it can express the schema: the first compilation in a process builds the
+/// draft's meta-schema, and draft 7's takes a quarter of the time of 2020-12's.
+fn draft_for(schema: &Value) -> Draft {
+    if walk::uses_newer_keywords(schema) {
+        Draft::Draft202012
+    } else {
+        Draft::Draft7
+    }
+}
+
+#[cfg(test)]
+mod tests;
