@@ -1,5 +1,6 @@
 //! In place of users' grants, without the cargo feature `oauth`: there are no providers.
 #![expect(
+    clippy::needless_pass_by_value,
     clippy::unused_async,
     reason = "the same signatures as with the feature"
 )]

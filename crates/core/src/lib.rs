@@ -10,6 +10,11 @@
 //! Hidden modules are for `lambda_tools` itself, in exactly this version, and may change in any other.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![expect(
+    clippy::must_use_candidate,
+    clippy::return_self_not_must_use,
+    reason = "of hidden functions; the others have the attribute"
+)]
 
 #[doc(hidden)]
 pub mod clock;
