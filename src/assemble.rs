@@ -52,7 +52,6 @@ pub(crate) fn assemble(
     });
     let warm_up = WarmUp {
         engine: Arc::clone(&engine),
-        #[cfg(feature = "oidc")]
         credential_clock: credential_clock.clone(),
     };
     let observer = Observer {
@@ -67,7 +66,6 @@ pub(crate) fn assemble(
         max_request_size: server.max_request_size,
         direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
-        #[cfg(feature = "explorer")]
         has_explorer,
         public_url,
     };
@@ -136,7 +134,6 @@ fn with_base_path(base_path: Option<&str>, router: Router, serves_root: bool) ->
 /// Prepares stores and connections before the first call.
 pub(crate) struct WarmUp {
     engine: Arc<Engine>,
-    #[cfg(feature = "oidc")]
     credential_clock: Clock,
 }
 
@@ -170,10 +167,7 @@ impl WarmUp {
                 engine.deduplication.warm_up().await;
             }
         };
-        #[cfg(feature = "oidc")]
         let keys = engine.auth.warm_up(&self.credential_clock);
-        #[cfg(not(feature = "oidc"))]
-        let keys = std::future::ready(());
         let grants = async {
             if let Some(broker) = &engine.broker {
                 broker.warm_up().await;

@@ -15,7 +15,7 @@ mod rotation;
 mod scopes;
 mod summary;
 
-use crate::{Caller, text::separate_scopes};
+use crate::{Caller, clock::Clock, text::separate_scopes};
 
 use api_keys::ApiKeys;
 pub(crate) use check::{AuthError, CredentialRequest, Unauthenticated};
@@ -134,6 +134,16 @@ impl Auth {
     /// Returns the configured URLs of the issuers.
     pub(crate) fn issuer_urls(&self) -> impl Iterator<Item = &str> {
         self.oidc.iter().map(Oidc::url)
+    }
+
+    /// Fetches the issuers' keys before the first call.
+    pub(crate) async fn warm_up(&self, clock: &Clock) {
+        let fetches = self.oidc.iter().map(|issuer| issuer.warm_up(clock));
+        // Started together: one issuer that does not answer must not use up the time of the others.
+        let fetches: Vec<_> = fetches.map(tokio::spawn).collect();
+        for fetch in fetches {
+            let _ = fetch.await;
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::{sync::OnceLock, time::Duration};
 
-use reqwest::Response;
+use reqwest::{Response, Url};
 
 /// The time limit of one request to a provider.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
@@ -64,4 +64,61 @@ pub(crate) async fn body_of(mut response: Response) -> Result<Vec<u8>, Transport
         body.extend_from_slice(&chunk);
     }
     Ok(body)
+}
+
+/// Returns true if a URL may carry tokens and secrets: it uses TLS, or its host is this machine.
+pub(crate) fn is_safe(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default();
+    let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+    url.scheme() == "https" || (url.scheme() == "http" && is_local)
+}
+
+/// Returns true if a path can be appended to a URL.
+pub(crate) fn is_base_url(url: &str) -> bool {
+    let is_bare = |url: Url| {
+        url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none()
+    };
+    // The URL is compared and sent as it is written, but a parser repairs these mistakes.
+    let is_repaired = url.contains(|it: char| it.is_whitespace() || it.is_control() || it == '\\');
+    let has_scheme = ["https://", "http://"].iter().any(|it| url.starts_with(it));
+    has_scheme && !is_repaired && is_safe(url) && Url::parse(url).is_ok_and(is_bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_is_used_as_it_is_written() {
+        for url in [
+            "https://tools.example",
+            "https://tools.example:8443/a/b/",
+            "http://127.0.0.1:9000",
+        ] {
+            assert!(is_base_url(url), "{url}");
+        }
+        for url in [
+            "https://tools.example\n",
+            " https://tools.example",
+            "https://tools.example/a b",
+            "https:tools.example",
+            "https:\\\\tools.example",
+            "HTTPS://tools.example",
+            "https://tools.example?",
+            "https://tools.example#",
+            "https://user@tools.example",
+            "https://:password@tools.example",
+            "http://tools.example",
+            "http://127.0.0.1.example",
+            "tools.example",
+        ] {
+            assert!(!is_base_url(url), "{url:?}");
+        }
+    }
 }

@@ -8,10 +8,8 @@ pub(crate) mod admission;
 mod challenges;
 mod codec;
 mod encoded_list;
-#[cfg(feature = "explorer")]
+#[cfg_attr(not(feature = "explorer"), path = "protocol/explorer/off.rs")]
 pub(crate) mod explorer;
-#[cfg(any(feature = "explorer", feature = "oauth"))]
-mod html;
 pub(crate) mod http;
 mod idempotency_key;
 mod integers;
@@ -23,6 +21,8 @@ mod names;
 mod opentool;
 pub(crate) mod origin;
 mod oxp;
+#[cfg(any(feature = "explorer", feature = "oauth"))]
+mod pages;
 pub(crate) mod problem;
 mod refusal;
 #[cfg(feature = "oidc")]
@@ -41,12 +41,9 @@ use axum::{
 
 use admission::AppState;
 use codec::{Codec, Declaration};
-
 #[cfg(feature = "openapi")]
-use serde_json::Value;
+pub(crate) use oxp::openapi::document as openapi;
 
-#[cfg(feature = "openapi")]
-use crate::{Auth, Toolkit};
 use crate::{Caller, ServerInfo, arrival::Invocation, json};
 
 /// Lists the protocols; the first one encodes responses that belong to no protocol.
@@ -67,15 +64,6 @@ macro_rules! protocols {
         impl Protocol {
             /// All protocols: the default for a server.
             pub const ALL: &[Self] = &[Self::$first, $(Self::$name),*];
-
-            /// The name in the explorer's data.
-            #[cfg(feature = "explorer")]
-            fn name(self) -> &'static str {
-                match self {
-                    Self::$first => stringify!($first),
-                    $(Self::$name => stringify!($name),)*
-                }
-            }
 
             fn declaration(self) -> &'static Declaration {
                 match self {
@@ -132,12 +120,6 @@ impl Protocol {
     }
 }
 
-/// The server as an `OpenAPI` document.
-#[cfg(feature = "openapi")]
-pub(crate) fn openapi(info: &ServerInfo, toolkit: &Toolkit, auth: &Auth) -> Value {
-    oxp::openapi::document(info, toolkit, auth)
-}
-
 /// The routes of OXP, for direct calls only: these have its form, also where clients cannot use it.
 fn direct_routes(info: &ServerInfo, served: Arc<[&'static Declaration]>) -> Router<Arc<AppState>> {
     let filter = move |request: Request, next: Next| {
@@ -179,7 +161,6 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
         router.merge(direct_routes(info, Arc::clone(&declarations)))
     };
     let router = router.method_not_allowed_fallback(async || problem::method_not_allowed());
-    #[cfg(feature = "explorer")]
     if app.has_explorer {
         let explorer = explorer::router(Arc::clone(&app), served, info, declarations);
         return router.with_state(app).fallback_service(explorer);

@@ -22,7 +22,7 @@ pub struct ServerInfo {
     version: String,
     /// Not a part of OpenTool's `info`, which is this type's JSON.
     #[serde(skip)]
-    support_url: Option<String>,
+    pub(crate) support_url: Option<String>,
 }
 
 impl ServerInfo {
@@ -65,11 +65,6 @@ impl ServerInfo {
 
     pub(crate) fn version(&self) -> &str {
         &self.version
-    }
-
-    #[cfg(feature = "oauth")]
-    pub(crate) fn support(&self) -> Option<&str> {
-        self.support_url.as_deref()
     }
 
     /// True if there is no support URL, or a valid one.

@@ -108,7 +108,7 @@ impl Oidc {
     }
 
     /// Fetches the keys before the first call. An error is only logged.
-    fn warm_up(&self, clock: &Clock) -> impl Future<Output = ()> + use<> {
+    pub(super) fn warm_up(&self, clock: &Clock) -> impl Future<Output = ()> + use<> {
         let (keys, clock) = (Arc::clone(&self.keys), clock.clone());
         async move {
             let _ = keys.get(None, &clock, None).await;
@@ -138,25 +138,10 @@ impl Oidc {
 }
 
 impl Auth {
-    /// Returns the scopes that every call requires.
-    pub(crate) fn scopes(&self) -> &[String] {
-        &self.scopes
-    }
-
     /// Returns the issuers of access tokens, in their own spelling once it is known.
     pub(crate) fn issuers(&self) -> Vec<Arc<str>> {
         let issuers = self.oidc.iter().map(Oidc::identifier);
         issuers.collect::<BTreeSet<_>>().into_iter().collect()
-    }
-
-    /// Fetches the issuers' keys before the first call.
-    pub(crate) async fn warm_up(&self, clock: &Clock) {
-        let fetches = self.oidc.iter().map(|issuer| issuer.warm_up(clock));
-        // Started together: one issuer that does not answer must not use up the time of the others.
-        let fetches: Vec<_> = fetches.map(tokio::spawn).collect();
-        for fetch in fetches {
-            let _ = fetch.await;
-        }
     }
 }
 

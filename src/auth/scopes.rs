@@ -6,6 +6,11 @@ use super::Auth;
 use crate::{Caller, Toolkit, tool::parts::ToolParts};
 
 impl Auth {
+    /// Returns the scopes that every call requires.
+    pub(crate) fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
+
     /// Returns the scopes to ask the user for: those that the call requires, and those that the
     /// token already has and that other tools require, so that a new token does not lose them.
     /// `None` if the caller has all that are required, or is not restricted by scopes.
@@ -37,17 +42,6 @@ impl Auth {
         };
         let mut required = self.scopes.iter().chain(&tool.scopes);
         required.all(|scope| is_granted(scope, granted))
-    }
-
-    /// Returns the scopes that a call of the tool requires; without a tool, those of every call.
-    #[cfg(feature = "openapi")]
-    pub(crate) fn required_scopes<'a>(&'a self, tool: Option<&'a ToolParts>) -> BTreeSet<&'a str> {
-        let of_tool = tool.into_iter().flat_map(|tool| &tool.scopes);
-        self.scopes
-            .iter()
-            .chain(of_tool)
-            .map(String::as_str)
-            .collect()
     }
 
     /// Returns the scopes that any call requires, some more than once.

@@ -14,7 +14,10 @@ use super::{
     provider::{EndpointUrls, Provider},
     transport::{BoxFuture, send},
 };
-use crate::{Secret, StoreError, http_client::TransportError, public_url::is_safe};
+use crate::{
+    Secret, StoreError,
+    http_client::{TransportError, is_safe},
+};
 
 /// The tokens in a provider's response.
 pub(super) struct ProviderTokens {

@@ -9,7 +9,7 @@ use super::{
     scope_descriptions::{self as known, Descriptions, ScopeDescriptions},
     transport::{Transport, send},
 };
-use crate::{http_client::TransportError, public_url::is_safe};
+use crate::http_client::{TransportError, is_safe};
 
 /// A provider of OAuth 2.0 tokens, and this server's registration there.
 ///

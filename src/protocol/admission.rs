@@ -7,16 +7,15 @@ use bytes::Bytes;
 use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-#[cfg(feature = "oidc")]
-use super::sign_in::sign_in;
-use super::{codec::Codec, listed_tools::ListedTools, origin::AllowedOrigins, refusal::Refusal};
-#[cfg(feature = "oidc")]
-use crate::call::rejection::Rejection;
+use super::{
+    codec::Codec, listed_tools::ListedTools, origin::AllowedOrigins, refusal::Refusal,
+    sign_in::sign_in,
+};
 use crate::{
     Caller, DirectCalls,
     arrival::Arrival,
     auth::{CredentialRequest, Unauthenticated},
-    call::Engine,
+    call::{Engine, rejection::Rejection},
     clock::Clock,
     observe::request_log::Observer,
     public_url::PublicUrl,
@@ -32,7 +31,6 @@ pub(crate) struct AppState {
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: AllowedOrigins,
     pub(crate) direct_calls: DirectCalls,
-    #[cfg(feature = "explorer")]
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,
 }
@@ -73,27 +71,14 @@ impl AppState {
     }
 
     /// Adds to a refusal how to obtain a token, if an issuer is configured.
-    #[cfg_attr(
-        not(feature = "oidc"),
-        expect(
-            unused_mut,
-            unused_variables,
-            clippy::unused_self,
-            reason = "it adds nothing"
-        )
-    )]
     pub(super) fn with_sign_in<P: Codec>(
         &self,
         mut refusal: Refusal,
         base: Option<&str>,
     ) -> Refusal {
-        #[cfg(feature = "oidc")]
+        if let Refusal::Unauthenticated(_, hint)
+        | Refusal::Rejected(Rejection::InsufficientScope(_), hint) = &mut refusal
         {
-            let hint = match &mut refusal {
-                Refusal::Unauthenticated(_, hint)
-                | Refusal::Rejected(Rejection::InsufficientScope(_), hint) => hint,
-                _ => return refusal,
-            };
             let path = P::DECLARATION.resource_path;
             *hint = sign_in(&self.engine.auth, &self.public_url, base, path);
         }

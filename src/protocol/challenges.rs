@@ -25,8 +25,8 @@ use serde_json::json;
 
 use super::{
     admission::AppState,
-    http::check_credentials,
     json_response::{json_response, to_json},
+    pages::check_credentials,
     problem,
 };
 use crate::{

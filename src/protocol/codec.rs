@@ -64,10 +64,6 @@ pub(super) struct Declaration {
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
     /// The path that access tokens are issued for, after the server's URL.
-    #[cfg_attr(
-        not(feature = "oidc"),
-        expect(dead_code, reason = "only access tokens name it")
-    )]
     pub(super) resource_path: &'static str,
     /// The headers of every list.
     pub(super) list_headers: &'static [(&'static str, &'static str)],

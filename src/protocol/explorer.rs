@@ -23,8 +23,8 @@ use super::{
     Protocol,
     admission::AppState,
     codec::Declaration,
-    http::check_credentials,
     json_response::{json_response, to_json},
+    pages::check_credentials,
     problem,
 };
 use crate::{ServerInfo, arrival::Arrival, payload::fits};

@@ -18,8 +18,6 @@ use http::{
     header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
-#[cfg(any(feature = "explorer", feature = "oauth"))]
-use super::First;
 use super::{
     admission::{AppState, AuthenticatedRequest},
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task, reply},
@@ -29,8 +27,6 @@ use super::{
     sign_in::www_authenticate,
     wording::Wording,
 };
-#[cfg(any(feature = "explorer", feature = "oauth"))]
-use crate::{Caller, ServerInfo};
 use crate::{
     DEFAULT_TIMEOUT, Failure,
     arrival::Arrival,
@@ -256,40 +252,7 @@ impl<P: Codec> Exchange<P> {
     }
 }
 
-/// Checks the credentials of a request that belongs to no protocol. `task` is the request's name in
-/// the log. Absent credentials are logged only with `logs_absence`: a browser sends none when it
-/// opens a page.
-#[cfg(any(feature = "explorer", feature = "oauth"))]
-pub(super) async fn check_credentials(
-    app: &AppState,
-    request: Request,
-    task: &'static str,
-    logs_absence: bool,
-) -> Result<Caller, Response> {
-    let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
-    let headers = request.headers();
-    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, task, None);
-    let refusal = match app.admit(request, &arrival).await {
-        Ok(admitted) => {
-            log.discard();
-            return Ok(admitted.caller);
-        }
-        Err(refusal) => refusal,
-    };
-    let base = arrival.invocation.base_url.as_deref();
-    let refusal = app.with_sign_in::<First>(refusal, base);
-    let is_absent = matches!(&refusal, Refusal::Unauthenticated(why, _) if !why.is_invalid);
-    if is_absent && !logs_absence {
-        log.discard();
-    } else {
-        log_refusal(&refusal, &mut log);
-    }
-    let protocol = First::new(&ServerInfo::default());
-    let form = <First as Codec>::Form::default();
-    Err(response_to_refused(&protocol, &form, &refusal))
-}
-
-fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
+pub(super) fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
     let detail = match refusal {
         Refusal::Unauthenticated(why, _) => why.reason.to_owned(),
         other => Wording::of(other).into_detail(),
@@ -301,7 +264,11 @@ fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
     log.write_rejection(refusal.reason(), &detail, errors);
 }
 
-fn response_to_refused<P: Codec>(protocol: &P, form: &P::Form, refusal: &Refusal) -> Response {
+pub(super) fn response_to_refused<P: Codec>(
+    protocol: &P,
+    form: &P::Form,
+    refusal: &Refusal,
+) -> Response {
     let (status, body) = protocol.refusal(form, refusal);
     let mut response = reply::<P>(status, body.into());
     let headers = response.headers_mut();

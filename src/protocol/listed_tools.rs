@@ -6,12 +6,9 @@ use crate::{Auth, Caller, Toolkit, tool::toolkit::ToolEntry};
 #[derive(Clone, Copy)]
 pub(super) struct ListedTools<'a> {
     toolkit: &'a Toolkit,
-    auth: &'a Auth,
+    /// The credentials that calls require.
+    pub(super) auth: &'a Auth,
     /// The URL of the server, if it is known.
-    #[cfg_attr(
-        not(feature = "openapi"),
-        expect(dead_code, reason = "only the document names it")
-    )]
     server_url: Option<&'a str>,
     /// The caller whose scopes decide; `None` if the list shows all tools.
     reader: Option<&'a Caller>,
@@ -45,13 +42,6 @@ impl<'a> ListedTools<'a> {
         callable
     }
 
-    /// The credentials that calls require.
-    #[cfg(feature = "openapi")]
-    pub(super) fn auth(&self) -> &'a Auth {
-        self.auth
-    }
-
-    #[cfg(feature = "openapi")]
     pub(super) fn server_url(&self) -> Option<&'a str> {
         self.server_url
     }

@@ -8,7 +8,9 @@ mod dialect;
 mod error;
 mod fields;
 mod form;
-#[cfg(feature = "openapi")]
+#[cfg_attr(not(feature = "models"), path = "oxp/model_lists/off.rs")]
+mod model_lists;
+#[cfg_attr(not(feature = "openapi"), path = "oxp/openapi/off.rs")]
 pub(super) mod openapi;
 mod query;
 mod request;
@@ -44,7 +46,6 @@ use request_error::RequestError;
 pub(super) struct OxpCodec {
     /// By their forms; the `OpenAPI` document by its URL, too.
     lists: KeptLists<(ListForm, Option<String>)>,
-    #[cfg(feature = "openapi")]
     info: ServerInfo,
     /// Some clients send the name of a tool as its id.
     names: ModelNames,
@@ -52,7 +53,6 @@ pub(super) struct OxpCodec {
 
 const CALL: Task = Task::Call("POST /tools/call");
 const CALL_OF_SINGLE_TOOL: Task = Task::Call("POST /tools/{tool_id}/call");
-#[cfg(feature = "openapi")]
 const OPENAPI: Task = Task::List("openapi");
 
 impl Codec for OxpCodec {
@@ -92,14 +92,9 @@ impl Codec for OxpCodec {
 
     type Form = OxpForm;
 
-    #[cfg_attr(
-        not(feature = "openapi"),
-        expect(unused_variables, reason = "only the document describes the server")
-    )]
     fn new(info: &ServerInfo) -> Self {
         Self {
             lists: KeptLists::default(),
-            #[cfg(feature = "openapi")]
             info: info.clone(),
             names: ModelNames::default(),
         }
@@ -108,7 +103,6 @@ impl Codec for OxpCodec {
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
         match task {
             Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
-            #[cfg(feature = "openapi")]
             OPENAPI => DecodedRequest {
                 form: ListForm::OpenApi.into(),
                 operation: Operation::List,
@@ -124,7 +118,6 @@ impl Codec for OxpCodec {
     }
 
     fn list(&self, form: &OxpForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        #[cfg(feature = "openapi")]
         if form.list == ListForm::OpenApi {
             let url = tools.server_url().map(str::to_owned);
             let encode = || EncodedList::of(&openapi::document_of(&self.info, tools));
@@ -136,7 +129,6 @@ impl Codec for OxpCodec {
 
     fn list_error(&self, form: &OxpForm, detail: &str) -> (StatusCode, Vec<u8>) {
         let message = match form.list {
-            #[cfg(feature = "openapi")]
             ListForm::OpenApi => "The OpenAPI document cannot be sent",
             _ => "The list of tools cannot be sent",
         };

@@ -15,6 +15,7 @@ use axum::{
     routing::get,
 };
 use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
+use reqwest::Url;
 use serde_json::json;
 
 use super::{
@@ -25,7 +26,7 @@ use super::{
     problem,
     sign_in::WELL_KNOWN,
 };
-use crate::{ServerInfo, arrival::Invocation};
+use crate::{ServerInfo, arrival::Invocation, public_url::PublicUrl};
 
 /// The routes of the metadata, if there is an issuer.
 pub(super) fn routes(
@@ -39,7 +40,7 @@ pub(super) fn routes(
     }
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
     let resources: BTreeSet<_> = declarations.iter().map(|it| it.resource_path).collect();
-    let prefixes = app.public_url.prefixes();
+    let prefixes = prefixes_of(&app.public_url);
     let mut paths = BTreeMap::new();
     // In ascending order: of two resources at one path, that of MCP is served, whose clients read
     // it.
@@ -61,6 +62,24 @@ pub(super) fn routes(
     router
         .route(WELL_KNOWN, get(handler.clone()))
         .route(&below, get(handler))
+}
+
+/// Returns the paths that the server's URL may have, without a trailing slash; the first one is empty.
+fn prefixes_of(server: &PublicUrl) -> Vec<String> {
+    let configured = server.configured.as_deref();
+    let url = configured.and_then(|url| Url::parse(url).ok());
+    let path = url.map(|url| url.path().trim_end_matches('/').to_owned());
+    let base_path = match server.base_path.as_str() {
+        "" => None,
+        path => Some(format!("/{path}")),
+    };
+    let mut prefixes = vec![String::new()];
+    for prefix in [path, base_path].into_iter().flatten() {
+        if !prefixes.contains(&prefix) {
+            prefixes.push(prefix);
+        }
+    }
+    prefixes
 }
 
 fn metadata(

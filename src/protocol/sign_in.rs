@@ -3,18 +3,14 @@
 //! API Gateway and function URLs rename this header, so the bodies of rejections repeat it.
 //! References: RFC 6750, section 3; RFC 9728, section 5.1.
 
-#[cfg(feature = "oidc")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderValue;
 
 use super::refusal::{Refusal, SignIn};
-use crate::call::rejection::Rejection;
-#[cfg(feature = "oidc")]
-use crate::{Auth, public_url::PublicUrl};
+use crate::{Auth, call::rejection::Rejection, public_url::PublicUrl};
 
 /// The path of the metadata: RFC 9728, section 3.
-#[cfg(feature = "oidc")]
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// Returns the parameters of `WWW-Authenticate`; none if the refusal is not about credentials.
@@ -70,7 +66,6 @@ pub(super) fn sentence(sign_in: Option<&SignIn>) -> String {
 }
 
 /// The way to sign in, for a request to a protocol with this resource path.
-#[cfg(feature = "oidc")]
 pub(super) fn sign_in(
     auth: &Auth,
     public_url: &PublicUrl,
@@ -90,10 +85,12 @@ pub(super) fn sign_in(
     }))
 }
 
-#[cfg(feature = "oidc")]
 fn warn_once_of_unreachable_metadata(public_url: &PublicUrl, event_base: Option<&str>) {
     static HAS_WARNED: AtomicBool = AtomicBool::new(false);
-    let text = match (public_url.resolve(event_base), public_url.is_configured()) {
+    let text = match (
+        public_url.resolve(event_base),
+        public_url.configured.is_some(),
+    ) {
         (None, _) => {
             "clients cannot learn where to sign in: the server's URL is unknown; set \
              TOOLS_PUBLIC_URL"
@@ -110,7 +107,6 @@ fn warn_once_of_unreachable_metadata(public_url: &PublicUrl, event_base: Option<
     }
 }
 
-#[cfg(feature = "oidc")]
 fn has_path(url: &str) -> bool {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
     authority.trim_end_matches('/').contains('/')

@@ -58,9 +58,7 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         server.public_url = get("TOOLS_PUBLIC_URL")?;
     }
     #[cfg(any(feature = "oauth", feature = "oidc"))]
-    if let Some(url) = &server.public_url {
-        check_url("public URL", url, "TOOLS_PUBLIC_URL")?;
-    }
+    check_urls(server)?;
     oauth::apply(server, on_lambda)
 }
 
@@ -76,12 +74,7 @@ fn fill_auth(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting>
              caller has; write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, \
              TOOLS_JWT_SECRET_IDS)"
         )
-    })?;
-    #[cfg(feature = "oidc")]
-    for url in server.auth.iter().flat_map(Auth::issuer_urls) {
-        check_url("issuer", url, "TOOLS_OIDC_ISSUERS")?;
-    }
-    Ok(())
+    })
 }
 
 fn fill_origins(server: &mut Server) -> Result<(), InvalidSetting> {
@@ -124,13 +117,20 @@ fn check(is_valid: bool, text: impl FnOnce() -> String) -> Result<(), InvalidSet
 }
 
 #[cfg(any(feature = "oauth", feature = "oidc"))]
-fn check_url(what: &str, url: &str, variable: &str) -> Result<(), InvalidSetting> {
-    check(crate::public_url::is_base_url(url), || {
-        format!(
-            "the {what} is '{url}', but must be an https:// URL without a query, fragment or \
-             credentials ({variable})"
-        )
-    })
+fn check_urls(server: &Server) -> Result<(), InvalidSetting> {
+    let issuers = server.auth.iter().flat_map(Auth::issuer_urls);
+    let issuers = issuers.map(|url| ("issuer", url, "TOOLS_OIDC_ISSUERS"));
+    let public = server.public_url.as_deref();
+    let public = public.map(|url| ("public URL", url, "TOOLS_PUBLIC_URL"));
+    for (what, url, variable) in issuers.chain(public) {
+        check(crate::http_client::is_base_url(url), || {
+            format!(
+                "the {what} is '{url}', but must be an https:// URL without a query, fragment or \
+                 credentials ({variable})"
+            )
+        })?;
+    }
+    Ok(())
 }
 
 /// CloudWatch ignores all metrics of an invalid namespace without reporting an error.

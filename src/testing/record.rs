@@ -34,12 +34,10 @@ use serde_json::{Map, Value, json};
 use redact::{redaction_of, replace, replace_all, stored_placeholder, without_secrets};
 
 use super::ExpectedResponse;
-#[cfg(feature = "explorer")]
-use crate::protocol::explorer::FromExplorer;
 use crate::{
     Protocol, Secret,
     payload::LARGEST_PAYLOAD,
-    protocol::problem,
+    protocol::{explorer::FromExplorer, problem},
     secrets::{SecretCache, redaction::Redaction},
 };
 
@@ -124,7 +122,6 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     };
     let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
     let response = next.run(request).await;
-    #[cfg(feature = "explorer")]
     if response.extensions().get::<FromExplorer>().is_some() {
         return response;
     }

@@ -8,15 +8,14 @@ use jsonwebtoken::{
     errors::ErrorKind,
     jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse},
 };
-use reqwest::StatusCode;
+use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::UnverifiedToken;
 use crate::{
     auth::jwt::signed_claims,
-    http_client::{TransportError, body_of, http_client},
-    public_url::is_as_safe,
+    http_client::{TransportError, body_of, http_client, is_safe},
 };
 
 /// The maximum number of keys. Issuers publish a handful.
@@ -232,4 +231,32 @@ fn max_age(headers: &HeaderMap) -> Option<Duration> {
         let seconds = seconds.strip_prefix("max-age=")?.trim_matches('"');
         Some(Duration::from_secs(seconds.parse().ok()?))
     })
+}
+
+/// Returns true if both URLs are safe, and the second one is not less protected than the first.
+fn is_as_safe(first: &str, second: &str) -> bool {
+    let is_plain = |url: &str| Url::parse(url).is_ok_and(|url| url.scheme() == "http");
+    is_safe(first) && is_safe(second) && (is_plain(first) || !is_plain(second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_as_safe;
+
+    #[test]
+    fn keys_come_from_a_url_that_is_as_safe_as_the_issuer() {
+        let (tls, local) = ("https://idp.example", "http://127.0.0.1:9000");
+        assert!(is_as_safe(tls, "https://keys.example/keys"));
+        assert!(is_as_safe(local, "http://localhost/keys"));
+        for (issuer, keys) in [
+            (tls, local),
+            (tls, "HTTP://127.0.0.1:9000/keys"),
+            (tls, " http://127.0.0.1:9000/keys"),
+            (tls, "http:127.0.0.1:9000/keys"),
+            (local, "http://keys.example/keys"),
+            ("http://idp.example", "https://keys.example/keys"),
+        ] {
+            assert!(!is_as_safe(issuer, keys), "{issuer} {keys}");
+        }
+    }
 }

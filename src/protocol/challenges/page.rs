@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use crate::{
     ServerInfo,
-    protocol::html::{hash_source, html_response},
+    protocol::pages::{hash_source, html_response},
 };
 
 const STYLE: &str = include_str!("page.css");
@@ -52,7 +52,7 @@ impl Page<'_> {
 
 /// The link to the owner's support; empty if there is none.
 fn support_of(info: &ServerInfo) -> String {
-    let Some(url) = info.support() else {
+    let Some(url) = &info.support_url else {
         return String::new();
     };
     let address = url

@@ -30,7 +30,7 @@ pub(super) fn listing_of(
     let versions = versions.map(|entry| version_of(entry, newest.contains(&entry.id)));
     json!({
         "server": info,
-        "protocols": protocols.iter().map(|it| it.name()).collect::<Vec<_>>(),
+        "protocols": protocols.iter().map(|it| format!("{it:?}")).collect::<Vec<_>>(),
         "requires_credentials": !engine.auth.is_open(),
         // A repeated `call_id` does not run the tool again.
         "recognizes_call_ids": engine.deduplication.is_on(),

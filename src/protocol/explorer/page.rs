@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::StatusCode;
 
-use crate::protocol::html::{hash_source, html_response};
+use crate::protocol::pages::{hash_source, html_response};
 
 /// The document, with a place for the style and one for the script.
 const DOCUMENT: &str = include_str!("page.html");

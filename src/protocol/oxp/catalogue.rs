@@ -5,9 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::form::ListForm;
-#[cfg(feature = "models")]
-use crate::models::ModelTools;
+use super::{form::ListForm, model_lists};
 use crate::{
     ToolDefinition,
     json::JsonObject,
@@ -26,11 +24,8 @@ struct ToolList<'a> {
 }
 
 pub(super) fn encode(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-    #[cfg(feature = "models")]
     if let ListForm::Model(api) = form {
-        let newest = tools.newest();
-        let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
-        return EncodedList::of(&ModelTools::new(api, newest).list());
+        return model_lists::encode(api, tools);
     }
     let definitions: Vec<_> = tools
         .entries()

@@ -1,8 +1,6 @@
 //! The properties of a request that its response depends on.
 
-use super::dialect::Dialect;
-#[cfg(feature = "models")]
-use crate::models::ModelApi;
+use super::{dialect::Dialect, model_lists::ModelApi};
 
 /// The properties of a request that its response depends on.
 #[derive(Default)]
@@ -45,10 +43,8 @@ pub(super) enum ListForm {
     /// they read: the SDKs read `items`, the documentation's text says `tools`.
     Universal,
     /// The format of a model's API: a bare list.
-    #[cfg(feature = "models")]
     Model(ModelApi),
     /// The `OpenAPI` document.
-    #[cfg(feature = "openapi")]
     OpenApi,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn document_of(info: &ServerInfo, tools: &ListedTools<'_>) -> Value {
     let url = tools.server_url().unwrap_or("/");
     document["servers"] = json!([{"url": url}]);
     add_tools(&mut document, tools);
-    security::add(&mut document, tools.auth());
+    security::add(&mut document, tools.auth);
     document
 }
 
@@ -47,7 +47,7 @@ fn add_tools(document: &mut Value, tools: &ListedTools<'_>) {
         if tag != "OXP" {
             tags.entry(tag).or_insert_with(|| json!({"name": tag}));
         }
-        let requirement = security::requirement(tools.auth(), &entry.tool);
+        let requirement = security::requirement(tools.auth, &entry.tool);
         operation.add_to(document, requirement);
     }
     if let Some(all) = document["tags"].as_array_mut() {

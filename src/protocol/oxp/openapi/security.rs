@@ -13,7 +13,7 @@ pub(super) fn add(document: &mut Value, auth: &Auth) {
         return;
     }
     document["components"]["responses"]["Unauthenticated"] = unauthenticated();
-    let scopes: Vec<_> = auth.required_scopes(None).into_iter().collect();
+    let scopes: Vec<_> = required_scopes(auth, None).into_iter().collect();
     document["security"] = alternatives(&schemes, &scopes);
     for (_, path) in document["paths"].as_object_mut().into_iter().flatten() {
         for (_, operation) in path.as_object_mut().into_iter().flatten() {
@@ -46,11 +46,18 @@ fn unauthenticated() -> Value {
 
 /// The requirement of a tool that needs more scopes than every call does.
 pub(super) fn requirement(auth: &Auth, tool: &ToolParts) -> Option<Value> {
-    let all = auth.required_scopes(Some(tool));
+    let all = required_scopes(auth, Some(tool));
     let schemes = schemes_of(auth);
-    let has_own = all != auth.required_scopes(None);
+    let has_own = all != required_scopes(auth, None);
     let scopes: Vec<_> = all.into_iter().collect();
     (has_own && !schemes.is_empty()).then(|| alternatives(&schemes, &scopes))
+}
+
+/// Returns the scopes that a call of the tool requires; without a tool, those of every call.
+fn required_scopes<'a>(auth: &'a Auth, tool: Option<&'a ToolParts>) -> BTreeSet<&'a str> {
+    let of_tool = tool.into_iter().flat_map(|tool| &tool.scopes);
+    let all = auth.scopes().iter().chain(of_tool);
+    all.map(String::as_str).collect()
 }
 
 /// One requirement for each scheme: any of them is enough.

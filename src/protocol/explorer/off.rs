@@ -1,0 +1,24 @@
+//! In place of the explorer, without the Cargo feature `explorer`.
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::{
+    ServerInfo,
+    protocol::{Protocol, admission::AppState, codec::Declaration, problem},
+};
+
+/// Uninhabited: no response is the explorer's.
+#[derive(Clone, Copy)]
+pub(crate) enum FromExplorer {}
+
+/// Never called: the settings reject the explorer. It has no routes.
+pub(in crate::protocol) fn router(
+    _: Arc<AppState>,
+    _: &[Protocol],
+    _: &ServerInfo,
+    declarations: Arc<[&'static Declaration]>,
+) -> Router {
+    Router::new().fallback(async move || problem::not_found(&declarations))
+}
