@@ -4,6 +4,7 @@
 //! without a socket. Each protocol has a folder here and a line in [`protocols!`].
 
 pub(crate) mod admission;
+mod body;
 #[cfg(feature = "oauth")]
 mod challenges;
 mod codec;

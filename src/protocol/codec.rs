@@ -7,8 +7,9 @@ use axum::{body::Body, response::Response};
 use http::{HeaderMap, Method, StatusCode, request::Parts};
 
 use super::{
+    body::ResponseBody,
     encoded_list::EncodedList,
-    json_response::{insert, json_response},
+    json_response::{insert, response},
     listed_tools::ListedTools,
     refusal::Refusal,
 };
@@ -44,16 +45,26 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     fn list(&self, form: &Self::Form, tools: &ListedTools<'_>) -> Arc<EncodedList>;
 
     /// The response if the list is too large.
-    fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, Vec<u8>);
+    fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, ResponseBody);
 
-    fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> (StatusCode, Vec<u8>);
+    /// Returns the chunks to send before the outcome of a call, as they become known. The first one
+    /// makes the response a stream.
+    fn early_chunks(_: &mut Self::Form) -> Option<Body> {
+        None
+    }
 
-    fn refusal(&self, form: &Self::Form, refusal: &Refusal) -> (StatusCode, Vec<u8>);
+    fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> (StatusCode, ResponseBody);
+
+    fn refusal(&self, form: &Self::Form, refusal: &Refusal) -> (StatusCode, ResponseBody);
 }
 
-/// A JSON response with the protocol's fixed headers.
-pub(super) fn reply<P: Codec>(status: StatusCode, body: Body) -> Response {
-    let mut response = json_response(status, body);
+/// Returns a response with the protocol's fixed headers.
+pub(super) fn reply<P: Codec>(status: StatusCode, body: ResponseBody) -> Response {
+    let (media_type, body) = match body {
+        ResponseBody::Whole(bytes) => ("application/json", bytes.into()),
+        ResponseBody::Stream(chunks) => ("text/event-stream", chunks),
+    };
+    let mut response = response(status, media_type, body);
     insert(response.headers_mut(), P::DECLARATION.fixed_headers);
     response
 }

@@ -20,6 +20,7 @@ use http::{
 
 use super::{
     admission::{AppState, AuthenticatedRequest},
+    body::ResponseBody,
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task, reply},
     json::max_values,
     json_response::insert,
@@ -116,12 +117,15 @@ impl<P: Codec> Exchange<P> {
         }
     }
 
-    async fn handle(&mut self, task: Task, request: AuthenticatedRequest) -> Response {
+    async fn handle(mut self, task: Task, request: AuthenticatedRequest) -> Response {
         let (decoded, permit) = match self.decode(task, &request).await {
             Ok(decoded) => decoded,
             Err(rejection) => return self.refuse(&P::Form::default(), rejection.into()),
         };
-        let DecodedRequest { form, operation } = decoded;
+        let DecodedRequest {
+            mut form,
+            operation,
+        } = decoded;
         self.log.set_caller(P::dialect(&form), &request.caller);
         if let Some(headers) = P::trace_headers(&form) {
             self.log.set_trace(headers, None);
@@ -129,7 +133,14 @@ impl<P: Codec> Exchange<P> {
         match operation {
             Operation::Call(mut call) => {
                 call.permit = permit;
-                self.call(&form, call, request).await
+                match P::early_chunks(&mut form) {
+                    None => self.call(&form, call, request).await,
+                    Some(chunks) => {
+                        let call = async move { self.call(&form, call, request).await };
+                        let body = ResponseBody::of(chunks, Box::pin(call)).await;
+                        body.map_or_else(|it| it, |body| reply::<P>(StatusCode::OK, body))
+                    }
+                }
             }
             Operation::List => {
                 self.log.set_list();
@@ -205,8 +216,10 @@ impl<P: Codec> Exchange<P> {
     fn outcome(&mut self, form: &P::Form, mut outcome: Outcome) -> Response {
         let largest = self.arrival.invocation.max_response_size;
         let (mut status, mut body) = self.protocol.outcome(form, &outcome);
-        if !fits(&body, largest) {
-            let size = encoded_size(&body);
+        if let ResponseBody::Whole(bytes) = &body
+            && !fits(bytes, largest)
+        {
+            let size = encoded_size(bytes);
             let failure =
                 Failure::internal(Reason::TooLarge, "The tool's result is too large to send");
             outcome.result = Err(failure.developer_message(format!(
@@ -219,7 +232,7 @@ impl<P: Codec> Exchange<P> {
             failure: outcome.result.as_ref().err(),
             is_replay: outcome.is_replay,
         });
-        let mut response = reply::<P>(status, body.into());
+        let mut response = reply::<P>(status, body);
         if outcome.is_replay {
             let headers = response.headers_mut();
             headers.insert(REPLAY, HeaderValue::from_static("true"));
@@ -241,7 +254,7 @@ impl<P: Codec> Exchange<P> {
         let detail = "The list of tools is larger than the event source of this function can send.";
         let (status, body) = self.protocol.list_error(form, detail);
         self.log.write_list(Some(detail));
-        reply::<P>(status, body.into())
+        reply::<P>(status, body)
     }
 
     fn refuse(&mut self, form: &P::Form, refusal: Refusal) -> Response {
@@ -270,7 +283,7 @@ pub(super) fn response_to_refused<P: Codec>(
     refusal: &Refusal,
 ) -> Response {
     let (status, body) = protocol.refusal(form, refusal);
-    let mut response = reply::<P>(status, body.into());
+    let mut response = reply::<P>(status, body);
     let headers = response.headers_mut();
     let is_about_credentials = matches!(
         refusal,

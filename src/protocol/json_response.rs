@@ -11,10 +11,15 @@ pub(super) fn to_json(body: &impl Serialize) -> Vec<u8> {
 
 /// A JSON response.
 pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
+    response(status, "application/json", body)
+}
+
+/// Returns a response whose body has this media type.
+pub(super) fn response(status: StatusCode, media_type: &'static str, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, json);
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
 }
 

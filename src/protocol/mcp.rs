@@ -27,6 +27,7 @@ use serde_json::{
 };
 
 use super::{
+    body::ResponseBody,
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::EncodedList,
     idempotency_key::IDEMPOTENCY_KEY,
@@ -111,18 +112,20 @@ impl Codec for McpCodec {
         EncodedList::new(response::encode(form, &result))
     }
 
-    fn list_error(&self, form: &McpForm, detail: &str) -> (StatusCode, Vec<u8>) {
+    fn list_error(&self, form: &McpForm, detail: &str) -> (StatusCode, ResponseBody) {
         let error = RpcError::new(INTERNAL_ERROR, detail);
-        (StatusCode::OK, response::encode_error(form, &error))
+        let body = response::encode_error(form, &error);
+        (StatusCode::OK, body.into())
     }
 
-    fn outcome(&self, form: &McpForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
+    fn outcome(&self, form: &McpForm, outcome: &Outcome) -> (StatusCode, ResponseBody) {
         let body = response::encode_outcome(form, self.server_info(), outcome);
-        (StatusCode::OK, body)
+        (StatusCode::OK, body.into())
     }
 
-    fn refusal(&self, form: &McpForm, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
-        rejection::encode_refusal(form, self.server_info(), refusal)
+    fn refusal(&self, form: &McpForm, refusal: &Refusal) -> (StatusCode, ResponseBody) {
+        let (status, body) = rejection::encode_refusal(form, self.server_info(), refusal);
+        (status, body.into())
     }
 }
 

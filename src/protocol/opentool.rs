@@ -16,6 +16,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::{
+    body::ResponseBody,
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
@@ -80,21 +81,22 @@ impl Codec for OpenToolCodec {
         self.document.get((), tools, encode)
     }
 
-    fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, Vec<u8>) {
+    fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, ResponseBody) {
         let error = RpcError::new(INTERNAL_ERROR, detail);
         let body = response::encode_error(error, None);
-        (StatusCode::INTERNAL_SERVER_ERROR, body)
+        (StatusCode::INTERNAL_SERVER_ERROR, body.into())
     }
 
-    fn outcome(&self, form: &RpcForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
+    fn outcome(&self, form: &RpcForm, outcome: &Outcome) -> (StatusCode, ResponseBody) {
         let body = response::encode_outcome(outcome, form.id.as_deref());
-        (StatusCode::OK, body)
+        (StatusCode::OK, body.into())
     }
 
-    fn refusal(&self, form: &RpcForm, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
+    fn refusal(&self, form: &RpcForm, refusal: &Refusal) -> (StatusCode, ResponseBody) {
         let (status, code) = error::status_of(refusal);
         let error = RpcError::new(code, error::message_of(refusal));
-        (status, response::encode_error(error, form.id.as_deref()))
+        let body = response::encode_error(error, form.id.as_deref());
+        (status, body.into())
     }
 }
 

@@ -23,6 +23,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::{
+    body::ResponseBody,
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::{EncodedList, KeptLists},
     idempotency_key::IDEMPOTENCY_KEY,
@@ -127,25 +128,26 @@ impl Codec for OxpCodec {
         self.lists.get((form.list, None), tools, encode)
     }
 
-    fn list_error(&self, form: &OxpForm, detail: &str) -> (StatusCode, Vec<u8>) {
+    fn list_error(&self, form: &OxpForm, detail: &str) -> (StatusCode, ResponseBody) {
         let message = match form.list {
             ListForm::OpenApi => "The OpenAPI document cannot be sent",
             _ => "The list of tools cannot be sent",
         };
         let body = ErrorBody::worded(Wording::new(message, detail), &OxpForm::default());
-        (StatusCode::BAD_REQUEST, to_json(&body))
+        (StatusCode::BAD_REQUEST, to_json(&body).into())
     }
 
-    fn outcome(&self, form: &OxpForm, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
-        if form.dialect == Dialect::Path {
-            return response::encode_bare(outcome);
-        }
-        (StatusCode::OK, response::encode(form.dialect, outcome))
+    fn outcome(&self, form: &OxpForm, outcome: &Outcome) -> (StatusCode, ResponseBody) {
+        let (status, body) = match form.dialect {
+            Dialect::Path => response::encode_bare(outcome),
+            dialect => (StatusCode::OK, response::encode(dialect, outcome)),
+        };
+        (status, body.into())
     }
 
-    fn refusal(&self, form: &OxpForm, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
+    fn refusal(&self, form: &OxpForm, refusal: &Refusal) -> (StatusCode, ResponseBody) {
         let body = ErrorBody::of(refusal, form);
-        (status_of(refusal), to_json(&body))
+        (status_of(refusal), to_json(&body).into())
     }
 }
 

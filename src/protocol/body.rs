@@ -1,0 +1,112 @@
+//! The bodies of responses: whole, or streamed while the call runs.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::{
+    Error,
+    body::{Body, Bytes, HttpBody},
+    response::Response,
+};
+use http_body_util::BodyExt;
+use hyper::body::Frame;
+use tokio::select;
+
+/// The body of a response, as a protocol encodes it.
+///
+/// The response to a call is a stream if the protocol has [early
+/// chunks](super::codec::Codec::early_chunks) for it; the outcome or the refusal ends the stream.
+///
+/// - *Status and headers* precede the first chunk, so the end of a stream has to say what they say
+///   of a whole response. A call that ends before the first chunk gets a whole response.
+/// - *Size*: a whole outcome is measured, also at the end of a stream, and becomes a failure if it is
+///   too large. Other chunks are not: an event source that cannot stream measures their sum.
+/// - *Time*: the call runs while its stream is read. The engine stops it at its deadline, and the
+///   failure ends the stream.
+/// - *Log, metrics and span* end with the call, after the early chunks. A stream that is dropped
+///   before ends its call, and is logged as abandoned.
+/// - *Redaction*: failures are redacted before they are encoded. Nothing searches other chunks, so
+///   text of a tool in an early chunk has to be redacted by its `Context`.
+/// - *Errors*: chunks do not fail; a failure is a chunk.
+pub(super) enum ResponseBody {
+    Whole(Vec<u8>),
+    /// Server-sent events. Those of an outcome do not wait: the call has ended.
+    Stream(Body),
+}
+
+impl From<Vec<u8>> for ResponseBody {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Whole(bytes)
+    }
+}
+
+/// A call that runs while it is polled, and completes with its response.
+pub(super) type RunningCall = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+impl ResponseBody {
+    /// Waits for the first early chunk of a call. If the call ends before, returns its whole response
+    /// as an error.
+    pub(super) async fn of(mut chunks: Body, mut call: RunningCall) -> Result<Self, Response> {
+        let first = select! {
+            biased;
+            Some(first) = chunks.frame() => first,
+            response = &mut call => return Err(response),
+        };
+        Ok(Self::Stream(Body::new(Chunks {
+            first: Some(first),
+            chunks,
+            call: Some(call),
+            last: None,
+        })))
+    }
+}
+
+/// The early chunks of a call, then the body of its response.
+struct Chunks {
+    first: Option<Result<Frame<Bytes>, Error>>,
+    /// The early chunks; after the last of them, the body of the response.
+    chunks: Body,
+    /// `None` once the call has ended.
+    call: Option<RunningCall>,
+    /// The body of the response, until it takes the place of the early chunks.
+    last: Option<Body>,
+}
+
+impl HttpBody for Chunks {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(first));
+        }
+        // Before the chunks: those that were sent before the call ended must not get lost.
+        if let Some(call) = &mut self.call
+            && let Poll::Ready(response) = call.as_mut().poll(context)
+        {
+            self.last = Some(response.into_body());
+            self.call = None;
+        }
+        let chunk = Pin::new(&mut self.chunks).poll_frame(context);
+        if let Poll::Ready(Some(_)) = chunk {
+            return chunk;
+        }
+        if self.call.is_some() {
+            return Poll::Pending;
+        }
+        let Some(last) = self.last.take() else {
+            return chunk;
+        };
+        self.chunks = last;
+        Pin::new(&mut self.chunks).poll_frame(context)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,369 @@
+//! A protocol whose responses are streams.
+
+use std::{
+    convert::Infallible,
+    future::{pending, ready},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use axum::Router;
+use futures_util::stream;
+use http::{Request, StatusCode, header::CONTENT_TYPE};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::sync::{
+    Notify,
+    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+};
+use tower::ServiceExt;
+use tracing::subscriber::{DefaultGuard, set_default};
+
+use super::*;
+use crate::{
+    Context, Failure, Server, ServerInfo, Tool, Toolkit,
+    arrival::Invocation,
+    assemble::assemble,
+    call::{Call, ClientContext, Outcome},
+    clock::REAL,
+    observe::{request_log::Observer, tests::Lines},
+    protocol::{
+        admission::AppState,
+        codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Route, Task},
+        encoded_list::EncodedList,
+        http::mount,
+        listed_tools::ListedTools,
+        origin::AllowedOrigins,
+        refusal::Refusal,
+    },
+    public_url::PublicUrl,
+    secrets::Secrets,
+    tool::schema::RoundedNumbers,
+};
+
+/// The texts that a tool sends while it runs.
+type Texts = UnboundedSender<&'static str>;
+
+/// Calls a tool by its id, and answers with the texts that it sends, then with its outcome.
+struct Ticks(Mutex<Option<UnboundedReceiver<&'static str>>>);
+
+impl Codec for Ticks {
+    const DECLARATION: &'static Declaration = &Declaration {
+        title: None,
+        routes: &[Route::post("/ticks", Task::Call("POST /ticks"))],
+        resource_path: "",
+        list_headers: &[],
+        request_headers: &[],
+        response_headers: &[],
+        fixed_headers: &[("x-ticks", "1")],
+        retry_headers: &[],
+        secrets: &[],
+    };
+
+    type Form = Option<UnboundedReceiver<&'static str>>;
+
+    fn new(_: &ServerInfo) -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn decode(&self, _: Task, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form> {
+        let tool_id = str::from_utf8(request.body).unwrap();
+        DecodedRequest {
+            form: self.0.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            operation: Operation::Call(Box::new(Call {
+                selector: tool_id.parse().unwrap(),
+                call_id: None,
+                trace_id: None,
+                input: json!({}),
+                rounded: RoundedNumbers::default(),
+                client_context: ClientContext::default(),
+                permit: None,
+            })),
+        }
+    }
+
+    fn dialect(_: &Self::Form) -> &'static str {
+        "ticks"
+    }
+
+    fn list(&self, _: &Self::Form, _: &ListedTools<'_>) -> Arc<EncodedList> {
+        EncodedList::of(&json!([]))
+    }
+
+    fn list_error(&self, _: &Self::Form, detail: &str) -> (StatusCode, ResponseBody) {
+        (StatusCode::OK, Vec::from(detail).into())
+    }
+
+    fn early_chunks(form: &mut Self::Form) -> Option<Body> {
+        let mut texts = form.take()?;
+        let texts = stream::poll_fn(move |context| texts.poll_recv(context));
+        Some(body_of(texts))
+    }
+
+    /// A list is sent in chunks.
+    fn outcome(&self, _: &Self::Form, outcome: &Outcome) -> (StatusCode, ResponseBody) {
+        let output = outcome.result.as_ref().map(|it| json!(it));
+        let body = match output {
+            Ok(Value::Array(items)) => {
+                let items = items.into_iter().map(|it| it.as_str().unwrap().to_owned());
+                ResponseBody::Stream(body_of(stream::iter(items)))
+            }
+            Ok(value) => value.to_string().into_bytes().into(),
+            Err(failure) => {
+                let detail = failure.parts().developer_message.as_deref();
+                let text = format!("{}: {}", failure.message(), detail.unwrap_or_default());
+                text.into_bytes().into()
+            }
+        };
+        (StatusCode::OK, body)
+    }
+
+    fn refusal(&self, _: &Self::Form, _: &Refusal) -> (StatusCode, ResponseBody) {
+        (StatusCode::NOT_FOUND, Vec::from("refused").into())
+    }
+}
+
+fn body_of<S>(chunks: S) -> Body
+where
+    S: stream::Stream<Item: Into<Bytes>> + Send + 'static,
+{
+    Body::from_stream(stream::StreamExt::map(chunks, Ok::<_, Infallible>))
+}
+
+/// The tool `Ticks.Run`, with a way to send texts while it runs.
+fn tool<F>(texts: &Texts, run: impl Fn(Texts, Context) -> F + Clone + Send + Sync + 'static) -> Tool
+where
+    F: Future<Output = Result<Value, Failure>> + Send + 'static,
+{
+    let texts = texts.clone();
+    let run = move |_: Value, context: Context| run(texts.clone(), context);
+    let input = json!({"type": "object"});
+    Tool::dynamic("Ticks.Run@1.0.0", "Ticks.", input, json!({}), run)
+}
+
+/// A server of the protocol with one tool, and the log of its calls.
+struct Fixture {
+    router: Router,
+    lines: Lines,
+    _subscriber: DefaultGuard,
+}
+
+impl Fixture {
+    fn new(tool: Tool, texts: UnboundedReceiver<&'static str>) -> Self {
+        let lines = Lines::default();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false);
+        let subscriber = set_default(subscriber.with_writer(lines.clone()).finish());
+        let server = Server::new(Toolkit::new([tool]).unwrap())
+            .secrets(Secrets::fixed([("KEY", "a-secret-of-this-tool")]));
+        let app = AppState {
+            engine: assemble(server, REAL, REAL).1.into_engine(),
+            observer: Arc::new(Observer {
+                clock: REAL,
+                credential_clock: REAL,
+                metrics: None,
+            }),
+            credential_clock: REAL,
+            max_request_size: 1000,
+            allowed_origins: AllowedOrigins::default(),
+            direct_calls: crate::DirectCalls::Off,
+            #[cfg(feature = "explorer")]
+            has_explorer: false,
+            public_url: PublicUrl::default(),
+        };
+        let codec = Ticks(Mutex::new(Some(texts)));
+        let router = mount(Router::new(), codec).with_state(Arc::new(app));
+        Self {
+            router,
+            lines,
+            _subscriber: subscriber,
+        }
+    }
+
+    async fn call(&self, tool: &'static str, invocation: Invocation) -> Response {
+        let request = Request::post("/ticks").extension(Arc::new(invocation));
+        let request = request.body(Body::from(tool)).unwrap();
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// The outcomes in the log.
+    fn logged(&self) -> Vec<String> {
+        let log = self.lines.text();
+        let lines = log.lines().filter_map(|line| line.split_once("outcome=\""));
+        lines
+            .map(|(_, rest)| rest.split('"').next().unwrap().to_owned())
+            .collect()
+    }
+}
+
+async fn next(body: &mut Body) -> Option<String> {
+    let chunk = tokio::time::timeout(Duration::from_secs(10), body.frame());
+    let chunk = chunk.await.unwrap()?.unwrap().into_data().unwrap();
+    Some(String::from_utf8(chunk.to_vec()).unwrap())
+}
+
+/// All chunks of a stream that begins with "early".
+async fn chunks_of(response: Response) -> Vec<String> {
+    assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
+    let (mut body, mut chunks) = (response.into_body(), Vec::new());
+    while let Some(chunk) = next(&mut body).await {
+        chunks.push(chunk);
+    }
+    assert_eq!(chunks[0], "early");
+    chunks
+}
+
+#[tokio::test]
+async fn chunks_are_sent_while_the_call_runs_and_it_is_logged_at_its_end() {
+    let (texts, sent) = unbounded_channel();
+    let go = Arc::new(Notify::new());
+    let gate = Arc::clone(&go);
+    let tool = tool(&texts, move |texts, _| {
+        let gate = Arc::clone(&gate);
+        async move {
+            texts.send("first").unwrap();
+            gate.notified().await;
+            texts.send("second").unwrap();
+            Ok(json!(["third", "fourth"]))
+        }
+    });
+    let server = Fixture::new(tool, sent);
+    let response = server.call("Ticks.Run", Invocation::default()).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
+    assert_eq!(response.headers()["x-ticks"], "1");
+    assert_eq!(response.body().size_hint().exact(), None);
+    let mut body = response.into_body();
+    assert_eq!(next(&mut body).await.unwrap(), "first");
+    let early = tokio::time::timeout(Duration::from_millis(50), body.frame()).await;
+    assert!(early.is_err(), "the tool waits");
+    assert_eq!(server.logged(), [""; 0]);
+    go.notify_one();
+    assert_eq!(next(&mut body).await.unwrap(), "second");
+    assert_eq!(next(&mut body).await.unwrap(), "third");
+    assert_eq!(next(&mut body).await.unwrap(), "fourth");
+    assert_eq!(next(&mut body).await, None);
+    assert_eq!(server.logged(), ["success"]);
+}
+
+#[tokio::test]
+async fn a_call_without_early_chunks_gets_a_whole_response() {
+    for (id, status, text, outcome) in [
+        ("Ticks.Run", StatusCode::OK, "7", "success"),
+        ("Ticks.Other", StatusCode::NOT_FOUND, "refused", "rejection"),
+    ] {
+        let (texts, sent) = unbounded_channel();
+        let server = Fixture::new(tool(&texts, |_, _| ready(Ok(json!(7)))), sent);
+        let response = server.call(id, Invocation::default()).await;
+        assert_eq!(response.status(), status);
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+        let length = response.body().size_hint().exact();
+        assert_eq!(length, Some(text.len() as u64));
+        assert_eq!(next(&mut response.into_body()).await.unwrap(), text);
+        assert_eq!(server.logged(), [outcome]);
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_that_is_too_large_for_a_stream_becomes_a_failure() {
+    let (texts, sent) = unbounded_channel();
+    let tool = tool(&texts, |texts, _| {
+        texts.send("early").unwrap();
+        ready(Ok(json!("x".repeat(1000))))
+    });
+    let server = Fixture::new(tool, sent);
+    let invocation = Invocation {
+        max_response_size: 3000,
+        ..Invocation::default()
+    };
+    let chunks = chunks_of(server.call("Ticks.Run", invocation).await).await;
+    let detail = "The response would be 3052 bytes; at most 3000 can be sent.";
+    let text = format!("The tool's result is too large to send: {detail}");
+    assert_eq!(chunks[1..], [text]);
+    assert_eq!(server.logged(), ["failure"]);
+}
+
+#[tokio::test]
+async fn a_stream_ends_at_the_deadline_of_its_call() {
+    let (texts, sent) = unbounded_channel();
+    let tool = tool(&texts, |texts, _| {
+        texts.send("early").unwrap();
+        pending()
+    });
+    let server = Fixture::new(tool, sent);
+    let started = Instant::now();
+    let invocation = Invocation {
+        deadline: Some(SystemTime::now() + Duration::from_millis(500)),
+        ..Invocation::default()
+    };
+    let chunks = chunks_of(server.call("Ticks.Run", invocation).await).await;
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!(chunks.len(), 2, "{chunks:?}");
+    let text = "The tool did not finish in time: The tool was stopped after";
+    assert!(chunks[1].starts_with(text), "{chunks:?}");
+    assert_eq!(server.logged(), ["failure"]);
+}
+
+#[tokio::test]
+async fn the_failure_in_a_stream_is_redacted() {
+    let (texts, sent) = unbounded_channel();
+    let tool = tool(&texts, |texts, context| {
+        texts.send("early").unwrap();
+        let secret = context.secret("KEY").unwrap().expose().to_owned();
+        ready(Err(Failure::new(format!("Cannot use {secret}"))))
+    });
+    let server = Fixture::new(tool.secret("KEY"), sent);
+    let chunks = chunks_of(server.call("Ticks.Run", Invocation::default()).await).await;
+    assert!(chunks[1].starts_with("Cannot use "), "{chunks:?}");
+    assert!(!chunks[1].contains("a-secret-of-this-tool"), "{chunks:?}");
+    assert_eq!(server.logged(), ["failure"]);
+}
+
+#[tokio::test]
+async fn a_dropped_stream_ends_its_call_and_is_logged_as_abandoned() {
+    let (texts, sent) = unbounded_channel();
+    let ended = Arc::new(Notify::new());
+    let has_ended = Arc::clone(&ended);
+    let tool = tool(&texts, move |texts, _| {
+        struct NotifyOnDrop(Arc<Notify>);
+        impl Drop for NotifyOnDrop {
+            fn drop(&mut self) {
+                self.0.notify_one();
+            }
+        }
+        let guard = NotifyOnDrop(Arc::clone(&has_ended));
+        async move {
+            let _guard = guard;
+            texts.send("early").unwrap();
+            pending().await
+        }
+    });
+    let server = Fixture::new(tool, sent);
+    let response = server.call("Ticks.Run", Invocation::default()).await;
+    let mut body = response.into_body();
+    assert_eq!(next(&mut body).await.unwrap(), "early");
+    drop(body);
+    assert_eq!(server.logged(), ["abandoned"]);
+    let ended = tokio::time::timeout(Duration::from_secs(10), ended.notified());
+    ended.await.unwrap();
+}
+
+/// On several threads, a tool may send a chunk and end between two polls.
+#[tokio::test]
+async fn a_chunk_that_is_sent_just_before_the_end_precedes_the_response() {
+    let (texts, mut sent) = unbounded_channel();
+    texts.send("first").unwrap();
+    let call = async move {
+        tokio::task::yield_now().await;
+        texts.send("second").unwrap();
+        Response::new(Body::from("last"))
+    };
+    let chunks = body_of(stream::poll_fn(move |context| sent.poll_recv(context)));
+    let body = ResponseBody::of(chunks, Box::pin(call)).await;
+    let Ok(ResponseBody::Stream(mut body)) = body else {
+        panic!("the first chunk was sent before the call ended");
+    };
+    for text in ["first", "second", "last"] {
+        assert_eq!(next(&mut body).await.unwrap(), text);
+    }
+    assert_eq!(next(&mut body).await, None);
+}
