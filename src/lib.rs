@@ -112,7 +112,7 @@ pub mod store;
 pub mod testing;
 
 // What a tool is, under short paths.
-use lambda_tools_core::{clock, json, secret, text, tool};
+use lambda_tools_core::{clock, json, secret, text, tool, wire};
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.

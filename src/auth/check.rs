@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 use super::{Auth, api_keys, attempt::CredentialCheck, jwt, oidc};
-use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache};
+use crate::{Caller, arrival::Invocation, clock::Clock, secrets::SecretCache, wire};
 
-const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
+const API_KEY: HeaderName = HeaderName::from_static(wire::oxp::API_KEY);
 
 /// A request whose caller is to be authenticated.
 pub(crate) struct CredentialRequest<'a> {

@@ -38,17 +38,18 @@ use crate::{
     },
     observe::request_log::{CallSummary, RequestLog},
     payload::{encoded_size, fits},
+    wire,
 };
 
 /// Marks a replayed response.
-pub(super) const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+pub(super) const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
 
 /// The response headers that clients read, common to all protocols.
 pub(super) const RESPONSE_HEADERS: &[&str] = &[
     "allow",
     "content-type",
     "etag",
-    "idempotent-replay",
+    wire::REPLAY,
     "retry-after",
     "www-authenticate",
 ];

@@ -4,10 +4,7 @@
 
 use http::{HeaderMap, HeaderName};
 
-use crate::text::LONGEST_ID;
-
-/// The header's name.
-pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+use crate::{text::LONGEST_ID, wire::IDEMPOTENCY_KEY};
 
 const HEADER: HeaderName = HeaderName::from_static(IDEMPOTENCY_KEY);
 

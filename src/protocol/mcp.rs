@@ -30,15 +30,18 @@ use super::{
     body::ResponseBody,
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::EncodedList,
-    idempotency_key::IDEMPOTENCY_KEY,
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
     names::ModelNames,
     refusal::Refusal,
 };
-use crate::{ServerInfo, call::Outcome};
+use crate::{
+    ServerInfo,
+    call::Outcome,
+    wire::{IDEMPOTENCY_KEY, mcp::RECOGNIZES_CALL_IDS},
+};
 use catalogue::{Catalogue, ListResult, TTL_MS};
-use form::{McpForm, RECOGNIZES_CALL_IDS};
+use form::McpForm;
 use response::Meta;
 use revision::Revision;
 

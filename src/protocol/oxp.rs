@@ -26,7 +26,6 @@ use super::{
     body::ResponseBody,
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
     encoded_list::{EncodedList, KeptLists},
-    idempotency_key::IDEMPOTENCY_KEY,
     json_response::to_json,
     listed_tools::ListedTools,
     names::ModelNames,
@@ -37,6 +36,10 @@ use crate::{
     ServerInfo,
     call::Outcome,
     tool::{id::Selector, reason::Reason},
+    wire::{
+        IDEMPOTENCY_KEY,
+        oxp::{SHOULD_RETRY, VERSION, VERSION_HEADER},
+    },
 };
 use dialect::Dialect;
 use error::{ErrorBody, status_of};
@@ -71,13 +74,13 @@ impl Codec for OxpCodec {
         ],
         resource_path: "",
         // RFC 9110, section 12.5.5.
-        list_headers: &[("vary", "oxp-version")],
-        request_headers: &[IDEMPOTENCY_KEY, "if-none-match", "oxp-version"],
-        response_headers: &["oxp-version", "x-should-retry"],
+        list_headers: &[("vary", VERSION_HEADER)],
+        request_headers: &[IDEMPOTENCY_KEY, "if-none-match", VERSION_HEADER],
+        response_headers: &[VERSION_HEADER, SHOULD_RETRY],
         // Every response names the protocol version that it follows.
-        fixed_headers: &[("oxp-version", "1.0")],
+        fixed_headers: &[(VERSION_HEADER, VERSION)],
         // The published clients retry after a 400 only with this header.
-        retry_headers: &[("x-should-retry", "true")],
+        retry_headers: &[(SHOULD_RETRY, "true")],
         secrets: &[
             ("/context/secrets", "value"),
             ("/context/authorization", "token"),

@@ -13,6 +13,7 @@ mod transport;
 use std::sync::Arc;
 
 use http::HeaderValue;
+use lambda_tools_core::wire::mcp::CALL_ID;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, MetaObject,
     PaginatedRequestParams, RequestMetaObject, ServerResult,
@@ -40,9 +41,6 @@ pub use tool::{McpTool, McpToolHints};
 
 /// The maximum number of pages of a list: a server's cursors may never end.
 const MAX_PAGES: usize = 1000;
-
-/// The key of the `call_id` in `_meta`; MCP does not define one.
-const CALL_ID: &str = "lambda-tools/call-id";
 
 /// A client for one server. Clones share the connection to it.
 ///

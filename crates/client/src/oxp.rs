@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use lambda_tools_core::ToolDefinition;
+use lambda_tools_core::{ToolDefinition, wire};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -31,8 +31,8 @@ pub use super::{
 pub use call::CallFormat;
 pub use challenge::ChallengeDecision;
 
-const API_KEY: HeaderName = HeaderName::from_static("oxp-api-key");
-const VERSION: HeaderName = HeaderName::from_static("oxp-version");
+const API_KEY: HeaderName = HeaderName::from_static(wire::oxp::API_KEY);
+const VERSION: HeaderName = HeaderName::from_static(wire::oxp::VERSION_HEADER);
 
 /// A client for one server.
 ///
@@ -162,7 +162,7 @@ impl OxpClient {
     }
 
     fn version(&self) -> HeaderMap {
-        let value = HeaderValue::from_static("1.0");
+        let value = HeaderValue::from_static(wire::oxp::VERSION);
         match self.dialect {
             CallFormat::Header => HeaderMap::from_iter([(VERSION, value)]),
             CallFormat::Schema | CallFormat::Otc => HeaderMap::new(),

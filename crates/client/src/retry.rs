@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
-use lambda_tools_core::retry_after;
+use lambda_tools_core::{retry_after, wire};
 
 use super::{ClientError, response::ReceivedResponse};
 
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+const SHOULD_RETRY: HeaderName = HeaderName::from_static(wire::oxp::SHOULD_RETRY);
 
 /// The wait after the first attempt, unless the server names one.
 const FIRST_WAIT: Duration = Duration::from_millis(250);

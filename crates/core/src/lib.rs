@@ -30,6 +30,8 @@ pub mod testing;
 pub mod text;
 #[doc(hidden)]
 pub mod tool;
+#[doc(hidden)]
+pub mod wire;
 
 pub use secret::Secret;
 pub use tool::{

@@ -9,7 +9,7 @@ use super::{
     McpCodec,
     elicitation::Elicitation,
     error::ErrorResponse,
-    form::{CALL_ID, McpForm, OutputKind},
+    form::{McpForm, OutputKind},
     schema,
 };
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
     },
     text::LONGEST_ID,
     tool::{id::Selector, parts::ToolParts},
+    wire::mcp::CALL_ID,
 };
 
 /// Decodes the params of a call.

@@ -13,6 +13,7 @@ use crate::{
     payload::{JsonObject, encoded_size},
     protocol::listed_tools::ListedTools,
     tool::{parts::ToolParts, repeats::RepeatPolicy, toolkit::ToolEntry},
+    wire::mcp::{REQUIREMENTS, TOOL_ID, TOOL_VERSION},
 };
 
 /// The maximum size of a page, in bytes: clients limit the size of a response, some to 1 MB.
@@ -83,11 +84,11 @@ fn encode(entry: &ToolEntry) -> String {
         listed["annotations"] = annotations.into();
     }
     listed["_meta"] = json!({
-        "lambda-tools/id": definition.id,
-        "lambda-tools/version": definition.version,
+        TOOL_ID: definition.id,
+        TOOL_VERSION: definition.version,
     });
     if !definition.requirements.is_empty() {
-        listed["_meta"]["lambda-tools/requirements"] = json!(definition.requirements);
+        listed["_meta"][REQUIREMENTS] = json!(definition.requirements);
     }
     listed.to_string()
 }

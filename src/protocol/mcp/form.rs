@@ -5,13 +5,6 @@ use http::HeaderMap;
 use super::{elicitation::Elicitation, revision::Revision};
 use crate::protocol::jsonrpc::RpcId;
 
-/// The key of the `call_id` in `_meta`; MCP does not define one.
-pub(super) const CALL_ID: &str = "lambda-tools/call-id";
-
-/// The key in `_meta` which tells a client that it may repeat calls with the same `call_id`. A
-/// gateway that combines servers does not pass it on, and might drop the ids as well.
-pub(super) const RECOGNIZES_CALL_IDS: &str = "lambda-tools/recognizes-call-ids";
-
 /// The properties of a request that its response depends on.
 #[derive(Default)]
 pub(crate) struct McpForm {

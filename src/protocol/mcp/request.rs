@@ -10,7 +10,7 @@ use serde_json::{Value, json, value::RawValue};
 use super::{
     McpCodec, call,
     error::ErrorResponse,
-    form::{CALL_ID, McpForm},
+    form::McpForm,
     response,
     revision::Revision,
     transport::{CAPABILITIES, VERSION, check_media_types, revision_of},
@@ -26,6 +26,7 @@ use crate::{
         listed_tools::ListedTools,
     },
     tool::reason::Reason,
+    wire::mcp::CALL_ID,
 };
 
 const META: JsonScope = JsonScope::Fields(&[

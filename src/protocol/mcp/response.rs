@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{
     json,
     value::{RawValue, to_raw_value},
@@ -23,6 +23,7 @@ use crate::{
     },
     text::whole_milliseconds,
     tool::{output::Output, schema::ParameterErrors},
+    wire::mcp::{CALL_ID, REPLAY, RETRY_AFTER},
 };
 
 #[derive(Serialize)]
@@ -52,37 +53,39 @@ pub(super) struct CallResult<'a> {
 }
 
 /// `_meta` of a result.
-#[derive(Default, Serialize)]
+#[derive(Default)]
 pub(super) struct Meta<'a> {
     /// Every modern result names its server.
-    #[serde(
-        rename = "io.modelcontextprotocol/serverInfo",
-        skip_serializing_if = "Option::is_none"
-    )]
     server_info: Option<&'a RawValue>,
-    #[serde(
-        rename = "lambda-tools/call-id",
-        skip_serializing_if = "Option::is_none"
-    )]
     call_id: Option<&'a str>,
     /// Marks a replayed outcome.
-    #[serde(
-        rename = "lambda-tools/replay",
-        skip_serializing_if = "Option::is_none"
-    )]
     is_replay: Option<bool>,
     /// The time to wait before a retry, in milliseconds.
-    #[serde(
-        rename = "lambda-tools/retry-after-ms",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub(super) retry_after: Option<u64>,
     /// The reasons why the input is invalid, by the paths of its values.
-    #[serde(
-        rename = "lambda-tools/parameter-errors",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub(super) parameter_errors: Option<&'a ParameterErrors>,
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(info) = self.server_info {
+            map.serialize_entry("io.modelcontextprotocol/serverInfo", info)?;
+        }
+        if let Some(id) = self.call_id {
+            map.serialize_entry(CALL_ID, id)?;
+        }
+        if let Some(is_replay) = self.is_replay {
+            map.serialize_entry(REPLAY, &is_replay)?;
+        }
+        if let Some(wait) = self.retry_after {
+            map.serialize_entry(RETRY_AFTER, &wait)?;
+        }
+        if let Some(errors) = self.parameter_errors {
+            map.serialize_entry("lambda-tools/parameter-errors", errors)?;
+        }
+        map.end()
+    }
 }
 
 /// Wraps a value that is not an object.

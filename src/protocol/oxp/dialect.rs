@@ -6,9 +6,10 @@
 use http::{HeaderMap, HeaderName};
 
 use super::request_error::RequestError;
+use crate::wire;
 
 /// The protocol version in OXP's header form, in requests and responses.
-pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static("oxp-version");
+pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static(wire::oxp::VERSION_HEADER);
 
 /// The wire form of a request and its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,8 +40,8 @@ impl Dialect {
     pub(super) fn schema(self) -> Option<&'static str> {
         match self {
             Self::Header | Self::Path => None,
-            Self::Schema => Some("urn:oxp:1.0"),
-            Self::Otc => Some("otc://1.0"),
+            Self::Schema => Some(wire::oxp::SCHEMA),
+            Self::Otc => Some(wire::oxp::OTC_SCHEMA),
         }
     }
 

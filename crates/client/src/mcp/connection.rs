@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lambda_tools_core::wire::mcp::RECOGNIZES_CALL_IDS;
 use rmcp::{
     ClientLifecycleMode, ClientServiceExt, RoleClient,
     model::{
@@ -17,9 +18,6 @@ use rmcp::{
 
 use super::{McpClient, failure::Failed, transport::Transport};
 use crate::{ClientError, retry::RetryAdvice};
-
-/// A key in `_meta` with which a server built with this library says that it recognizes call ids.
-const RECOGNIZES_CALL_IDS: &str = "lambda-tools/recognizes-call-ids";
 
 /// An MCP server, as it describes itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

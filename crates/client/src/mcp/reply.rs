@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use lambda_tools_core::Secret;
+use lambda_tools_core::{
+    Secret,
+    wire::mcp::{CALL_ID, REPLAY, RETRY_AFTER},
+};
 use rmcp::model::{
     CallToolResult, ContentBlock, ElicitRequestParams, InputRequest as RequestForInput,
     InputRequiredResult, MetaObject, ServerResult,
 };
 use serde_json::{Value, json};
 
-use super::CALL_ID;
 use crate::{
     ClientError,
     outcome::{
@@ -17,9 +19,6 @@ use crate::{
         MissingRequirements, ServerError, ToolError,
     },
 };
-
-const REPLAY: &str = "lambda-tools/replay";
-const RETRY_AFTER: &str = "lambda-tools/retry-after-ms";
 
 impl CallReply {
     pub(super) fn of_result(result: ServerResult, id: &str) -> Result<Self, ClientError> {

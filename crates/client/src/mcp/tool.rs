@@ -1,6 +1,9 @@
 //! Decoding of the list of tools.
 
-use lambda_tools_core::{Requirements, ToolDefinition};
+use lambda_tools_core::{
+    Requirements, ToolDefinition,
+    wire::mcp::{REQUIREMENTS, TOOL_ID, TOOL_VERSION},
+};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -62,12 +65,12 @@ impl McpTool {
     pub(super) fn of(tool: Tool) -> Self {
         let meta = |key: &str| tool.meta.as_ref()?.0.get(key);
         let text = |key: &str| meta(key)?.as_str().map(str::to_owned);
-        let requirements = meta("lambda-tools/requirements");
+        let requirements = meta(REQUIREMENTS);
         let requirements = requirements.and_then(|it| Requirements::deserialize(it).ok());
         let schema = |schema: &Map<String, Value>| Value::Object(schema.clone());
         Self {
-            id: text("lambda-tools/id"),
-            version: text("lambda-tools/version"),
+            id: text(TOOL_ID),
+            version: text(TOOL_VERSION),
             requirements: requirements.unwrap_or_default(),
             name: tool.name.into_owned(),
             title: tool.title,

@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use futures_util::stream::BoxStream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use lambda_tools_core::wire::{self, mcp::CALL_ID};
 use rmcp::{
     ErrorData,
     model::{
@@ -18,7 +19,7 @@ use rmcp::{
 use serde_json::Value;
 use sse_stream::Sse;
 
-use super::{CALL_ID, failure::Failed};
+use super::failure::Failed;
 use crate::{
     ClientError,
     budget::ResponseBudget,
@@ -28,7 +29,7 @@ use crate::{
 };
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static(wire::IDEMPOTENCY_KEY);
 
 type HttpError = StreamableHttpError<Failed>;
 

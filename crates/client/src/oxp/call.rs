@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use lambda_tools_core::Secret;
+use lambda_tools_core::{
+    Secret,
+    wire::oxp::{OTC_SCHEMA, SCHEMA},
+};
 use serde_json::{Map, Value, json};
 
 use crate::call::CallRequest;
@@ -36,8 +39,8 @@ impl CallRequest {
         }
         let body = match dialect {
             CallFormat::Header => request,
-            CallFormat::Schema => json!({"$schema": "urn:oxp:1.0", "request": request}),
-            CallFormat::Otc => json!({"$schema": "otc://1.0", "request": request}),
+            CallFormat::Schema => json!({"$schema": SCHEMA, "request": request}),
+            CallFormat::Otc => json!({"$schema": OTC_SCHEMA, "request": request}),
         };
         body.to_string().into_bytes()
     }

@@ -6,6 +6,7 @@ use http::{HeaderName, StatusCode};
 use lambda_tools_core::{
     json::JsonObject,
     tool::requirement::{SecretRequirement, null_is_default},
+    wire,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +19,7 @@ use crate::{
     response::{ReceivedResponse, decode},
 };
 
-const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
 
 impl CallReply {
     pub(super) fn of(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
