@@ -5,14 +5,14 @@
 //! module. One automaton finds all forms of all secrets, so the time that a text takes depends on
 //! its length alone.
 
-mod forms;
+mod encodings;
 
 use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
 
 use aho_corasick::{Anchored, automaton::Automaton, nfa::contiguous::NFA};
 
 use crate::Secret;
-use forms::{FORMS, values_in};
+use encodings::{ENCODINGS, values_in};
 
 /// The minimum length of a secret that is redacted. Shorter ones are too weak to matter and occur
 /// in ordinary words by chance, so redacting them would make responses unreadable.
@@ -84,7 +84,7 @@ impl Redaction {
             }
         }
         // One form of all values after the other: the likeliest ones have to fit.
-        for form in &FORMS[1..] {
+        for form in &ENCODINGS[1..] {
             for (value, placeholder) in &values {
                 add(form(value), placeholder);
             }

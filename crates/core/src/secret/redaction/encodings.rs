@@ -25,7 +25,7 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_');
 
 /// The forms of a value, the likeliest first.
-pub(super) const FORMS: [fn(&str) -> String; 18] = [
+pub(super) const ENCODINGS: [fn(&str) -> String; 18] = [
     str::to_owned,
     |value| in_json(&in_json(value)),
     in_json,
