@@ -13,8 +13,8 @@ use subtle::ConstantTimeEq;
 
 /// A secret's value, or a user's token. Erased from memory when its last clone is dropped.
 ///
-/// The process itself keeps clones of the values that it read from the server's store. The forms
-/// of a value that logs and failures are searched for are not erased.
+/// The process itself keeps clones of the values that it read from the server's store. The encoded
+/// values that logs and failures are searched for are not erased.
 ///
 /// It implements neither `Display` nor `Serialize`; its `Debug` reveals nothing of the value.
 ///

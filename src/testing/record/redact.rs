@@ -66,7 +66,7 @@ fn placeholder_of(item: &Value, field: &str) -> String {
 }
 
 /// Collects the secrets of a list of `{"id": …, FIELD: …}` and puts placeholders in their place. In
-/// any other form, every value counts as a secret.
+/// anything else, every value counts as a secret.
 fn replace_in_list(value: &mut Value, field: &str, secrets: &mut Placeholders) {
     match value {
         Value::Array(items) => {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_any_form_are_replaced_in_the_response() {
+    fn secrets_of_any_kind_are_replaced_in_the_response() {
         let key = "-----BEGIN\n\"marked\\\"\n";
         let secrets =
             json!([{"id": "PEM", "value": key}, {"id": "EMPTY", "value": ""}, {"value": 7}]);

@@ -2,7 +2,7 @@
 //!
 //! A tool's errors contain third-party text: an HTTP client quotes the URL with the key in it, an
 //! API repeats the token that it rejects. Failures, logs, panics, spans and recordings all use this
-//! module. One automaton finds all forms of all secrets, so the time that a text takes depends on
+//! module. One automaton finds all secrets in all encodings, so the time that a text takes depends on
 //! its length alone.
 
 mod encodings;
@@ -23,8 +23,8 @@ pub const SHORTEST_TO_RECORD: usize = 6;
 
 pub const PLACEHOLDER: &str = "[secret]";
 
-/// The maximum size of all forms of all secrets; a larger secret is not redacted. The automaton takes
-/// 16 times as much, and up to 80 times while it is built.
+/// The maximum size of all secrets in all encodings; a larger secret is not redacted. The automaton
+/// takes 16 times as much, and up to 80 times while it is built.
 pub(super) const MOST_BYTES: usize = 256 << 10;
 
 /// Replaces any number of secrets in a text, in one pass over it.
@@ -63,12 +63,12 @@ impl Redaction {
         shortest: usize,
     ) -> Self {
         let (mut patterns, mut size) = (BTreeMap::new(), 0);
-        let mut add = |form: String, placeholder: &Arc<str>| {
-            let is_new = !patterns.contains_key(&form);
-            let fits = size + form.len() <= MOST_BYTES;
+        let mut add = |pattern: String, placeholder: &Arc<str>| {
+            let is_new = !patterns.contains_key(&pattern);
+            let fits = size + pattern.len() <= MOST_BYTES;
             if is_new && fits {
-                size += form.len();
-                patterns.insert(form, Arc::clone(placeholder));
+                size += pattern.len();
+                patterns.insert(pattern, Arc::clone(placeholder));
             } else if is_new {
                 report_omission();
             }
@@ -83,10 +83,10 @@ impl Redaction {
                 }
             }
         }
-        // One form of all values after the other: the likeliest ones have to fit.
-        for form in &ENCODINGS[1..] {
+        // One encoding of all values after the other: the likeliest ones have to fit.
+        for encoded in &ENCODINGS[1..] {
             for (value, placeholder) in &values {
-                add(form(value), placeholder);
+                add(encoded(value), placeholder);
             }
         }
         let (patterns, placeholders): (Vec<_>, _) = patterns.into_iter().unzip();
@@ -130,13 +130,13 @@ impl Redaction {
             if !self.automaton.is_match(state) {
                 continue;
             }
-            // The first form is the longest that ends here, and contains the others.
-            let form = self.automaton.match_pattern(state, 0);
-            let longest = self.automaton.pattern_len(form);
+            // The first pattern is the longest that ends here, and contains the others.
+            let pattern = self.automaton.match_pattern(state, 0);
+            let longest = self.automaton.pattern_len(pattern);
             let mut new = Found {
                 range: at + 1 - longest..at + 1,
                 longest,
-                placeholder: &self.placeholders[form],
+                placeholder: &self.placeholders[pattern],
             };
             while let Some(last) = all.pop_if(|last| last.range.end > new.range.start) {
                 new.range.start = new.range.start.min(last.range.start);
@@ -150,11 +150,11 @@ impl Redaction {
     }
 }
 
-/// Logs, once, that not all secrets are redacted in all forms.
+/// Logs, once, that not all secrets are redacted in all encodings.
 fn report_omission() {
     static REPORT: std::sync::Once = std::sync::Once::new();
     const TEXT: &str =
-        "the secrets have more than 256 KiB in all forms; some forms are not redacted";
+        "the secrets have more than 256 KiB in all encodings; some encodings are not redacted";
     REPORT.call_once(|| {
         // On another thread: this one may be writing a line of the log.
         let report = || tracing::warn!("{TEXT}");

@@ -1,4 +1,4 @@
-//! The values in a secret, and the forms in which text may contain each of them.
+//! The values in a secret, and the encodings in which text may contain each of them.
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -24,7 +24,7 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_');
 
-/// The forms of a value, the likeliest first.
+/// The encodings of a value, the likeliest first.
 pub(super) const ENCODINGS: [fn(&str) -> String; 18] = [
     str::to_owned,
     |value| in_json(&in_json(value)),

@@ -1,4 +1,4 @@
-//! Tests with secrets in the forms that `docs/security.md` promises to find.
+//! Tests with secrets in the encodings that `docs/security.md` promises to find.
 
 use std::{
     fmt::Write,
@@ -31,11 +31,11 @@ fn quoted(text: &str) -> String {
     json[1..json.len() - 1].to_owned()
 }
 
-/// The forms of one secret, as Python's `json`, `urllib.parse` and `base64` write them.
+/// One secret as Python's `json`, `urllib.parse` and `base64` write them.
 #[test]
-fn a_secret_is_redacted_in_every_form() {
+fn a_secret_is_redacted_in_every_encoding() {
     let secret = "k3y/+= \"\\é~*-._!";
-    for (before, form, after) in [
+    for (before, encoded, after) in [
         ("", "k3y/+= \"\\é~*-._!", ""),
         ("", "k3y/+= \\\"\\\\é~*-._!", ""),
         ("", "k3y/+= \\\\\\\"\\\\\\\\é~*-._!", ""),
@@ -53,7 +53,7 @@ fn a_secret_is_redacted_in_every_form() {
         ("dXN", "rM3kvKz0gIlzDqX4qLS5fI", "Q=="),
     ] {
         for (outer, end) in [("", ""), ("key=", "&x=1"), ("é\"", "\"\né")] {
-            let text = format!("{outer}{before}{form}{after}{end}");
+            let text = format!("{outer}{before}{encoded}{after}{end}");
             let expected = format!("{outer}{before}[secret]{after}{end}");
             assert_eq!(redacted(&text, secret), expected, "{text}");
         }
@@ -100,10 +100,10 @@ fn the_parts_of_a_secret_are_redacted() {
     ] {
         assert_eq!(redacted(&format!("<{secret}>\n"), secret), "<[secret]>\n");
         for part in parts {
-            let encoded: String = byte_serialize(part.as_bytes()).collect();
-            for form in [(*part).to_owned(), quoted(part), encoded] {
-                let redacted = redacted(&format!("<{form}>"), secret);
-                assert_eq!(redacted, "<[secret]>", "{form}");
+            let in_a_form: String = byte_serialize(part.as_bytes()).collect();
+            for text in [(*part).to_owned(), quoted(part), in_a_form] {
+                let redacted = redacted(&format!("<{text}>"), secret);
+                assert_eq!(redacted, "<[secret]>", "{text}");
             }
         }
         let ordinary = "postgres services require user password example.com";
@@ -180,7 +180,7 @@ fn thread_time() -> Duration {
 
 #[test]
 fn the_time_is_linear_in_the_text() {
-    // Each text ends a form, or nearly one, at every position.
+    // Each text ends an encoded secret, or nearly one, at every position.
     let secret = "\\".repeat(1000);
     let parts: Vec<_> = (8..100).map(|length| "a".repeat(length)).collect();
     let redaction = redaction([&*secret, &*parts.join(":"), "%25%25%25%25", "%%%%%%%%%%"]);
@@ -217,7 +217,7 @@ proptest! {
     })]
 
     #[test]
-    fn any_secret_is_redacted_in_every_form(secret in "[!-~][ -~äß€🔑\n\t]{6,40}[!-~]") {
+    fn any_secret_is_redacted_in_every_encoding(secret in "[!-~][ -~äß€🔑\n\t]{6,40}[!-~]") {
         let redaction = redaction([&*secret]);
         let redacted = |text: &str| redaction.redacted(text).unwrap_or_else(|| text.to_owned());
         let json = quoted(&secret);
@@ -227,7 +227,7 @@ proptest! {
             hex
         });
         let form: String = byte_serialize(secret.as_bytes()).collect();
-        for form in [
+        for encoded in [
             quoted(&json),
             json,
             debug[1..debug.len() - 1].to_owned(),
@@ -236,8 +236,8 @@ proptest! {
             hex.to_uppercase(),
             hex,
         ] {
-            let redacted = redacted(&format!("é<{form}>é"));
-            prop_assert_eq!(redacted, "é<[secret]>é", "{}", form);
+            let redacted = redacted(&format!("é<{encoded}>é"));
+            prop_assert_eq!(redacted, "é<[secret]>é", "{}", encoded);
         }
         for before in ["", "u", "us"] {
             for text in [
