@@ -82,7 +82,7 @@ pub trait Store: Send + Sync {
     /// Deletes the record if it has this version; otherwise does nothing.
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()>;
 
-    /// Prepares for the first call, for example by opening a connection. An error is logged.
+    /// Does work of the first call in advance, such as opening a connection. An error is logged.
     fn warm_up(&self) -> StoreFuture<'_, ()> {
         Box::pin(ready(Ok(())))
     }

@@ -19,9 +19,9 @@ pub(super) use one_thread::{is_possible, run as run_on_one_thread};
 /// process.
 pub(super) async fn run(server: Server) -> Result<(), Error> {
     let toolkit = Arc::clone(server.toolkit());
-    let prepared = tokio::task::spawn_blocking(move || toolkit.prepare());
+    let warm_up = tokio::task::spawn_blocking(move || toolkit.warm_up());
     let function = Arc::new(Function::start(server).await?);
-    let _ = prepared.await;
+    let _ = warm_up.await;
     let service = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         function.invoke(Box::<str>::from(event.payload), event.context)
     });

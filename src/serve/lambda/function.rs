@@ -34,7 +34,7 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// Prepares the server for its first event.
+    /// Starts the server, and warms it up for its first event.
     pub(super) async fn start(mut server: Server) -> Result<Self, Error> {
         let telemetry = Arc::new(Telemetry::from_environment()?);
         log::to_cloudwatch(&telemetry);

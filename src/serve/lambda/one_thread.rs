@@ -42,17 +42,17 @@ pub(in crate::serve) fn run(mut server: Server) -> Result<(), Error> {
     let only_thread = Arc::<OnlyThread>::default();
     server.watch = Watch::Limits(Arc::clone(&only_thread));
     let toolkit = Arc::clone(server.toolkit());
-    let (is_prepared, prepared) = oneshot::channel();
+    let (is_warm, warm) = oneshot::channel();
     thread::Builder::new().name("watch".into()).spawn(move || {
-        toolkit.prepare();
-        let _ = is_prepared.send(());
+        toolkit.warm_up();
+        let _ = is_warm.send(());
         only_thread.watch();
     })?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let function = Arc::new(Function::start(server).await?);
         // An error would mean that the other thread has ended.
-        let _ = prepared.await;
+        let _ = warm.await;
         handle_events(&function, api).await
     });
     // Does not wait for functions that are not async.

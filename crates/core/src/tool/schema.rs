@@ -185,9 +185,9 @@ fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
     Arc::clone(known().entry(address).or_insert(schema))
 }
 
-/// Does the work of the first validations: derives the schemas, and prepares `jsonschema` if one of
+/// Does the work of the first validations: derives the schemas, and warms up `jsonschema` if one of
 /// them needs it. Call it during initialization, when Lambda gives a function its full CPU power.
-pub fn prepare<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
+pub fn warm_up<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
     // `null` is no schema, but the definition of a tool that returns nothing.
     let needs_jsonschema = |schema: &Schema| !schema.value().is_null() && !schema.has_fast_check();
     // Derives all of them.
@@ -196,12 +196,12 @@ pub fn prepare<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
         .filter(|it| needs_jsonschema(it))
         .count();
     if count > 0 {
-        prepare_jsonschema();
+        warm_up_jsonschema();
     }
 }
 
 /// Builds what `jsonschema` needs for each schema, most of which is the meta-schema of draft 7.
-fn prepare_jsonschema() {
+fn warm_up_jsonschema() {
     // Nothing can be wrong with it, and nobody needs the result.
     let _ = Validator::of(&json!({"type": "object"}));
 }
