@@ -17,7 +17,8 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// `at` is the current time; the invocation is in the request's extensions.
+    /// Creates the arrival of a request at `at`, the current time. The invocation is in the
+    /// request's extensions.
     pub(crate) fn new(at: Instant, request: &Extensions) -> Self {
         let invocation = request.get::<Arc<Invocation>>().cloned();
         Self {
@@ -68,8 +69,8 @@ impl Default for Invocation {
 const MARGIN: Duration = Duration::from_millis(300);
 
 impl Invocation {
-    /// The time that a call has left at `now` for its response to be sent in time. `None` if there
-    /// is no deadline.
+    /// Returns the time that a call has left at `now` for its response to be sent in time. `None`
+    /// if there is no deadline.
     pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {
         let left = self.deadline?.duration_since(now).unwrap_or_default();
         Some(left.saturating_sub(MARGIN))

@@ -49,14 +49,14 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// Anyone may call; an `Authorization` header is ignored. Use this locally, or behind IAM or an
-    /// API Gateway authorizer.
+    /// Lets anyone call, and ignores an `Authorization` header. Use this locally, or behind IAM or
+    /// an API Gateway authorizer.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Also accepts these credentials. Each kind keeps its rules; only [scopes](Self::scope) apply
+    /// Accepts these credentials, too. Each kind keeps its rules; only [scopes](Self::scope) apply
     /// to all. [`Auth::none`] accepts no credentials, and adds nothing.
     #[must_use]
     pub fn or(mut self, other: impl Into<Self>) -> Self {

@@ -21,7 +21,8 @@ use crate::StoreError;
 use connections::Connections;
 use roots::Roots;
 
-/// The configuration of a service's client. `service` is the suffix of its endpoint variable.
+/// Returns the configuration of a service's client. `service` is the suffix of its endpoint
+/// variable.
 pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
     let optional = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let required = |name: &str| {
@@ -61,8 +62,8 @@ pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
     Ok(config.build())
 }
 
-/// The store error for a failed request. `specific` maps the error codes that only this service
-/// uses.
+/// Returns the store error for a failed request. `specific` maps the error codes that only this
+/// service uses.
 pub(crate) fn error_of<E: ProvideErrorMetadata, R>(
     service: &str,
     error: &SdkError<E, R>,
@@ -85,7 +86,7 @@ pub(crate) fn error_of<E: ProvideErrorMetadata, R>(
     }
 }
 
-/// The store error for an error code that all services use.
+/// Returns the store error for an error code that all services use.
 pub(crate) fn error_of_code(service: &str, code: &str) -> StoreError {
     match code {
         "UnrecognizedClientException"

@@ -23,27 +23,27 @@ enum StoreErrorKind {
 }
 
 impl StoreError {
-    /// The server lacks a permission, which `detail` names.
+    /// Creates the error for a server without a permission, which `detail` names.
     pub fn denied(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Denied, detail)
     }
 
-    /// The store receives too many requests.
+    /// Creates the error for a store that receives too many requests.
     pub fn throttled(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Throttled, detail)
     }
 
-    /// The store cannot be reached or responds incorrectly.
+    /// Creates the error for a store that cannot be reached or responds incorrectly.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Unavailable, detail)
     }
 
-    /// The stored data cannot be read.
+    /// Creates the error for stored data that cannot be read.
     pub fn undecodable(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Undecodable, detail)
     }
 
-    /// The store has no room left.
+    /// Creates the error for a store without room.
     pub(crate) fn full(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Full, detail)
     }

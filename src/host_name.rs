@@ -20,7 +20,7 @@ pub(crate) enum HostName {
 }
 
 impl HostName {
-    /// `name`, `name:port`, `[v6]` or `[v6]:port`, and nothing after it.
+    /// Parses `name`, `name:port`, `[v6]` or `[v6]:port`, and nothing after it.
     pub(crate) fn in_authority(text: &str) -> Option<Self> {
         match text.rsplit_once(':') {
             // Not the last colon of an IPv6 address.
@@ -31,7 +31,8 @@ impl HostName {
         }
     }
 
-    /// `scheme://`, then the syntax of [`in_authority`](Self::in_authority), and nothing after it.
+    /// Parses `scheme://`, then the syntax of [`in_authority`](Self::in_authority), and nothing
+    /// after it.
     pub(crate) fn in_origin(text: &str) -> Option<Self> {
         let (scheme, authority) = text.split_once("://")?;
         let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
@@ -39,7 +40,7 @@ impl HostName {
         is_scheme.then(|| Self::in_authority(authority)).flatten()
     }
 
-    /// A host without a port: `name` or `[v6]`.
+    /// Parses a host without a port: `name` or `[v6]`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix('[') {
             let address: Ipv6Addr = rest.strip_suffix(']')?.parse().ok()?;
@@ -53,7 +54,7 @@ impl HostName {
         is_name.then(|| Self::Name(text.to_ascii_lowercase()))
     }
 
-    /// True for `localhost`, 127.0.0.1 and `[::1]`.
+    /// Returns true for `localhost`, 127.0.0.1 and `[::1]`.
     pub(crate) fn is_this_machine(&self) -> bool {
         match self {
             Self::Name(name) => name == "localhost",

@@ -38,7 +38,7 @@ impl From<reqwest::Error> for TransportError {
     }
 }
 
-/// One client for all providers, created by the first request.
+/// Returns the client for all providers, which the first request creates.
 pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
     static CLIENT: OnceLock<Option<reqwest::Client>> = OnceLock::new();
     let client = CLIENT.get_or_init(|| {

@@ -102,8 +102,8 @@ impl Idempotency {
         self
     }
 
-    /// While the store is unreachable, runs calls without deduplication, and logs an error for
-    /// each. Without this setting, these calls are rejected, and nothing runs.
+    /// Runs calls without deduplication while the store is unreachable, and logs an error for each.
+    /// Without this setting, these calls are rejected, and nothing runs.
     #[must_use]
     pub fn best_effort(mut self) -> Self {
         self.runs_unprotected = true;

@@ -82,8 +82,8 @@ pub struct OAuth {
 }
 
 impl OAuth {
-    /// Settings with these providers, whose ids must be unique. Challenges and grants are kept in
-    /// the memory of this process, for local use.
+    /// Creates settings with these providers, whose ids must be unique. Challenges and grants are
+    /// kept in the memory of this process, for local use.
     pub fn with(providers: impl IntoIterator<Item = Provider>) -> Self {
         Self {
             providers: providers.into_iter().map(Arc::new).collect(),

@@ -9,8 +9,8 @@ pub(crate) const LARGEST_PAYLOAD: usize = 6_291_556;
 /// An allowance for the headers of a response, in bytes.
 const HEADERS: usize = 2048;
 
-/// The size, in bytes, of a body that is sent to the platform as a JSON string, in which quotes and
-/// backslashes are escaped, plus an allowance for the headers.
+/// Returns the size, in bytes, of a body that is sent to the platform as a JSON string, in which
+/// quotes and backslashes are escaped, plus an allowance for the headers.
 pub(crate) fn encoded_size(body: &[u8]) -> usize {
     let escaped = body.iter().filter(|byte| matches!(byte, b'"' | b'\\'));
     body.len() + escaped.count() + HEADERS

@@ -92,9 +92,9 @@ fn is_on_lambda() -> bool {
 }
 
 impl Server {
-    /// The whole HTTP interface as one tower service, for your own HTTP server. The environment
-    /// sets what the program does not, as for [`serve`](crate::serve). Before the first call, the
-    /// router reads no secret and connects to no table. The panic hook is not set.
+    /// Returns the whole HTTP interface as one tower service, for your own HTTP server. The
+    /// environment sets what the program does not, as for [`serve`](crate::serve). Before the first
+    /// call, the router reads no secret and connects to no table. The panic hook is not set.
     ///
     /// # Errors
     /// Fails if a setting is invalid or, on Lambda, missing, or if the

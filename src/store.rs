@@ -87,8 +87,8 @@ pub trait Store: Send + Sync {
         Box::pin(ready(Ok(())))
     }
 
-    /// The maximum size of one [field](Record::fields), in bytes. Of a call with a larger outcome,
-    /// only the fact that it ran is kept.
+    /// Returns the maximum size of one [field](Record::fields), in bytes. Of a call with a larger
+    /// outcome, only the fact that it ran is kept.
     fn largest_field(&self) -> usize {
         usize::MAX
     }
@@ -197,8 +197,8 @@ impl Record {
     }
 }
 
-/// A version for a new write. Not one of the clock's ids, which are fixed during a replay: no two
-/// writes may look the same.
+/// Returns a version for a new write. It is not one of the clock's ids, which are fixed during a
+/// replay: no two writes may look the same.
 pub(crate) fn new_version() -> u64 {
     Uuid::new_v4().as_u64_pair().1 >> 2
 }

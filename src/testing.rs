@@ -84,8 +84,8 @@ pub struct LambdaFunction {
 }
 
 impl LambdaFunction {
-    /// The function that [`serve`](crate::serve) would run, with a fixed clock (5 October 2023,
-    /// 12:00:00 UTC), so that calls take no time, and one fixed id. Environment variables are
+    /// Creates the function that [`serve`](crate::serve) would run, with a fixed clock (5 October
+    /// 2023, 12:00:00 UTC), so that calls take no time, and one fixed id. Environment variables are
     /// ignored: without [`Server::auth`] anyone may call, without [`Server::secrets`] there is no
     /// store, without [`Server::idempotency`] every call runs.
     #[must_use]
@@ -93,7 +93,7 @@ impl LambdaFunction {
         Self::with(server.into(), FIXED)
     }
 
-    /// The same function with other clocks: one for the time of day, one for durations.
+    /// Creates the same function with other clocks: one for the time of day, one for durations.
     #[doc(hidden)]
     #[must_use]
     pub fn with_clocks(

@@ -55,9 +55,10 @@ impl Auth {
     }
 }
 
-/// Azure's clients ask for `https://tools.example/mcp/mail.read`, and get a token for that resource
-/// with the scope `mail.read`. Its audience has been checked, so no other resource's scope of that
-/// name can be meant.
+/// Returns true if a scope is granted. Azure's clients ask for
+/// `https://tools.example/mcp/mail.read`, and get a token for that resource with the scope
+/// `mail.read`. Its audience has been checked, so no other resource's scope of that name can be
+/// meant.
 fn is_granted(required: &str, granted: &[String]) -> bool {
     let short = required
         .contains("://")

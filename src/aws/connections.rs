@@ -50,7 +50,7 @@ fn connector(roots: Roots, settings: &HttpConnectorSettings) -> SharedHttpConnec
     }
 }
 
-/// The shared connections. The first request opens one, and decodes the certificates.
+/// Returns the shared connections. The first request opens one, and decodes the certificates.
 fn connections(roots: Roots, settings: &HttpConnectorSettings) -> SharedHttpConnector {
     static AMAZON: OnceLock<SharedHttpConnector> = OnceLock::new();
     static MACHINE: OnceLock<SharedHttpConnector> = OnceLock::new();
@@ -109,7 +109,7 @@ fn fall_back(reason: &CertificateError) {
     }
 }
 
-/// The reason why the certificate of a server was rejected.
+/// Returns the reason why the certificate of a server was rejected.
 ///
 /// Any reason counts, not only an unknown issuer: with other roots, the verifier may find another
 /// chain.

@@ -28,7 +28,8 @@ pub(super) enum Roots {
 }
 
 impl Roots {
-    /// The roots for an endpoint; without one, it is Amazon's. `is_set` looks a variable up.
+    /// Returns the roots for an endpoint; without one, it is Amazon's. `is_set` looks a variable
+    /// up.
     pub(super) fn new(
         region: &str,
         endpoint: Option<&str>,
@@ -146,7 +147,7 @@ mod tests {
         assert!(years.iter().all(|year| *year > this_year + 3), "{years:?}");
     }
 
-    /// The year in which a certificate expires.
+    /// Returns the year in which a certificate expires.
     fn last_year(certificate: &[u8]) -> u64 {
         // A validity with two times in the form YYMMDDhhmmssZ (RFC 5280, section 4.1.2.5.1).
         const VALIDITY: [u8; 4] = [0x30, 30, 0x17, 13];

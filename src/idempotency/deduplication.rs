@@ -98,7 +98,7 @@ pub(crate) struct ClaimLimits {
 }
 
 impl Claim {
-    /// The time at which the call is over, by the clock that the claim was made with.
+    /// Returns the time at which the call is over, by the clock that the claim was made with.
     pub(crate) fn until(&self) -> Option<SystemTime> {
         match self.record.state {
             CallState::Running { until } => Some(until),
@@ -129,7 +129,7 @@ impl Deduplication {
         }
     }
 
-    /// True if there is a store, so that calls are deduplicated.
+    /// Returns true if there is a store, so that calls are deduplicated.
     pub(crate) fn is_on(&self) -> bool {
         self.idempotency.store.is_some()
     }

@@ -28,8 +28,8 @@ impl CallIdentity {
     }
 }
 
-/// SHA-256 of the tool with its version, the user, the canonical JSON of the input, and the
-/// credentials that the call carries for its tool.
+/// Returns the SHA-256 of the tool with its version, the user, the canonical JSON of the input, and
+/// the credentials that the call carries for its tool.
 pub(crate) fn fingerprint_of(
     tool: &ToolId,
     user: Option<&str>,
@@ -53,7 +53,7 @@ pub(crate) fn fingerprint_of(
     hex(hash)
 }
 
-/// SHA-256 of the canonical JSON of values.
+/// Returns the SHA-256 of the canonical JSON of values.
 pub(crate) fn digest_of(values: &[&Value]) -> String {
     let mut hash = Sha256::new();
     for value in values {

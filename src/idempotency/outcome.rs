@@ -53,7 +53,7 @@ pub(super) fn encode(duration: Duration, result: &Result<Output, Failure>) -> Ve
     serde_json::to_vec(&StoredOutcome { us, result }).expect("JSON can be written as JSON")
 }
 
-/// `None` if the bytes are not an outcome.
+/// Decodes an outcome. Returns `None` if the bytes are not one.
 pub(super) fn decode(bytes: &[u8]) -> Option<TimedResult> {
     let stored: StoredOutcome<Box<RawValue>> = serde_json::from_slice(bytes).ok()?;
     let result = match stored.result {

@@ -86,7 +86,7 @@ impl Broker {
         self.settings.providers.iter().find(|it| it.id == id)
     }
 
-    /// The user's token, if the user has granted all required scopes.
+    /// Returns the user's token, if the user has granted all required scopes.
     pub(crate) async fn token(
         self: &Arc<Self>,
         request: GrantRequest<'_>,
@@ -128,7 +128,7 @@ impl Broker {
         }
     }
 
-    /// The challenge for the user: the pending one, or else a new one.
+    /// Returns the challenge for the user: the pending one, or else a new one.
     pub(crate) async fn challenge(
         &self,
         request: GrantRequest<'_>,
@@ -218,7 +218,8 @@ impl Broker {
             .await
     }
 
-    /// `GET check_url`: the status of a challenge. A missing challenge is reported as failed.
+    /// Returns the status of a challenge, for `GET check_url`. A missing challenge is reported as
+    /// failed.
     pub(crate) async fn status(&self, id: &str) -> Result<&'static str, StoreError> {
         let Some((hash, nonce)) = parse_id(id) else {
             return Ok("failed");
@@ -234,7 +235,7 @@ impl Broker {
         })
     }
 
-    /// The URL that the URLs of challenges and redirects begin with.
+    /// Returns the URL that the URLs of challenges and redirects begin with.
     pub(super) fn base_url(&self, event_base: Option<&str>) -> Option<String> {
         self.public_url.resolve(event_base)
     }

@@ -40,7 +40,7 @@ pub(super) enum ChallengeStatus {
 }
 
 impl ChallengeStatus {
-    /// The page that explains why the challenge cannot be continued. `None` if it can.
+    /// Returns the page that explains why the challenge cannot be continued. `None` if it can.
     pub(super) fn page(self) -> Option<CallbackPage> {
         match self {
             Self::Pending => None,
@@ -57,9 +57,9 @@ impl StoredChallenge {
     }
 }
 
-/// The hash in a record's id: record ids appear in logs and metrics, so they contain no user ids.
-/// Read access to the store still reveals whether a given user is in it.
-/// An empty namespace is not hashed.
+/// Returns the hash in a record's id: record ids appear in logs and metrics, so they contain no
+/// user ids. Read access to the store still reveals whether a given user is in it. An empty
+/// namespace is not hashed.
 pub(super) fn record_hash(
     kind: &str,
     caller: &str,
@@ -76,7 +76,7 @@ pub(super) fn record_hash(
     hash::of_texts(caller.chain([kind, user, provider]).chain(scopes))
 }
 
-/// The hash and the nonce in a challenge's id.
+/// Returns the hash and the nonce in a challenge's id.
 pub(super) fn parse_id(id: &str) -> Option<(&str, &str)> {
     let is_valid = id.len() == 2 * HASH_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_valid.then(|| id.split_at(HASH_LENGTH))

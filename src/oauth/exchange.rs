@@ -60,14 +60,14 @@ struct DiscoveryDocument {
 }
 
 impl Provider {
-    /// The provider's URLs, discovered by the first request that needs them.
+    /// Returns the provider's URLs, discovered by the first request that needs them.
     pub(super) async fn urls(&self) -> Result<&EndpointUrls, ProviderError> {
         // Without an issuer, the URLs are configured.
         let issuer = self.discovery.as_deref().unwrap_or_default();
         self.urls.get_or_try_init(|| discover(issuer)).await
     }
 
-    /// The URL of the provider's consent page for the user.
+    /// Returns the URL of the provider's consent page for the user.
     pub(super) fn authorize_url(
         &self,
         urls: &EndpointUrls,

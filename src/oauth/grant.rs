@@ -19,7 +19,8 @@ pub(super) const GRANT_LIFE: Duration = Duration::from_hours(400 * 24);
 pub(super) struct Grants(pub(super) Vec<Grant>);
 
 impl Grants {
-    /// The grant that has all these scopes; if there are several, the one that expires last.
+    /// Returns the grant that has all these scopes; if there are several, the one that expires
+    /// last.
     pub(super) fn best(&self, scopes: &[String], now: SystemTime) -> Option<&Grant> {
         let sufficient = self.0.iter().filter(|grant| grant.has_all(scopes));
         sufficient.max_by_key(|grant| grant.left(now))
@@ -78,7 +79,8 @@ impl Grant {
         }
     }
 
-    /// The grant after a refresh. If the response has no refresh token, the old one is kept.
+    /// Returns the grant after a refresh. If the response has no refresh token, the old one is
+    /// kept.
     pub(super) fn refreshed(&self, tokens: ProviderTokens, now: SystemTime) -> Self {
         Self {
             access: tokens.access,
@@ -94,7 +96,7 @@ impl Grant {
         scopes.iter().all(has)
     }
 
-    /// The time until the access token expires.
+    /// Returns the time until the access token expires.
     pub(super) fn left(&self, now: SystemTime) -> Duration {
         let Some(expires_at) = self.expires_at else {
             return Duration::MAX;

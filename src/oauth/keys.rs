@@ -95,12 +95,12 @@ impl EncryptionKeys {
         Self(keys.map(|it| (fingerprint(&it), it)).collect())
     }
 
-    /// A signature with the newest key.
+    /// Signs with the newest key.
     pub(super) fn sign(&self, purpose: &str, parts: &[&str]) -> String {
         self.sign_as(0, purpose, parts)
     }
 
-    /// The index of the key that made this signature. `None` if no key did.
+    /// Returns the index of the key that made this signature. `None` if no key did.
     pub(super) fn signer(&self, purpose: &str, parts: &[&str], signed: &str) -> Option<usize> {
         let is_signer = |(_, secret): &(String, Secret)| {
             let expected = signature(secret, purpose, parts);
@@ -109,14 +109,14 @@ impl EncryptionKeys {
         self.0.iter().position(is_signer)
     }
 
-    /// A signature with the key at an index.
+    /// Signs with the key at an index.
     pub(super) fn sign_as(&self, index: usize, purpose: &str, parts: &[&str]) -> String {
         signature(&self.0[index].1, purpose, parts)
     }
 }
 
-/// The key id that is stored with a ciphertext. Unlike the secret's id, it identifies the key even
-/// after the secret's value has changed.
+/// Returns the key id that is stored with a ciphertext. Unlike the secret's id, it identifies the
+/// key even after the secret's value has changed.
 fn fingerprint(secret: &Secret) -> String {
     signature(secret, "fingerprint", &[])[..16].to_owned()
 }

@@ -46,7 +46,7 @@ pub(super) struct EndpointUrls {
 }
 
 impl Provider {
-    /// A provider with these URLs. Tools require it by its id, such as `google`;
+    /// Creates a provider with these URLs. Tools require it by its id, such as `google`;
     /// `client_secret_id` is the id of a secret, never the secret itself.
     #[must_use]
     pub fn new(
@@ -68,7 +68,8 @@ impl Provider {
         }
     }
 
-    /// A provider whose URLs are discovered from this issuer: `OpenID` Connect Discovery 1.0.
+    /// Creates a provider whose URLs are discovered from this issuer: `OpenID` Connect Discovery
+    /// 1.0.
     #[must_use]
     pub fn openid(
         id: impl Into<String>,
@@ -103,7 +104,7 @@ impl Provider {
         .parameter("prompt", "consent")
     }
 
-    /// Google, with the id `google`.
+    /// Returns Google, with the id `google`.
     #[must_use]
     pub fn google(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -117,7 +118,7 @@ impl Provider {
             .known(&[known::OPENID, known::GOOGLE])
     }
 
-    /// GitHub, with the id `github`.
+    /// Returns GitHub, with the id `github`.
     #[must_use]
     pub fn github(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -132,7 +133,7 @@ impl Provider {
             .known(&[known::GITHUB])
     }
 
-    /// Microsoft, with the id `microsoft`, for work, school and personal accounts.
+    /// Returns Microsoft, with the id `microsoft`, for work, school and personal accounts.
     #[must_use]
     pub fn microsoft(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -147,7 +148,7 @@ impl Provider {
             .known(&[known::OPENID, known::MICROSOFT])
     }
 
-    /// Slack, with the id `slack`, for user tokens: tools act as the user.
+    /// Returns Slack, with the id `slack`, for user tokens: tools act as the user.
     #[must_use]
     pub fn slack(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -190,17 +191,17 @@ impl Provider {
         self
     }
 
-    /// The name that users see.
+    /// Returns the name that users see.
     pub(super) fn shown_title(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.id)
     }
 
-    /// The description of a scope, if it has one.
+    /// Returns the description of a scope, if it has one.
     pub(super) fn description_of(&self, scope: &str) -> Option<&str> {
         self.descriptions.find(scope)
     }
 
-    /// The URI that the provider redirects browsers to.
+    /// Returns the URI that the provider redirects browsers to.
     pub(super) fn redirect_uri(&self, base: &str) -> String {
         format!("{base}/authorization/{}/callback", self.id)
     }
@@ -259,7 +260,7 @@ impl Provider {
         &self.id
     }
 
-    /// The error in the provider's configuration, if any.
+    /// Returns the error in the provider's configuration, if any.
     pub(crate) fn config_error(&self) -> Option<String> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
         let is_id = !self.id.is_empty() && self.id.bytes().all(is_allowed);

@@ -56,7 +56,7 @@ fn described(scopes: Vec<String>, provider: &Provider) -> Vec<RequestedScope> {
 }
 
 impl Broker {
-    /// `GET url`: shows the consent page, and changes nothing.
+    /// Shows the consent page, for `GET url`, and changes nothing.
     pub(crate) async fn consent_page(
         &self,
         id: &str,
@@ -87,8 +87,8 @@ impl Broker {
         })
     }
 
-    /// `POST url`, with the token of the consent page's form: redirects the browser to the
-    /// provider, and binds the provider's redirect back to this browser.
+    /// Redirects the browser to the provider, for `POST url` with the token of the consent page's
+    /// form, and binds the provider's redirect back to this browser.
     pub(crate) async fn start(
         &self,
         id: &str,
@@ -133,7 +133,7 @@ impl Broker {
         Ok(BrowserResponse::Redirect { url, cookie })
     }
 
-    /// The pending challenge with this id, or the page that explains why there is none.
+    /// Returns the pending challenge with this id, or the page that explains why there is none.
     async fn open(
         &self,
         id: &str,
@@ -164,8 +164,8 @@ impl Broker {
         }))
     }
 
-    /// The scopes to request: those of the tool, those of the provider, and those granted before,
-    /// so that one token covers them all.
+    /// Returns the scopes to request: those of the tool, those of the provider, and those granted
+    /// before, so that one token covers them all.
     async fn scopes_for(&self, open: &OpenChallenge<'_>) -> Result<Vec<String>, StoreError> {
         let (pending, provider) = (&open.pending, open.provider);
         let record_id = grant_record_id(&pending.caller, &pending.user, &provider.id);

@@ -39,7 +39,7 @@ impl OAuthState {
         }
     }
 
-    /// The verifier of a returned state, if its signature is valid and it has not expired.
+    /// Returns the verifier of a returned state, if its signature is valid and it has not expired.
     pub(super) fn verifier_of(
         keys: &EncryptionKeys,
         binding: &StateBinding<'_>,
@@ -71,7 +71,7 @@ impl<'a> StateBinding<'a> {
         [self.challenge, self.provider, self.browser, expiry]
     }
 
-    /// The token that the consent page's form sends back. Other sites do not know it.
+    /// Returns the token that the consent page's form sends back. Other sites do not know it.
     pub(super) fn form_token(&self, keys: &EncryptionKeys) -> String {
         keys.sign(CONSENT_FORM, &[self.challenge, self.provider, self.browser])
     }
@@ -84,14 +84,15 @@ impl<'a> StateBinding<'a> {
     }
 }
 
-/// The parts of a state: the challenge's id, the expiry with its salt, and the signature.
+/// Returns the parts of a state: the challenge's id, the expiry with its salt, and the signature.
 pub(super) fn split_state(state: &str) -> Option<(&str, &str, &str)> {
     let (challenge, rest) = state.split_once('.')?;
     let (expiry, tag) = rest.split_once('.')?;
     Some((challenge, expiry, tag))
 }
 
-/// The name of a challenge's cookie: unique, so that several challenges can be open at once.
+/// Returns the name of a challenge's cookie: unique, so that several challenges can be open at
+/// once.
 pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
     let id = challenge.get(..16).unwrap_or_default();
     // RFC 6265bis, 4.1.3.2: no other host can set a cookie with this prefix.
@@ -99,14 +100,14 @@ pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
     format!("{prefix}authorization-{id}")
 }
 
-/// The `Set-Cookie` value of a challenge's cookie. With `SameSite=Lax`, browsers send it with the
-/// provider's redirect, but not with another site's form.
+/// Returns the `Set-Cookie` value of a challenge's cookie. With `SameSite=Lax`, browsers send it
+/// with the provider's redirect, but not with another site's form.
 pub(super) fn cookie(name: &str, value: &str, life: Duration, is_https: bool) -> String {
     let (life, secure) = (life.as_secs(), if is_https { "; Secure" } else { "" });
     format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
 }
 
-/// The value of a cookie, if it has the form that this server gives it.
+/// Returns the value of a cookie, if it has the format that this server gives it.
 pub(super) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(COOKIE).iter();
     let pairs = all

@@ -17,13 +17,13 @@ pub(crate) fn scope<F: Future>(context: Context, run: F) -> impl Future<Output =
     CALL.scope(context, run)
 }
 
-/// True in the task of a call.
+/// Returns true in the task of a call.
 pub(crate) fn is_inside() -> bool {
     CALL.try_with(|_| ()).is_ok()
 }
 
-/// The text with secrets removed: those of the store and, inside a call, its own. `None` if the
-/// text contains none.
+/// Returns the text with secrets removed: those of the store and, inside a call, its own. `None` if
+/// the text contains none.
 pub(crate) fn without_secrets(text: &str) -> Option<String> {
     let redacted = CALL.try_with(|context| context.redacted(text));
     redacted.unwrap_or_else(|_| stored::redacted(text, None))

@@ -60,7 +60,8 @@ pub(crate) struct RequestNames {
 }
 
 impl RequestLog {
-    /// `span` is the name of a call's span; only requests that have one are counted in metrics.
+    /// Begins the log line of a request. `span` is the name of a call's span; only requests that
+    /// have one are counted in metrics.
     pub(crate) fn begin(
         observer: &Arc<Observer>,
         arrival: Arrival,

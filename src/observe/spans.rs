@@ -31,7 +31,7 @@ impl Spans {
     }
 }
 
-/// The span of a request for a call.
+/// Returns the span of a request for a call.
 pub(crate) fn request(name: &'static str) -> Span {
     tracing::error_span!(
         target: TARGET,
@@ -48,8 +48,8 @@ pub(crate) fn request(name: &'static str) -> Span {
     )
 }
 
-/// The span of a tool's run, inside the current one. Reference: OpenTelemetry, Semantic conventions
-/// for generative AI, Execute tool span.
+/// Returns the span of a tool's run, inside the current one. Reference: OpenTelemetry, Semantic
+/// conventions for generative AI, Execute tool span.
 pub(crate) fn tool(tool: &ToolId, call_id: &str) -> Span {
     tracing::error_span!(
         target: TARGET,

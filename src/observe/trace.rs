@@ -37,7 +37,8 @@ pub(super) struct TracePosition {
 }
 
 impl Trace {
-    /// `name` is the call's `trace_id`, `xray` the X-Ray header of the invocation.
+    /// Reads the trace of a request. `name` is the call's `trace_id`, `xray` the X-Ray header of
+    /// the invocation.
     pub(crate) fn of(headers: &HeaderMap, name: Option<&str>, xray: Option<&str>) -> Self {
         let xray = xray.and_then(parse_xray);
         let parent = single(headers, "traceparent").and_then(parse_traceparent);
@@ -53,14 +54,14 @@ impl Trace {
         }
     }
 
-    /// The trace's name in the log: the call's own name for it or, without one, its id.
+    /// Returns the trace's name in the log: the call's own name for it or, without one, its id.
     pub(crate) fn label(&self) -> Option<String> {
         self.name
             .clone()
             .or_else(|| self.position.map(|position| position.to_string()))
     }
 
-    /// The trace's id, if the call has another name for it.
+    /// Returns the trace's id, if the call has another name for it.
     pub(crate) fn id_unless_label(&self) -> Option<String> {
         let id = self.position?.to_string();
         self.name.as_ref().filter(|&name| *name != id).map(|_| id)
@@ -79,19 +80,19 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     values.next().is_none().then(|| value.trim())
 }
 
-/// The value of a header that may occur several times.
+/// Returns the value of a header that may occur several times.
 fn joined(headers: &HeaderMap, name: &str) -> Option<String> {
     let values = headers.get_all(name).iter();
     let values: Vec<_> = values.filter_map(|it| it.to_str().ok()).collect();
     (!values.is_empty()).then(|| values.join(","))
 }
 
-/// True for a valid `traceparent`.
+/// Returns true for a valid `traceparent`.
 pub(crate) fn is_traceparent(text: &str) -> bool {
     parse_traceparent(text).is_some()
 }
 
-/// `00-<32 hex>-<16 hex>-<2 hex>`; later versions may append more.
+/// Parses `00-<32 hex>-<16 hex>-<2 hex>`; later versions may append more.
 fn parse_traceparent(header: &str) -> Option<TracePosition> {
     let mut parts = header.splitn(5, '-');
     let version = lower_hex(parts.next()?, 2)?;
@@ -108,7 +109,7 @@ fn parse_traceparent(header: &str) -> Option<TracePosition> {
     })
 }
 
-/// 32 hexadecimal digits, or a UUID.
+/// Parses 32 hexadecimal digits, or a UUID.
 fn parse_name(name: &str) -> Option<TracePosition> {
     let is_uuid = name.len() == 36
         && [8, 13, 18, 23]
@@ -127,7 +128,7 @@ fn parse_name(name: &str) -> Option<TracePosition> {
     })
 }
 
-/// `Root=1-<8 hex>-<24 hex>;Parent=<16 hex>;Sampled=1`, in any order.
+/// Parses `Root=1-<8 hex>-<24 hex>;Parent=<16 hex>;Sampled=1`, in any order.
 fn parse_xray(header: &str) -> Option<TracePosition> {
     let field = |name: &str| {
         let fields = header.split(';').map(str::trim);

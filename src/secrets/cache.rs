@@ -57,7 +57,7 @@ impl SecretCache {
         self.secrets.may_come_from_calls()
     }
 
-    /// The place where the store looks for a secret. `None` if there is no store.
+    /// Returns the place where the store looks for a secret. `None` if there is no store.
     pub(crate) fn location(&self, id: &str) -> Option<String> {
         self.secrets.store.as_ref().map(|store| store.location(id))
     }
@@ -77,8 +77,8 @@ impl SecretCache {
         self.read_counted(ids, left, &mut CacheUse::default()).await
     }
 
-    /// Like [`Self::read`], but also counts cache hits and misses. Secrets from a local store are
-    /// neither.
+    /// Does the same as [`Self::read`], and counts cache hits and misses. Secrets from a local
+    /// store are neither.
     pub(crate) async fn read_counted(
         self: &Arc<Self>,
         ids: &[&str],
@@ -128,7 +128,7 @@ impl SecretCache {
         }
     }
 
-    /// All declared secrets that the store has, with their ids.
+    /// Returns all declared secrets that the store has, with their ids.
     pub(crate) async fn declared_values(self: &Arc<Self>) -> Vec<(String, Secret)> {
         let ids: Vec<_> = self.declared.iter().map(String::as_str).collect();
         let results = self.declared.iter().zip(self.read(&ids, None).await);
@@ -257,7 +257,8 @@ impl SecretCache {
         self.lock().get(id).is_none_or(|entry| entry.due <= now)
     }
 
-    /// The cached result if it is valid for a read that began at `start`, or the last good value.
+    /// Returns the cached result if it is valid for a read that began at `start`, or the last good
+    /// value.
     fn cached(&self, id: &str, start: Instant, limit: Duration) -> ReadResult {
         let snapshot = self.lock();
         let entry = snapshot.get(id);
@@ -286,7 +287,8 @@ impl SecretCache {
         store.map_or(1, |store| store.batch_size().max(1))
     }
 
-    /// A poisoned lock is harmless: a panic elsewhere leaves the snapshot consistent.
+    /// Locks the snapshot. A poisoned lock is harmless: a panic elsewhere leaves the snapshot
+    /// consistent.
     fn lock(&self) -> MutexGuard<'_, HashMap<String, CacheEntry>> {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -19,7 +19,7 @@ impl Environment {
 }
 
 impl SecretStore for Environment {
-    /// The environment takes precedence; the file supplies the rest. The file is read each time, so
+    /// Reads the environment, and the file for what is not in it. The file is read each time, so
     /// that a change to it needs no restart. An empty value counts as not set.
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         let read_one = |id: &String| match in_environment(id) {

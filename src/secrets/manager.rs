@@ -60,13 +60,13 @@ impl Default for SecretLayout {
 }
 
 impl SecretsManager {
-    /// One secret for each id, with the id as its name.
+    /// Reads one secret for each id, with the id as its name.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One secret for each id, named with the prefix and the id.
+    /// Reads one secret for each id, named with the prefix and the id.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
@@ -74,7 +74,7 @@ impl SecretsManager {
         self
     }
 
-    /// One secret for all ids, by name or ARN: a JSON object with the ids as keys.
+    /// Reads one secret for all ids, by name or ARN: a JSON object with the ids as keys.
     #[must_use]
     pub fn json(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -207,7 +207,7 @@ impl SecretStore for SecretsManager {
         }
     }
 
-    /// The limit of `BatchGetSecretValue`; all keys of a JSON object come at once.
+    /// Returns the limit of `BatchGetSecretValue`; all keys of a JSON object come at once.
     fn batch_size(&self) -> usize {
         match self.layout {
             SecretLayout::Each { .. } => 20,

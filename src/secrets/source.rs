@@ -33,7 +33,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Secrets from your own store, or from [`SecretsManager`](super::SecretsManager).
+    /// Takes secrets from your own store, or from [`SecretsManager`](super::SecretsManager).
     #[must_use]
     pub fn from_store(store: impl SecretStore + 'static) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Secrets {
         }
     }
 
-    /// No store: calls must bring the secrets that tools need.
+    /// Uses no store: calls must bring the secrets that tools need.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -55,16 +55,16 @@ impl Secrets {
         }
     }
 
-    /// Secrets from the environment variables whose names are the secrets' ids. The variables are
-    /// read each time.
+    /// Takes secrets from the environment variables whose names are the secrets' ids. The variables
+    /// are read each time.
     #[must_use]
     pub fn environment() -> Self {
         Self::from_store(Environment::new(None))
     }
 
-    /// Like [`Secrets::environment`], but variables that are not set are read from a dotenv file
-    /// (one `NAME=value` per line). The file may be missing. A `$` in a value that is not in single
-    /// quotes refers to another variable.
+    /// Does the same as [`Secrets::environment`], but reads variables that are not set from a
+    /// dotenv file (one `NAME=value` per line). The file may be missing. A `$` in a value that is
+    /// not in single quotes refers to another variable.
     #[must_use]
     pub fn environment_and_file(file: impl Into<PathBuf>) -> Self {
         let file = Some(file.into());
@@ -74,7 +74,7 @@ impl Secrets {
         }
     }
 
-    /// Secrets from the program itself, for tests.
+    /// Takes secrets from the program itself, for tests.
     #[must_use]
     pub fn fixed<I: Into<String>, V: Into<Secret>>(
         secrets: impl IntoIterator<Item = (I, V)>,

@@ -28,7 +28,8 @@ pub trait SecretStore: Send + Sync {
     /// [`batch_size`](Self::batch_size) ids, without duplicates.
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a>;
 
-    /// The place where the store looks for a secret, for messages: `the environment variable 'ID'`.
+    /// Returns the place where the store looks for a secret, for messages: `the environment
+    /// variable 'ID'`.
     fn location(&self, id: &str) -> String;
 
     /// Returns `true` if reading costs nothing, as with environment variables. Values are then not
@@ -37,9 +38,9 @@ pub trait SecretStore: Send + Sync {
         false
     }
 
-    /// The maximum number of ids in one request. When a secret is read, all other secrets that the
-    /// server declares are read with it, unless they were read recently, in as many concurrent
-    /// requests as necessary.
+    /// Returns the maximum number of ids in one request. When a secret is read, all other secrets
+    /// that the server declares are read with it, unless they were read recently, in as many
+    /// concurrent requests as necessary.
     fn batch_size(&self) -> usize {
         1
     }

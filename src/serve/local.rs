@@ -133,7 +133,7 @@ fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
     })
 }
 
-/// The server's own URL, for requests, whose headers may name any host.
+/// Returns an invocation with the server's own URL, for requests, whose headers may name any host.
 fn invocation_at(mut address: SocketAddr) -> Arc<Invocation> {
     if address.ip().is_unspecified() {
         // The unspecified address means all addresses of this machine; a URL cannot use it.

@@ -7,9 +7,9 @@ use crate::{
     tool::{schema::example::example_of, toolkit::ToolEntry},
 };
 
-/// The body of a call that the server would accept: a call of the first tool without requirements,
-/// or else of the first tool with requirements, which get placeholders. `None` if no input can be
-/// generated.
+/// Returns the body of a call that the server would accept: a call of the first tool without
+/// requirements, or else of the first tool with requirements, which get placeholders. `None` if no
+/// input can be generated.
 pub(super) fn call_of(toolkit: &Toolkit) -> Option<String> {
     let is_free = |entry: &&ToolEntry| entry.tool.requirements.is_empty();
     let has_requirements = |entry: &&ToolEntry| !entry.tool.requirements.is_empty();
@@ -43,7 +43,7 @@ fn body_of(entry: &ToolEntry) -> Option<Value> {
     Some(body)
 }
 
-/// A value of the schema's type.
+/// Returns a value of the schema's type.
 fn guess(schema: &Value) -> Option<Value> {
     let first = |keyword: &str| schema.get(keyword)?.get(0);
     if let Some(form) = first("oneOf").or_else(|| first("anyOf")) {

@@ -133,7 +133,7 @@ fn check_urls(server: &Server) -> Result<(), InvalidSetting> {
     Ok(())
 }
 
-/// CloudWatch ignores all metrics of an invalid namespace without reporting an error.
+/// Rejects an invalid namespace: CloudWatch ignores all of its metrics without reporting an error.
 fn check_namespace(namespace: &str) -> Result<(), InvalidSetting> {
     let is_allowed = |it: char| it.is_ascii_alphanumeric() || ".-_/#: ".contains(it);
     let is_valid = (1..=255).contains(&namespace.len()) && namespace.chars().all(is_allowed);

@@ -49,7 +49,7 @@ const LARGEST_FIELD: usize = 400 * 1024 - 4096;
 type Item = HashMap<String, AttributeValue>;
 
 impl DynamoDb {
-    /// A table by its name or ARN.
+    /// Uses a table, by its name or ARN.
     #[must_use]
     pub fn new(table: impl Into<String>) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl DynamoDb {
         record_of(item).ok_or_else(undecodable)
     }
 
-    /// The error for a failed request, with its remedy.
+    /// Returns the error for a failed request, with its remedy.
     fn error_of<E: ProvideErrorMetadata>(&self, error: &SdkError<E>, action: &str) -> StoreError {
         let table = &self.table;
         let specific = |code: &str, _: &str| {

@@ -102,7 +102,7 @@ impl Memory {
         }
     }
 
-    /// A poisoned lock is harmless: nothing panics halfway while it is held.
+    /// Locks the records. A poisoned lock is harmless: nothing panics halfway while it is held.
     fn records(&self) -> MutexGuard<'_, Records> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }

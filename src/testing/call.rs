@@ -200,7 +200,7 @@ pub enum TestOutcome {
 }
 
 impl TestOutcome {
-    /// The tool's output.
+    /// Returns the tool's output.
     ///
     /// # Panics
     /// If the call failed or was rejected.
@@ -213,7 +213,7 @@ impl TestOutcome {
         }
     }
 
-    /// The failure.
+    /// Returns the failure.
     ///
     /// # Panics
     /// If the call succeeded or was rejected.
@@ -226,7 +226,7 @@ impl TestOutcome {
         }
     }
 
-    /// The rejection.
+    /// Returns the rejection.
     ///
     /// # Panics
     /// If the call reached its tool.

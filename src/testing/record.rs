@@ -96,7 +96,7 @@ pub(crate) fn into_folder(
     Ok(router.layer(middleware::from_fn_with_state(recorder, record)))
 }
 
-/// The highest number at the start of a file name: recording continues after it.
+/// Returns the highest number at the start of a file name: recording continues after it.
 fn last_number_in(folder: &Path) -> io::Result<usize> {
     let mut last = 0;
     for entry in fs::read_dir(folder)? {
@@ -187,7 +187,7 @@ impl Recorder {
     }
 }
 
-/// The name of the tool, or of the method, in the body of an event.
+/// Returns the name of the tool, or of the method, in the body of an event.
 fn called_in(event: &Value) -> Option<String> {
     const NAMES: [&str; 4] = ["/tool_id", "/request/tool_id", "/params/name", "/method"];
     let body: Value = serde_json::from_str(event["body"].as_str()?).ok()?;
@@ -200,7 +200,7 @@ fn write_new(file: &Path, value: &Value) -> io::Result<()> {
     writeln!(File::create_new(file)?, "{value:#}")
 }
 
-/// The caller's credentials, which may be repeated elsewhere.
+/// Returns the caller's credentials, which may be repeated elsewhere.
 fn credentials_of(headers: &HeaderMap) -> impl Iterator<Item = (Secret, String)> {
     const NAMES: [&str; 8] = [
         "auth", "cookie", "cred", "key", "pass", "secret", "session", "token",
@@ -213,7 +213,7 @@ fn credentials_of(headers: &HeaderMap) -> impl Iterator<Item = (Secret, String)>
     values.map(|value| (value.into(), PLACEHOLDER.to_owned()))
 }
 
-/// The query with placeholders for all values: some callers send keys there.
+/// Returns the query with placeholders for all values: some callers send keys there.
 fn query_of(request: &Parts, redaction: &Redaction) -> String {
     let pairs = request.uri.query().unwrap_or_default().split('&');
     let pairs = pairs.filter(|pair| !pair.is_empty());
@@ -228,7 +228,7 @@ fn redact(text: &str, redaction: &Redaction) -> String {
     redaction.redacted(text).unwrap_or_else(|| text.to_owned())
 }
 
-/// The request as an event of an API Gateway HTTP API, payload format 2.0.
+/// Returns the request as an event of an API Gateway HTTP API, payload format 2.0.
 fn event_of(request: &Parts, body: Option<String>, redaction: &Redaction) -> Value {
     let method = request.method.as_str();
     let path = redact(request.uri.path(), redaction);

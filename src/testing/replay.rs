@@ -107,7 +107,7 @@ async fn replay_one(
 /// The maximum number of places in a body that a report shows.
 const MAX_PLACES: usize = 20;
 
-/// The differences between a response and the expected one.
+/// Returns the differences between a response and the expected one.
 fn difference(expected: &ExpectedResponse, actual: &ExpectedResponse) -> Option<String> {
     let mut lines = Vec::new();
     let mut report = |part: &str, expected: &dyn fmt::Display, actual: &dyn fmt::Display| {

@@ -35,7 +35,7 @@ pub(super) struct Header {
     x5u: Option<Box<RawValue>>,
 }
 
-/// Any value, even `null`, which is not the same as no value.
+/// Reads any value, even `null`, which is not the same as no value.
 fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Deserialize::deserialize(value).map(Some)
 }

@@ -40,7 +40,7 @@ async fn posting_program_of_tests() {
     }
 }
 
-/// The responses and warnings of the program above, whose machine trusts an authority.
+/// Returns the responses and warnings of the program above, whose machine trusts an authority.
 fn output(server: &Server, trusted: &Authority, roots: &str) -> (Vec<String>, Vec<String>) {
     let mut command = program("aws::connections::tests::posting_program_of_tests");
     command.env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9");

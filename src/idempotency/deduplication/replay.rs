@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Deduplication {
-    /// The outcome that the record of a call determines. `None` while the call is running, or if it
-    /// may soon run again.
+    /// Returns the outcome that the record of a call determines. `None` while the call is running,
+    /// or if it may soon run again.
     pub(super) fn recorded_outcome(&self, record: &CallRecord) -> Option<RecordedOutcome> {
         let replay = |(duration, result): TimedResult| RecordedOutcome {
             duration,
@@ -40,7 +40,7 @@ impl Deduplication {
     }
 }
 
-/// True if the call is over even by the clock of the process that runs it.
+/// Returns true if the call is over even by the clock of the process that runs it.
 fn is_over(until: SystemTime, now: SystemTime) -> bool {
     now.duration_since(until)
         .is_ok_and(|since| since >= CLOCK_MARGIN)

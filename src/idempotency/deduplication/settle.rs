@@ -103,8 +103,8 @@ impl Deduplication {
         }
     }
 
-    /// The time left for settling: the response must be sent before the platform stops the process.
-    /// Never zero, because losing the record is worse than losing the response.
+    /// Returns the time left for settling: the response must be sent before the platform stops the
+    /// process. Never zero, because losing the record is worse than losing the response.
     pub(super) fn time_to_settle(&self, deadline: Option<SystemTime>) -> Duration {
         const FOR_RESPONSE: Duration = Duration::from_millis(100);
         let limit = self.idempotency.timeout;

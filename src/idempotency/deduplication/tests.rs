@@ -21,7 +21,7 @@ fn identity(key: &str, fingerprint: &str) -> CallIdentity {
     }
 }
 
-/// The limits of a call whose platform stops it after this time.
+/// Returns the limits of a call whose platform stops it after this time.
 fn stopped_after(left: Option<Duration>) -> impl Fn() -> ClaimLimits {
     move || ClaimLimits {
         tool: Duration::from_millis(500),
@@ -50,7 +50,7 @@ async fn a_call_without_time_left_is_over_at_once() {
     }
 }
 
-/// A memory for a few calls, and for the outcomes of four.
+/// Creates a memory for a few calls, and for the outcomes of four.
 fn small_memory(records: usize) -> Idempotency {
     Idempotency::in_store(Memory::new(MemoryLimits {
         records,
@@ -224,7 +224,7 @@ impl Store for LossyStore {
     }
 }
 
-/// A claim by a call with little time left.
+/// Claims for a call with little time left.
 async fn claim_in_a_hurry(deduplication: &Deduplication) -> Result<ClaimResult, ClaimError> {
     let limits = stopped_after(Some(Duration::from_millis(400)));
     let claim = deduplication.claim(identity("key", "print"), RepeatPolicy::AtMostOnce, limits);

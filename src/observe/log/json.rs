@@ -104,7 +104,7 @@ where
     }
 }
 
-/// A span's fields, each with a comma before it.
+/// Returns a span's fields, each with a comma before it.
 fn fields_of<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> String {
     let extensions = span.extensions();
     let fields = extensions.get::<FormattedFields<JsonFormatter>>();
@@ -222,7 +222,7 @@ mod tests {
 
     use crate::{Secret, observe::tests::Lines, secrets::stored};
 
-    /// The lines that `log` prints, without their timestamps.
+    /// Returns the lines that `log` prints, without their timestamps.
     fn printed(log: impl FnOnce()) -> Vec<Value> {
         let lines = Lines::default();
         let layer = tracing_subscriber::fmt::layer()

@@ -157,8 +157,8 @@ impl SpanExport {
     }
 }
 
-/// The service that the spans belong to. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take
-/// precedence.
+/// Returns the service that the spans belong to. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`
+/// take precedence.
 fn resource() -> Resource {
     let on_lambda = [
         ("AWS_LAMBDA_FUNCTION_NAME", "faas.name"),

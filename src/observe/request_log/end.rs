@@ -212,8 +212,8 @@ pub(crate) fn undecodable(reason: Reason, detail: &str) {
     );
 }
 
-/// The names of the tool's parameters that are invalid. Other names, and those below a parameter,
-/// come from the caller and are only counted.
+/// Returns the names of the tool's parameters that are invalid. Other names, and those below a
+/// parameter, come from the caller and are only counted.
 fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {
     let declared = schema::declared_properties(input.value());
     let declared_name = |path: &str| {

@@ -25,7 +25,8 @@ pub(super) struct CacheEntry {
 }
 
 impl CacheEntry {
-    /// The entry after a read: the store's result, or the last good value after a temporary error.
+    /// Returns the entry after a read: the store's result, or the last good value after a temporary
+    /// error.
     pub(super) fn after(
         before: Option<&Self>,
         id: &str,
@@ -59,7 +60,7 @@ impl CacheEntry {
         }
     }
 
-    /// The last good value, while it may still be used.
+    /// Returns the last good value, while it may still be used.
     pub(super) fn last_good(&self, secrets: &Secrets, now: Instant) -> Option<&(Secret, Instant)> {
         let limit = secrets.cache_for.saturating_add(secrets.stale_for);
         let good = self.good.as_ref();

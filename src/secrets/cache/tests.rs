@@ -113,7 +113,7 @@ impl Fixture {
         self.cache.read(&[id], None).await.remove(0)
     }
 
-    /// The value, or the error's text.
+    /// Returns the value, or the error's text.
     async fn text(&self, id: &str) -> String {
         match self.read(id).await {
             Ok(Some(secret)) => secret.expose().to_owned(),
@@ -126,7 +126,7 @@ impl Fixture {
         self.requests.lock().unwrap().len()
     }
 
-    /// The number of ids in each request.
+    /// Returns the number of ids in each request.
     fn sizes(&self) -> Vec<usize> {
         let requests = self.requests.lock().unwrap();
         requests.iter().map(Vec::len).collect()

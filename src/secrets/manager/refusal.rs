@@ -6,7 +6,7 @@ use crate::{StoreError, aws, secrets::ReadResult};
 
 const SERVICE: &str = "AWS Secrets Manager";
 
-/// True if the secret is missing, is marked for deletion, or has no current version.
+/// Returns true if the secret is missing, is marked for deletion, or has no current version.
 pub(super) fn is_absent(code: &str) -> bool {
     matches!(
         code,
@@ -14,7 +14,7 @@ pub(super) fn is_absent(code: &str) -> bool {
     )
 }
 
-/// The result for one secret of a batch, from its error.
+/// Returns the result for one secret of a batch, from its error.
 pub(super) fn result_of_error(name: &str, code: &str, message: &str, region: &str) -> ReadResult {
     if is_absent(code) {
         return Ok(None);
@@ -24,7 +24,7 @@ pub(super) fn result_of_error(name: &str, code: &str, message: &str, region: &st
     Err(error.unwrap_or_else(|| aws::error_of_code(SERVICE, code)))
 }
 
-/// The error for a failed request.
+/// Returns the error for a failed request.
 pub(super) fn request_error<E: ProvideErrorMetadata>(
     error: &SdkError<E>,
     action: &str,
@@ -58,7 +58,7 @@ fn specific_error(code: &str, message: &str, action: &str, resource: &str) -> Op
     })
 }
 
-/// The resource that a policy must name: Secrets Manager appends six characters to a name.
+/// Returns the resource that a policy must name: Secrets Manager appends six characters to a name.
 pub(super) fn arn(region: &str, name: &str) -> String {
     if name.starts_with("arn:") {
         return name.to_owned();
@@ -71,7 +71,7 @@ pub(super) fn arn(region: &str, name: &str) -> String {
     format!("arn:{partition}:secretsmanager:{region}:*:secret:{name}-??????")
 }
 
-/// True if Secrets Manager accepts the text as the name or the ARN of a secret.
+/// Returns true if Secrets Manager accepts the text as the name or the ARN of a secret.
 pub(super) fn is_name(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+=.@-:".contains(&byte);
     (1..=2048).contains(&text.len()) && text.bytes().all(is_allowed)

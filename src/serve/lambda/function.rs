@@ -94,7 +94,8 @@ fn diagnostic(error: &InvocationError) -> Diagnostic {
     }
 }
 
-/// True if a caller waits for the process to start; false if Lambda starts it ahead of calls.
+/// Returns true if a caller waits for the process to start; false if Lambda starts it ahead of
+/// calls.
 fn is_on_demand() -> bool {
     let kind = env::var("AWS_LAMBDA_INITIALIZATION_TYPE");
     kind.map_or(true, |kind| kind == "on-demand")

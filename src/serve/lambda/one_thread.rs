@@ -26,7 +26,7 @@ use crate::{
     call::watch::{OnlyThread, Watch},
 };
 
-/// True if the platform sends one event at a time. `SnapStart` and concurrent invocations
+/// Returns true if the platform sends one event at a time. `SnapStart` and concurrent invocations
 /// need `lambda_runtime`.
 pub(in crate::serve) fn is_possible() -> bool {
     let is_snapshot =
@@ -73,7 +73,8 @@ async fn handle_events(function: &Arc<Function>, mut api: RuntimeApi) -> Result<
     }
 }
 
-/// The response to an event, as JSON. A panic outside of tools fails only its own invocation.
+/// Handles an event, and encodes its response as JSON. A panic outside of tools fails only its own
+/// invocation.
 async fn handle(
     function: &Arc<Function>,
     event: String,

@@ -67,7 +67,7 @@ impl Endpoint {
     }
 }
 
-/// The function's configuration, which `Config::from_env` reads too, but panics if it is missing.
+/// Reads the function's configuration, like `Config::from_env`, which panics if it is missing.
 fn config() -> Result<Config, Error> {
     Ok(Config {
         function_name: variable("AWS_LAMBDA_FUNCTION_NAME")?,

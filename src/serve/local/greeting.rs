@@ -4,8 +4,8 @@ use std::{io::IsTerminal, net::SocketAddr};
 
 use crate::{Protocol, Server, serve::sample};
 
-/// The lines printed once the server listens. Requests are recorded in the folder `recording`, if
-/// there is one.
+/// Returns the lines printed once the server listens. Requests are recorded in the folder
+/// `recording`, if there is one.
 pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&str>) -> String {
     let url = format!("http://{address}");
     let mut lines = vec![format!("Serving tools on {url}")];
@@ -48,7 +48,7 @@ fn callers(server: &Server, address: SocketAddr) -> String {
     format!("Anyone {anyone} may call; set TOOLS_AUTH=api-key to require a key.")
 }
 
-/// The lines to paste.
+/// Returns the lines to paste.
 fn commands(server: &Server, url: &str) -> Vec<String> {
     let key = |option: &str| {
         if server.is_open() {

@@ -19,7 +19,7 @@ const PREFIX: &str = "TOOLS_";
 /// The longest name that is shown and compared, in bytes.
 const LONGEST: usize = 64;
 
-/// A sentence for each variable in the environment that is neither a setting nor one of the
+/// Returns a sentence for each variable in the environment that is neither a setting nor one of the
 /// server's secrets, which may have names like settings. Values are never shown.
 pub(super) fn sentences(server: &Server) -> Vec<String> {
     let settings: BTreeSet<_> = names().collect();
@@ -45,7 +45,7 @@ fn sentence(name: &str, known: &BTreeSet<String>) -> String {
     }
 }
 
-/// The ids of secrets: those that the server reads, and those that it would read with other
+/// Returns the ids of secrets: those that the server reads, and those that it would read with other
 /// settings.
 fn secrets(server: &Server) -> BTreeSet<String> {
     let lists = [

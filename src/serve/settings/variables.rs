@@ -54,7 +54,7 @@ const NAMES: [&str; 37] = [
 /// The parts of a provider's variables after its name.
 const OF_PROVIDERS: [&str; 2] = ["CLIENT_ID", "ISSUER"];
 
-/// True for the name of a variable that this crate defines.
+/// Returns true for the name of a variable that this crate defines.
 fn is_defined(name: &str) -> bool {
     let of_provider = name
         .strip_prefix("TOOLS_")
@@ -65,7 +65,7 @@ fn is_defined(name: &str) -> bool {
         })
 }
 
-/// The names of all variables that this crate defines.
+/// Returns the names of all variables that this crate defines.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let of_providers = PROVIDERS.into_iter().flat_map(|provider| {
         OF_PROVIDERS
@@ -75,7 +75,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     NAMES.into_iter().map(str::to_owned).chain(of_providers)
 }
 
-/// The value of a variable. An empty value counts as unset.
+/// Reads the value of a variable. An empty value counts as unset.
 pub(crate) fn get(name: &str) -> Result<Option<String>, InvalidSetting> {
     debug_assert!(is_defined(name), "{name} is not in NAMES");
     match env::var(name) {
@@ -85,7 +85,7 @@ pub(crate) fn get(name: &str) -> Result<Option<String>, InvalidSetting> {
     }
 }
 
-/// A comma-separated list.
+/// Reads a comma-separated list.
 pub(crate) fn list(name: &str, default: &str) -> Result<Vec<String>, InvalidSetting> {
     let text = get(name)?;
     let items = text.as_deref().unwrap_or(default).split(',');
@@ -105,7 +105,7 @@ pub(super) fn seconds(name: &str) -> Result<Option<Duration>, InvalidSetting> {
     }
 }
 
-/// One of a few values, by its name.
+/// Reads one of a few values, by its name.
 pub(super) fn choice<T: Copy>(
     name: &str,
     choices: &[(&str, T)],

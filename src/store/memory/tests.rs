@@ -15,7 +15,7 @@ fn after(seconds: u64) -> SystemTime {
     NOW + Duration::from_secs(seconds)
 }
 
-/// A record that may be forgotten, with some bytes.
+/// Creates a record that may be forgotten, with some bytes.
 fn record(bytes: usize) -> Record {
     Record {
         version: 1,
@@ -25,7 +25,7 @@ fn record(bytes: usize) -> Record {
     }
 }
 
-/// A record that may not be forgotten.
+/// Creates a record that may not be forgotten.
 fn unforgettable(bytes: usize) -> Record {
     let mut record = record(bytes);
     record.fields.push(("kept".into(), Field::Flag(true)));
@@ -52,7 +52,7 @@ async fn put(memory: &Memory, id: &str, record: Record, over: Over) -> PutOutcom
     try_put(memory, id, &record, over, NOW).await.unwrap()
 }
 
-/// A memory with these new records, whose ids are their positions.
+/// Creates a memory with these new records, whose ids are their positions.
 async fn memory(records: impl IntoIterator<Item = Record>) -> Memory {
     let memory = Memory::new(LIMITS);
     for (id, record) in records.into_iter().enumerate() {

@@ -23,7 +23,7 @@ pub(super) enum RecordedBody {
     Json(String, Value),
 }
 
-/// The body, and the secrets that its placeholders replace. `None` if the body is not JSON.
+/// Returns the body, and the secrets that its placeholders replace. `None` if the body is not JSON.
 pub(super) fn without_secrets(body: &[u8]) -> Option<(RecordedBody, Placeholders)> {
     if body.is_empty() {
         return Some((RecordedBody::None, Placeholders::new()));
@@ -43,7 +43,7 @@ pub(super) fn without_secrets(body: &[u8]) -> Option<(RecordedBody, Placeholders
 }
 
 impl RecordedBody {
-    /// The body to record: the original text, unless it contained a secret.
+    /// Returns the body to record: the original text, unless it contained a secret.
     pub(super) fn recorded(self, redaction: &Redaction) -> Option<String> {
         let Self::Json(original, mut value) = self else {
             return None;
@@ -54,12 +54,12 @@ impl RecordedBody {
     }
 }
 
-/// The placeholder of a secret's value in the store.
+/// Returns the placeholder of a secret's value in the store.
 pub(super) fn stored_placeholder(id: &str) -> String {
     format!("VALUE_OF_{id}")
 }
 
-/// The placeholder of a secret or a token in a call.
+/// Returns the placeholder of a secret or a token in a call.
 fn placeholder_of(item: &Value, field: &str) -> String {
     let id = item.get("id").and_then(Value::as_str).unwrap_or("?");
     format!("{}_OF_{id}", field.to_uppercase())

@@ -58,7 +58,7 @@ fn compare(
     }
 }
 
-/// The items between those with which both lists begin and those with which both end.
+/// Returns the items between those with which both lists begin and those with which both end.
 fn changed_part<'a>(
     expected: &'a [Value],
     actual: &'a [Value],
@@ -72,7 +72,7 @@ fn changed_part<'a>(
     (start, &expected[..expected_end], &actual[..actual_end])
 }
 
-/// The object or the list in a text.
+/// Returns the object or the list in a text.
 fn json_in(text: Option<&Value>) -> Option<Value> {
     let value: Value = serde_json::from_str(text?.as_str()?).ok()?;
     (value.is_object() || value.is_array()).then_some(value)
