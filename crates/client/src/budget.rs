@@ -19,7 +19,7 @@ pub(super) struct ResponseBudget {
 }
 
 impl ResponseBudget {
-    /// A budget of this many bytes, with as many values as a request of this size.
+    /// Creates a budget of this many bytes, with as many values as a request of this size.
     pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             limit,

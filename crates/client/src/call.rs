@@ -47,7 +47,7 @@ pub enum InputResponse {
 }
 
 impl InputResponse {
-    /// 2026-07-28, Elicitation, Response Actions.
+    /// Encodes the answer (2026-07-28, Elicitation, Response Actions).
     pub(super) fn encode(&self) -> Value {
         match self {
             Self::Content(content) => json!({"action": "accept", "content": content}),
@@ -71,8 +71,8 @@ impl fmt::Debug for InputResponse {
 }
 
 impl CallRequest {
-    /// A call of `Toolkit.Tool`, `Toolkit.Tool@1` or `Toolkit.Tool@1.0.0`, with an empty input; over
-    /// MCP, the name in the server's list of tools.
+    /// Creates a call of `Toolkit.Tool`, `Toolkit.Tool@1` or `Toolkit.Tool@1.0.0`, with an empty
+    /// input; over MCP, the name in the server's list of tools.
     pub fn new(tool_id: impl Into<String>) -> Self {
         Self {
             tool_id: tool_id.into(),

@@ -94,8 +94,8 @@ pub(super) enum ClientCredentials {
 }
 
 impl ClientCredentials {
-    /// The header that carries the credentials, and the key or token in it. An API key is sent in
-    /// `key_header`; without one, as a bearer token.
+    /// Returns the header that carries the credentials, and the key or token in it. An API key is
+    /// sent in `key_header`; without one, as a bearer token.
     pub(super) fn header(
         &self,
         key_header: Option<&HeaderName>,

@@ -66,7 +66,7 @@ impl HttpClient {
         })
     }
 
-    /// The budget of a response, or of the pages of a list.
+    /// Returns the budget of a response, or of the pages of a list.
     pub(super) fn budget(&self) -> Arc<ResponseBudget> {
         ResponseBudget::new(self.options.max_response_size)
     }
@@ -100,7 +100,7 @@ impl HttpClient {
         self
     }
 
-    /// The base URL followed by this path.
+    /// Returns the base URL followed by this path.
     pub(super) fn url(&self, path: &str) -> Url {
         let mut url = self.base.clone();
         let path = format!("{}/{path}", self.base.path().trim_end_matches('/'));
@@ -163,7 +163,7 @@ impl HttpClient {
     }
 }
 
-/// True for URLs of this machine.
+/// Returns true for URLs of this machine.
 fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();

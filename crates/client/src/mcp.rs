@@ -71,8 +71,8 @@ pub struct McpClient {
 }
 
 impl McpClient {
-    /// A client for the server at this URL, such as `https://tools.example/mcp`. A URL without a path
-    /// gets `/mcp`; any other is used as it is.
+    /// Creates a client for the server at this URL, such as `https://tools.example/mcp`. A URL
+    /// without a path gets `/mcp`; any other is used as it is.
     ///
     /// # Errors
     /// The URL is invalid, has a query, or contains credentials.
@@ -85,7 +85,8 @@ impl McpClient {
         })
     }
 
-    /// The server's description of itself. It is requested once; other methods do so on their own.
+    /// Returns the server's description of itself. It is requested once; other methods do so on
+    /// their own.
     ///
     /// # Errors
     /// The server cannot be reached, or shares no revision with this client.
@@ -100,8 +101,8 @@ impl McpClient {
         }
     }
 
-    /// `tools/list`: all tools, from all pages. The pages together have the deadline of one request
-    /// and the maximum size of one response.
+    /// Returns all tools, from all pages of `tools/list`. The pages together have the deadline of
+    /// one request and the maximum size of one response.
     ///
     /// # Errors
     /// No attempt returned a list, or the pages exceed a limit.
@@ -130,7 +131,7 @@ impl McpClient {
         Err(ClientError::Unreadable(text.to_owned()))
     }
 
-    /// `tools/call`: runs one tool. All attempts have the same call id.
+    /// Runs one tool, with `tools/call`. All attempts have the same call id.
     ///
     /// An attempt is repeated if the server asks for it: with 408, 429, or a status with
     /// `Retry-After`, or, if it was built with this library, with a failure that may be retried.
@@ -203,7 +204,7 @@ impl McpClient {
     }
 }
 
-/// The params of a call, if MCP can carry it.
+/// Returns the params of a call, if MCP can carry it.
 fn params_of(call: &CallRequest, call_id: &str) -> Result<CallToolRequestParams, ClientError> {
     let has_context = call.user_id.is_some() || call.trace_id.is_some();
     if has_context || !call.tokens.is_empty() || !call.secrets.is_empty() {

@@ -57,7 +57,7 @@ pub struct FunctionCall {
 }
 
 impl FunctionCall {
-    /// A call with this id. Servers may treat calls with the same id as the same call.
+    /// Creates a call with this id. Servers may treat calls with the same id as the same call.
     #[must_use]
     pub fn new(
         id: impl Into<String>,
@@ -71,7 +71,7 @@ impl FunctionCall {
         }
     }
 
-    /// The body of the request.
+    /// Encodes the body of the request.
     fn encode(&self) -> Bytes {
         let body = json!({
             "jsonrpc": "2.0",
@@ -94,8 +94,8 @@ pub struct ToolReturn {
 }
 
 impl OpenToolClient {
-    /// A client for the server at this URL, such as `https://tools.example`; `/opentool` is added
-    /// unless the URL ends with it.
+    /// Creates a client for the server at this URL, such as `https://tools.example`; `/opentool` is
+    /// added unless the URL ends with it.
     ///
     /// # Errors
     /// The URL is invalid or contains credentials.
@@ -105,7 +105,7 @@ impl OpenToolClient {
         Ok(Self { http })
     }
 
-    /// `GET /version`: the server's version.
+    /// Returns the server's version, from `GET /version`.
     ///
     /// # Errors
     /// Any [`OpenToolError`].
@@ -118,7 +118,7 @@ impl OpenToolClient {
         response.decode().map_err(OpenToolError::of)
     }
 
-    /// `POST /call`: calls a function.
+    /// Calls a function, with `POST /call`.
     ///
     /// # Errors
     /// Any [`OpenToolError`]; an error that the server reports is [`OpenToolError::Call`].
@@ -131,8 +131,8 @@ impl OpenToolClient {
         tool_return(&response, &call.id)
     }
 
-    /// `GET /load`: the document that lists the server's functions, as the server sent it; `None` if
-    /// it does not list them.
+    /// Returns the document that lists the server's functions, as the server sent it in response to
+    /// `GET /load`; `None` if it does not list them.
     ///
     /// # Errors
     /// Any [`OpenToolError`].
@@ -205,7 +205,7 @@ fn tool_return(response: &ReceivedResponse, id: &str) -> Result<ToolReturn, Open
     }
 }
 
-/// The error for any status but 200.
+/// Returns the error for any status but 200.
 fn status_error(response: &ReceivedResponse) -> OpenToolError {
     let code = i64::from(response.status.as_u16());
     match response.status {

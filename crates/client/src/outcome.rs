@@ -25,7 +25,7 @@ pub struct CallReply {
 }
 
 impl CallReply {
-    /// The reply to a single attempt.
+    /// Creates the reply to a single attempt.
     pub(super) fn new(call_id: &str, outcome: CallOutcome) -> Self {
         Self {
             call_id: call_id.to_owned(),
@@ -152,7 +152,7 @@ pub struct ServerError {
 }
 
 impl CallOutcome {
-    /// The outcome's own advice on retrying.
+    /// Returns the outcome's own advice on retrying.
     pub(super) fn advice(&self) -> Option<RetryAdvice> {
         match self {
             Self::ToolError(failure) if failure.can_retry => {
@@ -163,7 +163,7 @@ impl CallOutcome {
         }
     }
 
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     #[must_use]
     pub fn value(self) -> Option<Value> {
         match self {

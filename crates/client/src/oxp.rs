@@ -47,7 +47,7 @@ pub struct OxpClient {
 }
 
 impl OxpClient {
-    /// A client for the server at this URL, such as `https://tools.example`.
+    /// Creates a client for the server at this URL, such as `https://tools.example`.
     ///
     /// # Errors
     /// The URL is invalid or contains credentials.
@@ -78,7 +78,7 @@ impl OxpClient {
         self
     }
 
-    /// `GET /health`: returns true if the server accepts calls. This request is never retried.
+    /// Returns true if the server accepts calls, after a `GET /health`, which is never retried.
     ///
     /// # Errors
     /// The server cannot be reached, or responds with neither 200 nor 503.
@@ -93,8 +93,8 @@ impl OxpClient {
         }
     }
 
-    /// `GET /tools`: all tools, from a list in any form. Input schemas are returned without the
-    /// `parameters` wrapper.
+    /// Returns all tools, from a `GET /tools` in any dialect. Input schemas are returned without
+    /// the `parameters` wrapper.
     ///
     /// # Errors
     /// No attempt returned a list.
@@ -116,8 +116,8 @@ impl OxpClient {
         }
     }
 
-    /// `POST /tools/call`: runs one tool. All attempts have the same `call_id`, so that a server
-    /// that follows the specification runs the tool once.
+    /// Runs one tool, with `POST /tools/call`. All attempts have the same `call_id`, so that a
+    /// server that follows the specification runs the tool once.
     ///
     /// # Errors
     /// No attempt got a response about the call. Any such response, even a rejection, is returned

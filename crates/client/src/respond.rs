@@ -55,7 +55,7 @@ macro_rules! respond {
 respond!(OxpClient);
 respond!(McpClient);
 
-/// The value, or a message for the model.
+/// Returns the value, or a message for the model.
 fn result_of(reply: Result<CallReply, ClientError>) -> Result<Value, String> {
     match reply {
         Ok(reply) => match reply.outcome {
@@ -81,7 +81,7 @@ fn result_of(reply: Result<CallReply, ClientError>) -> Result<Value, String> {
 }
 
 impl CallOutcome {
-    /// The reason why there is no value, and what to do about it.
+    /// Returns the reason why there is no value, and what to do about it.
     fn for_model(&self) -> String {
         let message = self.message();
         match self {

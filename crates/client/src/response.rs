@@ -111,12 +111,12 @@ impl OpenResponse {
     }
 }
 
-/// The error of a request or a body that did not arrive.
+/// Returns the error of a request or a body that did not arrive.
 pub(super) fn unreachable(error: reqwest::Error) -> ClientError {
     ClientError::Unreachable(text_of(error))
 }
 
-/// The text of an error and its causes, without the URL, which may be confidential.
+/// Returns the text of an error and its causes, without the URL, which may be confidential.
 pub(super) fn text_of(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = if error.is_timeout() {
@@ -132,8 +132,8 @@ pub(super) fn text_of(error: reqwest::Error) -> String {
     text
 }
 
-/// The data of a server-sent event (HTML, 9.2.6) that is a message. `sse-stream` rejects lines that
-/// have to be ignored.
+/// Returns the data of a server-sent event (HTML, 9.2.6) that is a message. `sse-stream` rejects
+/// lines that have to be ignored.
 fn data_of(event: &[u8]) -> Option<String> {
     let event = String::from_utf8_lossy(event);
     let (mut kind, mut data) = ("", String::new());
@@ -166,18 +166,19 @@ pub(super) struct ReceivedResponse {
 }
 
 impl ReceivedResponse {
-    /// A server's text for an error, without the credentials in the request.
+    /// Returns a server's text for an error, without the credentials in the request.
     pub(super) fn redacted(&self, text: &str) -> String {
         let redacted = Redaction::of(&self.secrets).redacted(text);
         redacted.unwrap_or_else(|| text.to_owned())
     }
 
-    /// The same for all texts and names in JSON.
+    /// Does the same for all texts and names in JSON.
     pub(super) fn redacted_json(&self, value: &Value) -> Value {
         serde_json::from_str(&self.redacted(&value.to_string())).unwrap_or_default()
     }
 
-    /// The body as JSON; without the credentials in the request if the status is that of an error.
+    /// Decodes the body as JSON; without the credentials in the request if the status is that of an
+    /// error.
     pub(super) fn json(&self) -> Result<Value, ClientError> {
         let kind = media_type(&self.headers);
         let is_json = kind.ends_with("/json") || kind.ends_with("+json");
@@ -192,17 +193,17 @@ impl ReceivedResponse {
         Ok(self.redacted_json(&value))
     }
 
-    /// The body as this type.
+    /// Decodes the body as this type.
     pub(super) fn decode<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         decode(self.json()?)
     }
 
-    /// True if the body is empty or `null`.
+    /// Returns true if the body is empty or `null`.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self.body.trim_ascii(), b"" | b"null")
     }
 
-    /// The body's `message`, that of its JSON-RPC error, or the meaning of the status.
+    /// Returns the body's `message`, that of its JSON-RPC error, or the meaning of the status.
     pub(super) fn message(&self) -> String {
         let body = json::read_leniently(&self.body, &MESSAGE).unwrap_or_default();
         let message = body["message"].as_str();
@@ -216,7 +217,7 @@ impl ReceivedResponse {
         reason.unwrap_or("no message").to_owned()
     }
 
-    /// The error for a status that says nothing about the request.
+    /// Returns the error for a status that says nothing about the request.
     pub(super) fn status_error(&self) -> ClientError {
         let message = self.message();
         match self.status.as_u16() {

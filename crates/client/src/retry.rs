@@ -89,14 +89,14 @@ impl Attempts {
     }
 }
 
-/// The wait doubles with each attempt, up to a limit; half of it is random, so that clients that
-/// failed together do not retry together.
+/// Returns the wait, which doubles with each attempt, up to a limit; half of it is random, so that
+/// clients that failed together do not retry together.
 fn backoff(attempts: u32, jitter: f64) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(16));
     doubled.min(LONGEST_WAIT).mul_f64(0.5 + jitter / 2.0)
 }
 
-/// The retry advice from a network error, or from a response's status and headers.
+/// Returns the retry advice from a network error, or from a response's status and headers.
 pub(super) fn advice_on(response: Result<&ReceivedResponse, &ClientError>) -> RetryAdvice {
     let response = match response {
         Ok(response) => response,

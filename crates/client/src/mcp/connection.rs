@@ -71,7 +71,7 @@ impl Connection {
 }
 
 impl McpClient {
-    /// The connection, which is made on first use, and again if it has ended.
+    /// Returns the connection, which is made on first use, and again if it has ended.
     pub(super) async fn connection(&self, limit: Duration) -> Result<Connection, Failed> {
         let connected = async {
             // Requests that start together wait for one negotiation.
@@ -88,8 +88,8 @@ impl McpClient {
         connected.unwrap_or_else(|_| Err(Failed::timed_out()))
     }
 
-    /// 2026-07-28, Versioning, Backward Compatibility: the client asks with a modern request, and
-    /// begins with `initialize` if the server does not understand it.
+    /// Connects: the client asks with a modern request, and begins with `initialize` if the server
+    /// does not understand it (2026-07-28, Versioning, Backward Compatibility).
     async fn connect(&self) -> Result<Connection, Failed> {
         let config = StreamableHttpClientTransportConfig::with_uri(self.http.base.as_str());
         // The program decides how many calls it makes at once.

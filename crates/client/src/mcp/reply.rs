@@ -42,7 +42,7 @@ impl CallReply {
         })
     }
 
-    /// The reply to a call that the server rejected with a JSON-RPC error.
+    /// Returns the reply to a call that the server rejected with a JSON-RPC error.
     pub(super) fn of_error(error: ClientError, id: &str) -> Result<Self, ClientError> {
         let ClientError::Rejected { message, .. } = error else {
             return Err(error);
@@ -59,7 +59,7 @@ fn unreadable(text: &str) -> ClientError {
     ClientError::Unreadable(text.to_owned())
 }
 
-/// The outcome in a result: 2026-07-28 and 2025-11-25, Tools, Tool Result.
+/// Returns the outcome in a result: 2026-07-28 and 2025-11-25, Tools, Tool Result.
 fn outcome_in(result: CallToolResult, meta: &MetaObject) -> CallOutcome {
     if result.is_error == Some(true) {
         return tool_error(&result.content, meta);
@@ -82,7 +82,7 @@ fn tool_error(content: &[ContentBlock], meta: &MetaObject) -> CallOutcome {
     })
 }
 
-/// The value of a result without `structuredContent`.
+/// Returns the value of a result without `structuredContent`.
 fn value_of(content: &[ContentBlock]) -> Value {
     if content.is_empty() {
         return Value::Null;
@@ -93,13 +93,14 @@ fn value_of(content: &[ContentBlock]) -> Value {
     json!(content)
 }
 
-/// The text of all blocks that have one, in lines.
+/// Returns the text of all blocks that have one, in lines.
 fn text_of(content: &[ContentBlock]) -> String {
     let texts = content.iter().filter_map(ContentBlock::as_text);
     texts.map(|it| &*it.text).collect::<Vec<_>>().join("\n")
 }
 
-/// 2026-07-28, Multi Round-Trip Requests. If there are only URLs to open, they are challenges.
+/// Returns the requests for input, or challenges if there are only URLs to open: 2026-07-28, Multi
+/// Round-Trip Requests.
 fn input_required(result: InputRequiredResult) -> Result<CallOutcome, ClientError> {
     let requests = result.input_requests.unwrap_or_default().into_iter();
     let required = InputRequired {
@@ -131,7 +132,7 @@ fn input_request((key, request): (String, RequestForInput)) -> Result<InputReque
     }
 }
 
-/// The missing permissions, if each request is a URL.
+/// Returns the missing permissions, if each request is a URL.
 fn challenges_in(required: &InputRequired) -> Option<CallOutcome> {
     let mut messages = Vec::new();
     let mut challenges = Vec::new();

@@ -107,7 +107,8 @@ impl StreamableHttpClient for Transport {
     }
 }
 
-/// Without a stream from the server, its requests could not be answered in the earlier revisions.
+/// Removes the client's capabilities: without a stream from the server, its requests could not be
+/// answered in the earlier revisions.
 fn remove_capabilities(message: &mut ClientJsonRpcMessage) {
     if let JsonRpcMessage::Request(request) = message
         && let ClientRequest::InitializeRequest(initialize) = &mut request.request
@@ -116,7 +117,7 @@ fn remove_capabilities(message: &mut ClientJsonRpcMessage) {
     }
 }
 
-/// The budget that the pages of a list share.
+/// Returns the budget that the pages of a list share.
 fn budget_of(message: &ClientJsonRpcMessage) -> Option<Arc<ResponseBudget>> {
     match message {
         JsonRpcMessage::Request(request) => request.request.extensions().get().cloned(),
@@ -124,7 +125,7 @@ fn budget_of(message: &ClientJsonRpcMessage) -> Option<Arc<ResponseBudget>> {
     }
 }
 
-/// The text as a header, if it can be one. `_meta` has the call id as well.
+/// Returns the text as a header, if it can be one. `_meta` has the call id as well.
 fn header_of(text: Option<&str>) -> Option<HeaderValue> {
     let text = text.filter(|it| it.trim() == *it)?;
     HeaderValue::from_str(text).ok()
@@ -152,8 +153,8 @@ impl Transport {
     }
 }
 
-/// True for a response to the request with this id. An error may have no id: the server could not
-/// read it.
+/// Returns true for a response to the request with this id. An error may have no id: the server
+/// could not read it.
 fn answers(message: &Value, id: &Value) -> bool {
     let its_id = &message["id"];
     if message["error"].is_object() {
@@ -162,7 +163,7 @@ fn answers(message: &Value, id: &Value) -> bool {
     message.get("result").is_some() && its_id == id
 }
 
-/// The response to the request with this id, completed if the server left something out.
+/// Returns the response to the request with this id, completed if the server left something out.
 pub(super) fn related(mut message: Value, id: &Value) -> Result<Value, ClientError> {
     if !answers(&message, id) {
         let text = "it is not a JSON-RPC response to this request";
@@ -173,7 +174,7 @@ pub(super) fn related(mut message: Value, id: &Value) -> Result<Value, ClientErr
     Ok(message)
 }
 
-/// True unless the status says more than the message.
+/// Returns true unless the status says more than the message.
 fn is_about_the_request(message: &Value, status: StatusCode) -> bool {
     let carries_errors = matches!(status.as_u16(), 400 | 404 | 405 | 422);
     status.is_success() || (carries_errors && message["error"].is_object())

@@ -35,7 +35,7 @@ pub enum OpenToolError {
 }
 
 impl OpenToolError {
-    /// The error's code, if it has one.
+    /// Returns the error's code, if it has one.
     #[must_use]
     pub fn code(&self) -> Option<i64> {
         match self {
@@ -46,7 +46,7 @@ impl OpenToolError {
         }
     }
 
-    /// The error's message, as the specification words it.
+    /// Returns the error's message, as the specification words it.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {

@@ -34,7 +34,7 @@ impl CallReply {
         Ok(Self::new(call_id, outcome))
     }
 
-    /// The reply in a 200 response, which may also report a failure.
+    /// Returns the reply in a 200 response, which may also report a failure.
     fn of_success(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
         let mut body = object(response.json()?)?;
         // Two of the dialects have an envelope.
@@ -99,7 +99,7 @@ struct MissingBody {
 }
 
 impl ErrorBody {
-    /// The outcome of a call with this error in a response with this status.
+    /// Returns the outcome of a call with this error in a response with this status.
     fn outcome(self, status: StatusCode) -> CallOutcome {
         let retry_after = self.retry_after_ms.map(duration_of);
         match (status.as_u16(), self.missing_requirements) {
