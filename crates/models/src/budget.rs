@@ -37,8 +37,8 @@ impl CopyBudget {
     }
 }
 
-/// The approximate size of a value in bytes: its names and texts, and 20 bytes for each value, of
-/// which a request may have as many.
+/// Returns the approximate size of a value in bytes: its names and texts, and 20 bytes for each
+/// value, of which a request may have as many.
 pub(super) fn size_of(value: &Value) -> usize {
     20 + match value {
         Value::String(text) => text.len(),

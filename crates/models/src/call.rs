@@ -34,8 +34,8 @@ pub struct ToolRequest {
 }
 
 impl ModelTools {
-    /// The calls in a model's reply: in a whole response, a message, a list of items, content blocks
-    /// or parts, or a single one of them. A reply without calls has none.
+    /// Returns the calls in a model's reply: in a whole response, a message, a list of items,
+    /// content blocks or parts, or a single one of them. A reply without calls has none.
     ///
     /// The inputs have the tool's own names of parameters. A `null` for an optional parameter that
     /// must not be `null` is left out, because models in strict mode send every parameter. An object
@@ -98,7 +98,7 @@ impl ModelTools {
 }
 
 impl ListedTool {
-    /// The input with the tool's own names.
+    /// Gives the input the tool's own names.
     fn input(&self, arguments: JsonObject) -> JsonObject {
         let own = |name: String| self.renamed.get(&name).cloned().unwrap_or(name);
         let arguments = arguments.into_iter();
@@ -106,7 +106,8 @@ impl ListedTool {
     }
 }
 
-/// The arguments: an object, or its JSON as text. Without arguments, some models send no text.
+/// Returns the arguments: an object, or its JSON as text. Without arguments, some models send no
+/// text.
 fn object_of(arguments: &Value) -> Result<JsonObject, String> {
     let parsed = match arguments {
         Value::String(text) if text.trim().is_empty() => json!({}),
@@ -122,7 +123,7 @@ fn object_of(arguments: &Value) -> Result<JsonObject, String> {
     }
 }
 
-/// The items of a reply that may be calls.
+/// Returns the items of a reply that may be calls.
 fn items_in(api: ModelApi, reply: &Value) -> &[Value] {
     let places: &[&str] = match api {
         ModelApi::OpenAi { .. } => &[

@@ -28,12 +28,13 @@ const FORMAT: SchemaFormat = SchemaFormat {
     is_openapi: true,
 };
 
-/// The counts are 64-bit integers.
+/// Returns true for a count: a 64-bit integer.
 fn is_count(value: &Value) -> bool {
     value.as_i64().is_some_and(|it| it >= 0)
 }
 
-/// The `parameters`, or `None` for a function without parameters, and notes for its description.
+/// Returns the `parameters`, or `None` for a function without parameters, and notes for its
+/// description.
 pub(super) fn parameters(input: InputSchema, budget: &CopyBudget) -> (Option<Value>, Vec<String>) {
     let InputSchema { schema, mut notes } = input;
     let schema = references::inlined(schema, budget);
@@ -48,7 +49,7 @@ pub(super) fn parameters(input: InputSchema, budget: &CopyBudget) -> (Option<Val
     (parameters, notes)
 }
 
-/// The schema with the API's names of types.
+/// Encodes a schema with the API's names of types.
 fn encoded(mut schema: JsonObject) -> Value {
     if is_without_properties(&schema) {
         schema = as_text(schema);
@@ -74,7 +75,8 @@ fn encoded(mut schema: JsonObject) -> Value {
     schema.into()
 }
 
-/// A tool that accepts any text gets the text unchanged, so a text cannot represent an object there.
+/// Encodes a union. A tool that accepts any text gets the text unchanged, so a text cannot
+/// represent an object there.
 fn union(mut forms: Vec<Value>) -> Value {
     let is_any_text = |form: &Value| form["type"] == "string" && form.get("enum").is_none();
     if forms.iter().any(is_any_text) {
@@ -93,7 +95,7 @@ fn is_without_properties(schema: &JsonObject) -> bool {
         && properties.is_none_or(JsonObject::is_empty)
 }
 
-/// A text for the JSON of an object: "properties: should be non-empty for OBJECT type".
+/// Replaces an object with a text for its JSON: "properties: should be non-empty for OBJECT type".
 fn as_text(mut object: JsonObject) -> JsonObject {
     let text = reduced::take_description(&mut object);
     let nullable = object.shift_remove_entry("nullable");
@@ -113,7 +115,7 @@ fn encoded_part(schema: Value) -> Value {
     }
 }
 
-/// The description of a function with its notes.
+/// Returns the description of a function with its notes.
 pub(super) fn described(description: &str, notes: &[String]) -> String {
     sentences::appended(description.trim().to_owned(), notes)
 }

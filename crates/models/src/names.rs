@@ -31,7 +31,7 @@ impl NameRule {
         }
     }
 
-    /// `None` if the API takes all names.
+    /// Returns the rules for the names of parameters; `None` if the API takes all names.
     pub(super) fn of_parameters(api: ModelApi) -> Option<Self> {
         match api {
             ModelApi::OpenAi { .. } | ModelApi::OpenAiResponses { .. } => None,
@@ -50,8 +50,8 @@ impl NameRule {
         }
     }
 
-    /// The name under which a tool is listed, which is not yet `taken`: its own if the API accepts
-    /// it, otherwise one with a hash of its id.
+    /// Returns the name under which a tool is listed, which is not yet `taken`: its own if the API
+    /// accepts it, otherwise one with a hash of its id.
     pub(super) fn tool(self, name: &str, id: &str, is_taken: impl Fn(&str) -> bool) -> String {
         if self.accepts(name) && !is_taken(name) {
             return name.to_owned();
@@ -67,7 +67,7 @@ impl NameRule {
         }
     }
 
-    /// The name under which a parameter is listed.
+    /// Returns the name under which a parameter is listed.
     pub(super) fn parameter(self, name: &str) -> String {
         if self.accepts(name) {
             name.to_owned()

@@ -30,7 +30,7 @@ pub(super) struct InputSchema {
 const NOT_AT_ROOT: [&str; 6] = ["const", "else", "enum", "if", "not", "then"];
 
 impl InputSchema {
-    /// The schema of any server's tool.
+    /// Converts the schema of any server's tool.
     pub(super) fn of(schema: &Value, budget: &CopyBudget) -> Self {
         let mut schema = schema.clone();
         modernize(&mut schema);
@@ -55,8 +55,8 @@ impl InputSchema {
         Self { schema, notes }
     }
 
-    /// Without references, and with nothing but properties at the root: Amazon Nova Sonic, Tool
-    /// choice best practices, "Limit top-level keys to 3 or fewer when possible".
+    /// Returns the schema without references, and with nothing but properties at the root: Amazon
+    /// Nova Sonic, Tool choice best practices, "Limit top-level keys to 3 or fewer when possible".
     pub(super) fn bare(mut self, budget: &CopyBudget) -> Self {
         self.schema = references::inlined(self.schema, budget);
         self.only_properties();
@@ -108,7 +108,7 @@ impl InputSchema {
         renamed
     }
 
-    /// The tool's description with all notes.
+    /// Returns the tool's description with all notes.
     pub(super) fn described(&self, description: &str) -> String {
         let parts = [description.trim()].into_iter();
         let parts = parts.chain(self.notes.iter().map(|note| note.trim()));
@@ -160,7 +160,7 @@ fn quote(schema: &mut JsonObject, is_quoted: impl Fn(&str) -> bool, notes: &mut 
     notes.extend((!texts.is_empty()).then(|| format!("The input: {}", texts.join(" "))));
 }
 
-/// OpenAI: "array schema missing items".
+/// Adds `items` to a list without them. OpenAI: "array schema missing items".
 fn list_items(object: &mut JsonObject) {
     if is_type(object, "array") {
         object.entry("items").or_insert_with(|| json!({}));

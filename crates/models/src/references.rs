@@ -57,13 +57,13 @@ pub(super) fn hoisted(schema: &Value, budget: &CopyBudget) -> JsonObject {
     root
 }
 
-/// The definition, an object, that a reference of [`hoisted`] names.
+/// Returns the definition, an object, that a reference of [`hoisted`] names.
 pub(super) fn target<'a>(reference: &Value, defs: &'a JsonObject) -> Option<&'a Value> {
     let name = reference.as_str()?.strip_prefix("#/$defs/")?;
     defs.get(name).filter(|it| it.is_object())
 }
 
-/// A copy of the definition. `None` once the budget is spent.
+/// Returns a copy of the definition. `None` once the budget is spent.
 pub(super) fn copied(
     reference: &Value,
     defs: &JsonObject,
@@ -138,7 +138,7 @@ impl Targets<'_> {
         Some(name)
     }
 
-    /// The name, with a number if it is used already.
+    /// Returns the name, with a number if it is used already.
     fn unused(&mut self, base: &str) -> String {
         let mut name = base.to_owned();
         while self.counts.contains_key(&name) {
@@ -169,7 +169,8 @@ pub(super) fn inlined(mut root: JsonObject, budget: &CopyBudget) -> JsonObject {
     object_of(root)
 }
 
-/// `open` has the references around the schema, and `None` for each schema between them.
+/// Replaces references with copies. `open` has the references around the schema, and `None` for
+/// each schema between them.
 fn inline(
     schema: &mut Value,
     defs: &JsonObject,

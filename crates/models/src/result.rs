@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::{ModelApi, ModelCall, ModelTools};
 
 impl ModelTools {
-    /// The messages or items with the results of calls, to be appended to the conversation after the
-    /// model's reply. A result is a value, or a message for the model about why there is none.
+    /// Returns the messages or items with the results of calls, to be appended to the conversation
+    /// after the model's reply. A result is a value, or a message for the model about why there is
+    /// none.
     ///
     /// The results of all calls of one reply must be passed together. Anthropic, Gemini and Bedrock
     /// take them in one message; for OpenAI, each is a message or an item. Without results, there
@@ -72,8 +73,8 @@ impl ModelTools {
     }
 }
 
-/// A text is sent as it is, unless it is blank, which Bedrock does not accept; any other value is
-/// sent as JSON.
+/// Encodes a result. A text is sent as it is, unless it is blank, which Bedrock does not accept;
+/// any other value is sent as JSON.
 fn text_of(result: Result<Value, String>) -> String {
     match result {
         Ok(Value::String(text)) | Err(text) if !text.trim().is_empty() => text,

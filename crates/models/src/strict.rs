@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use super::{budget::CopyBudget, portable::InputSchema, references};
 
-/// The schema in the subset, or `None` if the subset cannot express it. What a sentence states is
-/// not enforced.
+/// Returns the schema in the subset, or `None` if the subset cannot express it. What a sentence
+/// states is not enforced.
 pub(super) fn schema_of(input: &InputSchema, copies: &CopyBudget) -> Option<JsonObject> {
     let mut root = input.schema.clone();
     let defs = root
@@ -84,7 +84,7 @@ struct Strict<'a> {
 }
 
 impl Strict<'_> {
-    /// A schema in the subset, which also allows `null` if `is_nullable`.
+    /// Converts a schema to one in the subset, which also allows `null` if `is_nullable`.
     fn schema(&mut self, schema: &Value, is_nullable: bool) -> Option<Value> {
         self.budget = self.budget.checked_sub(1)?;
         if self.depth == MAX_DEPTH {
@@ -122,7 +122,7 @@ impl Strict<'_> {
         }
     }
 
-    /// Nothing may stand next to a reference: it gets a union of its own.
+    /// Converts a reference. Nothing may stand next to it: it gets a union of its own.
     fn reference(
         &mut self,
         reference: &Value,
@@ -144,7 +144,7 @@ impl Strict<'_> {
         Some(described(json!({"anyOf": forms}), annotations, Vec::new()))
     }
 
-    /// A union of single types.
+    /// Converts a schema of several types to a union of single types.
     fn of_kinds(&mut self, kinds: &[&str], rest: &JsonObject, is_nullable: bool) -> Option<Value> {
         let mut rules = rest.clone();
         let annotations = take_annotations(&mut rules);
@@ -253,7 +253,8 @@ impl Strict<'_> {
     }
 }
 
-/// True if a schema's type or one of its forms is known to allow `null`; a reference is not followed.
+/// Returns true if a schema's type or one of its forms is known to allow `null`; a reference is not
+/// followed.
 fn allows_null(schema: &Value) -> bool {
     match schema.get("anyOf").and_then(Value::as_array) {
         Some(forms) => forms.iter().any(allows_null),
@@ -301,7 +302,8 @@ fn take_scalar(kind: &str, rest: &mut JsonObject, schema: &mut Value) -> Option<
     Some(())
 }
 
-/// Patterns with lookaround or references to groups are stated in descriptions.
+/// Returns true for a pattern without lookaround or references to groups; others are stated in
+/// descriptions.
 fn is_plain_pattern(pattern: &str) -> bool {
     let is_reference =
         |pair: &[u8]| pair[0] == b'\\' && pair[1].is_ascii_digit() && pair[1] != b'0';
@@ -320,7 +322,7 @@ fn take_annotations(schema: &mut JsonObject) -> JsonObject {
     annotations
 }
 
-/// A schema with a description of the other keywords.
+/// Returns a schema with a description of the other keywords.
 fn described(schema: Value, mut rest: JsonObject, mut sentences: Vec<String>) -> Value {
     let text = take_description(&mut rest);
     rest.retain(|keyword, _| !["type", "deprecated"].contains(&keyword.as_str()));

@@ -79,19 +79,20 @@ impl ModelTools {
         Self { api, list, tools }
     }
 
-    /// The list, as a request takes it: `tools`, or `toolConfig.tools` in Bedrock's `Converse`.
+    /// Returns the list, as a request takes it: `tools`, or `toolConfig.tools` in Bedrock's
+    /// `Converse`.
     #[must_use]
     pub fn list(&self) -> &[Value] {
         &self.list
     }
 }
 
-/// `Toolkit.Tool`, or the whole id if it has no version.
+/// Returns `Toolkit.Tool`, or the whole id if it has no version.
 fn qualified(id: &str) -> &str {
     id.split_once('@').map_or(id, |(name, _)| name)
 }
 
-/// The newest version of each tool, in their order.
+/// Returns the newest version of each tool, in their order.
 fn newest(definitions: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
     let mut newest: HashMap<String, (usize, Option<Version>)> = HashMap::new();
     for (index, definition) in definitions.iter().enumerate() {
@@ -110,7 +111,7 @@ fn newest(definitions: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
     definitions.map(|(_, definition)| definition).collect()
 }
 
-/// The same as [`item`], if it is within the limits and within what is left of the list.
+/// Does the same as [`item`], if it is within the limits and within what is left of the list.
 fn item_within(
     left: &mut usize,
     api: ModelApi,
@@ -130,7 +131,7 @@ fn item_within(
     Some((item, renamed))
 }
 
-/// A tool in the format of an API, and its parameters that have other names there.
+/// Returns a tool in the format of an API, and its parameters that have other names there.
 fn item(
     api: ModelApi,
     name: &str,
@@ -171,7 +172,7 @@ fn item(
     }
 }
 
-/// The name, and the description, which Bedrock and Gemini do not accept empty.
+/// Returns a tool's name and description, which Bedrock and Gemini do not accept empty.
 fn named(name: &str, description: &str) -> JsonObject {
     let description = if description.is_empty() {
         name
@@ -199,7 +200,7 @@ fn openai_responses((mut function, is_strict): (JsonObject, bool)) -> Value {
     function.into()
 }
 
-/// A function, and true if its schema is strict, which is tried within a budget.
+/// Returns a function, and true if its schema is strict, which is tried within a budget.
 fn function(
     name: &str,
     text: &str,

@@ -19,7 +19,7 @@ const MAX_VALUES: usize = 1000;
 /// cannot exceed 15,000 characters when there are more than 250 enum values."
 const MAX_LONG_ENUM: (usize, usize) = (250, 15_000);
 
-/// True if a schema is within all limits.
+/// Returns true if a schema is within all limits.
 pub(super) fn fits(schema: &JsonObject) -> bool {
     let root = Value::Object(schema.clone());
     let (mut properties, mut text, mut values) = (0, 0, 0);

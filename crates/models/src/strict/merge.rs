@@ -14,7 +14,7 @@ use crate::{budget::CopyBudget, references};
 /// The maximum number of references that are followed to merge two schemas.
 const MAX_REFERENCES: usize = 8;
 
-/// The schema without `allOf`, or `None` if its parts cannot be merged.
+/// Returns the schema without `allOf`, or `None` if its parts cannot be merged.
 pub(super) fn all_of(
     mut schema: JsonObject,
     defs: &JsonObject,
@@ -44,7 +44,7 @@ pub(super) fn all_of(
     Some(schema)
 }
 
-/// The schema with the target of its reference in place of the reference.
+/// Returns the schema with the target of its reference in place of the reference.
 pub(super) fn resolved(
     mut schema: JsonObject,
     defs: &JsonObject,
@@ -59,7 +59,7 @@ pub(super) fn resolved(
     None
 }
 
-/// One schema with the rules of both.
+/// Combines the rules of both schemas in one.
 pub(super) fn both(mut one: JsonObject, other: JsonObject) -> Option<JsonObject> {
     if !are_combinable(&one, &other) {
         return None;
@@ -88,7 +88,7 @@ pub(super) fn both(mut one: JsonObject, other: JsonObject) -> Option<JsonObject>
     Some(one)
 }
 
-/// A closed object forbids the properties that only the other schema has.
+/// Returns true unless one schema is closed, and so forbids properties that only the other has.
 fn are_combinable(one: &JsonObject, other: &JsonObject) -> bool {
     let has_all = |closed: &JsonObject, open: &JsonObject| {
         let open = open.get("properties").and_then(Value::as_object);

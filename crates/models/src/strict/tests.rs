@@ -21,7 +21,7 @@ fn object(properties: Value, required: Value) -> Value {
            "additionalProperties": false})
 }
 
-/// The strict schema of a parameter that is required.
+/// Returns the strict schema of a parameter that is required.
 fn of_parameter(schema: &Value) -> Option<Value> {
     let strict = strict(&object(json!({"p": schema}), json!(["p"])))?;
     Some(strict["properties"]["p"].clone())
@@ -187,7 +187,7 @@ fn a_recursive_schema_keeps_its_reference() {
     assert_eq!(pet, &json!({"anyOf": [reference, {"type": "null"}]}));
 }
 
-/// With definitions that [`expressible`] schemas refer to.
+/// Adds the definitions that [`expressible`] schemas refer to.
 fn with_pets(mut schema: Value) -> Value {
     let text = json!({"type": "string"});
     let cat = json!({"name": text, "lives": {"type": "integer"}});
@@ -206,7 +206,7 @@ fn an_optional_union_of_references_is_nullable() {
     assert_eq!(strict["properties"]["p"], expected);
 }
 
-/// Schemas of which the subset expresses everything.
+/// Generates schemas of which the subset expresses everything.
 fn expressible() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string"})),
@@ -257,7 +257,7 @@ fn expressible() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A value of a schema in a strict schema, chosen by `choices`.
+/// Returns a value of a schema in a strict schema, chosen by `choices`.
 fn value_of(root: &Value, schema: &Value, choices: &mut impl FnMut(usize) -> usize) -> Value {
     if let Some(target) = target(root, schema) {
         return value_of(root, target, choices);

@@ -42,7 +42,7 @@ impl Strict<'_> {
         Some(described(json!({"anyOf": listed}), annotations, Vec::new()))
     }
 
-    /// A form with the rules that stand next to the union.
+    /// Completes a form with the rules that stand next to the union.
     fn complete(&self, whole: &JsonObject, form: Value) -> Option<JsonObject> {
         let Value::Object(form) = form else {
             return None;
@@ -69,7 +69,7 @@ impl Strict<'_> {
     }
 }
 
-/// The values of a union of constants, and a sentence for each that has a description.
+/// Returns the values of a union of constants, and a sentence for each that has a description.
 fn constants(forms: &[JsonObject]) -> Option<(Vec<Value>, Vec<String>)> {
     let (mut values, mut known, mut sentences) = (Vec::new(), HashSet::new(), Vec::new());
     for form in forms {
