@@ -64,7 +64,7 @@ struct CompiledSchema {
 }
 
 impl Schema {
-    /// The schema that `derive` builds from a type.
+    /// Returns the schema that `derive` builds from a type.
     pub(crate) fn of_type(derive: fn() -> Value) -> Self {
         Self {
             derive: Some(derive),
@@ -81,19 +81,19 @@ impl Schema {
         }
     }
 
-    /// The schema as it is published.
+    /// Returns the schema as it is published.
     pub fn value(&self) -> &Value {
         &self.compiled().value
     }
 
-    /// True for a hand-written schema that is read as draft 7 although it does not say so.
+    /// Returns true for a hand-written schema that is read as draft 7 although it does not say so.
     pub fn is_draft_7_literal(&self) -> bool {
         let value = self.value();
         let is_literal = self.derive.is_none() && value.get("$schema").is_none();
         is_literal && !walk::uses_newer_keywords(value)
     }
 
-    /// The compiled validator, or the reason why the schema is invalid.
+    /// Returns the compiled validator, or the reason why the schema is invalid.
     pub fn compile(&self) -> Result<&Validator, &str> {
         let compiled = self.compiled();
         let validator = compiled
@@ -115,8 +115,8 @@ impl Schema {
         Ok(Err(validator.messages(self.value(), value, root)))
     }
 
-    /// JSON pointers to the first few keywords that reject a value. Unlike messages, they reveal
-    /// nothing that only the value contains. `None` for a valid value.
+    /// Returns JSON pointers to the first few keywords that reject a value. Unlike messages, they
+    /// reveal nothing that only the value contains. `None` for a valid value.
     pub fn rejecting_keywords(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
         if self.is_surely_valid(value) {
             return Ok(None);
@@ -146,7 +146,7 @@ impl Schema {
         *compiled.has_fast_check.get_or_init(knows)
     }
 
-    /// False if the value is invalid, or if only `jsonschema` can tell.
+    /// Returns false if the value is invalid, or if only `jsonschema` can tell.
     fn is_surely_valid(&self, value: &Value) -> bool {
         self.has_fast_check() && fast_check::is_valid(self.value(), value)
     }
@@ -173,7 +173,7 @@ impl CompiledSchema {
 static OF_TYPES: LazyLock<Mutex<HashMap<usize, Arc<CompiledSchema>>>> =
     LazyLock::new(Mutex::default);
 
-/// The schema of a type, derived once for all tools that have it.
+/// Returns the schema of a type, derived once for all tools that have it.
 fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
     let known = || OF_TYPES.lock().unwrap_or_else(PoisonError::into_inner);
     let address = derive as usize;

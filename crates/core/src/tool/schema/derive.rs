@@ -12,7 +12,7 @@ use super::{
     walk,
 };
 
-/// The schema of a tool's input. The type's own description remains at the root.
+/// Returns the schema of a tool's input. The type's own description remains at the root.
 pub(crate) fn of_input<T: JsonSchema>() -> Value {
     let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
     tidy(&mut schema, &|object| {
@@ -26,7 +26,8 @@ pub(crate) fn of_input<T: JsonSchema>() -> Value {
     schema
 }
 
-/// The schema of a tool's output: `null` for a tool that returns nothing, `{}` for any value.
+/// Returns the schema of a tool's output: `null` for a tool that returns nothing, `{}` for any
+/// value.
 pub(crate) fn of_output<T: JsonSchema>() -> Value {
     let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_serialize());
     tidy(&mut schema, &list_required);
@@ -64,14 +65,15 @@ fn tidy(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
     walk::each_inner(object, &mut |_, inner| tidy(inner, change));
 }
 
-/// schemars writes Rust's number types as formats, which no other reader of JSON Schema knows.
+/// Returns true for Rust's number types, which schemars writes as formats and no other reader of
+/// JSON Schema knows.
 fn is_rust_number(format: &str) -> bool {
     let digits = format.trim_start_matches("uint").trim_start_matches("int");
     let integer = digits.len() < format.len() && digits.bytes().all(|byte| byte.is_ascii_digit());
     integer || matches!(format, "double" | "float")
 }
 
-/// An `Option` field may be omitted, but it must not be `null`.
+/// Removes `null` from optional fields: an `Option` may be omitted, but it must not be `null`.
 fn disallow_null_for_optional(object: &mut Map<String, Value>) {
     let required = object.get("required").cloned().unwrap_or_default();
     let is_required = |name: &str| {
@@ -115,8 +117,8 @@ fn remove_null(property: &mut Map<String, Value>) {
     }
 }
 
-/// schemars puts the doc comment of an enum variant on its form. If the variant's data is in a
-/// single property of the form, the comment describes that property as well.
+/// Describes a variant's data by the variant's doc comment, which schemars puts on its form, if the
+/// data is in a single property of the form.
 fn describe_variants(object: &mut Map<String, Value>) {
     for keyword in ["oneOf", "anyOf"] {
         let forms = object.get_mut(keyword).and_then(Value::as_array_mut);
@@ -136,8 +138,9 @@ fn describe_variants(object: &mut Map<String, Value>) {
     }
 }
 
-/// An enum whose variants have doc comments is a `oneOf` of constants in schemars. OpenAI's API
-/// rejects it, so it becomes an `enum`, and the comments become a part of the description.
+/// Replaces a `oneOf` of constants with an `enum`, and adds their comments to the description.
+/// schemars writes the former for an enum whose variants have doc comments; OpenAI's API rejects
+/// it.
 fn list_constants(object: &mut Map<String, Value>) {
     let Some(forms) = object.get("oneOf").and_then(Value::as_array) else {
         return;
@@ -166,15 +169,16 @@ fn list_constants(object: &mut Map<String, Value>) {
     object.insert("enum".into(), constants.into());
 }
 
-/// The specification's definitions have `required` wherever there are properties, even if it is
-/// empty.
+/// Adds an empty `required` to an object with properties that lacks it: the specification's
+/// definitions always have it.
 fn list_required(object: &mut Map<String, Value>) {
     if object.contains_key("properties") {
         object.entry("required").or_insert_with(|| json!([]));
     }
 }
 
-/// An enum of objects is an object; callers and models expect that type at the root.
+/// Sets the type at the root of an enum of objects to `object`, which callers and models expect
+/// there.
 fn set_object_type(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else {
         return;
@@ -189,7 +193,8 @@ fn set_object_type(schema: &mut Value) {
     }
 }
 
-/// True for a keyword whose schemas describe the same object as the schema that contains them.
+/// Returns true for a keyword whose schemas describe the same object as the schema that contains
+/// them.
 fn is_combining(keyword: &str) -> bool {
     has_role(keyword, &[Role::Form, Role::Condition])
 }

@@ -7,8 +7,8 @@ use crate::json::JsonObject;
 /// The value of a required part whose author wrote none, if there is one.
 pub type Guess = fn(&Value) -> Option<Value>;
 
-/// The author's value, or an object with all required properties, and with the optional ones that
-/// have an example.
+/// Returns the author's value, or an object with all required properties, and with the optional
+/// ones that have an example.
 pub fn example_of(schema: &Value, guess: Guess) -> Option<Value> {
     let authored = authored_value(schema).cloned();
     let value = authored.or_else(|| object_of(schema, guess));
@@ -38,7 +38,8 @@ fn authored_value(schema: &Value) -> Option<&Value> {
         .or_else(|| first("enum"))
 }
 
-/// True if other schemas decide too, so that the properties alone do not make a valid value.
+/// Returns true if other schemas decide too, so that the properties alone do not make a valid
+/// value.
 fn has_forms(schema: &Value) -> bool {
     let keywords = ["allOf", "anyOf", "oneOf", "not", "if", "minProperties"];
     keywords.iter().any(|keyword| schema.get(keyword).is_some())

@@ -11,8 +11,8 @@ use super::{
     vocabulary::FORMS,
 };
 
-/// The message for a value at `path` that is not of the form that the schema names, if it names
-/// one.
+/// Returns the message for a value at `path` that is not of the form that the schema names, if it
+/// names one.
 pub(crate) fn expected_form(schema: &Value, path: &Path) -> Option<String> {
     let text = |place: &Value, keyword: &str| Some(place.get(keyword)?.as_str()?.to_owned());
     places_at(schema, path).into_iter().find_map(|place| {
@@ -21,12 +21,12 @@ pub(crate) fn expected_form(schema: &Value, path: &Path) -> Option<String> {
     })
 }
 
-/// The names of an object's properties, in all forms that its schema allows.
+/// Returns the names of an object's properties, in all forms that its schema allows.
 pub fn declared_properties(schema: &Value) -> Vec<&str> {
     properties_in(with_forms(vec![schema]))
 }
 
-/// The same for the object at `path`; none if the value there is not an object.
+/// Does the same for the object at `path`. Returns none if the value there is not an object.
 pub(crate) fn declared_properties_at<'a>(schema: &'a Value, path: &Path) -> Vec<&'a str> {
     properties_in(places_at(schema, path))
 }
@@ -37,7 +37,7 @@ fn properties_in(forms: Vec<&Value>) -> Vec<&str> {
     objects.flat_map(Map::keys).map(String::as_str).collect()
 }
 
-/// The schemas for the value at `path`.
+/// Returns the schemas for the value at `path`.
 fn places_at<'a>(schema: &'a Value, path: &Path) -> Vec<&'a Value> {
     let mut places = with_forms(vec![schema]);
     for segment in path {
@@ -47,7 +47,7 @@ fn places_at<'a>(schema: &'a Value, path: &Path) -> Vec<&'a Value> {
     places
 }
 
-/// The schemas, and the schemas for the same value within them.
+/// Returns the schemas, and the schemas for the same value within them.
 fn with_forms(mut schemas: Vec<&Value>) -> Vec<&Value> {
     let mut at = 0;
     while let Some(schema) = schemas.get(at).copied() {
@@ -58,7 +58,7 @@ fn with_forms(mut schemas: Vec<&Value>) -> Vec<&Value> {
     schemas
 }
 
-/// The schemas of a part of the value.
+/// Returns the schemas of a part of the value.
 fn inner_of<'a>(schema: &'a Value, segment: &Segment) -> Option<&'a Value> {
     match segment {
         Segment::Seq { index } => items_at(schema, *index),
@@ -70,7 +70,7 @@ fn inner_of<'a>(schema: &'a Value, segment: &Segment) -> Option<&'a Value> {
     }
 }
 
-/// The message for a value that does not have this `format`.
+/// Returns the message for a value that does not have this `format`.
 pub(super) fn of_format(format: &str) -> String {
     let example = match format {
         "byte" => return of_encoding("base64"),
@@ -94,7 +94,7 @@ pub(super) fn of_format(format: &str) -> String {
     format!("Must be a valid {format}, such as {example}")
 }
 
-/// The message for a value that does not have this `contentEncoding`.
+/// Returns the message for a value that does not have this `contentEncoding`.
 pub(super) fn of_encoding(encoding: &str) -> String {
     format!("Must be encoded in {encoding}")
 }

@@ -12,8 +12,8 @@ use super::reduced::keywords::KINDS;
 /// Floats represent every integer below this one. A number that rounds to such a limit equals it.
 const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
 
-/// True for a schema that has only keywords that this check knows, and is valid. Whatever it is
-/// not sure of is left to `jsonschema`, which also knows why a schema is invalid.
+/// Returns true for a schema that has only keywords that this check knows, and is valid. Whatever
+/// it is not sure of is left to `jsonschema`, which also knows why a schema is invalid.
 pub(super) fn knows(schema: &Value) -> bool {
     match schema {
         Value::Bool(_) => true,
@@ -59,14 +59,14 @@ fn is_simple(value: &Value) -> bool {
     value.is_string() || value.is_null() || value.is_boolean()
 }
 
-/// True for a list of different values, at least one, which all have this property.
+/// Returns true for a list of different values, at least one, which all have this property.
 fn is_set(list: &Value, has: fn(&Value) -> bool) -> bool {
     let values = list.as_array().map_or(&[][..], Vec::as_slice);
     let mut indexed = values.iter().enumerate();
     !values.is_empty() && indexed.all(|(at, value)| has(value) && !values[..at].contains(value))
 }
 
-/// True if a value is valid under a schema that this check [`knows`].
+/// Returns true if a value is valid under a schema that this check [`knows`].
 pub(super) fn is_valid(schema: &Value, value: &Value) -> bool {
     match schema {
         Value::Object(object) => object
@@ -76,7 +76,7 @@ pub(super) fn is_valid(schema: &Value, value: &Value) -> bool {
     }
 }
 
-/// Each keyword limits only values of its own type.
+/// Checks a value against one keyword, which limits only values of its own type.
 fn satisfies(value: &Value, keyword: &str, rule: &Value, schema: &Map<String, Value>) -> bool {
     match (keyword, value) {
         ("type", _) => match rule {

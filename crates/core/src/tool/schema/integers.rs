@@ -14,7 +14,7 @@ pub struct RoundedNumbers {
     pub with_fractions: Option<Value>,
 }
 
-/// The errors for integers that would lose digits, by their paths.
+/// Returns the errors for integers that would lose digits, by their paths.
 pub fn lossy_integers(paths: &[String]) -> ParameterErrors {
     let message = "Must be an integer between -9223372036854775808 and 18446744073709551615, or be \
                    written with an exponent";
@@ -22,7 +22,7 @@ pub fn lossy_integers(paths: &[String]) -> ParameterErrors {
     errors.collect()
 }
 
-/// The range of a Rust integer type, by serde's name for it: `u8`, `i64`.
+/// Returns the range of a Rust integer type, by serde's name for it: `u8`, `i64`.
 pub(crate) fn range_of(name: &str) -> Option<(i128, i128)> {
     Some(match name {
         "i8" => (i8::MIN.into(), i8::MAX.into()),

@@ -12,7 +12,7 @@ pub fn modernize(schema: &mut Value) {
     modernize_part(schema, is_old);
 }
 
-/// True if the schema says that it is of draft 7 or earlier.
+/// Returns true if the schema says that it is of draft 7 or earlier.
 fn is_old(schema: &Value) -> bool {
     let dialect = schema.get("$schema").and_then(Value::as_str);
     dialect.is_some_and(|it| it.contains("json-schema.org/draft-0"))

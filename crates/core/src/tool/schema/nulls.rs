@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::resolved::{Resolved, list};
 
-/// True for a value with a `null` at any depth: most inputs have none.
+/// Returns true for a value with a `null` at any depth: most inputs have none.
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -42,8 +42,8 @@ fn drop_in(resolved: &Resolved<'_>, schemas: &[&Value], value: &mut Value) {
     }
 }
 
-/// True if the parts of an object's schema neither require a property nor let it be `null`. If none
-/// of them declares the property, another form of a union may do so.
+/// Returns true if the parts of an object's schema neither require a property nor let it be `null`.
+/// If none of them declares the property, another form of a union may do so.
 fn is_optional(resolved: &Resolved<'_>, name: &str, parts: &[&Value], all: &[&Value]) -> bool {
     let schemas = [parts, all].map(|parts| {
         let declared = parts.iter().map(|part| part.get("properties")?.get(name));

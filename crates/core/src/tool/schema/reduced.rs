@@ -37,7 +37,7 @@ impl SchemaFormat {
     };
 }
 
-/// The schema reduced to the keywords of a format.
+/// Returns the schema reduced to the keywords of a format.
 pub fn reduced(schema: Value, format: &SchemaFormat) -> JsonObject {
     let union = format.is_openapi.then(|| unions::forms_of(&schema));
     match union.flatten() {
@@ -49,7 +49,8 @@ pub fn reduced(schema: Value, format: &SchemaFormat) -> JsonObject {
     }
 }
 
-/// The schema reduced to the keywords of a format, with all forms of a union merged into one.
+/// Returns the schema reduced to the keywords of a format, with all forms of a union merged into
+/// one.
 pub fn merged(schema: Value, format: &SchemaFormat) -> JsonObject {
     let kinds = kinds_of(&schema);
     let kind = kinds.iter().copied().find(|kind| *kind != "null");
@@ -85,7 +86,8 @@ pub fn take_description(schema: &mut JsonObject) -> String {
     }
 }
 
-/// A schema with a type and, unless it is empty, a description that ends with these sentences.
+/// Returns a schema with a type and, unless it is empty, a description that ends with these
+/// sentences.
 pub fn described(kind: &str, text: String, sentences: &[String]) -> JsonObject {
     let text = sentences::appended(text, sentences);
     let mut schema = JsonObject::from_iter([("type".to_owned(), kind.into())]);

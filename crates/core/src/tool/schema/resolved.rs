@@ -61,14 +61,15 @@ impl<'a> Resolved<'a> {
         }
     }
 
-    /// False once the budget is spent.
+    /// Returns false once the budget is spent.
     fn spend(&self) -> bool {
         let left = self.budget.get().checked_sub(1);
         self.budget.set(left.unwrap_or(0));
         left.is_some()
     }
 
-    /// The schemas, and those that they combine, except for forms that the value cannot have.
+    /// Returns the schemas, and those that they combine, except for forms that the value cannot
+    /// have.
     pub(super) fn parts(&self, schemas: &[&'a Value], value: &Value) -> Vec<&'a Value> {
         let mut parts = Vec::new();
         for schema in schemas {
@@ -101,7 +102,7 @@ impl<'a> Resolved<'a> {
         }
     }
 
-    /// The forms whose constants the value has, or else all of them.
+    /// Returns the forms whose constants the value has, or else all of them.
     fn possible_forms(&self, forms: &'a [Value], value: &Value) -> Vec<&'a Value> {
         let mut possible: Vec<_> = forms
             .iter()
@@ -155,7 +156,7 @@ impl<'a> Resolved<'a> {
         self.root.pointer(&pointer)
     }
 
-    /// True if the schema's type, constants or forms forbid `null`, a text or an object.
+    /// Returns true if the schema's type, constants or forms forbid `null`, a text or an object.
     pub(super) fn forbids(&self, schema: &Value, value: &Value) -> bool {
         self.forbids_within(schema, value, MAX_DEPTH)
     }
@@ -190,7 +191,7 @@ pub(super) fn list<'a>(schema: &'a Value, keyword: &str) -> &'a [Value] {
     list.map_or(&[], Vec::as_slice)
 }
 
-/// The schema of an item. `items` could be a list before draft 2020-12.
+/// Returns the schema of an item. `items` could be a list before draft 2020-12.
 pub(super) fn items_at(schema: &Value, index: usize) -> Option<&Value> {
     let prefix = list(schema, "prefixItems").get(index);
     prefix.or_else(|| match schema.get("items")? {
@@ -199,7 +200,7 @@ pub(super) fn items_at(schema: &Value, index: usize) -> Option<&Value> {
     })
 }
 
-/// The schema of a property, declared or not.
+/// Returns the schema of a property, declared or not.
 pub(super) fn property_of<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     let properties = schema.get("properties").and_then(|it| it.get(name));
     properties.or_else(|| schema.get("additionalProperties"))

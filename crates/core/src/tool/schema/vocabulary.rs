@@ -152,18 +152,18 @@ pub(crate) fn holds(name: &str) -> Holds {
     find(name).map_or(Data, |it| it.holds)
 }
 
-/// True if a keyword has one of these roles.
+/// Returns true if a keyword has one of these roles.
 pub fn has_role(name: &str, roles: &[Role]) -> bool {
     find(name).is_some_and(|it| roles.contains(&it.role))
 }
 
-/// True if a keyword may restrict values of a type.
+/// Returns true if a keyword may restrict values of a type.
 pub fn applies_to(name: &str, kind: &str) -> bool {
     let about = find(name).map_or(ANY, |it| it.kind);
     about == ANY || about == kind || (about, kind) == ("number", "integer")
 }
 
-/// True if draft 7 does not have a keyword that decides which values are valid.
+/// Returns true if draft 7 does not have a keyword that decides which values are valid.
 pub(super) fn is_newer(name: &str) -> bool {
     find(name).is_some_and(|it| it.is_newer)
 }

@@ -11,8 +11,8 @@ use super::vocabulary::{
 };
 use crate::json::JsonObject;
 
-/// The schemas one level below `object`, each with the keyword that holds it and, if it has one,
-/// its name.
+/// Returns the schemas one level below `object`, each with the keyword that holds it and, if it has
+/// one, its name.
 fn inner(object: &JsonObject) -> impl Iterator<Item = (&str, Option<&str>, &Value)> {
     object.iter().flat_map(|(keyword, value)| {
         let (list, named) = match (holds(keyword), value) {
@@ -48,7 +48,7 @@ pub fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &mut Val
     }
 }
 
-/// Every schema in `schema`, starting with itself.
+/// Returns every schema in `schema`, starting with itself.
 pub fn all(schema: &Value) -> Vec<&JsonObject> {
     let mut schemas = Vec::new();
     let mut pending = vec![schema];
@@ -72,7 +72,7 @@ pub fn forbidden_reference(schema: &Value) -> Option<&str> {
     keyword.map(String::as_str)
 }
 
-/// The paths of all properties, at any depth, that have no description.
+/// Returns the paths of all properties, at any depth, that have no description.
 pub(crate) fn undescribed_properties(schema: &Value) -> Vec<String> {
     let mut paths = Vec::new();
     add_undescribed(schema, "", &mut paths);
@@ -100,12 +100,12 @@ fn add_undescribed(schema: &Value, path: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// True if any schema in `schema` allows the type `name`.
+/// Returns true if any schema in `schema` allows the type `name`.
 pub(super) fn any_type(schema: &Value, name: &str) -> bool {
     all(schema).into_iter().any(|schema| is_type(schema, name))
 }
 
-/// True if the schema itself allows the type `name`.
+/// Returns true if the schema itself allows the type `name`.
 pub fn is_type(object: &JsonObject, name: &str) -> bool {
     match object.get("type") {
         Some(Value::String(one)) => one == name,
@@ -114,7 +114,7 @@ pub fn is_type(object: &JsonObject, name: &str) -> bool {
     }
 }
 
-/// True if draft 7 cannot express the schema.
+/// Returns true if draft 7 cannot express the schema.
 pub(super) fn uses_newer_keywords(schema: &Value) -> bool {
     let mut keywords = all(schema).into_iter().flat_map(JsonObject::keys);
     keywords.any(|keyword| is_newer(keyword))

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The verdict, which is that of `jsonschema`, if the check knows the schema.
+/// Returns the verdict, which is that of `jsonschema`, if the check knows the schema.
 fn verdict(schema: &Value, value: &Value) -> Option<bool> {
     let options = jsonschema::options().should_validate_formats(true);
     knows(schema).then(|| {

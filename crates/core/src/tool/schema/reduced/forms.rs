@@ -66,7 +66,8 @@ fn unwrap_only_form(schema: &mut JsonObject) {
     }
 }
 
-/// The values, if all forms are constants, as in schemars's schema of an enum with doc comments.
+/// Returns the values, if all forms are constants, as in schemars's schema of an enum with doc
+/// comments.
 pub(super) fn constants(forms: &[Value], kind: &str) -> Option<Vec<Value>> {
     let values = forms.iter().map(|form| values_of(form.as_object()?));
     let values = values.collect::<Option<Vec<_>>>()?.concat();
@@ -80,7 +81,7 @@ fn sentence_of_constant(form: &Value) -> Option<String> {
     Some(format!("{values}: {text}."))
 }
 
-/// True if a sentence covers everything in a constant's schema.
+/// Returns true if a sentence covers everything in a constant's schema.
 fn is_plain_constant(form: &Value) -> bool {
     let is_covered =
         |name: &String| ["const", "description", "enum", "type"].contains(&name.as_str());
@@ -120,8 +121,8 @@ fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
     schema.insert("required".into(), required.into());
 }
 
-/// The properties of several objects. One that differs in them has any of its schemas or, with
-/// `allOf`, all.
+/// Returns the properties of several objects. One that differs in them has any of its schemas or,
+/// with `allOf`, all.
 pub(crate) fn combined(keyword: &str, objects: Vec<JsonObject>) -> JsonObject {
     let (mut properties, mut added) = (JsonObject::new(), HashSet::new());
     for (name, property) in objects.into_iter().flatten() {

@@ -9,7 +9,8 @@ pub const KINDS: [&str; 7] = [
     "object", "array", "string", "number", "integer", "boolean", "null",
 ];
 
-/// The types that a schema allows, without duplicates; all types if it does not restrict them.
+/// Returns the types that a schema allows, without duplicates; all types if it does not restrict
+/// them.
 pub fn kinds_of(schema: &Value) -> Vec<&'static str> {
     let list = |keyword| schema.get(keyword).and_then(Value::as_array);
     let kind_named = |name: &Value| KINDS.into_iter().find(|kind| name == kind);
@@ -51,20 +52,20 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// True if a value may be in the `enum` of a type: clients support scalar choices only.
+/// Returns true if a value may be in the `enum` of a type: clients support scalar choices only.
 pub fn fits(value: &Value, kind: &str) -> bool {
     let of_value = kind_of(value);
     let is_scalar = !["array", "null", "object"].contains(&of_value);
     is_scalar && (of_value == kind || (of_value, kind) == ("integer", "number"))
 }
 
-/// The values of `const` or `enum`.
+/// Returns the values of `const` or `enum`.
 pub fn values_of(schema: &JsonObject) -> Option<&[Value]> {
     let constant = schema.get("const").map(slice::from_ref);
     constant.or_else(|| Some(schema.get("enum")?.as_array()?))
 }
 
-/// True if a schema has a type and no other keyword.
+/// Returns true if a schema has a type and no other keyword.
 pub(crate) fn is_bare(schema: &Value) -> bool {
     matches!(schema, Value::Object(it) if it.len() == 1 && it.contains_key("type"))
 }

@@ -52,7 +52,7 @@ fn has_count(bound: &str, count: &Value, noun: &str) -> String {
     )
 }
 
-/// The types besides `kind`.
+/// Returns the types besides `kind`.
 pub fn of_kinds(kinds: &[&str], kind: &str) -> Option<String> {
     let mut others: Vec<_> = kinds.iter().copied().filter(|it| *it != kind).collect();
     others.sort_by_key(|it| *it == "null");
@@ -63,7 +63,7 @@ pub fn of_kinds(kinds: &[&str], kind: &str) -> Option<String> {
     }
 }
 
-/// The text with sentences after it.
+/// Returns the text with sentences after it.
 pub fn appended(mut text: String, sentences: &[String]) -> String {
     for sentence in sentences {
         if !text.is_empty() {

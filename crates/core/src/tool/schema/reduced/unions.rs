@@ -15,8 +15,8 @@ const ANY: [&str; 4] = ["string", "number", "boolean", "object"];
 /// A description of more bytes is not repeated: there may be many forms.
 const LONGEST_REPEATED: usize = 1024;
 
-/// The forms of a schema, if there are several. Each has the description of the whole, because
-/// nothing may stand next to `anyOf`; a long one is in the first form only.
+/// Returns the forms of a schema, if there are several. Each has the description of the whole,
+/// because nothing may stand next to `anyOf`; a long one is in the first form only.
 pub(super) fn forms_of(schema: &Value) -> Option<Vec<Value>> {
     let kinds = kinds_of(schema);
     let is_nullable = kinds.contains(&"null") && kinds.len() < KINDS.len();
@@ -44,7 +44,7 @@ pub(super) fn forms_of(schema: &Value) -> Option<Vec<Value>> {
     Some(forms.into_iter().enumerate().map(described).collect())
 }
 
-/// The forms of a union without other rules next to it, except for constants and `Option`s.
+/// Returns the forms of a union without other rules next to it, except for constants and `Option`s.
 fn union_in(whole: &mut JsonObject) -> Option<Vec<Value>> {
     let keyword = ["anyOf", "oneOf"]
         .into_iter()
@@ -68,7 +68,7 @@ fn union_in(whole: &mut JsonObject) -> Option<Vec<Value>> {
     Some(forms)
 }
 
-/// A form for each type.
+/// Returns a form for each type.
 fn types_in(whole: &JsonObject, kinds: &[&'static str]) -> Option<Vec<Value>> {
     let combines = ["anyOf", "oneOf", "allOf", "enum", "const"];
     if combines.iter().any(|it| whole.contains_key(*it)) {

@@ -32,7 +32,7 @@ const MAX_VALUES: usize = 1000;
 /// The maximum number of places, which is enough to find the mistake.
 const MAX_PLACES: usize = 5;
 
-/// JSON pointers to the keywords that reject a value.
+/// Returns JSON pointers to the keywords that reject a value.
 pub(super) fn rejecting_keywords(validator: &Validator, value: &Value) -> Vec<String> {
     let mut places = Vec::new();
     if !is_small(value) {
@@ -48,8 +48,8 @@ pub(super) fn rejecting_keywords(validator: &Validator, value: &Value) -> Vec<St
     places
 }
 
-/// The messages for the errors in `value`, which is known to be invalid, by parameter; errors of the
-/// value as a whole are under the name `root`.
+/// Returns the messages for the errors in `value`, which is known to be invalid, by parameter;
+/// errors of the value as a whole are under the name `root`.
 pub(super) fn messages(
     validator: &Validator,
     schema: &Value,
@@ -185,7 +185,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// The validator of the schema at a place. `None` if the schema cannot stand by itself.
+    /// Returns the validator of the schema at a place. `None` if the schema cannot stand by itself.
     fn validator(&mut self, place: &str, schema: impl FnOnce() -> Value) -> Option<Rc<Validator>> {
         if let Some(known) = self.validators.get(place) {
             return known.clone();
@@ -205,7 +205,7 @@ fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// The schema with any value allowed for each part that it allows.
+/// Returns the schema with any value allowed for each part that it allows.
 fn without_parts(schema: &JsonObject) -> Value {
     let mut schema = schema.clone();
     walk::each_inner(&mut schema, &mut |keyword, inner| {

@@ -49,7 +49,7 @@ impl PartMessages<'_> {
     }
 }
 
-/// A property that every form requires and the value lacks: usually the tag itself.
+/// Returns a property that every form requires and the value lacks: usually the tag itself.
 fn required_by_all<'a>(forms: &'a Forms, path: &str) -> Option<&'a str> {
     let required = |errors: &'a Vec<ValidationError<'_>>| {
         let at_path = errors
@@ -82,7 +82,7 @@ impl Tag {
     }
 }
 
-/// The tag is the place where most forms require a constant.
+/// Returns the place where most forms require a constant, which is the tag.
 fn tag_of(forms: &Forms, path: &str) -> Option<Tag> {
     let mut tags: Vec<Tag> = Vec::new();
     for errors in forms {
@@ -115,8 +115,8 @@ fn tag_of(forms: &Forms, path: &str) -> Option<Tag> {
     })
 }
 
-/// The constants that the error expects, if it is about any. An enum inside a form is a rule of
-/// that form and does not distinguish the forms.
+/// Returns the constants that the error expects, if it is about any. An enum inside a form is a
+/// rule of that form and does not distinguish the forms.
 fn constants(error: &ValidationError<'_>, path: &str) -> Option<Vec<String>> {
     match error.kind() {
         Kind::Constant { expected_value } => Some(vec![plain(expected_value)]),
@@ -131,7 +131,7 @@ fn is_wrong_type(error: &ValidationError<'_>, path: &str) -> bool {
     matches!(error.kind(), Kind::Type { .. }) && path_of(error.instance_path()) == path
 }
 
-/// The types that the forms require, if every form fails only because of its type.
+/// Returns the types that the forms require, if every form fails only because of its type.
 fn types(forms: &Forms, path: &str) -> Option<Vec<&'static str>> {
     let of_form = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
         [error] if is_wrong_type(error, path) => match error.kind() {

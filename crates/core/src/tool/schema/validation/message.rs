@@ -148,8 +148,8 @@ impl PartMessages<'_> {
     }
 }
 
-/// True if the error is about a keyword for unknown properties, and not about a property that has
-/// the keyword's name.
+/// Returns true if the error is about a keyword for unknown properties, and not about a property
+/// that has the keyword's name.
 fn rejects_properties(error: &ValidationError<'_>) -> bool {
     let (mut keyword, mut is_name) = ("", false);
     for segment in error.schema_path().as_str().split('/').skip(1) {
@@ -253,8 +253,8 @@ fn unknown_message(name: &str, known: &[&str], is_parameter: bool) -> String {
     }
 }
 
-/// The properties defined by the schema that rejected the others: those next to the keyword, and
-/// those in the forms of the same object.
+/// Returns the properties defined by the schema that rejected the others: those next to the
+/// keyword, and those in the forms of the same object.
 fn known_properties<'a>(keyword: &Location, schema: &'a Value) -> Vec<&'a str> {
     let parent = keyword.as_str().rsplit_once('/');
     let place = schema.pointer(parent.map_or("", |(parent, _)| parent));

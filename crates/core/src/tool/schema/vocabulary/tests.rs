@@ -9,7 +9,7 @@ use crate::tool::schema::{
     walk,
 };
 
-/// What the meta-schemas of some drafts say that the values of their keywords hold.
+/// Returns what the meta-schemas of some drafts say that the values of their keywords hold.
 fn holds_in(meta_schemas: &[&Value]) -> BTreeMap<String, Holds> {
     fn is_schema(definition: &Value) -> bool {
         let target = ["$ref", "$dynamicRef", "$recursiveRef"]
