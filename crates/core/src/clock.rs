@@ -68,23 +68,23 @@ impl Clock {
         }
     }
 
-    /// The same clock with an adjustable offset, in milliseconds.
+    /// Returns the same clock with an adjustable offset, in milliseconds.
     pub fn movable(self, offset: &Arc<AtomicU64>) -> Self {
         let offset = Some(Arc::clone(offset));
         Self { offset, ..self }
     }
 
-    /// The time of day.
+    /// Returns the time of day.
     pub fn now(&self) -> SystemTime {
         self.wall.read() + self.offset()
     }
 
-    /// A point in monotonic time, for measuring durations.
+    /// Returns a point in monotonic time, for measuring durations.
     pub fn instant(&self) -> Instant {
         self.instant.read() + self.offset()
     }
 
-    /// A new unique id.
+    /// Generates a new unique id.
     pub fn id(&self) -> Uuid {
         (self.id)()
     }
@@ -95,13 +95,13 @@ impl Clock {
     }
 }
 
-/// The time since 1970; zero before.
+/// Returns the time since 1970; zero before.
 pub fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
 }
 
-/// The milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 pub fn epoch_millis(time: SystemTime) -> u64 {
     u64::try_from(since_epoch(time).as_millis()).unwrap_or(u64::MAX)
 }

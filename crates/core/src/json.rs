@@ -53,7 +53,8 @@ pub enum JsonError {
     Rejected(String),
 }
 
-/// The maximum number of values in a request or a response whose size limit is this many bytes.
+/// Returns the maximum number of values in a request or a response whose size limit is this many
+/// bytes.
 pub fn max_values(max_size: usize) -> usize {
     (max_size / BYTES_PER_VALUE).max(MIN_VALUES)
 }
@@ -137,7 +138,7 @@ struct ValueSeed<'a> {
 }
 
 impl<'a> ValueSeed<'a> {
-    /// The seed for a value inside this one.
+    /// Returns the seed for a value inside this one.
     fn inner<E: Error>(self, scope: &'a JsonScope) -> Result<Self, E> {
         let depth = self.depth + 1;
         if depth > MAX_DEPTH {

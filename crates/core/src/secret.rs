@@ -28,7 +28,7 @@ use subtle::ConstantTimeEq;
 pub struct Secret(Arc<SecretString>);
 
 impl Secret {
-    /// The value itself, to pass to the API it belongs to.
+    /// Returns the value itself, to pass to the API it belongs to.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose_secret()

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// A [`Context`] for calling a tool's function in a unit test.
+/// Creates a [`Context`] for calling a tool's function in a unit test.
 ///
 /// ```
 /// # use lambda_tools_core as lambda_tools;

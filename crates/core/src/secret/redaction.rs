@@ -102,7 +102,7 @@ impl Redaction {
         self.redacted_with(None, text)
     }
 
-    /// The text without these secrets and others, which may overlap.
+    /// Returns the text without these secrets and others, which may overlap.
     pub(super) fn redacted_with(&self, others: Option<&Self>, text: &str) -> Option<String> {
         let mut found = self.find(text);
         found.extend(others.into_iter().flat_map(|it| it.find(text)));
@@ -119,8 +119,8 @@ impl Redaction {
         (copied > 0).then(|| redacted + &text[copied..])
     }
 
-    /// The parts of the text to replace, in their order. Redacting a secret inside another must not
-    /// leave the rest of the outer one in the text, so overlapping secrets are one part.
+    /// Returns the parts of the text to replace, in their order. Redacting a secret inside another
+    /// must not leave the rest of the outer one in the text, so overlapping secrets are one part.
     fn find(&self, text: &str) -> Vec<Found<'_>> {
         let mut all: Vec<Found<'_>> = Vec::new();
         let state = self.automaton.start_state(Anchored::No);

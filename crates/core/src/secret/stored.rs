@@ -35,7 +35,7 @@ pub fn remember(secret: &Secret) {
     }
 }
 
-/// The text without these values, and without those of a call. `None` if it contains none.
+/// Returns the text without these values, and without those of a call. `None` if it contains none.
 pub fn redacted(text: &str, own: Option<&Redaction>) -> Option<String> {
     let stored = STORED.read().unwrap_or_else(PoisonError::into_inner);
     stored.redacted(text, own)

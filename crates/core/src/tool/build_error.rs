@@ -17,7 +17,7 @@ impl BuildError {
         }
     }
 
-    /// The mistakes, each with its tool and the line that defines it.
+    /// Returns the mistakes, each with its tool and the line that defines it.
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems

@@ -80,7 +80,7 @@ impl AccessToken {
 }
 
 impl Caller {
-    /// The namespace of the caller's user ids, call ids and grants: equal user ids in two
+    /// Returns the namespace of the caller's user ids, call ids and grants: equal user ids in two
     /// namespaces are two users. A tool that stores data for users stores it by namespace and user
     /// id, unless its server has only one kind of caller.
     ///
@@ -117,8 +117,8 @@ impl Caller {
         }
     }
 
-    /// The scopes that the caller's token has. `None` if the caller has no token, and therefore no
-    /// scopes restrict it.
+    /// Returns the scopes that the caller's token has. `None` if the caller has no token, and
+    /// therefore no scopes restrict it.
     #[must_use]
     pub fn scopes(&self) -> Option<&[String]> {
         match self {
@@ -128,7 +128,7 @@ impl Caller {
         }
     }
 
-    /// The groups of the user who signed in; empty for callers without an access token.
+    /// Returns the groups of the user who signed in; empty for callers without an access token.
     #[must_use]
     pub fn groups(&self) -> &[String] {
         match self {

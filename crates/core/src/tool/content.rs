@@ -56,7 +56,7 @@ enum ContentData {
 }
 
 impl Content {
-    /// Text, of the media type `text/plain`.
+    /// Creates a text, of the media type `text/plain`.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             media_type: Cow::Borrowed("text/plain"),
@@ -65,8 +65,8 @@ impl Content {
         }
     }
 
-    /// Bytes of a media type, such as `image/png`. A call whose tool returns an invalid media type
-    /// fails.
+    /// Creates bytes of a media type, such as `image/png`. A call whose tool returns an invalid
+    /// media type fails.
     pub fn bytes(media_type: impl Into<Cow<'static, str>>, bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             media_type: media_type.into(),
@@ -168,7 +168,8 @@ impl JsonSchema for Content {
     }
 }
 
-/// RFC 3986, 3: a scheme and something after it, in the characters that a URI may have.
+/// Returns true for a scheme and something after it (RFC 3986, 3), in the characters that a URI may
+/// have.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -181,15 +182,15 @@ fn is_uri(text: &str) -> bool {
         && !rest.bytes().any(is_excluded)
 }
 
-/// True for the output types that are sent as content.
+/// Returns true for the output types that are sent as content.
 pub(crate) fn is_content<T: 'static>() -> bool {
     let types = [TypeId::of::<Content>(), TypeId::of::<Vec<Content>>()];
     types.contains(&TypeId::of::<T>())
 }
 
 impl Output {
-    /// The output of a tool that returns content; `None` if it is anything else, such as the
-    /// recorded output of another version of the tool.
+    /// Returns the output of a tool that returns content; `None` if it is anything else, such as
+    /// the recorded output of another version of the tool.
     pub fn content(&self) -> Option<Vec<EncodedContent<'_>>> {
         #[derive(Deserialize)]
         #[serde(untagged)]

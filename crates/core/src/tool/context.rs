@@ -58,7 +58,7 @@ pub struct SecretSource {
 }
 
 impl ContextInner {
-    /// The values that must not appear in errors.
+    /// Returns the values that must not appear in errors.
     fn confidential(&self) -> impl Iterator<Item = &Secret> {
         self.secrets.values().chain(self.tokens.values())
     }
@@ -85,32 +85,32 @@ impl From<ContextInner> for Context {
 }
 
 impl Context {
-    /// The call's unique id: the client's `call_id`, or else a generated one.
+    /// Returns the call's unique id: the client's `call_id`, or else a generated one.
     #[must_use]
     pub fn call_id(&self) -> &str {
         &self.0.call_id
     }
 
-    /// The client's `trace_id`, if it sent one.
+    /// Returns the client's `trace_id`, if it sent one.
     #[must_use]
     pub fn trace_id(&self) -> Option<&str> {
         self.0.trace_id.as_deref()
     }
 
-    /// The caller, as established by the server's authentication.
+    /// Returns the caller, as established by the server's authentication.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.0.caller
     }
 
-    /// The user for whom the tool acts. Always present for a tool that declared
+    /// Returns the user for whom the tool acts. Always present for a tool that declared
     /// [`user_id`](crate::Tool::user_id).
     #[must_use]
     pub fn user_id(&self) -> Option<&str> {
         self.0.user_id.as_deref()
     }
 
-    /// The user's token for a provider that the tool declared with
+    /// Returns the user's token for a provider that the tool declared with
     /// [`authorization`](crate::Tool::authorization).
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl Context {
         }
     }
 
-    /// The value of a secret that the tool declared with [`secret`](crate::Tool::secret).
+    /// Returns the value of a secret that the tool declared with [`secret`](crate::Tool::secret).
     ///
     /// # Errors
     /// A failure, if the tool did not declare the secret.
@@ -196,8 +196,9 @@ impl Context {
         (store.reread)(id.to_owned(), rejected.clone(), self.remaining()).await
     }
 
-    /// The text without the call's secrets and tokens, and without the secrets of the server's
-    /// store: a tool may keep those in memory between calls. `None` if it contains none of them.
+    /// Returns the text without the call's secrets and tokens, and without the secrets of the
+    /// server's store: a tool may keep those in memory between calls. `None` if it contains none of
+    /// them.
     #[doc(hidden)]
     pub fn redacted(&self, text: &str) -> Option<String> {
         let own = self.0.confidential().next().map(|_| {
@@ -280,14 +281,14 @@ impl Context {
         self.0.answers.is_some()
     }
 
-    /// The time at which the call began. Use it in place of the system clock, so that recorded
-    /// events replay exactly.
+    /// Returns the time at which the call began. Use it in place of the system clock, so that
+    /// recorded events replay exactly.
     #[must_use]
     pub fn now(&self) -> SystemTime {
         self.0.now
     }
 
-    /// The time left for the tool before its call ends without its result.
+    /// Returns the time left for the tool before its call ends without its result.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         let now = self.0.clock.instant();

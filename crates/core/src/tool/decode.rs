@@ -48,7 +48,7 @@ pub(super) fn decode_input<T: DeserializeOwned + 'static>(input: Value) -> Resul
 }
 
 impl DecodeError {
-    /// The error of the parameter, which names the form that the input's schema expects.
+    /// Returns the error of the parameter, which names the form that the input's schema expects.
     pub(super) fn explained(self, schema: &Value) -> ParameterErrors {
         let properties = schema::declared_properties_at(schema, &self.path);
         let path = self.path.to_string();

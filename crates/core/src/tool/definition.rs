@@ -69,8 +69,8 @@ impl ToolDefinition {
     }
 }
 
-/// OpenAI's API rejects the whole list of tools if one of them is an object without `properties`,
-/// which stand after the type.
+/// Adds the `properties` that an object lacks, after its type: OpenAI's API rejects the whole list
+/// of tools for one object without them.
 fn list_properties(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else {
         return;
@@ -83,7 +83,7 @@ fn list_properties(schema: &mut Value) {
     }
 }
 
-/// The tool's own name, or else `Toolkit_Tool`.
+/// Returns the tool's own name, or else `Toolkit_Tool`.
 pub fn name_of(id: &ToolId, tool: &ToolParts) -> String {
     let name = tool.name.clone();
     name.unwrap_or_else(|| id.qualified().replace('.', "_"))

@@ -158,7 +158,7 @@ impl Failure {
         self.retry()
     }
 
-    /// The message for the user and the model.
+    /// Returns the message for the user and the model.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
@@ -170,8 +170,8 @@ impl Failure {
         self.0.can_retry
     }
 
-    /// The key of the question, if this failure [asks](crate::Context::ask) the user one. For unit
-    /// tests.
+    /// Returns the key of the question, if this failure [asks](crate::Context::ask) the user one.
+    /// For unit tests.
     #[must_use]
     pub fn question(&self) -> Option<&str> {
         let question = self.0.question.as_ref();
@@ -202,7 +202,7 @@ impl Failure {
     }
 }
 
-/// True for the cause of an HTTP client's error that could not connect.
+/// Returns true for the cause of an HTTP client's error that could not connect.
 fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
 

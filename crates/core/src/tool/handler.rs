@@ -245,7 +245,7 @@ impl<T: Serialize + JsonSchema + 'static> ToolOutput for T {}
             implement `lambda_tools::IntoFailure` for your error"
 )]
 pub trait IntoFailure {
-    /// The failure that the caller gets.
+    /// Converts the error to the failure that the caller gets.
     fn into_failure(self) -> Failure;
 }
 

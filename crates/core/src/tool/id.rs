@@ -30,7 +30,7 @@ pub struct ToolId {
 }
 
 impl ToolId {
-    /// `Toolkit.Tool`, without the version.
+    /// Returns `Toolkit.Tool`, without the version.
     #[must_use]
     pub fn qualified(&self) -> &str {
         &self.qualified
@@ -41,7 +41,7 @@ impl ToolId {
         Arc::clone(&self.qualified)
     }
 
-    /// The version after the `@`.
+    /// Returns the version after the `@`.
     #[must_use]
     pub fn version(&self) -> &Version {
         &self.version
@@ -106,7 +106,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// True for two words with a dot between them.
+/// Returns true for two words with a dot between them.
 fn is_qualified(text: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(is_letter);
@@ -114,7 +114,7 @@ fn is_qualified(text: &str) -> bool {
         .is_some_and(|(toolkit, tool)| is_word(toolkit) && is_word(tool))
 }
 
-/// A version of one number or three.
+/// Parses a version of one number or three.
 fn parse_version(text: &str) -> Result<Version, IdError> {
     let numbers = text.as_bytes().split(|byte| *byte == b'.');
     let mut numbers = numbers.map(parse_number);
@@ -126,7 +126,7 @@ fn parse_version(text: &str) -> Result<Version, IdError> {
     }
 }
 
-/// Semantic Versioning 2.0.0, section 2: no leading zeros.
+/// Parses a number without leading zeros: Semantic Versioning 2.0.0, section 2.
 fn parse_number(digits: &[u8]) -> Result<u64, IdError> {
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     if !is_number || (digits[0] == b'0' && digits.len() > 1) {

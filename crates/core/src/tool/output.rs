@@ -22,7 +22,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// The output as text, for several readers: the value is written only once.
+    /// Converts the output to text, for several readers: the value is written only once.
     pub fn into_json(self) -> Self {
         match self {
             Self::Value(value) => {

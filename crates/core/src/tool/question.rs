@@ -27,7 +27,8 @@ pub enum Answer {
 /// The answers that a call carries, by the keys of their questions.
 pub type Answers = BTreeMap<String, Answer>;
 
-/// The answer of the user, `None` if they declined to give one, or the failure that asks them.
+/// Returns the answer of the user, `None` if they declined to give one, or the failure that asks
+/// them.
 pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
     answers: &Answers,
     key: &str,

@@ -12,7 +12,7 @@ macro_rules! reasons {
             /// All reasons.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The reason with this word.
+            /// Returns the reason with this word.
             pub fn of(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|reason| reason.as_str() == word)
             }

@@ -74,7 +74,7 @@ impl Requirements {
         *self == Self::default()
     }
 
-    /// Ids that are empty or occur twice in their list.
+    /// Returns the ids that are empty or occur twice in their list.
     pub(crate) fn invalid_ids(&self) -> Vec<&str> {
         let providers: Vec<_> = self.authorization.iter().map(|it| it.id.as_str()).collect();
         let secrets: Vec<_> = self.secrets.iter().map(|it| it.id.as_str()).collect();

@@ -129,7 +129,7 @@ impl Toolkit {
         BuildError::unless_empty(problems.collect())
     }
 
-    /// The tools as `GET /tools` describes them, in the order of registration.
+    /// Returns the tools as `GET /tools` describes them, in the order of registration.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         let definition = |entry: &ToolEntry| ToolDefinition::of(&entry.id, &entry.tool);
@@ -152,7 +152,7 @@ impl Toolkit {
         let _ = catch_unwind(AssertUnwindSafe(|| schema::warm_up(schemas)));
     }
 
-    /// OXP 1.0, Tool Version Resolution. The error names only tools that `is_listed`.
+    /// Finds a tool: OXP 1.0, Tool Version Resolution. The error names only tools that `is_listed`.
     #[doc(hidden)]
     pub fn resolve(
         &self,
@@ -192,7 +192,7 @@ impl Toolkit {
         closest_name(qualified, names, self.versions.len(), '.')
     }
 
-    /// The newest version of each tool, in the order of registration.
+    /// Returns the newest version of each tool, in the order of registration.
     #[doc(hidden)]
     pub fn newest(&self) -> impl Iterator<Item = &ToolEntry> {
         let entries = self.entries.iter().enumerate();
@@ -218,7 +218,8 @@ impl Toolkit {
     }
 }
 
-/// The most likely intended name among `count` known ones; `separator` divides toolkit and tool.
+/// Returns the most likely intended name among `count` known ones; `separator` divides toolkit and
+/// tool.
 pub fn closest_name<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str>,
@@ -237,7 +238,8 @@ pub fn closest_name<'a>(
         .map(|(_, known)| known.to_owned())
 }
 
-/// The similarity of the less similar halves: sharing a toolkit does not make tools similar.
+/// Returns the similarity of the less similar halves: sharing a toolkit does not make tools
+/// similar.
 fn similarity_of_halves(one: &str, other: &str, separator: char) -> f64 {
     let similarity = |one: &str, other: &str| {
         if one.eq_ignore_ascii_case(other) {

@@ -59,7 +59,7 @@ fn percent_encoded(value: &str, escaped: &'static AsciiSet) -> String {
     utf8_percent_encode(value, escaped).to_string()
 }
 
-/// The same with digits in lower case.
+/// Does the same with digits in lower case.
 fn lower_percent_encoded(value: &str, escaped: &'static AsciiSet) -> String {
     let pieces = utf8_percent_encode(value, escaped);
     let lower = pieces.map(|piece| match piece.strip_prefix('%') {
@@ -73,15 +73,15 @@ fn url_safe(base64: &str) -> String {
     base64.replace('+', "-").replace('/', "_")
 }
 
-/// The characters of the encoding that depend on the value alone, if the number of bytes before it
-/// is `offset` modulo 3.
+/// Returns the characters of the encoding that depend on the value alone, if the number of bytes
+/// before it is `offset` modulo 3.
 fn base64(value: &str, offset: usize) -> String {
     let bytes = [&[0; 2][..offset], value.as_bytes()].concat();
     let (first, end) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
     STANDARD_NO_PAD.encode(bytes)[first..end].to_owned()
 }
 
-/// The secret itself, and those of its parts that are secrets themselves, such as those of
+/// Returns the secret itself, and those of its parts that are secrets themselves, such as those of
 /// `SID:TOKEN`, a URL with a password, JSON, or the lines of a key.
 pub(super) fn values_in(secret: &str, shortest: usize) -> impl Iterator<Item = String> {
     let trimmed = secret.trim();
@@ -104,7 +104,7 @@ pub(super) fn values_in(secret: &str, shortest: usize) -> impl Iterator<Item = S
     whole.chain(parts.filter(move |part| part.len() >= shortest && !is_word(part)))
 }
 
-/// The parts of a text between separators, also without their percent-encoding.
+/// Returns the parts of a text between separators, also without their percent-encoding.
 fn parts_of(text: &str) -> Vec<String> {
     let separators = if text.contains("://") {
         ":|,;=&@\n\t/?#"

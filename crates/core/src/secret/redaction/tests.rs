@@ -167,7 +167,8 @@ fn text_without_secrets_is_unchanged() {
     }
 }
 
-/// The processor time of this thread, which does not depend on other tests; without Linux, the time.
+/// Returns the processor time of this thread, which does not depend on other tests; without Linux,
+/// the time.
 fn thread_time() -> Duration {
     static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
     let elapsed = STARTED.elapsed();

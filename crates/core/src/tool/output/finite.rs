@@ -14,8 +14,8 @@ use serde::{
 };
 use serde_json::Value;
 
-/// The JSON of `output`; an error for values that JSON cannot express (a non-finite float, a map
-/// whose keys are not strings).
+/// Converts `output` to JSON, or returns an error for values that JSON cannot express (a non-finite
+/// float, a map whose keys are not strings).
 pub fn to_value<T: Serialize>(output: &T) -> Result<Value, serde_json::Error> {
     output.serialize(Finite(serde_json::value::Serializer))
 }
@@ -140,7 +140,7 @@ fn require_finite<E: serde::ser::Error>(is_finite: bool) -> Result<(), E> {
     }
 }
 
-/// The integer value of a whole float, up to where floats can represent every integer.
+/// Returns the integer value of a whole float, up to where floats can represent every integer.
 pub(crate) fn exact_integer(float: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let is_negative_zero = float == 0.0 && float.is_sign_negative();

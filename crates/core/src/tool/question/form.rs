@@ -12,7 +12,7 @@ use crate::tool::schema::vocabulary::{
 
 const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 
-/// The form for an answer with this schema, or the reason why there is none.
+/// Returns the form for an answer with this schema, or the reason why there is none.
 pub(super) fn form_of(schema: &Value) -> Result<Value, String> {
     let properties = schema["properties"].as_object();
     let properties = properties.filter(|it| !it.is_empty());
@@ -39,7 +39,8 @@ pub(super) fn form_of(schema: &Value) -> Result<Value, String> {
     Ok(form)
 }
 
-/// A field, without the keywords that a form cannot have; they become part of its description.
+/// Returns a field, without the keywords that a form cannot have; they become part of its
+/// description.
 fn field_of(property: &Value) -> Option<Value> {
     let is_allowed: fn(&str, &Value) -> bool = match property["type"].as_str()? {
         "string" if property.get("enum").is_some() => |keyword, _| keyword == "enum",

@@ -10,7 +10,7 @@ use crate::tool::{
 };
 
 impl Toolkit {
-    /// Models call tools by name: one name, one tool.
+    /// Checks that no two tools have the same name, by which models call them.
     pub(super) fn check_names(&self, problems: &mut Vec<String>) {
         // Of `A.B`, the name is `A_B`: if this is so for all, they are as unique as the ids.
         if self
@@ -47,7 +47,7 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-/// The mistakes in one tool's definition, except in its id.
+/// Returns the mistakes in one tool's definition, except in its id.
 pub(super) fn mistakes_in(tool: &ToolParts) -> Vec<String> {
     let mut mistakes = Vec::new();
     let from_type = tool.input.value()["description"].as_str();
