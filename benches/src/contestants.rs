@@ -33,7 +33,7 @@ pub(crate) const NAMES: [&str; 6] = [
     "hello over OXP",
 ];
 
-/// All contestants, in the order of their ids.
+/// Returns all contestants, in the order of their ids.
 pub(crate) fn all(programs: &Path) -> Vec<Contestant> {
     const MCP_RESULT: &str = "\"result\\\":15";
     const VALUE: &str = "\"value\\\":15";

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::runtime_api::Event;
 
-/// A POST request, which has these headers besides those of all requests.
+/// Returns a POST request, which has these headers besides those of all requests.
 fn event(path: &str, headers: &[(&str, &str)], body: &str) -> Event {
     let mut event = json!({
         "version": "2.0",
@@ -48,24 +48,24 @@ fn event(path: &str, headers: &[(&str, &str)], body: &str) -> Event {
     event.to_string().into_bytes().into()
 }
 
-/// A call in OXP's header form.
+/// Returns a call in OXP's header form.
 fn call(tool: &str, input: &Value) -> Event {
     let call_id = "123e4567-e89b-12d3-a456-426614174000";
     let body = json!({"tool_id": tool, "call_id": call_id, "input": input}).to_string();
     event("/tools/call", &[("oxp-version", "1.0")], &body)
 }
 
-/// A call of the toolbox's newest version, which MCP clients always get.
+/// Returns a call of the toolbox's newest version, which MCP clients always get.
 pub(crate) fn add() -> Event {
     call("Calculator.Add@10.0.0", &json!({"a": 10, "b": 5}))
 }
 
-/// A call of hello's tool.
+/// Returns a call of hello's tool.
 pub(crate) fn greet() -> Event {
     call("Hello.Greet@1.0.0", &json!({"name": "Ada"}))
 }
 
-/// The same call over MCP, in revision 2026-07-28.
+/// Returns the same call over MCP, in revision 2026-07-28.
 pub(crate) fn mcp_add() -> Event {
     let mut params = mcp_params();
     params["_meta"] = json!({
@@ -80,7 +80,7 @@ pub(crate) fn mcp_add() -> Event {
     mcp(&headers, &params)
 }
 
-/// The same call over MCP, in revision 2025-11-25.
+/// Returns the same call over MCP, in revision 2025-11-25.
 pub(crate) fn mcp_add_legacy() -> Event {
     mcp(&[("mcp-protocol-version", "2025-11-25")], &mcp_params())
 }

@@ -49,7 +49,7 @@ impl Function {
         self.api.run(events)
     }
 
-    /// The processor time used so far, by all threads.
+    /// Returns the processor time used so far, by all threads.
     pub(crate) fn cpu(&self) -> io::Result<Duration> {
         let mut nanoseconds = 0;
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
@@ -60,7 +60,7 @@ impl Function {
         Ok(Duration::from_nanos(nanoseconds))
     }
 
-    /// The peak resident memory, in megabytes.
+    /// Returns the peak resident memory, in megabytes.
     pub(crate) fn peak_memory(&self) -> io::Result<f64> {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -76,7 +76,8 @@ impl Drop for Function {
     }
 }
 
-/// The sizes in megabytes of a file and of a deflated zip that contains only that file, as `bootstrap`.
+/// Returns the sizes in megabytes of a file and of a deflated zip that contains only that file, as
+/// `bootstrap`.
 pub(crate) fn sizes(file: &Path) -> io::Result<(f64, f64)> {
     let zip = std::env::temp_dir().join(format!("bench-{}.zip", std::process::id()));
     let script = "import sys, zipfile\n\

@@ -52,18 +52,18 @@ impl Figures {
         &self.0[id].0[measure as usize]
     }
 
-    /// The median of all turns.
+    /// Returns the median of all turns.
     pub(crate) fn median(&self, id: usize, measure: Measure) -> f64 {
         median(self.of(id, measure).to_vec())
     }
 
-    /// The ratio to another contestant: the median of those within a turn, or for starts, that of the
-    /// fast ones.
+    /// Returns the ratio to another contestant: the median of those within a turn, or for starts,
+    /// that of the fast ones.
     pub(crate) fn ratio(&self, measure: Measure, one: Id, other: Id) -> f64 {
         self.compare(measure, one, other, |one, other| one / other)
     }
 
-    /// The difference to another contestant, in the same way.
+    /// Returns the difference to another contestant, in the same way.
     pub(crate) fn difference(&self, measure: Measure, one: Id, other: Id) -> f64 {
         self.compare(measure, one, other, |one, other| one - other)
     }
@@ -137,7 +137,7 @@ pub(crate) fn measure(contestants: &[Contestant]) -> Result<Figures, Box<dyn Err
     Ok(Figures(all))
 }
 
-/// The values of one turn.
+/// Returns the values of one turn.
 fn warm(
     contestant: &Contestant,
     function: &Function,

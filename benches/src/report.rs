@@ -169,7 +169,7 @@ fn zip(files: &[File], name: &str) -> f64 {
     file.map_or(f64::NAN, |(_, (_, zip))| *zip)
 }
 
-/// The values with a limit. Each is a ratio to another contestant, or a size.
+/// Returns the values with a limit. Each is a ratio to another contestant, or a size.
 fn limited(figures: &Figures, files: &[File]) -> Vec<Value> {
     let ratios = [
         (
@@ -275,7 +275,7 @@ fn wishes(figures: &Figures, files: &[File]) -> Vec<Wish> {
     ]
 }
 
-/// The date, the machine and the versions.
+/// Returns the date, the machine and the versions.
 fn machine() -> String {
     let script = "echo $(date --utc '+%Y-%m-%d %H:%M UTC'), $(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2), \
                   $(nproc) cores, $(uname -sr), $(rustc --version), commit $(git describe --always --dirty --exclude='*'), \

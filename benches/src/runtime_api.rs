@@ -143,7 +143,8 @@ fn connection(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
     }
 }
 
-/// The first line of the next request, and the length of its body, with which the buffer begins.
+/// Reads the first line of the next request, and the length of its body, with which the buffer
+/// begins.
 fn read_request(
     reader: &mut impl BufRead,
     buffer: &mut Vec<u8>,

@@ -87,7 +87,7 @@ impl Callers {
         ("oxp-api-key", KEYS[number].1.to_owned())
     }
 
-    /// The credentials of any caller.
+    /// Returns the credentials of any caller.
     pub(crate) fn any(&self, random: &mut Rng) -> Credential {
         if random.bool() {
             return Self::key(random.usize(..KEYS.len()));
@@ -95,7 +95,7 @@ impl Callers {
         self.tokens[random.usize(..self.tokens.len())].clone()
     }
 
-    /// Credentials that no caller has. The issuer does not have the key of the last one.
+    /// Returns credentials that no caller has. The issuer does not have the key of the last one.
     pub(crate) fn wrong(&self) -> [Credential; 4] {
         let (header, token) = &self.tokens[0];
         let (message, _) = token.rsplit_once('.').unwrap_or_default();

@@ -41,7 +41,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// In each cycle, the keys change, and the store fails for a while.
+    /// Starts the function. In each cycle, the keys change, and the store fails for a while.
     pub(crate) async fn start(program: &Path, begin: Instant, cycle: Duration) -> Self {
         let failures = Arc::<AtomicU64>::default();
         let failing = Failing {
@@ -82,7 +82,7 @@ impl Calls {
         }
     }
 
-    /// A call in any form.
+    /// Creates a call in any form.
     fn call(&mut self, tool: &'static str, input: Value) -> Call {
         self.last += 1;
         Call {
@@ -116,7 +116,7 @@ impl Calls {
         self.function.ask(kind, call.event(credential), check).await
     }
 
-    /// The same, from any caller.
+    /// Does the same, from any caller.
     async fn expect(&mut self, kind: &'static str, call: Call, text: &str) {
         let credential = self.callers.any(&mut self.random);
         self.send(kind, &call, &credential, text).await;
@@ -130,7 +130,7 @@ impl Calls {
         self.expect("sum", call, &text).await;
     }
 
-    /// The user of a token.
+    /// Asks for the user of a token.
     async fn whose(&mut self) {
         let mut call = self.call("Load.Whose", json!({"client": 1}));
         call.form = self.form_over_http();
@@ -140,7 +140,8 @@ impl Calls {
         self.send("user of a call", &call, &token, &text).await;
     }
 
-    /// A secret of the call, or the server's own, of which the tool tells the length and a sum.
+    /// Sends a secret of the call, or the server's own, of which the tool tells the length and a
+    /// sum.
     async fn secret(&mut self) {
         let mut call = self.call("Load.Describe", json!({"client": 1}));
         let mut secret = LOAD_KEY.to_owned();
@@ -153,8 +154,8 @@ impl Calls {
         self.expect("secret", call, &text).await;
     }
 
-    /// A call that is remembered: the first one runs, its repetition in another form does not, and
-    /// neither does another input with the same id; that of another caller runs.
+    /// Makes a call that is remembered: the first one runs, its repetition in another form does
+    /// not, and neither does another input with the same id; that of another caller runs.
     async fn remembered(&mut self) -> Option<()> {
         let mut call = self.call("Load.Act", json!({"client": 1, "number": self.last}));
         let number = self.random.usize(..KEYS.len());
@@ -211,7 +212,7 @@ impl Calls {
         self.function.ask("unauthorized", event, check).await;
     }
 
-    /// A call that needs a grant, a scope or more time than it has, or that fails.
+    /// Makes a call that needs a grant, a scope or more time than it has, or that fails.
     async fn failing(&mut self) {
         let input = json!({"client": 1});
         let (kind, tool, text) = match self.random.u8(..4) {
@@ -233,7 +234,7 @@ impl Calls {
         self.send(kind, &call, &token, text).await;
     }
 
-    /// A tool that panics or leaks its secret.
+    /// Calls a tool that panics or leaks its secret.
     async fn fault(&mut self) {
         const STOPPED: &str = "The tool stopped because of an internal error";
         let (kind, text) = [
@@ -251,7 +252,7 @@ impl Calls {
         self.expect(kind, call, text).await;
     }
 
-    /// An input of up to 900 KB, whose texts are returned.
+    /// Sends an input of up to 900 KB, whose texts are returned.
     async fn large(&mut self) {
         let count = match self.last {
             ..LARGEST_FIRST => 10_000,

@@ -110,7 +110,7 @@ impl Call {
     }
 }
 
-/// The same request at another path.
+/// Returns the same request at another path.
 fn at(mut event: Value, path: &str) -> Value {
     event["rawPath"] = path.into();
     event["requestContext"]["http"]["path"] = path.into();

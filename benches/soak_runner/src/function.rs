@@ -47,7 +47,8 @@ impl Answer {
         }
     }
 
-    /// True if it is the documented error for a store that does not respond, and the store has failed.
+    /// Returns true if it is the documented error for a store that does not respond, and the store
+    /// has failed.
     pub(crate) fn is_store_error(&self) -> bool {
         let is_unavailable = self.text.contains("is temporarily unavailable") || self.status == 503;
         self.store_failures > 0 && is_unavailable
@@ -129,7 +130,7 @@ impl Function {
     }
 }
 
-/// True if no thread of the process runs or waits for a processor.
+/// Returns true if no thread of the process runs or waits for a processor.
 fn sleeps(id: u32) -> io::Result<bool> {
     let threads = fs::read_dir(format!("/proc/{id}/task"))?;
     // A thread may have ended since.
@@ -139,7 +140,7 @@ fn sleeps(id: u32) -> io::Result<bool> {
     Ok(stats.all(|stat| !stat.contains(") R ")))
 }
 
-/// The resources of the process with this id.
+/// Returns the resources of the process with this id.
 ///
 /// The kernel updates `VmRSS` and `RssAnon` in `/proc/PID/status` in batches of many pages, so this
 /// reads the exact numbers from `smaps_rollup`.
@@ -153,7 +154,7 @@ fn resources(id: u32) -> io::Result<Resources> {
     Ok([resident, anonymous, entries("fd")?, entries("task")?])
 }
 
-/// The number after a name at the beginning of a line.
+/// Returns the number after a name at the beginning of a line.
 fn field(text: &str, name: &str) -> io::Result<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name));
     let value = value.and_then(|value| value.split_whitespace().next()?.parse().ok());

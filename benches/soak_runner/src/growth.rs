@@ -37,7 +37,7 @@ impl Growth {
     }
 }
 
-/// The growth of all resources, which were measured every second.
+/// Returns the growth of all resources, which were measured every second.
 pub(crate) fn growths(seconds: &[[Resources; 2]]) -> Vec<Growth> {
     let length = seconds.len().div_ceil(PARTS).max(1);
     let growth = |function: usize, resource: usize| {
@@ -64,7 +64,7 @@ pub(crate) fn growths(seconds: &[[Resources; 2]]) -> Vec<Growth> {
 mod tests {
     use super::*;
 
-    /// The resources that exceed their limits in an hour with this memory in each second.
+    /// Returns the resources that exceed their limits in an hour with this memory in each second.
     fn exceeded(memory: impl Fn(u64) -> u64) -> Vec<String> {
         let second = |it| [[0; 4], [10_000 + memory(it), memory(it), 9, 3]];
         let growths = growths(&(0..3600).map(second).collect::<Vec<_>>());

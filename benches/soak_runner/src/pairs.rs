@@ -67,7 +67,7 @@ impl Pairs {
     }
 }
 
-/// The difference between an answer and the recorded response.
+/// Returns the difference between an answer and the recorded response.
 fn mistake(expected: &Value, answer: &Answer) -> Option<String> {
     if expected["status"] != answer.status {
         return Some(format!("not a {}", expected["status"]));
@@ -80,7 +80,7 @@ fn mistake(expected: &Value, answer: &Answer) -> Option<String> {
     (!is_right).then(|| format!("expected {}", expected["body"]))
 }
 
-/// True if both are equal, apart from times and generated ids.
+/// Returns true if both are equal, apart from times and generated ids.
 fn is_equal(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Object(all), Value::Object(others)) => {

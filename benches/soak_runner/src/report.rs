@@ -52,7 +52,7 @@ impl Outcome {
         Err(failures.join("; ").into())
     }
 
-    /// The events of which none may occur.
+    /// Returns the events of which none may occur.
     fn counts(&self) -> [(&'static str, u64); 2] {
         let wrong = self.functions.iter().map(|it| it.tally.sum(|it| it.wrong));
         let revealing = self.functions.iter().map(|it| it.revealing as u64);
@@ -102,7 +102,7 @@ impl Outcome {
     }
 }
 
-/// The date, the machine and the commit.
+/// Returns the date, the machine and the commit.
 fn machine() -> String {
     let script = "echo $(date --utc '+%Y-%m-%d %H:%M UTC'), $(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2), \
                   $(nproc) cores, $(uname -sr), commit $(git describe --always --dirty --exclude='*').";

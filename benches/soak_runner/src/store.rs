@@ -32,7 +32,7 @@ pub(crate) struct Failing {
 }
 
 impl Failing {
-    /// The way in which the store fails now, if it does; counted.
+    /// Returns the way in which the store fails now, if it does, and counts it.
     fn fault(&self) -> Option<OnRequest> {
         let cycles = self.begin.elapsed().as_secs_f64() / self.cycle.as_secs_f64();
         let progress = (cycles.fract() - 0.3) * 10.0;

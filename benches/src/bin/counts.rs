@@ -38,7 +38,7 @@ async fn count(input: Count) -> Result<usize, Failure> {
     Ok(input.records.len())
 }
 
-/// A hundred tools that add, and one of each other kind.
+/// Returns a hundred tools that add, and one of each other kind.
 fn toolkit() -> Toolkit {
     let tool = |i| Tool::new(format!("Calculator.Add{i}@1.0.0"), add).idempotent();
     let others = [
