@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-/// The calculator's tools.
+/// Returns the calculator's tools.
 #[must_use]
 pub fn tools() -> Vec<Tool> {
     let versions = [

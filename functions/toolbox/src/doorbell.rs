@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 const DOORBELLS: [&str; 2] = ["doorbell42", "doorbell84"];
 
-/// The doorbell's tools.
+/// Returns the doorbell's tools.
 #[must_use]
 pub fn tools() -> Vec<Tool> {
     vec![Tool::new("Doorbell.Ring@0.1.0", ring)]

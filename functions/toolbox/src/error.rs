@@ -8,8 +8,8 @@ use std::{
 use lambda_tools::Failure;
 use reqwest::{Response, StatusCode, header::RETRY_AFTER};
 
-/// A request without a usable response. The failure never names the URL, which may contain the
-/// query.
+/// Returns the failure of a request without a usable response. It never names the URL, which may
+/// contain the query.
 pub(crate) fn no_response(api: &str, error: &reqwest::Error) -> Failure {
     let why = if error.is_timeout() {
         "did not answer in time"
@@ -28,7 +28,8 @@ pub(crate) fn no_response(api: &str, error: &reqwest::Error) -> Failure {
     Failure::new(format!("{api} {why}")).developer_message(detail)
 }
 
-/// A response that reports a temporary problem, with its `Retry-After` if it has one.
+/// Returns the failure of a response that reports a temporary problem, with its `Retry-After` if it
+/// has one.
 pub(crate) fn busy(api: &str, response: &Response, now: SystemTime) -> Failure {
     let status = response.status();
     let what = if status == StatusCode::TOO_MANY_REQUESTS {
@@ -44,7 +45,7 @@ pub(crate) fn busy(api: &str, response: &Response, now: SystemTime) -> Failure {
     }
 }
 
-/// RFC 9110, 10.2.3: seconds, or a date.
+/// Reads `Retry-After`: seconds, or a date (RFC 9110, 10.2.3).
 fn retry_after(response: &Response, now: SystemTime) -> Option<Duration> {
     let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     if let Ok(seconds) = value.parse() {

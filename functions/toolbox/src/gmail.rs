@@ -15,7 +15,7 @@ use crate::{Endpoints, error};
 /// Emails per call: as many as a model can read at once.
 const MAX_EMAILS: usize = 10;
 
-/// Gmail's tools.
+/// Returns Gmail's tools.
 #[must_use]
 pub fn tools(endpoints: Arc<Endpoints>) -> Vec<Tool> {
     let get_emails = move |input: GetEmails, cx: Context| {
@@ -174,7 +174,7 @@ fn no_response(error: &reqwest::Error) -> Failure {
     error::no_response("Gmail", error).retry()
 }
 
-/// Gmail reports some exceeded quotas as a 403 with a special reason.
+/// Returns true for an exceeded quota: Gmail reports some as a 403 with a special reason.
 async fn is_over_quota(response: Response) -> bool {
     #[derive(Deserialize)]
     struct Body {

@@ -16,7 +16,7 @@ use std::{
 
 use lambda_tools::{BuildError, Server, ServerInfo, Tool, Toolkit};
 
-/// All tools of the toolbox.
+/// Returns all tools of the toolbox.
 #[must_use]
 pub fn tools(endpoints: Endpoints) -> Vec<Tool> {
     let endpoints = Arc::new(endpoints);
@@ -28,7 +28,7 @@ pub fn tools(endpoints: Endpoints) -> Vec<Tool> {
     tools
 }
 
-/// A server of these tools, with the toolbox's title and description.
+/// Returns a server of these tools, with the toolbox's title and description.
 ///
 /// # Errors
 /// Invalid tool definitions.
@@ -63,7 +63,7 @@ impl Default for Endpoints {
 }
 
 impl Endpoints {
-    /// The public APIs, unless `GMAIL_URL` or `TWILIO_URL` is set.
+    /// Returns the public APIs, unless `GMAIL_URL` or `TWILIO_URL` is set.
     #[must_use]
     pub fn from_env() -> Self {
         let defaults = Self::default();
@@ -75,8 +75,8 @@ impl Endpoints {
     }
 }
 
-/// One client for all calls, created on first use: reading the machine's certificates takes longer
-/// than an entire cold start should.
+/// Returns one client for all calls, created on first use: reading the machine's certificates takes
+/// longer than an entire cold start should.
 fn http() -> &'static reqwest::Client {
     static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(reqwest::Client::new);
     &CLIENT

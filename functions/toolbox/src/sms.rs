@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Endpoints, error};
 
-/// The tools for text messages.
+/// Returns the tools for text messages.
 #[must_use]
 pub fn tools(endpoints: Arc<Endpoints>) -> Vec<Tool> {
     let send = move |input: Send, cx: Context| {
@@ -115,7 +115,7 @@ impl<'a> Account<'a> {
     }
 }
 
-/// The account's SID is inserted into a path.
+/// Returns true for an account's SID, which is inserted into a path.
 fn is_sid(text: &str) -> bool {
     text.starts_with("AC") && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -124,8 +124,8 @@ fn is_sender(text: &str) -> bool {
     text.starts_with('+') || text.starts_with("MG")
 }
 
-/// Unless the connection failed, the message may have been sent, and sending it again could deliver
-/// it twice.
+/// Returns the failure of a request without a response. Unless the connection failed, the message
+/// may have been sent, and sending it again could deliver it twice.
 fn no_response(error: &reqwest::Error) -> Failure {
     let failure = error::no_response("Twilio", error);
     if error.is_connect() {

@@ -4,7 +4,7 @@ use lambda_tools::{Context, Failure, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The system's tools.
+/// Returns the system's tools.
 #[must_use]
 pub fn tools() -> Vec<Tool> {
     vec![Tool::new("System.GetTimestamp@1.0.0", get_timestamp).idempotent()]

@@ -20,7 +20,7 @@ async fn events_have_the_expected_responses() {
     replay("events", server.secrets(secrets)).await;
 }
 
-/// The URL of a server that finds one issue.
+/// Starts a server that finds one issue, and returns its URL.
 fn played_github() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

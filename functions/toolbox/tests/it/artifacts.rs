@@ -20,7 +20,7 @@ use test_support::{
 
 use crate::template::stdout_of;
 
-/// The newest version of glibc that a program requires.
+/// Returns the newest version of glibc that a program requires.
 fn newest_glibc(program: &[u8]) -> (u32, u32) {
     let text = String::from_utf8_lossy(program);
     let versions = text.split("GLIBC_").skip(1).filter_map(|rest| {
@@ -76,8 +76,8 @@ fn check_zip(name: &str, zip: &Path, bootstrap: &Path) {
     assert_eq!(stdout.trim(), expected, "{name}");
 }
 
-/// A folder that cargo takes as its target folder, with a copy of a function's binary: the commands
-/// write their zip next to it, and other tests read that one.
+/// Creates a folder that cargo takes as its target folder, with a copy of a function's binary: the
+/// commands write their zip next to it, and other tests read that one.
 fn target_with(name: &str) -> PathBuf {
     let target = std::env::temp_dir().join(format!("deployed-{name}-{}", std::process::id()));
     let folder = target.join("lambda").join(name);

@@ -22,7 +22,7 @@ use crate::{
     support::{Running, installed, repository, toolbox},
 };
 
-/// The program for this platform, which npm installs without running the package's scripts.
+/// Returns the program for this platform, which npm installs without running the package's scripts.
 fn program() -> PathBuf {
     let packages = fs::read_dir(repository("target/conformance/node_modules/@anthropic-ai"));
     let packages = packages.expect("run tests/all, which installs Claude Code");
@@ -98,7 +98,7 @@ impl Drop for ClaudeCode {
     }
 }
 
-/// Anthropic's Messages API, with a model that asks for one tool and then quotes its result.
+/// Serves Anthropic's Messages API, with a model that asks for one tool and then quotes its result.
 async fn played_model(tool: String, input: Value) -> Served {
     let reply = async move |body: Bytes| {
         let request = serde_json::from_slice(&body).unwrap_or_default();
@@ -107,7 +107,7 @@ async fn played_model(tool: String, input: Value) -> Served {
     Served::start(Router::new().fallback(reply)).await
 }
 
-/// The content with which the model continues a conversation.
+/// Returns the content with which the model continues a conversation.
 fn next_block(request: &Value, tool: &str, input: &Value) -> Value {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let messages = list(&request["messages"]);
@@ -133,7 +133,7 @@ fn next_block(request: &Value, tool: &str, input: &Value) -> Value {
     }
 }
 
-/// The events of a response with this block.
+/// Returns the events of a response with this block.
 fn stream(block: &Value) -> Response {
     let is_text = block["type"] == "text";
     let (start, delta, reason) = if is_text {
@@ -174,7 +174,7 @@ fn stream(block: &Value) -> Response {
 const CONNECTED: &str = "✔ Connected";
 const NEEDS_AUTHENTICATION: &str = "! Needs authentication";
 
-/// A server that requires the key in the pages.
+/// Starts a server that requires the key in the pages.
 fn with_key() -> (Running, String) {
     let mut command = toolbox();
     command.env("TOOLS_AUTH", "api-key");

@@ -26,7 +26,7 @@ async fn serve(auth: impl Into<Auth>, secrets: Secrets) -> Served {
     Served::start(server.into_router().unwrap()).await
 }
 
-/// The standard output of a program. Panics with all output if the program failed.
+/// Returns the standard output of a program. Panics with all output if the program failed.
 pub(crate) fn stdout_of(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));

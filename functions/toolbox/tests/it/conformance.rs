@@ -36,7 +36,7 @@ impl Document {
         Self(document)
     }
 
-    /// The validator of a response body; `None` if the document describes none.
+    /// Returns the validator of a response body; `None` if the document describes none.
     fn response(&self, path: &str, method: &str, status: &str) -> Option<Validator> {
         let pointer = format!(
             "/paths/{}/{method}/responses/{status}",
@@ -91,7 +91,7 @@ fn is_oxp(pair: &Pair) -> bool {
     pair.expected["headers"].get("oxp-version").is_some() && !is_single_tool && !is_other_format
 }
 
-/// The method and the operation of an event, without stage and base path.
+/// Returns the method and the operation of an event, without stage and base path.
 fn operation(event: &Value) -> Option<(String, &'static str)> {
     let http = &event["requestContext"]["http"];
     let method = http["method"].as_str().or(event["httpMethod"].as_str())?;
@@ -103,7 +103,7 @@ fn operation(event: &Value) -> Option<(String, &'static str)> {
     Some((method.to_lowercase(), path))
 }
 
-/// The name of the document that describes a response, from the response's `$schema`.
+/// Returns the name of the document that describes a response, from the response's `$schema`.
 fn document_of(expected: &Value) -> &'static str {
     match expected["body"]["$schema"].as_str() {
         Some("otc://1.0") => "otc-1.0",
@@ -309,8 +309,8 @@ fn published_definitions_do_not_change() {
     assert!(files.is_empty(), "definitions without a tool: {files:?}");
 }
 
-/// OpenTool's format, as far as JSON Schema can express it: one type, no unknown fields, enum
-/// values of that type.
+/// Returns a validator of OpenTool's format, as far as JSON Schema can express it: one type, no
+/// unknown fields, enum values of that type.
 fn opentool_document() -> Validator {
     let is_a = |kind: &str| {
         json!({

@@ -29,21 +29,22 @@ const LIMIT: Option<Duration> = Some(Duration::from_secs(10));
 const STOPPED: &str = "The tool stopped because of an internal error";
 const OUT_OF_TIME: &str = "The tool did not finish in time";
 
-/// The function of faults, built as for deployment.
+/// Returns the function of faults, built as for deployment.
 fn faults() -> Command {
     let mut command = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
     command.env("KEY", SECRET);
     command
 }
 
-/// The function on one thread, as `run` starts it, and on a runtime of its own, with `serve`.
+/// Returns the function on one thread, as `run` starts it, and on a runtime of its own, with
+/// `serve`.
 fn both_ways() -> [Command; 2] {
     let mut own_runtime = faults();
     own_runtime.env("OWN_RUNTIME", "1");
     [faults(), own_runtime]
 }
 
-/// The same, with a limit on its data memory.
+/// Returns the same, with a limit on its data memory.
 fn limited(command: &Command, megabytes: usize) -> Command {
     let mut limited = isolated(Command::new("prlimit"));
     limited.arg(format!("--data={}", megabytes << 20));
@@ -139,7 +140,7 @@ async fn the_log_names_an_async_tool_that_blocks_its_thread() {
     }
 }
 
-/// Variables for a function that remembers calls in the emulator's table.
+/// Returns variables for a function that remembers calls in the emulator's table.
 fn remembering(url: &str) -> [(&str, &str); 7] {
     [
         ("TOOLS_IDEMPOTENCY", "dynamodb"),
@@ -249,7 +250,7 @@ async fn a_header_that_is_not_valid_http_fails_no_invocation() {
     }
 }
 
-/// A secret of many parts, each of which is searched for.
+/// Returns a secret of many parts, each of which is searched for.
 fn parts(count: usize) -> String {
     let parts: Vec<_> = (0..count).map(|number| format!("a{number:07}")).collect();
     parts.join(":")
@@ -262,7 +263,7 @@ fn with_secret(secret: &str) -> Value {
     })
 }
 
-/// Bodies that are small on the wire and large in memory.
+/// Returns bodies that are small on the wire and large in memory.
 fn amplifying() -> Vec<(&'static str, String)> {
     let nested = "[[[[0]]]],".repeat(200_000) + "0";
     let empty = "{},".repeat(300_000) + "{}";
@@ -307,7 +308,7 @@ fn raw(body: &str) -> Value {
     event
 }
 
-/// Resident memory, in bytes.
+/// Returns resident memory, in bytes.
 fn memory_of(running: &Running) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", running.child.id())).unwrap();
     let line = status

@@ -12,7 +12,7 @@ use crate::{
     support::{Running, built, installed, isolated, toolbox},
 };
 
-/// The program of a function: the deployed binary if `tests/all` has built it.
+/// Returns the program of a function: the deployed binary if `tests/all` has built it.
 fn program(package: &str) -> PathBuf {
     let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
     match (package, is_deployed_built) {
@@ -64,7 +64,7 @@ impl Page {
         });
     }
 
-    /// The status and the body of the response.
+    /// Returns the status and the body of the response.
     fn request(&self, command: &str) -> (String, Value) {
         let command = command.replace(ADDRESS, &self.server().url);
         let mut shell = self.shell(&format!("{command} -s -w '\\n%{{http_code}}'"));

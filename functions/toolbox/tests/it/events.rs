@@ -14,7 +14,7 @@ async fn every_event_is_answered_as_its_expected_file_says() {
     }
 }
 
-/// The folders that hold events. Each has a `server.toml`, or the replay fails.
+/// Returns the folders that hold events. Each has a `server.toml`, or the replay fails.
 fn folders() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![repository("events")];
@@ -72,7 +72,7 @@ async fn an_answer_that_differs_fails_and_says_where() {
     }
 }
 
-/// What a replay that fails says.
+/// Returns what a replay that fails says.
 async fn replay_report(folder: std::path::PathBuf) -> String {
     let replay = testing::replay(folder, Toolkit::new([]).unwrap());
     let panic = tokio::spawn(replay).await.unwrap_err().into_panic();

@@ -23,7 +23,7 @@ use crate::{
 const KEY: &str = "marked-key-of-a-partner";
 const SIGNING_SECRET: &str = "a-secret-that-signs-tokens-0123456789";
 
-/// A toolbox whose users can allow access to their accounts.
+/// Returns a toolbox whose users can allow access to their accounts.
 fn with_accounts(openid: &OpenId, stub: &Stub) -> Command {
     let mut command = toolbox();
     command
@@ -43,7 +43,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// The output of a program that gets a script on its standard input.
+/// Returns the output of a program that gets a script on its standard input.
 fn output_of(program: &[&str], script: &str) -> String {
     use std::io::Write;
 
@@ -61,7 +61,7 @@ fn output_of(program: &[&str], script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The value in a response of any of the three protocols.
+/// Returns the value in a response of any of the three protocols.
 fn value_in(body: &Value) -> &Value {
     let places = [
         "/value",
@@ -72,7 +72,7 @@ fn value_in(body: &Value) -> &Value {
     value.unwrap_or_else(|| panic!("{body}"))
 }
 
-/// The same calls from curl, from Python and as events.
+/// Makes the same calls from curl, from Python and as events.
 async fn check_copies(copies: &Value) {
     let function = LambdaFunction::new(server(toolbox::tools(toolbox::Endpoints::default())));
     for protocol in ["Oxp", "Mcp", "OpenTool"] {

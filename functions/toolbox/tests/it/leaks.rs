@@ -16,7 +16,7 @@ use test_support::{
 
 use crate::{stub::Stub, support::toolbox};
 
-/// All kinds of configuration, each with a name.
+/// Returns all kinds of configuration, each with a name.
 fn configurations<'a>(file: &'a str, broken: &'a str) -> Vec<(&'a str, Vec<(&'a str, &'a str)>)> {
     vec![
         (

@@ -6,7 +6,7 @@ use test_support::repository;
 
 use crate::template::stdout_of;
 
-/// The crates that are linked into a function, each with its version.
+/// Returns the crates that are linked into a function, each with its version.
 fn linked_crates(package: &str) -> BTreeSet<String> {
     let tree = |target| {
         let mut cargo = Command::new(env!("CARGO"));
@@ -29,8 +29,8 @@ fn linked_crates(package: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The crates that the file of licenses names: each text follows a line of `=`, the license's name,
-/// its crates, indented, and another line of `=`.
+/// Returns the crates that the file of licenses names: each text follows a line of `=`, the
+/// license's name, its crates, indented, and another line of `=`.
 fn named_crates(package: &str) -> BTreeSet<String> {
     let file = repository(&format!("functions/{package}/THIRD-PARTY-LICENSES.txt"));
     let text = fs::read_to_string(file).unwrap();

@@ -30,7 +30,7 @@ fn exchange(url: &str, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// The status of the response to a request with this target and these headers.
+/// Returns the status of the response to a request with this target and these headers.
 fn status_of(url: &str, target: &str, headers: &[&str]) -> String {
     let headers = headers.join("\r\n");
     let head = format!("GET {target} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n\r\n");

@@ -19,7 +19,7 @@ use crate::{
 /// Part of the server's error for an unknown tool.
 const DID_YOU_MEAN: &str = "did you mean Calculator_Add?";
 
-/// A program that is stopped if it does not end by itself.
+/// Returns a program that is stopped if it does not end by itself.
 pub(crate) fn limited(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", "60"]).arg(program);

@@ -13,7 +13,7 @@ use test_support::{
 
 use crate::support::{Running, faults, repository, toolbox};
 
-/// The lists of a running server.
+/// Returns the lists of a running server.
 async fn lists_of(url: &str) -> Vec<(&'static str, Vec<Value>)> {
     let mut lists = Vec::new();
     for (api, query) in LISTS {
@@ -24,7 +24,7 @@ async fn lists_of(url: &str) -> Vec<(&'static str, Vec<Value>)> {
     lists
 }
 
-/// Tools with the definitions in the files of the tests.
+/// Returns tools with the definitions in the files of the tests.
 fn defined() -> Toolkit {
     async fn nothing(_: Value) -> Result<Value, Failure> {
         Ok(Value::Null)

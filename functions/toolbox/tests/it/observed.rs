@@ -67,7 +67,7 @@ fn early_rejections() -> Vec<(Value, Value)> {
     ]
 }
 
-/// A request of each kind, with the expected fields of its line.
+/// Returns a request of each kind, with the expected fields of its line.
 fn requests() -> Vec<(Value, Value)> {
     let marked: i64 = MARK.parse().unwrap();
     let add = |call_id: &str| {

@@ -24,12 +24,12 @@ use crate::{
 
 const KEY: &str = "a-key-of-this-server";
 
-/// A program of the Python environment for `OpenAPI`.
+/// Returns a program of the Python environment for `OpenAPI`.
 fn installed(program: &str) -> PathBuf {
     repository("target/venv-openapi/bin").join(program)
 }
 
-/// A script of an npm package.
+/// Returns a script of an npm package.
 fn package(script: &str) -> PathBuf {
     repository("target/openapi/node_modules").join(script)
 }
@@ -38,14 +38,14 @@ fn run(command: &mut Command) -> String {
     stdout_of(&command.output().unwrap())
 }
 
-/// The compiled function, with an API key.
+/// Starts the compiled function, with an API key.
 fn serving() -> (Running, String) {
     let mut command = toolbox();
     command.envs([("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", KEY)]);
     Running::serving(&mut command)
 }
 
-/// A folder of this test, without files of an earlier run.
+/// Creates a folder of this test, without files of an earlier run.
 fn empty_folder(name: &str) -> PathBuf {
     let folder = repository("target/openapi").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -53,7 +53,7 @@ fn empty_folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The document of a server, in a file.
+/// Fetches the document of a server into a file.
 fn fetch(url: &str, folder: &Path) -> PathBuf {
     let file = folder.join("openapi.json");
     let mut curl = limited("curl");
@@ -65,7 +65,7 @@ fn fetch(url: &str, folder: &Path) -> PathBuf {
     file
 }
 
-/// Tools with schemas that no type has, one in each draft.
+/// Returns tools with schemas that no type has, one in each draft.
 fn hand_written() -> [Tool; 2] {
     let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
     let pair = json!({"type": "array", "description": "A pair.",
@@ -79,7 +79,7 @@ fn hand_written() -> [Tool; 2] {
         .map(|(id, schema)| Tool::dynamic(id, "A schema.", schema.clone(), schema, nothing))
 }
 
-/// Two validators that share no code. An error of either is its exit code.
+/// Runs two validators that share no code. An error of either is its exit code.
 fn validate(document: &Path) {
     run(limited(installed("openapi-spec-validator")).arg(document));
     let redocly = package("@redocly/cli/bin/cli.js");

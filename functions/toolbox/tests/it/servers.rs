@@ -98,7 +98,7 @@ enum ProviderKind {
     Github,
 }
 
-/// The server that `server.toml` in this folder describes.
+/// Returns the server that `server.toml` in this folder describes.
 pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
     let path = folder.join("server.toml");
     let text = fs::read_to_string(&path)
@@ -242,7 +242,7 @@ impl SecretStore for DescribedStore {
     }
 }
 
-/// A tool that needs tokens of three providers, one of which nobody knows.
+/// Returns a tool that needs tokens of three providers, one of which nobody knows.
 fn with_two_accounts() -> Tool {
     /// Copies from one account to another.
     #[derive(Deserialize, JsonSchema)]
@@ -258,7 +258,7 @@ fn with_two_accounts() -> Tool {
         .authorization("github", ["repo"])
 }
 
-/// A tool that says for whom it runs.
+/// Returns a tool that says for whom it runs.
 fn whoami() -> Tool {
     /// Says who the user is.
     #[derive(Deserialize, JsonSchema)]
@@ -271,7 +271,7 @@ fn whoami() -> Tool {
     Tool::new("Whoami.Get@1.0.0", whoami).user_id()
 }
 
-/// A tool that says who calls.
+/// Returns a tool that says who calls.
 fn caller() -> Tool {
     /// Says who calls.
     #[derive(Deserialize, JsonSchema)]
@@ -284,7 +284,7 @@ fn caller() -> Tool {
     Tool::new("Whoami.Caller@1.0.0", caller)
 }
 
-/// Tools with several secrets.
+/// Returns tools with several secrets.
 fn reports() -> Vec<Tool> {
     /// Sends a report.
     #[derive(Deserialize, JsonSchema)]

@@ -58,30 +58,30 @@ impl Client {
     }
 }
 
-/// A function with the settings that accept tokens of this provider.
+/// Returns a function with the settings that accept tokens of this provider.
 fn accepting(mut command: Command, provider: &OpenId) -> Command {
     command.env("TOOLS_AUTH", "oidc");
     command.env("TOOLS_OIDC_ISSUERS", &provider.url);
     command
 }
 
-/// A function with tools that say for whom they run, one of which needs another scope.
+/// Returns a function with tools that say for whom they run, one of which needs another scope.
 fn mail(provider: &OpenId) -> Command {
     accepting(faults(), provider)
 }
 
-/// A server of this function, for which tokens need a scope.
+/// Starts a server of this function, for which tokens need a scope.
 pub(crate) fn serve_mail(provider: &OpenId) -> (Running, String) {
     Running::serving(mail(provider).env("TOOLS_OIDC_SCOPES", NEEDED))
 }
 
-/// The response to a call in OXP.
+/// Returns the response to a call in OXP.
 async fn call(url: &str, token: &str, tool: &str) -> (u16, Value) {
     let body = json!({"tool_id": tool, "input": {}});
     post(&format!("{url}/tools/call"), token, &body).await
 }
 
-/// The same call in MCP.
+/// Returns the same call in MCP.
 fn mcp_call() -> Value {
     let params = json!({"name": "Mail_Whose", "arguments": {}});
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})

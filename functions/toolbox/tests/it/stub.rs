@@ -51,7 +51,7 @@ impl Stub {
         }
     }
 
-    /// Every request so far: method, path with query, body.
+    /// Returns every request so far: method, path with query, body.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -65,7 +65,7 @@ fn json_response(status: u16, body: &Value) -> Response {
     )
 }
 
-/// Google's error body.
+/// Returns Google's error body.
 fn google(status: u16, reason: &str) -> Response {
     let error = json!({"error": {
         "code": status, "message": "…",

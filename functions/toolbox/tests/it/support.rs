@@ -6,8 +6,8 @@ use lambda_tools::{Auth, DirectCalls, Server, Tool, idempotency::Idempotency, se
 
 pub(crate) use test_support::{Running, built, installed, isolated, repository};
 
-/// The function, without inherited variables that could change its behaviour: the deployed binary
-/// if `tests/all` has built it, otherwise the tests' binary, which has another profile.
+/// Returns the function, without inherited variables that could change its behaviour: the deployed
+/// binary if `tests/all` has built it, otherwise the tests' binary, which has another profile.
 pub(crate) fn toolbox() -> Command {
     let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
     isolated(if is_deployed_built {
@@ -17,7 +17,7 @@ pub(crate) fn toolbox() -> Command {
     })
 }
 
-/// The function of faulty tools, selected like [`toolbox`].
+/// Returns the function of faulty tools, selected like [`toolbox`].
 pub(crate) fn faults() -> Command {
     let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
     isolated(Command::new(built(if is_deployed_built {
@@ -27,8 +27,8 @@ pub(crate) fn faults() -> Command {
     })))
 }
 
-/// A server of these tools that takes no setting from the environment of the tests, except for
-/// metrics and providers.
+/// Returns a server of these tools that takes no setting from the environment of the tests, except
+/// for metrics and providers.
 pub(crate) fn server(tools: Vec<Tool>) -> Server {
     toolbox::server(tools)
         .unwrap()

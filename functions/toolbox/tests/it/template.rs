@@ -35,7 +35,7 @@ fn template() -> &'static Template {
     &TEMPLATE
 }
 
-/// The properties of all resources of a type, with their conditions.
+/// Returns the properties of all resources of a type, with their conditions.
 fn resources(of_type: &str) -> BTreeMap<&'static str, &'static Value> {
     let all = template().json["Resources"].as_object().unwrap();
     all.iter()
@@ -53,7 +53,7 @@ fn variables_of(function: &Value) -> Names {
     variables.keys().cloned().collect()
 }
 
-/// The actions that a role allows, each with its resources.
+/// Returns the actions that a role allows, each with its resources.
 fn actions_of(role: &Value) -> Vec<(String, String)> {
     fn collect<'a>(value: &'a Value, statements: &mut Vec<&'a Value>) {
         match value {
@@ -82,7 +82,8 @@ fn actions_of(role: &Value) -> Vec<(String, String)> {
     actions
 }
 
-/// The variables that the template sets for the toolbox, with these values; the others are empty.
+/// Returns the variables that the template sets for the toolbox, with these values; the others are
+/// empty.
 fn environment(values: &[(&'static str, &str)]) -> Vec<(String, String)> {
     let set = variables_of(function("Toolbox"));
     for (name, _) in values {
@@ -93,7 +94,7 @@ fn environment(values: &[(&'static str, &str)]) -> Vec<(String, String)> {
     set.iter().map(|name| (name.clone(), value(name))).collect()
 }
 
-/// The actions of requests to AWS, each with its table, if any.
+/// Returns the actions of requests to AWS, each with its table, if any.
 fn requested_actions(requests: &[(String, Value)]) -> BTreeSet<(String, Option<String>)> {
     let action_of = |(action, body): &(String, Value)| {
         let table = body["TableName"].as_str().map(str::to_owned);
@@ -106,8 +107,8 @@ fn requested_actions(requests: &[(String, Value)]) -> BTreeSet<(String, Option<S
     requests.iter().map(action_of).collect()
 }
 
-/// The requests to AWS of a toolbox with the template's variables: for a call that succeeds, one
-/// that may be retried, and a grant that is created, used and refreshed.
+/// Returns the requests to AWS of a toolbox with the template's variables: for a call that
+/// succeeds, one that may be retried, and a grant that is created, used and refreshed.
 async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
     const KEY: [(&str, &str); 1] = [("oxp-api-key", "key-of-today")];
     let emulator = Emulator::start().await;
@@ -423,7 +424,7 @@ fn each_kind_of_credentials_has_what_it_needs() {
     }
 }
 
-/// The values that a parameter allows.
+/// Returns the values that a parameter allows.
 fn values_of(parameter: &str) -> Vec<&'static str> {
     let values = &template().json["Parameters"][parameter]["AllowedValues"];
     let values = values.as_array().unwrap().iter();
@@ -440,7 +441,7 @@ fn route(method: &str, url: &str) -> Route {
 
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
-/// The routes that the protocols declare: the response for an unknown path lists them.
+/// Returns the routes that the protocols declare: the response for an unknown path lists them.
 async fn declared_routes(server: &str) -> Vec<Route> {
     let response = reqwest::get(format!("{server}/unknown")).await.unwrap();
     let unknown: Value = response.json().await.unwrap();
@@ -453,7 +454,7 @@ async fn declared_routes(server: &str) -> Vec<Route> {
         .collect()
 }
 
-/// The route of the metadata that a client without credentials is referred to.
+/// Returns the route of the metadata that a client without credentials is referred to.
 async fn metadata_route(server: &str) -> Route {
     let call = reqwest::Client::new().post(format!("{server}/mcp")).send();
     let call = call.await.unwrap();
@@ -462,7 +463,8 @@ async fn metadata_route(server: &str) -> Route {
     route("GET", url.split_once('"').unwrap().0)
 }
 
-/// The routes that a user's browser visits to grant access, and that of the client that waits.
+/// Returns the routes that a user's browser visits to grant access, and that of the client that
+/// waits.
 async fn consent_routes(server: &str) -> Vec<Route> {
     let emails =
         serde_json::json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": "user-1"}});
@@ -487,8 +489,8 @@ async fn consent_routes(server: &str) -> Vec<Route> {
     ]
 }
 
-/// True if a request needs no AWS credentials, with these resources; `None` if it gets a 404. API
-/// Gateway selects the most specific route.
+/// Returns true if a request needs no AWS credentials, with these resources; `None` if it gets a
+/// 404. API Gateway selects the most specific route.
 fn is_open(resources: &BTreeMap<&str, Value>, (method, path): &Route) -> Option<bool> {
     if let Some(url) = resources.get("ToolboxUrl") {
         let permissions = ["EverybodyCallsUrl", "UrlCallsToolbox"];

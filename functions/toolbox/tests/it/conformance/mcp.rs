@@ -38,7 +38,7 @@ impl Schemas {
         })))
     }
 
-    /// The vendored revision with this name.
+    /// Returns the vendored revision with this name.
     fn revision(&self, name: &str) -> Option<&'static str> {
         let name = if name == "2024-11-05" { OLDEST } else { name };
         self.0.keys().copied().find(|it| *it == name)
@@ -62,7 +62,7 @@ impl Schemas {
         })
     }
 
-    /// The names of the definitions that this response matches.
+    /// Returns the names of the definitions that this response matches.
     fn check_exchange(&mut self, exchange: &Exchange) -> Result<Checked, String> {
         let revision = exchange.revision(self);
         let response = exchange.response;
@@ -93,7 +93,7 @@ impl Schemas {
 
 type Checked = (&'static str, Vec<&'static str>);
 
-/// The validator of one definition. Formats, such as `uri`, are checked as well.
+/// Returns the validator of one definition. Formats, such as `uri`, are checked as well.
 fn validator_of(document: &Value, definition: &str) -> Validator {
     let definitions = ["$defs", "definitions"];
     let definitions = definitions.map(|name| (name, &document[name]));
@@ -125,7 +125,7 @@ fn envelope_of_error(revision: &str) -> &'static str {
     }
 }
 
-/// The definition of an error's code, which the newest revision alone has.
+/// Returns the definition of an error's code, which the newest revision alone has.
 fn specific_error(code: Option<i64>) -> Option<&'static str> {
     match code? {
         -32020 => Some("HeaderMismatchError"),
@@ -157,8 +157,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The revision whose schema describes the response: the newest one if the request names an
-    /// unknown revision, or if it was rejected before its message was read.
+    /// Returns the revision whose schema describes the response: the newest one if the request
+    /// names an unknown revision, or if it was rejected before its message was read.
     fn revision(&self, schemas: &Schemas) -> &'static str {
         let agreed = self.response["result"]["protocolVersion"].as_str();
         let meta = "io.modelcontextprotocol/protocolVersion";
@@ -172,7 +172,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The definition of the result, by the request's method.
+    /// Returns the definition of the result, by the request's method.
     fn result(&self, revision: &str) -> Result<&'static str, String> {
         let is_modern = revision == NEWEST;
         let result = &self.response["result"];
@@ -190,7 +190,7 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// True for the path of MCP, below any stage and base path.
+/// Returns true for the path of MCP, below any stage and base path.
 fn is_mcp(event: &Value) -> bool {
     let path = event["rawPath"].as_str().or(event["path"].as_str());
     path.is_some_and(|it| it.ends_with("/mcp") && !it.contains("/.well-known/"))

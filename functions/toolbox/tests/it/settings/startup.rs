@@ -4,7 +4,7 @@ use test_support::lambda::{LONG, event, invoke_on};
 
 use crate::support::{Running, toolbox};
 
-/// The lines that a local server with these variables prints when it starts.
+/// Returns the lines that a local server with these variables prints when it starts.
 fn local_lines(variables: &[(&str, &str)]) -> Vec<String> {
     let mut command = toolbox();
     command.env("PORT", "0").envs(variables.iter().copied());
@@ -19,7 +19,7 @@ fn local_lines(variables: &[(&str, &str)]) -> Vec<String> {
     lines
 }
 
-/// The lines that the function with these variables prints on Lambda.
+/// Returns the lines that the function with these variables prints on Lambda.
 async fn lambda_lines(variables: &[(&str, &str)]) -> Vec<String> {
     let events = [(event("paths/health"), LONG)];
     invoke_on(&mut toolbox(), &events, variables).await.1
