@@ -50,7 +50,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A JSON object with field names of the protocols and arbitrary values.
+/// Generates a JSON object with field names of the protocols and arbitrary values.
 fn near_call() -> impl Strategy<Value = Value> {
     let names = [
         "tool_id",
@@ -168,8 +168,8 @@ fn method() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// The same request as an event of every event source. The body is base64 if `is_base64` is set or
-/// it is not UTF-8.
+/// Returns the same request as an event of every event source. The body is base64 if `is_base64` is
+/// set or it is not UTF-8.
 fn events(
     method: &str,
     path: &str,

@@ -43,7 +43,7 @@ fn tools() -> LambdaFunction {
     function(server.idempotency(Idempotency::in_memory()))
 }
 
-/// Params of a call by a client that shows forms.
+/// Returns params of a call by a client that shows forms.
 fn with_forms(mut more: Value) -> Value {
     let capabilities = json!({"elicitation": {"form": {}}});
     more["_meta"] = json!({
@@ -53,7 +53,7 @@ fn with_forms(mut more: Value) -> Value {
     more
 }
 
-/// The state that comes with the first question.
+/// Returns the state that comes with the first question.
 async fn asked(tools: &LambdaFunction) -> Value {
     let response = mcp_call(tools, "T_Book", with_forms(json!({}))).await;
     response["result"]["requestState"].clone()

@@ -33,7 +33,7 @@ use lambda_tools::client::{
 use serde_json::{Value, json};
 use test_support::answer;
 
-/// Options without retries.
+/// Returns options without retries.
 fn once() -> ClientOptions {
     ClientOptions::default().attempts(1)
 }
@@ -50,13 +50,13 @@ fn opentool(url: &str, options: ClientOptions) -> OpenToolClient {
     OpenToolClient::new(url, options).unwrap()
 }
 
-/// The description of a modern MCP server.
+/// Returns the description of a modern MCP server.
 fn discovery() -> Value {
     json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
         "ttlMs": 0, "cacheScope": "private"})
 }
 
-/// The response with the result of an MCP request.
+/// Returns the response with the result of an MCP request.
 fn result(request: &FakeRequest, result: &Value) -> Response {
     let body = json!({"jsonrpc": "2.0", "id": request.message()["id"], "result": result});
     answer(200, JSON, body.to_string())
@@ -72,7 +72,7 @@ struct FakeRequest {
 }
 
 impl FakeRequest {
-    /// The body as JSON; `null` if it is none.
+    /// Decodes the body as JSON; `null` if it is none.
     fn message(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -92,7 +92,8 @@ struct FakeServer {
 type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 impl FakeServer {
-    /// `respond` receives the number of the request, counted from 0, and the request.
+    /// Starts a server. `respond` receives the number of the request, counted from 0, and the
+    /// request.
     async fn start(
         respond: impl Fn(usize, FakeRequest) -> ResponseFuture + Clone + Send + Sync + 'static,
     ) -> Self {

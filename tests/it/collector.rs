@@ -58,7 +58,7 @@ impl Collector {
         self.bodies.lock().unwrap().clone()
     }
 
-    /// All spans, in the order they ended.
+    /// Returns all spans, in the order they ended.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let requests = self.bodies();
         let requests = requests
@@ -71,7 +71,7 @@ impl Collector {
             .collect()
     }
 
-    /// The resource attributes of the first spans.
+    /// Returns the resource attributes of the first spans.
     pub(crate) fn resource(&self) -> Vec<KeyValue> {
         let bodies = self.bodies();
         let request = ExportTraceServiceRequest::decode(&bodies[0][..]).unwrap();
@@ -91,7 +91,7 @@ impl Collector {
     }
 }
 
-/// The text of an attribute.
+/// Returns the text of an attribute.
 pub(crate) fn attribute(attributes: &[KeyValue], name: &str) -> Option<String> {
     let attribute = attributes.iter().find(|it| it.key == name)?;
     match attribute.value.clone()?.value? {

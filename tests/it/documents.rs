@@ -7,7 +7,7 @@ use test_support::{
     repository,
 };
 
-/// The reasons why blocks of a page are not tested.
+/// Returns the reasons why blocks of a page are not tested.
 fn mistakes_in(path: &str, text: &str) -> Vec<String> {
     let blocks = blocks(path, text);
     let previous = [None].into_iter().chain(blocks.iter().map(Some));
@@ -78,7 +78,7 @@ fn links_lead_to_pages() {
     }
 }
 
-/// The text between these marks, outside of blocks.
+/// Returns the text between these marks, outside of blocks.
 fn targets<'a>(text: &'a str, from: &'a str, to: char) -> impl Iterator<Item = &'a str> {
     let outside = text.split("```").step_by(2);
     outside.flat_map(move |part| {

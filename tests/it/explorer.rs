@@ -98,7 +98,7 @@ fn protected() -> Server {
         .secrets(secrets)
 }
 
-/// The contents of the elements with this name that have no attributes.
+/// Returns the contents of the elements with this name that have no attributes.
 fn contents<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let parts = html.split(&*open).skip(1);

@@ -32,7 +32,7 @@ const SHORT: Duration = Duration::from_millis(700);
 /// The number of effects that tools had.
 type Effects = Arc<AtomicUsize>;
 
-/// Tools whose behaviour is chosen by their input.
+/// Returns tools whose behaviour is chosen by their input.
 fn tools(effects: &Effects) -> Vec<Tool> {
     let tool = |id: &'static str| {
         let effects = Arc::clone(effects);

@@ -53,7 +53,7 @@ async fn no_event_puts_a_secret_into_a_span() {
 /// The delay of spawned tasks, which outlive their calls.
 const LATER: Duration = Duration::from_millis(200);
 
-/// A tool that exposes its secrets, in every way that happens by mistake.
+/// Returns a tool that exposes its secrets, in every way that happens by mistake.
 fn careless_tools() -> Vec<Tool> {
     /// Exposes its secrets.
     #[derive(Deserialize, JsonSchema)]

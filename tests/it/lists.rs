@@ -9,7 +9,7 @@ use tower::ServiceExt;
 
 use crate::support::{event, function, server};
 
-/// A server with a tool whose description has this many bytes.
+/// Creates a server with a tool whose description has this many bytes.
 fn wordy(bytes: usize) -> Server {
     let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
     let (description, input) = ("x".repeat(bytes), json!({"type": "object"}));

@@ -21,7 +21,7 @@ fn server() -> Server {
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// The status and the code of the error, if there is one.
+/// Posts a body. Returns the status and the code of the error, if there is one.
 async fn post(function: &LambdaFunction, origin: &str, body: &str) -> (u16, Value) {
     let mut event: Value = serde_json::from_str(&event("POST", "/mcp", body)).unwrap();
     event["headers"]["origin"] = json!(origin);

@@ -426,7 +426,7 @@ async fn null_for_an_optional_parameter_is_the_same_as_leaving_it_out() {
     }
 }
 
-/// Schemas of parameters of dynamic tools, with what may be anywhere in them.
+/// Generates schemas of parameters of dynamic tools, with what may be anywhere in them.
 fn any_parameter() -> impl Strategy<Value = Value> {
     let leaf = select(vec![
         json!({"type": "string", "minLength": 1, "format": "uri"}),

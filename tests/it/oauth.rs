@@ -39,7 +39,7 @@ struct ToolServer {
     client: OxpClient,
 }
 
-/// Tools that return the name of the token's user, which they request from the provider.
+/// Returns tools that return the name of the token's user, which they request from the provider.
 fn whoami_tools(openid: &OpenId) -> Vec<Tool> {
     /// Returns the user's name at the provider.
     #[derive(Deserialize, JsonSchema)]

@@ -64,7 +64,7 @@ fn served(auth: impl Into<Auth>) -> LambdaFunction {
     function(server(auth))
 }
 
-/// An event from a function URL.
+/// Returns an event from a function URL.
 fn event(method: &str, path: &str, token: Option<&str>, body: &Value) -> Value {
     let body = if body.is_null() {
         String::new()

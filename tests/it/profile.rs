@@ -7,7 +7,7 @@ const MANIFEST: &str = include_str!("../../Cargo.toml");
 const GENERATED: &str = include_str!("../../templates/function/Cargo.toml{{nil}}");
 const PAGE: &str = include_str!("../../docs/lambda.md");
 
-/// The settings between two lines.
+/// Returns the settings between two lines.
 fn settings(text: &'static str, from: &str, to: &str) -> BTreeSet<&'static str> {
     let lines = text.lines().skip_while(|line| *line != from);
     let lines = lines.take_while(|line| *line != to);
@@ -16,7 +16,7 @@ fn settings(text: &'static str, from: &str, to: &str) -> BTreeSet<&'static str> 
         .collect()
 }
 
-/// The profile of this workspace, as other workspaces need it.
+/// Returns the profile of this workspace, as other workspaces need it.
 fn expected() -> BTreeSet<&'static str> {
     let mut expected = settings(MANIFEST, "[profile.release]", "[profile.counts]");
     // Workspace members here, covered by the profile itself; dependencies in users' workspaces.

@@ -23,7 +23,7 @@ use tower::ServiceExt;
 
 use crate::{aws::secrets_manager, support::server};
 
-/// A tool that returns its secrets, which no real tool should do.
+/// Returns a tool that returns its secrets, which no real tool should do.
 fn revealing_tool(id: &'static str, secrets: &[&str]) -> Tool {
     /// Returns its secrets.
     #[derive(Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ async fn call(router: &Router, body: &Value) -> (u16, Value) {
     (status, serde_json::from_slice(&body.unwrap()).unwrap())
 }
 
-/// The value that a tool returns, or the developer message of the rejection.
+/// Calls a tool. Returns its value, or the developer message of the rejection.
 async fn value_or_detail(router: &Router, tool: &str) -> Value {
     let (status, body) = call(router, &json!({"tool_id": tool})).await;
     match status {

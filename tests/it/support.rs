@@ -8,7 +8,7 @@ use lambda_tools::{
 };
 use serde_json::{Value, json};
 
-/// A server that takes no setting from the environment of the tests, except for metrics.
+/// Creates a server that takes no setting from the environment of the tests, except for metrics.
 pub(crate) fn server(toolkit: Toolkit) -> Server {
     Server::new(toolkit)
         .auth(Auth::none())
@@ -19,12 +19,12 @@ pub(crate) fn server(toolkit: Toolkit) -> Server {
         .idempotency(Idempotency::none())
 }
 
-/// A function that handles events.
+/// Creates a function that handles events.
 pub(crate) fn function(server: impl Into<Server>) -> LambdaFunction {
     LambdaFunction::new(server)
 }
 
-/// An HTTP API event, payload format 2.0.
+/// Returns an HTTP API event, payload format 2.0.
 pub(crate) fn event(method: &str, path: &str, body: &str) -> String {
     json!({
         "version": "2.0",
@@ -87,7 +87,7 @@ pub(crate) async fn call(function: &LambdaFunction, tool: &str, input: Value) ->
     function.respond(&event).await.expect("an HTTP event")
 }
 
-/// The `error` of a call whose tool failed.
+/// Returns the `error` of a call whose tool failed.
 pub(crate) async fn failure(function: &LambdaFunction, tool: &str, input: Value) -> Value {
     let response = call(function, tool, input).await;
     assert_eq!(response.status, 200, "{response:?}");
@@ -96,7 +96,7 @@ pub(crate) async fn failure(function: &LambdaFunction, tool: &str, input: Value)
     response.body["error"].clone()
 }
 
-/// The `value` of a call that succeeded.
+/// Returns the `value` of a call that succeeded.
 pub(crate) async fn value(function: &LambdaFunction, tool: &str, input: Value) -> Value {
     let response = call(function, tool, input).await;
     assert_eq!(response.status, 200, "{response:?}");

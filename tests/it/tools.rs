@@ -115,7 +115,7 @@ async fn serving_program_of_tests() {
     }
 }
 
-/// A command that serves these tools, with the features of this test build.
+/// Returns a command that serves these tools, with the features of this test build.
 pub(crate) fn program() -> Command {
     test_support::program("tools::serving_program_of_tests")
 }

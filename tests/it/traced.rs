@@ -208,7 +208,7 @@ fn assert_attributes_documented(spans: &[Span]) {
     assert!(unseen.is_empty(), "not in any span: {unseen:?}");
 }
 
-/// The event of a request for the list of tools.
+/// Returns the event of a request for the list of tools.
 fn list_event() -> Value {
     let mut event = calling(&json!(null), &[]);
     event["rawPath"] = json!("/tools");

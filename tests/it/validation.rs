@@ -11,7 +11,7 @@ async fn nothing(_: Value) -> Result<Value, Failure> {
     Ok(Value::Null)
 }
 
-/// The messages for `input` under the schema of one parameter, `p`.
+/// Returns the messages for `input` under the schema of one parameter, `p`.
 async fn messages(schema: Value, input: Value) -> BTreeMap<String, String> {
     let mut schema = schema;
     schema["description"] = "The parameter.".into();

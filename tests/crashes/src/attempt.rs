@@ -150,7 +150,7 @@ impl Run {
         let _ = done.send(());
     }
 
-    /// The planned death at a step of an attempt, the first time that it is reached.
+    /// Returns the planned death at a step of an attempt, the first time that it is reached.
     fn death_at(&self, attempt: usize, step: Step) -> Option<Death> {
         let death = self.plan.attempt(attempt).death?;
         let history = self.history.lock().unwrap();
@@ -174,13 +174,13 @@ impl Run {
         is_done.await.is_ok() && death.frozen.is_none()
     }
 
-    /// The attempt of a process.
+    /// Returns the attempt of a process.
     pub(crate) fn attempt_of(&self, process: usize) -> Option<usize> {
         Some(self.processes.lock().unwrap().get(process)?.attempt)
     }
 }
 
-/// The server of the tools' effects.
+/// Serves the tools' effects.
 pub(crate) async fn serve_effects(run: Arc<Run>, listener: TcpListener) {
     while let Ok((stream, _)) = listener.accept().await {
         let run = Arc::clone(&run);

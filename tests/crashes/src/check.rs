@@ -80,14 +80,14 @@ struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    /// The first attempt whose outcome was recorded, and when.
+    /// Returns the first attempt whose outcome was recorded, and when.
     fn recorder(&self) -> Option<(&Attempt, Time)> {
         let recorded = self.attempts.iter();
         let recorded = recorded.filter_map(|it| Some((it, it.recorded?)));
         recorded.min_by_key(|(_, at)| *at)
     }
 
-    /// The last attempt that had an effect before this one did.
+    /// Returns the last attempt that had an effect before this one did.
     fn previous(&self, number: usize) -> Option<usize> {
         let serial = self.attempts[number].effects.first()?;
         let effects = self.attempts.iter().enumerate();
@@ -102,8 +102,8 @@ impl Checks<'_> {
         self.attempts[number].effects.len() > 1 || (is_once && has_previous)
     }
 
-    /// True if the attempt repeats an effect without one of the documented reasons, or before the
-    /// claim of that effect's attempt is free.
+    /// Returns true if the attempt repeats an effect without one of the documented reasons, or
+    /// before the claim of that effect's attempt is free.
     fn repeats_without_reason(&self, number: usize) -> bool {
         let last = self.previous(number);
         let last = last.filter(|_| self.plan.policy == Policy::Recorded);
@@ -116,7 +116,7 @@ impl Checks<'_> {
         !self.may_repeat(last) || !is_free
     }
 
-    /// The documented reasons for which a call runs again.
+    /// Returns true for the documented reasons for which a call runs again.
     fn may_repeat(&self, number: usize) -> bool {
         let attempt = &self.attempts[number];
         let answer = attempt.answer.as_ref().map(|(_, answer)| &answer.outcome);
@@ -133,7 +133,7 @@ impl Checks<'_> {
         recorded.is_some_and(|at| attempt.ran.is_some_and(|ran| at < ran))
     }
 
-    /// True if the outcome was recorded before this attempt, and it got something else.
+    /// Returns true if the outcome was recorded before this attempt, and it got something else.
     fn ignores_record(&self, attempt: &Attempt, answer: &Answer) -> bool {
         let Some((recorder, at)) = self.recorder() else {
             return false;

@@ -74,7 +74,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// True if a client stops retrying.
+    /// Returns true if a client stops retrying.
     pub(crate) fn is_final(&self) -> bool {
         !matches!(
             self,

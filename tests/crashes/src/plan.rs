@@ -167,13 +167,13 @@ impl Plan {
         }
     }
 
-    /// The plan of an attempt, counted from 0.
+    /// Returns the plan of an attempt, counted from 0.
     pub(crate) fn attempt(&self, number: usize) -> AttemptPlan {
         self.attempts.get(number).cloned().unwrap_or_default()
     }
 }
 
-/// True with this probability in percent.
+/// Returns true with this probability in percent.
 fn chance(rng: &mut Rng, percent: u32) -> bool {
     rng.u32(0..100) < percent
 }

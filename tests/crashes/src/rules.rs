@@ -21,7 +21,7 @@ fn answer(outcome: Outcome, is_replay: bool) -> Answer {
     }
 }
 
-/// An attempt that gets a response without running.
+/// Returns an attempt that gets a response without running.
 fn answered(time: u64, outcome: Outcome, is_replay: bool) -> Attempt {
     Attempt {
         delivered: ms(time),
@@ -31,7 +31,7 @@ fn answered(time: u64, outcome: Outcome, is_replay: bool) -> Attempt {
     }
 }
 
-/// An attempt that runs, has its effect, and is recorded.
+/// Returns an attempt that runs, has its effect, and is recorded.
 fn completed(time: u64, serial: u64) -> Attempt {
     Attempt {
         claimed: Some(ms(time + 1)),
@@ -42,7 +42,7 @@ fn completed(time: u64, serial: u64) -> Attempt {
     }
 }
 
-/// An attempt whose process is killed after its effect.
+/// Returns an attempt whose process is killed after its effect.
 fn cut_short(time: u64, serial: u64) -> Attempt {
     Attempt {
         recorded: None,

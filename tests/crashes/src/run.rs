@@ -115,7 +115,7 @@ impl Run {
         add(&mut self.history.lock().unwrap().attempts[attempt], now);
     }
 
-    /// The time until all claims are free.
+    /// Returns the time until all claims are free.
     fn until_free(&self) -> Duration {
         let history = self.history.lock().unwrap();
         let deadlines = history.attempts.iter().map(|it| it.deadline);

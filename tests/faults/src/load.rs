@@ -56,7 +56,7 @@ fn leak() {
     }
 }
 
-/// The number in an environment variable that plants a fault.
+/// Returns the number in an environment variable that plants a fault.
 fn planted(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -179,7 +179,7 @@ async fn hang(_: Client) -> Result<User, Failure> {
     pending().await
 }
 
-/// All of these tools.
+/// Returns all of these tools.
 pub(crate) fn tools() -> Vec<Tool> {
     vec![
         Tool::new("Load.Add@1.0.0", add).idempotent(),

@@ -89,7 +89,7 @@ async fn fault(input: Fault, cx: Context) -> Result<String, Failure> {
     Ok("done".into())
 }
 
-/// The faults of a function that is not async.
+/// Runs a fault of a function that is not async.
 fn block(Fault { kind }: Fault) -> Result<String, Failure> {
     match kind {
         Kind::Block => thread::sleep(Duration::from_secs(3)),

@@ -159,7 +159,7 @@ async fn delete(input: Delete, cx: Context) -> Result<String, Failure> {
     })
 }
 
-/// All of these tools.
+/// Returns all of these tools.
 pub(crate) fn tools() -> Vec<Tool> {
     vec![
         Tool::new("Orders.Place@1.0.0", place),

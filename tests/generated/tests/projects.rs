@@ -60,8 +60,8 @@ impl Project {
         fs::read_to_string(self.folder.join(file)).unwrap()
     }
 
-    /// A command in the project's folder. All projects share what they build, also with this
-    /// workspace: most dependencies have the same features.
+    /// Returns a command in the project's folder. All projects share what they build, also with
+    /// this workspace: most dependencies have the same features.
     fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = isolated(Command::new(program.as_ref()));
         command.current_dir(&self.folder);
@@ -74,13 +74,14 @@ impl Project {
         stdout_of(self.command("cargo").args(arguments));
     }
 
-    /// The program, which has been built.
+    /// Returns the program, which has been built.
     fn program(&self) -> Command {
         self.command(built_below().join("debug").join(&self.name))
     }
 }
 
-/// The folder of all projects, without this one. It also has what looks like a clone of the library.
+/// Returns the folder of all projects, without this one. It also has what looks like a clone of the
+/// library.
 fn parent_without(name: &str) -> PathBuf {
     let parent = repository("target/template");
     fs::create_dir_all(&parent).unwrap();
@@ -107,7 +108,7 @@ fn stdout_of(command: &mut Command) -> String {
     stdout
 }
 
-/// A server that plays GitHub, for the token `a-token`.
+/// Starts a server that plays GitHub, for the token `a-token`.
 async fn played_github() -> Served {
     let search = async |headers: HeaderMap| {
         assert_eq!(headers["authorization"], "Bearer a-token");
@@ -117,7 +118,7 @@ async fn played_github() -> Served {
     Served::start(Router::new().route("/search/issues", get(search))).await
 }
 
-/// A setting whose feature is not compiled in.
+/// Checks a setting whose feature is not compiled in.
 fn names_the_missing_feature(project: &Project) {
     for (variable, value) in [
         ("TOOLS_SECRETS", "secrets-manager"),
@@ -170,7 +171,8 @@ fn nobody_is_asked_where_the_library_is() {
     assert!(!shown.contains("lambda_tools"), "{shown}");
 }
 
-/// A project with these answers alone, and its dependency on the library as cargo reads it.
+/// Creates a project with these answers alone, and returns it with its dependency on the library as
+/// cargo reads it.
 fn dependency_from(name: &str, answers: &[(&str, &str)]) -> (Project, Value) {
     let project = Project::generate_from(&repository("templates/function"), name, answers);
     let arguments = ["metadata", "--no-deps", "--format-version", "1"];
@@ -257,7 +259,7 @@ fn of_type<'a>(resources: &'a BTreeMap<&str, Value>, kind: &str) -> Vec<&'a Valu
     sam::of_type(resources, kind).into_values().collect()
 }
 
-/// The actions that the role allows, as JSON.
+/// Returns the actions that the role allows, as JSON.
 fn actions_of(resources: &BTreeMap<&str, Value>) -> Vec<String> {
     let [role] = of_type(resources, "AWS::IAM::Role")[..] else {
         panic!("{resources:?}");
@@ -268,7 +270,7 @@ fn actions_of(resources: &BTreeMap<&str, Value>) -> Vec<String> {
     statements.map(|it| it["Action"].to_string()).collect()
 }
 
-/// The function is in a VPC if there are subnets and security groups.
+/// Checks that the function is in a VPC if there are subnets and security groups.
 fn check_network(template: &Template) {
     let network = [
         ("SubnetIds", "subnet-01234567,subnet-89abcdef"),
@@ -286,8 +288,8 @@ fn check_network(template: &Template) {
     assert_eq!(count, 1, "{actions:?}");
 }
 
-/// The role allows what the function does, its URL is as open as the answer says, and the function
-/// reads its secrets from where they are.
+/// Checks that the role allows what the function does, that its URL is as open as the answer says,
+/// and that the function reads its secrets from where they are.
 fn check_resources(project: &Project, secrets: &str, auth: &str) {
     let template = Template::transform(&project.folder.join("template.yaml"));
     check_network(&template);

@@ -71,8 +71,9 @@ impl Terminal {
         &self.folder
     }
 
-    /// Types the commands of a page, except those that the page says are not tested, and compares
-    /// the answers with those on the page. Returns the commands, each with what it printed.
+    /// Types the commands of a page, except those that the page says are not tested, and
+    /// compares the answers with those on the page. Returns the commands, each with what it
+    /// printed.
     pub(crate) fn type_page(&mut self, path: &str, text: &str) -> Vec<(String, String)> {
         let mut typed = Vec::new();
         let mut blocks = blocks(path, text).into_iter().peekable();

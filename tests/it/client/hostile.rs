@@ -15,7 +15,7 @@ use super::{
 const MEGABYTE: usize = 1 << 20;
 const KEY: &str = "key-of-the-agent";
 
-/// The body of a reply over any of the protocols, whose value is the text of this JSON.
+/// Returns the body of a reply over any of the protocols, whose value is the text of this JSON.
 fn reply(request: &FakeRequest, value: &str) -> String {
     let message = request.message();
     let id = &message["id"];
@@ -81,7 +81,7 @@ async fn levels_are_counted_as_on_the_server() {
     }
 }
 
-/// The errors of a call over OXP, MCP and OpenTool.
+/// Returns the errors of a call over OXP, MCP and OpenTool.
 async fn errors_of(url: &str, options: &ClientOptions) -> [Option<String>; 3] {
     let call = CallRequest::new("tool");
     let function = FunctionCall::new("c", "tool", Map::new());
@@ -96,7 +96,7 @@ fn error_of<T>(result: Result<T, impl std::fmt::Display>) -> Option<String> {
     result.err().map(|error| error.to_string())
 }
 
-/// A server whose list of tools never ends; each page has this tool, and takes this long.
+/// Starts a server whose list of tools never ends; each page has this tool, and takes this long.
 async fn endless(tool: Value, time: Duration) -> FakeServer {
     FakeServer::start(move |number, request| {
         let page = match request.message()["method"].as_str() {

@@ -33,7 +33,7 @@ fn call() -> CallRequest {
     CallRequest::new("tool").input(json!({"a": 1}))
 }
 
-/// The methods that a server received, in order.
+/// Returns the methods that a server received, in order.
 fn methods(server: &FakeServer) -> Vec<String> {
     let method = |it: FakeRequest| it.message()["method"].as_str().unwrap().to_owned();
     server.requests().into_iter().map(method).collect()
@@ -66,7 +66,8 @@ fn text(text: &str) -> Value {
     json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
 }
 
-/// A modern server whose calls are answered by `respond`, which receives the number of the call.
+/// Starts a modern server whose calls are answered by `respond`, which receives the number of the
+/// call.
 async fn modern(
     respond: impl Fn(usize, &FakeRequest) -> Response + Clone + Send + Sync + 'static,
 ) -> FakeServer {
@@ -124,7 +125,8 @@ async fn requests_carry_their_revision_the_call_id_and_the_credentials() {
     assert_eq!(methods(&server), expected, "clones share the connection");
 }
 
-/// A server with sessions that knows no modern request. The session ends after the first call.
+/// Responds like a server with sessions that knows no modern request. The session ends after the
+/// first call.
 fn legacy(status: u16, number: usize, request: &FakeRequest) -> Response {
     let session = request.header("mcp-session-id");
     let message = request.message();

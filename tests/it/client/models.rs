@@ -27,7 +27,7 @@ const APIS: [(&str, ModelApi); 5] = [
     ("bedrock", ModelApi::Bedrock),
 ];
 
-/// The reply of a model that calls these tools, with text before the calls.
+/// Returns the reply of a model that calls these tools, with text before the calls.
 fn reply(api: ModelApi, calls: &[(&str, Value)]) -> Value {
     let call = |(index, (name, input)): (usize, &(&str, Value))| {
         let id = format!("call-{index}");
@@ -67,7 +67,8 @@ fn reply(api: ModelApi, calls: &[(&str, Value)]) -> Value {
     }
 }
 
-/// The results in messages: the id of the call, the text, and whether it is marked as an error.
+/// Returns the results in messages: the id of the call, the text, and whether it is marked as an
+/// error.
 fn results(api: ModelApi, messages: &[Value]) -> Vec<(String, String, Option<bool>)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let result = |it: &Value| match api {
@@ -254,7 +255,7 @@ async fn arguments_that_are_not_an_object_become_a_result() {
     }
 }
 
-/// A server that lists one tool, and gives its calls this answer.
+/// Starts a server that lists one tool, and gives its calls this answer.
 async fn with_one_tool(status: u16, body: &'static str) -> FakeServer {
     let list = r#"{"items": [{"id": "T.T@1.0.0", "name": "T_T", "description": "A tool.",
         "version": "1.0.0", "input_schema": {"type": "object", "properties": {}}}]}"#;
@@ -368,7 +369,7 @@ async fn tools_of_any_mcp_server_are_listed_and_called() {
     }
 }
 
-/// The definitions of a server whose tools have these input schemas.
+/// Returns the definitions of a server whose tools have these input schemas.
 async fn definitions_with(schemas: &[Value]) -> Vec<ToolDefinition> {
     let tool = |(number, schema): (usize, &Value)| {
         json!({"id": format!("T.T{number}@1.0.0"), "name": format!("T_T{number}"),
@@ -381,13 +382,13 @@ async fn definitions_with(schemas: &[Value]) -> Vec<ToolDefinition> {
     oxp(&server.url(), options).tools().await.unwrap()
 }
 
-/// A schema whose properties are made from their numbers.
+/// Returns a schema whose properties are made from their numbers.
 fn properties(count: usize, one: impl Fn(usize) -> Value) -> Value {
     let all = (0..count).map(|number| (format!("p{number}"), one(number)));
     json!({"type": "object", "properties": all.collect::<Map<_, _>>()})
 }
 
-/// One of the spellings of a reference.
+/// Returns one of the spellings of a reference.
 fn spelled(pointer: &str, number: usize) -> Value {
     let letter = |(at, letter): (usize, char)| match (number >> at) & 1 {
         0 => letter.to_string(),
@@ -397,7 +398,7 @@ fn spelled(pointer: &str, number: usize) -> Value {
     json!({"$ref": format!("#/{letters}")})
 }
 
-/// Small schemas that references and unions could multiply, or that take long to compare.
+/// Returns small schemas that references and unions could multiply, or that take long to compare.
 fn multiplying() -> Vec<(&'static str, Value)> {
     let words = |count: usize| {
         (0..count)

@@ -10,7 +10,7 @@ use super::{
     states,
 };
 
-/// The source for `style-src` that admits the style in the page, and no other.
+/// Returns the source for `style-src` that admits the style in the page, and no other.
 fn style_source_of(page: &Page) -> String {
     let (_, rest) = page.body.split_once("<style>").unwrap();
     let (style, rest) = rest.split_once("</style>").unwrap();
@@ -20,7 +20,7 @@ fn style_source_of(page: &Page) -> String {
     format!("'sha256-{hash}'")
 }
 
-/// The body, whose tags must have no scripts, styles, images or handlers of events.
+/// Returns the body, whose tags must have no scripts, styles, images or handlers of events.
 #[track_caller]
 fn body_of(page: &Page) -> &str {
     let (_, body) = page.body.split_once("<body>").unwrap();

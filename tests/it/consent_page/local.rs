@@ -32,7 +32,7 @@ impl Page {
         self.headers[name].to_str().unwrap()
     }
 
-    /// The part of the cookie that a browser sends back.
+    /// Returns the part of the cookie that a browser sends back.
     pub(super) fn cookie(&self) -> &str {
         self.header("set-cookie").split(';').next().unwrap()
     }
@@ -66,7 +66,7 @@ impl Default for Setup {
     }
 }
 
-/// The provider `mail`, which issues tokens at this URL.
+/// Returns the provider `mail`, which issues tokens at this URL.
 pub(super) fn mail_at(token_url: &str) -> Provider {
     Provider::new("mail", "id", "SECRET", AUTHORIZE, token_url)
         .scope("offline")

@@ -8,7 +8,7 @@ use test_support::issuer::Issuer;
 
 use super::local::{Local, Page, Setup, mail_at};
 
-/// The code says how the provider responds.
+/// Returns the provider's response, which the code chooses.
 fn tokens(body: &str) -> Value {
     let granted = [("code=all", "mail.read offline"), ("code=less", "offline")];
     match granted.iter().find(|(code, _)| body.contains(code)) {
@@ -20,7 +20,7 @@ fn tokens(body: &str) -> Value {
 /// A page's name, its expected status and title, and the page.
 pub(super) type Shown = (&'static str, u16, String, Page);
 
-/// The page of each outcome.
+/// Returns the page of each outcome.
 pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
     let issuer = Issuer::start().await;
     issuer.change(|it| it.tokens = tokens);
@@ -72,7 +72,7 @@ pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
     ]
 }
 
-/// The page with the button, as most users see it, and its extremes.
+/// Returns the page with the button, as most users see it, and its extremes.
 pub(super) async fn starts(info: &ServerInfo) -> Vec<Shown> {
     let title = "Allow Acme Assistant to use your Google account?".to_owned();
     let usual = Setup {

@@ -39,8 +39,8 @@ async fn a_new_call_costs_two_writes_and_a_replay_one() {
     );
 }
 
-/// The size of an item in bytes, as DynamoDB documents it: the UTF-8 of names and texts, bytes as
-/// they are, and for a number at most one byte for two digits and one more.
+/// Returns the size of an item in bytes, as DynamoDB documents it: the UTF-8 of names and texts,
+/// bytes as they are, and for a number at most one byte for two digits and one more.
 fn size_of(item: &Value) -> usize {
     let attributes = item.as_object().unwrap().iter();
     let sizes = attributes.map(|(name, value)| {

@@ -19,7 +19,7 @@ use crate::{
     support::{event, function, server},
 };
 
-/// Tools that wait for a permit if their input says so.
+/// Returns tools that wait for a permit if their input says so.
 fn tools(permits: &Arc<Semaphore>) -> Vec<Tool> {
     let permits = Arc::clone(permits);
     let act = move |input: Value, cx: Context| {

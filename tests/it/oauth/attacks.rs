@@ -11,7 +11,8 @@ use super::{
     status,
 };
 
-/// A browser whose user has allowed access, and the callback URL to which the provider sends it.
+/// Returns a browser whose user has allowed access, and the callback URL to which the provider
+/// sends it.
 async fn before_callback(server: &ToolServer, user: &str, login: &str) -> (Browser, String) {
     let challenge = server.challenge(user).await;
     let browser = Browser::of(login);
@@ -28,7 +29,7 @@ fn assert_rejected(page: &Page) {
     );
 }
 
-/// The URL with another value for one query parameter.
+/// Returns the URL with another value for one query parameter.
 fn with_parameter(url: &str, name: &str, value: &str) -> String {
     let mut url: reqwest::Url = url.parse().unwrap();
     let pairs = url.query_pairs().into_owned();

@@ -24,7 +24,7 @@ struct Instance {
     url: String,
 }
 
-/// A process that stores its grants in the table.
+/// Starts a process that stores its grants in the table.
 fn instance_with(openid: &OpenId, dynamodb: &str, change: impl FnOnce(&mut Command)) -> Instance {
     let mut command = program();
     command

@@ -7,7 +7,7 @@ use test_support::issuer::{Issuer, NOW, SigningKey, URL, claims, encode, sign_wi
 
 use super::{call, event, respond, served};
 
-/// An accepted token with other fields in its header.
+/// Returns an accepted token with other fields in its header.
 fn with_header(issuer: &Issuer, changes: &Value) -> String {
     let mut header = json!({"alg": "RS256", "kid": "RS256"});
     for (name, value) in changes.as_object().unwrap() {
@@ -94,7 +94,7 @@ fn changed_claims(issuer: &Issuer) -> Vec<Value> {
     ]
 }
 
-/// Tokens with other signatures, and of other forms.
+/// Returns tokens with other signatures, and of other forms.
 fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
     let own = claims(&issuer.url);
     let rsa = issuer.key(Algorithm::RS256);

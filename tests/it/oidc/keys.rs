@@ -21,7 +21,7 @@ async fn status(function: &LambdaFunction, token: &str) -> u16 {
     call(function, "Who.AmI", token).await.status
 }
 
-/// A token that is valid for days, because these tests advance the clock.
+/// Returns a token that is valid for days, because these tests advance the clock.
 fn lasting(issuer: &Issuer) -> Value {
     let mut claims = claims(&issuer.url);
     claims["exp"] = (NOW + 1_000_000).into();

@@ -39,7 +39,8 @@ impl Emulator {
         Self::start_with(&[]).await
     }
 
-    /// With the AWS managed policies, which deployments refer to and which take time to load.
+    /// Starts an emulator with the AWS managed policies, which deployments refer to and which take
+    /// time to load.
     pub async fn with_policies() -> Self {
         Self::start_with(&[("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")]).await
     }
@@ -63,7 +64,7 @@ impl Emulator {
         Self { running, url }
     }
 
-    /// Its URL.
+    /// Returns its URL.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -121,7 +122,7 @@ struct GateState {
 }
 
 impl AwsProxy {
-    /// Its URL.
+    /// Returns its URL.
     pub fn url(&self) -> String {
         self.served.url.clone()
     }
@@ -213,7 +214,7 @@ impl AwsProxy {
         self.send("DynamoDB_20120810.CreateTable", table).await;
     }
 
-    /// All items of a table.
+    /// Returns all items of a table.
     pub async fn items(&self, table: &str) -> Vec<Value> {
         let table = json!({"TableName": table});
         let scan = self.send("DynamoDB_20120810.Scan", table).await;

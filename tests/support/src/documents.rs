@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::repository;
 
-/// The rows of the table in `docs/operations.md` or `docs/lambda.md` whose first column has this
-/// heading.
+/// Returns the rows of the table in `docs/operations.md` or `docs/lambda.md` whose first column has
+/// this heading.
 pub fn table(heading: &str) -> Vec<Vec<String>> {
     let pages = ["docs/operations.md", "docs/lambda.md"];
     let text = pages.map(|page| fs::read_to_string(repository(page)).unwrap());
@@ -28,7 +28,7 @@ pub fn table(heading: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// The words between backquotes.
+/// Returns the words between backquotes.
 pub fn quoted(cell: &str) -> Vec<String> {
     cell.split('`')
         .skip(1)
@@ -37,7 +37,7 @@ pub fn quoted(cell: &str) -> Vec<String> {
         .collect()
 }
 
-/// The README and the pages below `docs/`, each with its path and its text.
+/// Returns the README and the pages below `docs/`, each with its path and its text.
 pub fn pages() -> Vec<(String, String)> {
     let docs = fs::read_dir(repository("docs")).unwrap();
     let names = docs.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -66,7 +66,7 @@ pub struct Block {
     pub mark: Option<String>,
 }
 
-/// The fenced blocks of a page.
+/// Returns the fenced blocks of a page.
 pub fn blocks(path: &str, text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<(Block, usize, String)> = None;
@@ -106,7 +106,7 @@ fn mark_in(line: &str) -> Option<String> {
     Some(reason.strip_suffix(" -->")?.trim().to_owned())
 }
 
-/// True if a response has all the fields in a page. The text `…` matches any value.
+/// Returns true if a response has all the fields in a page. The text `…` matches any value.
 pub fn matches(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => expected.iter().all(|(name, value)| {
@@ -179,7 +179,7 @@ impl Command {
     }
 }
 
-/// The commands of a `console` block.
+/// Returns the commands of a `console` block.
 ///
 /// # Errors
 /// A command that no test can run.
@@ -235,7 +235,7 @@ pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
     }
 }
 
-/// A part of the release profile, which another test compares as a whole.
+/// Checks a part of the release profile, which another test compares as a whole.
 fn is_profile(block: &Block) -> Result<(), String> {
     let manifest = fs::read_to_string(repository("Cargo.toml")).unwrap();
     let (_, profile) = manifest.split_once("[profile.release]").unwrap();

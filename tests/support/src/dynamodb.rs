@@ -59,7 +59,7 @@ impl DynamoDb {
         Self::intercepted(table, Arc::new(Nothing)).await
     }
 
-    /// The same, with an interceptor of its requests.
+    /// Starts the same, with an interceptor of its requests.
     pub async fn intercepted(table: &str, interceptor: Arc<dyn Interceptor>) -> Self {
         let state = Arc::new(State {
             name: table.to_owned(),
@@ -77,27 +77,27 @@ impl DynamoDb {
         }
     }
 
-    /// Its URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
+    /// Returns its URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// All items of the table, as JSON, by their ids.
+    /// Returns all items of the table, as JSON, by their ids.
     pub fn items(&self) -> Vec<Value> {
         self.state.table.all()
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.state.table.len()
     }
 
-    /// True if the table has no items.
+    /// Returns true if the table has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> u64 {
         self.state.requests.load(Ordering::Relaxed)
     }

@@ -72,7 +72,7 @@ async fn forward(State(platform): State<Arc<Mutex<Platform>>>, request: Request)
     response_of(&reported)
 }
 
-/// The event of a request, in payload format 2.0.
+/// Returns the event of a request, in payload format 2.0.
 fn event_of(parts: &Parts, body: &Bytes) -> Value {
     let mut event = event("sources/function-url");
     event["rawPath"] = parts.uri.path().into();

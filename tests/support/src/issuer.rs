@@ -67,7 +67,7 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Creates a new key.
     pub fn new(kid: &str, algorithm: Algorithm) -> Self {
         let random = SystemRandom::new();
         let key = match algorithm {
@@ -92,7 +92,7 @@ impl SigningKey {
         }
     }
 
-    /// The public key, as an issuer publishes it.
+    /// Returns the public key, as an issuer publishes it.
     pub fn public(&self) -> Value {
         let jwk = Jwk::from_encoding_key(&self.key, self.algorithm).unwrap();
         let mut jwk = json!(jwk);
@@ -101,7 +101,7 @@ impl SigningKey {
         jwk
     }
 
-    /// An access token with these claims.
+    /// Signs an access token with these claims.
     pub fn sign(&self, claims: &Value) -> String {
         let header = json!({"alg": self.algorithm, "kid": self.kid, "typ": "at+jwt"});
         self.sign_as(&header, claims)
@@ -129,7 +129,7 @@ fn rsa_key() -> EncodingKey {
     EncodingKey::from_rsa_der(&der.as_ref()[26..])
 }
 
-/// A part of a token.
+/// Encodes a part of a token.
 pub fn encode(part: &Value) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(part.to_string())
 }
@@ -181,12 +181,13 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// An issuer whose URL has no path.
+    /// Starts an issuer whose URL has no path.
     pub async fn start() -> Self {
         Self::start_at("", None).await
     }
 
-    /// An issuer whose URL has a path, as those of tenants have, and whose requests may be recorded.
+    /// Starts an issuer whose URL has a path, as those of tenants have, and whose requests may be
+    /// recorded.
     pub async fn start_at(path: &str, recorder: Option<&Recorder>) -> Self {
         let behaviour = Arc::new(Mutex::new(Behaviour {
             keys: KEYS.clone(),
@@ -219,7 +220,7 @@ impl Issuer {
         }
     }
 
-    /// Its behaviour, which a test may change.
+    /// Locks its behaviour, which a test may change.
     pub fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
         self.behaviour.lock().unwrap()
     }
@@ -229,27 +230,27 @@ impl Issuer {
         change(&mut self.behaviour());
     }
 
-    /// The number of requests for the keys.
+    /// Returns the number of requests for the keys.
     pub fn fetches(&self) -> usize {
         self.behaviour().fetches
     }
 
-    /// One of the keys that all issuers have.
+    /// Returns one of the keys that all issuers have.
     pub fn key(&self, algorithm: Algorithm) -> &'static SigningKey {
         KEYS.iter().find(|it| it.algorithm == algorithm).unwrap()
     }
 
-    /// An access token with these claims.
+    /// Signs an access token with these claims.
     pub fn sign(&self, algorithm: Algorithm, claims: &Value) -> String {
         self.key(algorithm).sign(claims)
     }
 
-    /// A token, signed with RS256.
+    /// Returns a token, signed with RS256.
     pub fn token(&self, claims: &Value) -> String {
         self.sign(Algorithm::RS256, claims)
     }
 
-    /// An accepted token with other claims; `null` removes a claim.
+    /// Returns an accepted token with other claims; `null` removes a claim.
     pub fn token_with(&self, changes: &Value) -> String {
         let mut claims = claims(&self.url);
         let fields = claims.as_object_mut().unwrap();
@@ -262,13 +263,13 @@ impl Issuer {
         self.token(&claims)
     }
 
-    /// An accepted token.
+    /// Returns an accepted token.
     pub fn valid(&self) -> String {
         self.token(&claims(&self.url))
     }
 }
 
-/// New tokens whose access token expires after this number of seconds.
+/// Returns new tokens whose access token expires after this number of seconds.
 pub fn tokens_for(seconds: u64) -> Value {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

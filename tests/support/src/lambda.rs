@@ -44,7 +44,7 @@ pub type Report = (bool, Value, bool);
 const TRACE_HEADER: &str =
     "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0";
 
-/// The request id of the invocation with this number, counted from 0.
+/// Returns the request id of the invocation with this number, counted from 0.
 pub fn request_id(number: usize) -> String {
     format!("8476a536-e9f4-11e8-9739-{number:012}")
 }
@@ -230,7 +230,7 @@ pub async fn invoke_on(
     (reports, platform.end())
 }
 
-/// A recorded event, by its path under `events/` without the extension.
+/// Returns a recorded event, by its path under `events/` without the extension.
 pub fn event(name: &str) -> Value {
     let text = std::fs::read_to_string(repository(&format!("events/{name}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()
@@ -242,7 +242,7 @@ pub const XRAY_TRACE_ID: &str = "5759e988bd862e3fe1be46a994272793";
 /// A time limit that no call reaches.
 pub const LONG: Option<Duration> = Some(Duration::from_secs(10));
 
-/// The event of a call over an HTTP API, without the header that names a dialect.
+/// Returns the event of a call over an HTTP API, without the header that names a dialect.
 pub fn calling(body: &Value, headers: &[(&str, &str)]) -> Value {
     let mut event = event("calculator/add.header-form");
     let recorded_headers = event["headers"].as_object_mut().unwrap();

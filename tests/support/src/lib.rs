@@ -34,12 +34,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A file of the repository.
+/// Returns a file of the repository.
 pub fn repository(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
 
-/// A program that `tests/all` installs.
+/// Returns a program that `tests/all` installs.
 pub fn installed(program: &str) -> PathBuf {
     let path = repository("target/venv/bin").join(program);
     assert!(
@@ -49,7 +49,7 @@ pub fn installed(program: &str) -> PathBuf {
     path
 }
 
-/// Node 24, which comes with the Python environment. The system's may be older.
+/// Returns Node 24, which comes with the Python environment. The system's may be older.
 pub fn node() -> PathBuf {
     let lib = repository("target/venv/lib");
     let pythons = std::fs::read_dir(&lib).expect("run tests/all, which installs Node");
@@ -61,7 +61,7 @@ pub fn node() -> PathBuf {
     nodes.next().expect("run tests/all, which installs Node")
 }
 
-/// A deployable artifact that `tests/all` builds.
+/// Returns a deployable artifact that `tests/all` builds.
 pub fn built(path: &str) -> PathBuf {
     let path = repository("target").join(path);
     assert!(
@@ -72,7 +72,7 @@ pub fn built(path: &str) -> PathBuf {
     path
 }
 
-/// A command without the environment variables that would change its behaviour.
+/// Returns a command without the environment variables that would change its behaviour.
 pub fn isolated(mut command: Command) -> Command {
     let changes_behaviour = |name: &str| {
         ["AWS_", "TOOLS_", "TWILIO_", "GMAIL_", "OTEL_"]
@@ -96,8 +96,8 @@ pub fn isolated(mut command: Command) -> Command {
     command
 }
 
-/// A command that runs a program of this test build, which is a function that is marked as an ignored
-/// test. Its name ends with `program_of_tests`, by which `tests/all` leaves it out.
+/// Returns a command that runs a program of this test build, which is a function that is marked as
+/// an ignored test. Its name ends with `program_of_tests`, by which `tests/all` leaves it out.
 pub fn program(test: &str) -> Command {
     let mut command = isolated(Command::new(std::env::current_exe().unwrap()));
     command.args(["--exact", test, "--ignored", "--nocapture"]);
@@ -190,7 +190,7 @@ impl Running {
         (running, url)
     }
 
-    /// The exit code, if the process exits by itself within `seconds`.
+    /// Returns the exit code, if the process exits by itself within `seconds`.
     pub fn ends_within(&mut self, seconds: u64) -> Option<i32> {
         for _ in 0..=seconds * 50 {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -204,7 +204,7 @@ impl Running {
         None
     }
 
-    /// True if the process ends within `seconds`, by itself or by a signal.
+    /// Returns true if the process ends within `seconds`, by itself or by a signal.
     pub fn has_ended_within(&mut self, seconds: u64) -> bool {
         self.ends_within(seconds);
         self.child.try_wait().unwrap().is_some()
@@ -271,7 +271,7 @@ impl Drop for Served {
     }
 }
 
-/// A response of a fake server.
+/// Returns a response of a fake server.
 pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Response {
     let mut response = Response::builder().status(status);
     for (name, value) in headers {

@@ -26,7 +26,7 @@ pub const JWT: &str = "jwt-Xmark-0123456789abcdef0123456789";
 /// A marked secret of a tool.
 pub const TWILIO: &str = "AC00000000000000000000000000000000:token-Xmark-01234567:+15005550006";
 
-/// All events of the repository, with a marked value wherever a client can put a secret.
+/// Returns all events of the repository, with a marked value wherever a client can put a secret.
 pub fn marked_events() -> Vec<Value> {
     let mut events = Vec::new();
     let mut folders = vec![repository("events")];
@@ -108,7 +108,7 @@ fn marked_header(name: &str, text: &str) -> String {
     }
 }
 
-/// Events with secrets in unexpected places, and events with valid credentials.
+/// Returns events with secrets in unexpected places, and events with valid credentials.
 pub fn special_events() -> Vec<Value> {
     let mut events = Vec::new();
     let secret = format!("AC1:{MARK}-0123456789:+1");
@@ -159,12 +159,12 @@ pub fn assert_unmarked(what: &str, texts: impl IntoIterator<Item = String>) {
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// A path in the temporary folder; the file is not created yet.
+    /// Returns a path in the temporary folder; the file is not created yet.
     pub fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("{name}-{}", std::process::id())))
     }
 
-    /// Its content.
+    /// Returns its content.
     pub fn text(&self) -> String {
         fs::read_to_string(&self.0).unwrap()
     }
@@ -176,7 +176,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A JWT that is valid for an hour.
+/// Returns a JWT that is valid for an hour.
 pub fn token(secret: &str) -> String {
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

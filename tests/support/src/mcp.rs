@@ -29,7 +29,7 @@ enum Outcome {
     UnknownTool,
 }
 
-/// The calls and their outcomes.
+/// Returns the calls and their outcomes.
 fn table() -> [(&'static str, Value, Outcome); 4] {
     [
         (
@@ -60,7 +60,7 @@ const TOOLS: [&str; 5] = [
     "SMS_Send",
 ];
 
-/// The calls to make: tools and their arguments.
+/// Returns the calls to make: tools and their arguments.
 pub fn calls() -> Vec<(&'static str, Value)> {
     let table = table().into_iter();
     table.map(|(tool, input, _)| (tool, input)).collect()

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::repository;
 
-/// The violations of the rules named `name` in `models.schema.json`.
+/// Returns the violations of the rules named `name` in `models.schema.json`.
 fn violations(name: &str, value: &Value) -> Vec<String> {
     let mut rules: Value = serde_json::from_str(include_str!("models.schema.json")).unwrap();
     rules["$ref"] = format!("#/$defs/{name}").into();
@@ -24,7 +24,7 @@ fn violations(name: &str, value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The violations of OpenAI's "Structured Outputs: Supported schemas".
+/// Returns the violations of OpenAI's "Structured Outputs: Supported schemas".
 pub fn strict_violations(schema: &Value) -> Vec<String> {
     let mut found = violations("strict-root", schema);
     let mut size = Size::default();
@@ -162,7 +162,7 @@ fn add_undeclared(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The functions in a list; Gemini's list has one item with all of them.
+/// Returns the functions in a list; Gemini's list has one item with all of them.
 pub fn functions(tools: &[Value]) -> &[Value] {
     match tools {
         [only] => only["functionDeclarations"]

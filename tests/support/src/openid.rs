@@ -21,12 +21,12 @@ pub struct OpenId {
 }
 
 impl OpenId {
-    /// With the default settings.
+    /// Starts one with the default settings.
     pub fn start() -> Self {
         Self::with(&[])
     }
 
-    /// With settings of `oidc_provider.mjs`.
+    /// Starts one with settings of `oidc_provider.mjs`.
     pub fn with(settings: &[(&str, &str)]) -> Self {
         let script = repository("target/openid/oidc_provider.mjs");
         let installed = repository("target/openid/node_modules/oidc-provider").exists();
@@ -47,7 +47,8 @@ impl OpenId {
         }
     }
 
-    /// The variables with which a server uses it in place of Google, without storing grants.
+    /// Returns the variables with which a server uses it in place of Google, without storing
+    /// grants.
     pub fn variables(&self) -> [(&'static str, &str); 4] {
         [
             ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
@@ -69,14 +70,14 @@ impl OpenId {
         assert!(response["revoked"].as_u64().unwrap() > 0);
     }
 
-    /// The numbers of successful and of failed token requests with this grant type.
+    /// Returns the numbers of successful and of failed token requests with this grant type.
     pub async fn token_requests(&self, grant: &str) -> (u64, u64) {
         let stats = self.get("stats", &[]).await;
         let count = |result: &str| stats[grant][result].as_u64().unwrap_or_default();
         (count("ok"), count("failed"))
     }
 
-    /// An access token without a browser; the parameters are those of `oidc_provider.mjs`.
+    /// Requests an access token without a browser; the parameters are those of `oidc_provider.mjs`.
     pub async fn token(&self, parameters: &[(&str, &str)]) -> String {
         let answer = self.get("token", parameters).await;
         answer["access_token"].as_str().unwrap().to_owned()
@@ -115,7 +116,7 @@ pub struct Page {
 }
 
 impl Browser {
-    /// The browser of a user who logs in with this name.
+    /// Creates the browser of a user who logs in with this name.
     pub fn of(user: &str) -> Self {
         let client = reqwest::Client::builder()
             .cookie_store(true)
@@ -182,7 +183,7 @@ impl Browser {
     }
 }
 
-/// The value that the form on the library's consent page submits.
+/// Returns the value that the form on the library's consent page submits.
 pub fn form_in(page: &str) -> Option<&str> {
     let (_, field) = page.split_once("name=\"form\" value=\"")?;
     Some(field.split_once('"')?.0)

@@ -50,7 +50,7 @@ impl Recorder {
         response
     }
 
-    /// A router whose requests are recorded, by their paths.
+    /// Returns a router whose requests are recorded, by their paths.
     pub fn layer(&self, router: Router) -> Router {
         let recorder = self.clone();
         router.layer(from_fn(move |request: Request, next: Next| {
@@ -62,7 +62,7 @@ impl Recorder {
         }))
     }
 
-    /// The number of requests since the last [`Self::take`].
+    /// Returns the number of requests since the last [`Self::take`].
     pub fn count(&self) -> usize {
         self.requests.lock().unwrap().len()
     }
@@ -74,13 +74,13 @@ impl Recorder {
 }
 
 impl Recorded {
-    /// The names of the requests, in the order of their arrival.
+    /// Returns the names of the requests, in the order of their arrival.
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|request| &*request.name).collect()
     }
 
-    /// The number of requests that wait for each other: the most that were answered and of which
-    /// none overlaps another.
+    /// Returns the number of requests that wait for each other: the most that were answered and of
+    /// which none overlaps another.
     pub fn waits(&self) -> usize {
         let times = self.0.iter();
         let times = times.filter_map(|request| Some((*request.end.get()?, request.begin)));

@@ -29,15 +29,15 @@ impl Template {
         Self { json }
     }
 
-    /// True if the template's rules accept these parameters.
+    /// Returns true if the template's rules accept these parameters.
     pub fn accepts(&self, parameters: &Parameters<'_>) -> bool {
         let rules = self.json["Rules"].as_object().into_iter().flatten();
         let mut assertions = rules.flat_map(|(_, rule)| rule["Assertions"].as_array().unwrap());
         assertions.all(|it| self.evaluate(&it["Assert"], parameters))
     }
 
-    /// The resources that these parameters create, by their names, with the values of parameters and
-    /// conditions.
+    /// Returns the resources that these parameters create, by their names, with the values of
+    /// parameters and conditions.
     pub fn resources(&self, parameters: &Parameters<'_>) -> BTreeMap<&str, Value> {
         let all = self.json["Resources"].as_object().unwrap().iter();
         let exists = |resource: &Value| {
@@ -53,7 +53,7 @@ impl Template {
         self.evaluate(&self.json["Conditions"][condition], parameters)
     }
 
-    /// The value of a condition.
+    /// Returns the value of a condition.
     fn evaluate(&self, condition: &Value, parameters: &Parameters<'_>) -> bool {
         let (function, argument) = call_in(condition).unwrap_or_else(|| panic!("{condition}"));
         let items = argument.as_array().map_or(&[][..], Vec::as_slice);
@@ -68,7 +68,7 @@ impl Template {
         }
     }
 
-    /// A text, or the value of the parameter that it refers to.
+    /// Returns a text, or the value of the parameter that it refers to.
     fn text(&self, value: &Value, parameters: &Parameters<'_>) -> String {
         let as_text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
         let Some(name) = value["Ref"].as_str() else {
@@ -109,14 +109,14 @@ impl Template {
     }
 }
 
-/// The function that a value calls, and its argument.
+/// Returns the function that a value calls, and its argument.
 fn call_in(value: &Value) -> Option<(&str, &Value)> {
     let fields = value.as_object().filter(|fields| fields.len() == 1)?;
     let (name, argument) = fields.iter().next()?;
     Some((name, argument))
 }
 
-/// The properties of the resources of a type, by their names.
+/// Returns the properties of the resources of a type, by their names.
 pub fn of_type<'a>(
     resources: &'a BTreeMap<&str, Value>,
     kind: &str,

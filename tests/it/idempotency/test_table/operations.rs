@@ -31,7 +31,7 @@ enum Action {
     Delete(usize, u64),
 }
 
-/// Few values, so that many conditions are met and many are not.
+/// Generates few values, so that many conditions are met and many are not.
 fn actions() -> impl Strategy<Value = Vec<Action>> {
     let version = || prop_oneof![0..3_u64, Just((1 << 62) - 1)];
     // Around the limits of a second, because one attribute is in seconds.
@@ -61,7 +61,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     proptest::collection::vec(action, 1..12)
 }
 
-/// A result as text, with the fields in order.
+/// Returns a result as text, with the fields in order.
 async fn result_of(store: &LibraryStore, case: usize, action: &Action) -> String {
     let id = |number: usize| format!("case-{case}-{number}");
     let in_order = |mut record: Record| {

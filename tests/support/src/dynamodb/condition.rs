@@ -48,7 +48,7 @@ impl Condition {
         }
     }
 
-    /// True if the current item, or its absence, meets the condition.
+    /// Returns true if the current item, or its absence, meets the condition.
     pub(super) fn is_met(&self, item: Option<&Item>, values: &Item) -> bool {
         match self {
             Self::Exists(name, expected) => {
@@ -71,7 +71,8 @@ impl Condition {
     }
 }
 
-/// Values of different types are neither equal nor ordered, and flags have no order.
+/// Compares two values. Values of different types are neither equal nor ordered, and flags have no
+/// order.
 fn compare(left: &Attribute, comparison: Comparison, right: &Attribute) -> bool {
     let order = match (left, right) {
         (Attribute::Text(left), Attribute::Text(right)) => left.as_bytes().cmp(right.as_bytes()),
@@ -161,7 +162,7 @@ fn unexpected(token: &str) -> ApiError {
     ApiError::unsupported(format!("'{token}' at its place in a condition"))
 }
 
-/// Words with an optional colon, parentheses, and operators.
+/// Splits a text into words with an optional colon, parentheses, and operators.
 fn tokens(text: &str) -> Result<Vec<String>, ApiError> {
     let kind = |it: char| match it {
         ' ' => Some(0),

@@ -78,7 +78,8 @@ impl ApiError {
         }
     }
 
-    /// DynamoDB supports the request, and this server does not. No AWS client retries this status.
+    /// Creates the error for a request that DynamoDB supports and this server does not. No AWS
+    /// client retries its status.
     pub(super) fn unsupported(what: impl AsRef<str>) -> Self {
         let message = format!("the test's DynamoDB does not support {}", what.as_ref());
         eprintln!("{message}");

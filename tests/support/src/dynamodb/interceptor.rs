@@ -100,10 +100,10 @@ pub type Interception<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// time: a request is applied even if its client has closed the connection meanwhile, like one that
 /// the network delivers late.
 pub trait Interceptor: Send + Sync {
-    /// Before a request is applied.
+    /// Runs before a request is applied.
     fn on_request<'a>(&'a self, request: &'a Request) -> Interception<'a, OnRequest>;
 
-    /// After a request was applied.
+    /// Runs after a request was applied.
     fn on_response<'a>(
         &'a self,
         request: &'a Request,

@@ -71,7 +71,7 @@ fn number(text: &str) -> Result<Attribute, ApiError> {
     Ok(Attribute::Number(digits.parse().unwrap_or(0)))
 }
 
-/// An item in the form of responses.
+/// Returns an item in the format of responses.
 pub(super) fn to_json(item: &Item) -> Value {
     let attributes = item.iter().map(|(name, value)| {
         let value = match value {

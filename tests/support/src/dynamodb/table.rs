@@ -77,7 +77,7 @@ impl Table {
         Ok(json!({}))
     }
 
-    /// All items, by their ids.
+    /// Returns all items, by their ids.
     pub(super) fn all(&self) -> Vec<Value> {
         self.items().values().map(to_json).collect()
     }
@@ -131,7 +131,7 @@ fn check_parameters(operation: Operation, body: &Value) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// The partition key of an item, or of a key, which has no other attributes.
+/// Returns the partition key of an item, or of a key, which has no other attributes.
 fn id_of(item: &Item, is_key: bool) -> Result<String, ApiError> {
     const MISMATCH: &str = "The provided key element does not match the schema";
     match item.get("id") {
