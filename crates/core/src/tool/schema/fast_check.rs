@@ -1,4 +1,4 @@
-//! Checks values without `jsonschema`, where the schema has only common keywords.
+//! A check of values without `jsonschema`, where the schema has only common keywords.
 //!
 //! `jsonschema` first builds the meta-schema of a draft, which takes about as long as the rest of a
 //! cold start, and then a validator for each schema. Most calls are valid, and most schemas are

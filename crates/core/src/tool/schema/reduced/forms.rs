@@ -1,4 +1,4 @@
-//! Merges a schema's `oneOf`, `anyOf` and `allOf` into one schema, as far as the format allows.
+//! The merging of a schema's `oneOf`, `anyOf` and `allOf` into one, as far as the format allows.
 //!
 //! Enums with doc comments, enums with data in their variants, and `Option`s have such schemas. A
 //! client sends only the properties and choices that it sees, so the result lists those of all

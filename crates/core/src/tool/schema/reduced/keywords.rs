@@ -1,4 +1,4 @@
-//! Reads a schema's keywords: the types and values that it allows.
+//! The types and values that a schema's keywords allow.
 
 use crate::json::JsonObject;
 use std::slice;

@@ -1,4 +1,4 @@
-//! Splits schemas that allow values of several types or forms, for formats with `anyOf`.
+//! The splitting of schemas that allow values of several types or forms, for formats with `anyOf`.
 
 use serde_json::{Value, json};
 

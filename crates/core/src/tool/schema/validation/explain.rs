@@ -1,4 +1,4 @@
-//! Finds the errors in a value, but no more than can be reported.
+//! The search for the errors in a value, for no more than can be reported.
 //!
 //! The validator collects all errors before it returns the first, each with the forms that it
 //! tried: a megabyte of invalid items becomes hundreds of megabytes. So it gets only small parts.

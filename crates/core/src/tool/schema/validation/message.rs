@@ -83,7 +83,7 @@ impl MessageCollector {
     }
 }
 
-/// Collects the messages of one part. Paths are relative to the part until `put` adds its own path.
+/// The messages of one part. Paths are relative to the part until `put` adds its own path.
 pub(super) struct PartMessages<'a> {
     part: SchemaPart<'a>,
     collector: &'a mut MessageCollector,
