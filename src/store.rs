@@ -143,7 +143,7 @@ pub enum PutOutcome {
 /// The data that a store keeps under an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Identifies the write: a random number below 2^62. Only the two writes of one call share it.
+    /// The id of the write: a random number below 2^62. Only the two writes of one call share it.
     pub version: u64,
     /// The content. Each name occurs once, is in `snake_case`, and is never `id`, `version`,
     /// `free_at` or `expires_at`.

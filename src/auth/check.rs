@@ -1,4 +1,4 @@
-//! Authenticates the caller of a request.
+//! Authentication of a request's caller.
 
 use std::{sync::Arc, time::Duration};
 

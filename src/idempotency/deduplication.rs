@@ -1,4 +1,4 @@
-//! Claims calls, so that each runs only once.
+//! Claims of calls, so that each call runs only once.
 
 mod attempt;
 mod replay;
@@ -31,7 +31,7 @@ pub(crate) struct Deduplication {
     running: AtomicUsize,
 }
 
-/// Counts a call as running until it is dropped.
+/// A call that counts as running until this is dropped.
 pub(crate) struct RunningCall(Arc<Deduplication>);
 
 impl Drop for RunningCall {

@@ -33,7 +33,7 @@ fn may_forget(_: &str, record: &store::Record) -> bool {
 /// The record of a call in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallRecord {
-    /// Identifies the call that wrote the record; both of that call's writes use it as their
+    /// The id of the call that wrote the record; both of that call's writes use it as their
     /// version. Only that call may change the record.
     pub(super) claim: u64,
     /// A hash of the tool with its version, the input, the user and the credentials that the call

@@ -1,4 +1,4 @@
-//! Exchanges an authorization code for a grant: the last step of a challenge.
+//! The exchange of an authorization code for a grant: the last step of a challenge.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Keeps the secrets of calls out of log lines and panic messages.
+//! The secrets of calls, which log lines and panic messages must not contain.
 //!
 //! A panic's message may contain any value, and is printed before anything can inspect it. The task
 //! that runs a tool knows the secrets of its call. A task or a thread started by the tool does not,

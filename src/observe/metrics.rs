@@ -14,7 +14,7 @@ use crate::{
     ToolId, clock::epoch_millis, secrets::CacheUse, text::milliseconds, tool::reason::Reason,
 };
 
-/// Writes metrics to standard output, under this namespace.
+/// The metrics, which are written to standard output under this namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     namespace: String,

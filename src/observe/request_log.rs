@@ -30,7 +30,7 @@ pub(crate) const REQUEST_TARGET: &str = "lambda_tools::request";
 
 /// The clocks that time requests, and the metrics of requests.
 pub(crate) struct Observer {
-    /// Measures durations.
+    /// The clock that measures durations.
     pub(crate) clock: Clock,
     /// Timestamps metrics; never fixed for a recorded event.
     pub(crate) credential_clock: Clock,

@@ -14,7 +14,8 @@ const LIFE: Duration = Duration::from_mins(5);
 /// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 const SHORTEST_SECRET: usize = 32;
 
-/// Signs a client's JWTs with HS256: a new one for every request, each valid for a few minutes.
+/// The signer of a client's JWTs, with HS256: a new one for every request, each valid for a few
+/// minutes.
 ///
 /// ```
 /// # mod lambda_tools { pub use lambda_tools_client as client; }

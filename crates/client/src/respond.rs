@@ -1,4 +1,4 @@
-//! Runs the calls of a model and returns their results to it.
+//! A model's calls, which are run, and their results, which are returned to it.
 
 use std::time::Duration;
 

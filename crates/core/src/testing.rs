@@ -47,7 +47,7 @@ pub fn context() -> ContextBuilder {
     }
 }
 
-/// Builds a [`Context`]; see [`context`].
+/// A builder of a [`Context`]; see [`context`].
 pub struct ContextBuilder {
     inner: ContextInner,
     rotated: BTreeMap<String, Secret>,

@@ -147,7 +147,7 @@ impl<'writer> FormatFields<'writer> for JsonFormatter {
     }
 }
 
-/// Writes fields, each with a comma before it.
+/// A writer of fields, each with a comma before it.
 struct FieldWriter<'a> {
     line: &'a mut Vec<u8>,
     reserved: &'static [&'static str],

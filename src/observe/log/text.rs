@@ -14,7 +14,7 @@ use tracing_subscriber::{
 
 use crate::observe::confidential::without_secrets;
 
-/// Writes fields as `tracing-subscriber` does, but redacts each of them first, and escapes them.
+/// The format of `tracing-subscriber`, with each field redacted first, and escaped.
 pub(super) struct TextFormatter;
 
 impl<'writer> FormatFields<'writer> for TextFormatter {

@@ -31,7 +31,7 @@ use crate::{Error, observe::spans};
 /// the export.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Collects spans and sends them to the collector.
+/// The spans to send to the collector.
 pub(super) struct SpanExport {
     tracer: Tracer,
     queue: SpanQueue,

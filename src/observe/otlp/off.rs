@@ -13,7 +13,7 @@ use tracing_subscriber::{Layer, registry::LookupSpan};
 
 use crate::{Error, observe::trace::Trace};
 
-/// Exports nothing.
+/// Telemetry that exports nothing.
 pub(crate) struct Telemetry;
 
 impl Telemetry {

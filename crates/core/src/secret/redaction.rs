@@ -1,9 +1,9 @@
-//! Redacts secrets in text that leaves the server.
+//! Redaction of secrets in text that leaves the server.
 //!
 //! A tool's errors contain third-party text: an HTTP client quotes the URL with the key in it, an
 //! API repeats the token that it rejects. Failures, logs, panics, spans and recordings all use this
-//! module. One automaton finds all secrets in all encodings, so the time that a text takes depends on
-//! its length alone.
+//! module. One automaton finds all secrets in all encodings, so the time that a text takes
+//! depends on its length alone.
 
 mod encodings;
 
@@ -27,7 +27,7 @@ pub const PLACEHOLDER: &str = "[secret]";
 /// takes 16 times as much, and up to 80 times while it is built.
 pub(super) const MOST_BYTES: usize = 256 << 10;
 
-/// Replaces any number of secrets in a text, in one pass over it.
+/// The replacement of any number of secrets in a text, in one pass over it.
 pub struct Redaction {
     automaton: NFA,
     /// The placeholders of the automaton's patterns.

@@ -39,7 +39,7 @@ pub struct ContextInner {
     /// The user's answers; `None` if the client cannot ask its user.
     pub answers: Option<Answers>,
     pub store: Option<SecretSource>,
-    /// Removes the call's secrets from texts; built on first use.
+    /// The redaction of the call's secrets; built on first use.
     pub redaction: OnceLock<Redaction>,
     pub now: SystemTime,
     pub clock: Clock,

@@ -55,7 +55,7 @@ pub struct FailureParts {
 /// A question to the user, which the failure's message asks.
 #[derive(Debug)]
 pub struct Question {
-    /// Identifies the question within its call.
+    /// The key that identifies the question within its call.
     pub key: String,
     /// The form that the user fills in: the JSON Schema of an object without nested objects.
     pub form: Value,

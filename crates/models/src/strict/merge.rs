@@ -1,4 +1,4 @@
-//! Merges schemas that apply to the same value: the subset has no `allOf`.
+//! The merging of schemas that apply to the same value: the subset has no `allOf`.
 
 use std::collections::HashSet;
 
