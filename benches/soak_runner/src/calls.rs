@@ -15,7 +15,7 @@ use test_support::dynamodb::DynamoDb;
 
 use crate::{
     callers::{AUDIENCE, Callers, Credential, KEYS},
-    form::{Call, Form},
+    format::{Call, Form},
     function::{Answer, Function, MARK},
     store::Failing,
 };

@@ -6,7 +6,7 @@
 
 mod callers;
 mod calls;
-mod form;
+mod format;
 mod function;
 mod growth;
 mod pairs;
