@@ -48,7 +48,7 @@ fn event(path: &str, headers: &[(&str, &str)], body: &str) -> Event {
     event.to_string().into_bytes().into()
 }
 
-/// Returns a call in OXP's header form.
+/// Returns a call in OXP's header dialect.
 fn call(tool: &str, input: &Value) -> Event {
     let call_id = "123e4567-e89b-12d3-a456-426614174000";
     let body = json!({"tool_id": tool, "call_id": call_id, "input": input}).to_string();

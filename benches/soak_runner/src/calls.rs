@@ -15,7 +15,7 @@ use test_support::dynamodb::DynamoDb;
 
 use crate::{
     callers::{AUDIENCE, Callers, Credential, KEYS},
-    format::{Call, Form},
+    format::{Call, Format},
     function::{Answer, Function, MARK},
     store::Failing,
 };
@@ -82,11 +82,11 @@ impl Calls {
         }
     }
 
-    /// Creates a call in any form.
+    /// Creates a call in any format.
     fn call(&mut self, tool: &'static str, input: Value) -> Call {
         self.last += 1;
         Call {
-            form: Form::ALL[self.random.usize(..Form::ALL.len())],
+            format: Format::ALL[self.random.usize(..Format::ALL.len())],
             tool,
             id: format!("call-{}", self.last),
             input,
@@ -94,8 +94,8 @@ impl Calls {
         }
     }
 
-    fn form_over_http(&mut self) -> Form {
-        Form::ALL[self.random.usize(..Form::OVER_HTTP)]
+    fn format_over_http(&mut self) -> Format {
+        Format::ALL[self.random.usize(..Format::OVER_HTTP)]
     }
 
     /// Sends a call, whose answer must contain a text.
@@ -111,7 +111,7 @@ impl Calls {
                 return Some("a secret".to_owned());
             }
             let is_right = answer.text.contains(text);
-            (!is_right).then(|| format!("{:?} without {text:.200}", call.form))
+            (!is_right).then(|| format!("{:?} without {text:.200}", call.format))
         };
         self.function.ask(kind, call.event(credential), check).await
     }
@@ -133,7 +133,7 @@ impl Calls {
     /// Asks for the user of a token.
     async fn whose(&mut self) {
         let mut call = self.call("Load.Whose", json!({"client": 1}));
-        call.form = self.form_over_http();
+        call.format = self.format_over_http();
         let user = self.random.usize(..self.callers.tokens.len());
         let token = self.callers.tokens[user].clone();
         let text = format!(r#""user":"user-{user}"}}"#);
@@ -145,7 +145,7 @@ impl Calls {
     async fn secret(&mut self) {
         let mut call = self.call("Load.Describe", json!({"client": 1}));
         let mut secret = LOAD_KEY.to_owned();
-        if Form::WITH_CONTEXT.contains(&call.form) {
+        if Format::WITH_CONTEXT.contains(&call.format) {
             secret = format!("{MARK}{}", self.random.u64(..));
             call.secret = Some(("LOAD_KEY", secret.clone()));
         }
@@ -154,17 +154,17 @@ impl Calls {
         self.expect("secret", call, &text).await;
     }
 
-    /// Makes a call that is remembered: the first one runs, its repetition in another form does
+    /// Makes a call that is remembered: the first one runs, its repetition in another format does
     /// not, and neither does another input with the same id; that of another caller runs.
     async fn remembered(&mut self) -> Option<()> {
         let mut call = self.call("Load.Act", json!({"client": 1, "number": self.last}));
         let number = self.random.usize(..KEYS.len());
         let key = Callers::key(number);
         let run = self.first(&call, &key).await?;
-        let other_form = self.form_over_http();
+        let other_format = self.format_over_http();
         // A direct call has another caller.
-        let is_direct = call.form == Form::Direct;
-        call.form = if is_direct { call.form } else { other_form };
+        let is_direct = call.format == Format::Direct;
+        call.format = if is_direct { call.format } else { other_format };
         let text = format!(r#""run":{run}}}"#);
         let answer = self.send("replay", &call, &key, &text).await?;
         if !is_direct && !answer.is_replay() {
@@ -175,7 +175,7 @@ impl Calls {
             let text = "belongs to another call";
             self.send("conflict", &call, &key, text).await?;
         } else {
-            call.form = other_form;
+            call.format = other_format;
             self.first(&call, &Callers::key(1 - number)).await?;
         }
         Some(())
@@ -199,7 +199,7 @@ impl Calls {
 
     async fn unauthorized(&mut self) {
         let mut call = self.call("Load.Add", json!({"client": 1, "a": 1, "b": 2}));
-        call.form = self.form_over_http();
+        call.format = self.format_over_http();
         let credentials = self.callers.wrong();
         let number = self.random.usize(..credentials.len());
         let check = |answer: &Answer| {
@@ -226,9 +226,9 @@ impl Calls {
             }
         };
         let mut call = self.call(tool, input);
-        call.form = match kind {
-            "challenge" => Form::WITH_CONTEXT[self.random.usize(..3)],
-            _ => self.form_over_http(),
+        call.format = match kind {
+            "challenge" => Format::WITH_CONTEXT[self.random.usize(..3)],
+            _ => self.format_over_http(),
         };
         let token = self.callers.tokens[0].clone();
         self.send(kind, &call, &token, text).await;
@@ -246,7 +246,7 @@ impl Calls {
         ][self.random.usize(..5)];
         let mut call = self.call("Fault.Do", json!({"kind": kind}));
         // The log of a task that outlives its call is redacted for the server's own secrets.
-        if Form::WITH_CONTEXT.contains(&call.form) && !kind.starts_with("late") {
+        if Format::WITH_CONTEXT.contains(&call.format) && !kind.starts_with("late") {
             call.secret = Some(("KEY", format!("{MARK}{}", self.random.u64(..))));
         }
         self.expect(kind, call, text).await;

@@ -1,16 +1,16 @@
-//! The forms in which one call is sent.
+//! The formats in which one call is sent.
 
 use serde_json::{Value, json};
 use test_support::lambda::calling;
 
 use crate::callers::Credential;
 
-/// A protocol, or one of its forms.
+/// A protocol, or one of its formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// OXP, header form.
+pub(crate) enum Format {
+    /// OXP, header dialect.
     Oxp,
-    /// OXP, `$schema` form.
+    /// OXP, `$schema` dialect.
     OxpSchema,
     OpenToolCalling,
     /// The path of a single tool.
@@ -24,7 +24,7 @@ pub(crate) enum Form {
     Direct,
 }
 
-impl Form {
+impl Format {
     pub(crate) const ALL: [Self; 8] = [
         Self::Oxp,
         Self::OxpSchema,
@@ -45,12 +45,12 @@ impl Form {
 /// A call of a tool.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    pub(crate) form: Form,
+    pub(crate) format: Format,
     /// Its toolkit and name.
     pub(crate) tool: &'static str,
     pub(crate) id: String,
     pub(crate) input: Value,
-    /// A secret with its id; only for [`Form::WITH_CONTEXT`].
+    /// A secret with its id; only for [`Format::WITH_CONTEXT`].
     pub(crate) secret: Option<(&'static str, String)>,
 }
 
@@ -62,20 +62,20 @@ impl Call {
         let name = tool.replace('.', "_");
         let keyed = [(*header, &**credential)];
         let enveloped = |schema: &str| json!({"$schema": schema, "request": self.request()});
-        match self.form {
-            Form::Oxp => calling(&self.request(), &[keyed[0], ("oxp-version", "1.0")]),
-            Form::OxpSchema => calling(&enveloped("urn:oxp:1.0"), &keyed),
-            Form::OpenToolCalling => calling(&enveloped("otc://1.0"), &keyed),
-            Form::SingleTool => {
+        match self.format {
+            Format::Oxp => calling(&self.request(), &[keyed[0], ("oxp-version", "1.0")]),
+            Format::OxpSchema => calling(&enveloped("urn:oxp:1.0"), &keyed),
+            Format::OpenToolCalling => calling(&enveloped("otc://1.0"), &keyed),
+            Format::SingleTool => {
                 let event = calling(input, &[keyed[0], ("idempotency-key", id)]);
                 at(event, &format!("/tools/{tool}/call"))
             }
-            Form::OpenTool => {
+            Format::OpenTool => {
                 let body = json!({"jsonrpc": "2.0", "id": id, "method": name, "params": input});
                 at(calling(&body, &keyed), "/opentool/call")
             }
-            Form::McpModern | Form::McpLegacy => self.mcp(&name, keyed[0]),
-            Form::Direct => self.request(),
+            Format::McpModern | Format::McpLegacy => self.mcp(&name, keyed[0]),
+            Format::Direct => self.request(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Call {
     fn mcp(&self, name: &str, credential: (&str, &str)) -> Value {
         let mut params = json!({"name": name, "arguments": self.input});
         let mut version = "2025-11-25";
-        if self.form == Form::McpModern {
+        if self.format == Format::McpModern {
             version = "2026-07-28";
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": version,

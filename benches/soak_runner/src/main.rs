@@ -1,6 +1,6 @@
 //! A load on two deployed functions for an hour: `benches/soak`.
 //!
-//! The toolbox gets the recorded events, the function of `tests/faults` gets calls in every form,
+//! The toolbox gets the recorded events, the function of `tests/faults` gets calls in every format,
 //! with credentials whose keys change and a table that fails for a tenth of the time. Each function
 //! gets one event at a time, as on Lambda. Wrong answers and growing memory fail the run.
 
