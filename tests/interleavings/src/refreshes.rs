@@ -24,7 +24,7 @@ use crate::{
     is_full,
     network::Conditions,
     process::instant,
-    search::{explore, hold},
+    search::{hold, violates},
     shared::Shared,
 };
 
@@ -202,5 +202,5 @@ fn three_processes() {
 fn a_store_that_ignores_conditions_is_noticed() {
     let mut refreshes = Refreshes::new(&[0, 0]);
     refreshes.setup.conditions = Conditions::WithoutAbsence;
-    assert!(explore("refreshes", &refreshes, bounds(1, 1, &[100])));
+    assert!(violates("refreshes", &refreshes, bounds(1, 1, &[100])));
 }

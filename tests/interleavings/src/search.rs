@@ -15,12 +15,12 @@ type Decision = (usize, usize);
 #[track_caller]
 pub(crate) fn hold(name: &str, scenario: &dyn Scenario, small: Bounds, large: Bounds) {
     let bounds = if is_full() { large } else { small };
-    assert!(!explore(name, scenario, bounds), "{name}: see above");
+    assert!(!violates(name, scenario, bounds), "{name}: see above");
 }
 
-/// Explores all executions of a scenario within the bounds, those with few faults first, until a rule
+/// Searches all executions of a scenario within the bounds, those with few faults first, until a rule
 /// does not hold. Prints this execution, which another search finds again, and returns true.
-pub(crate) fn explore(name: &str, scenario: &dyn Scenario, bounds: Bounds) -> bool {
+pub(crate) fn violates(name: &str, scenario: &dyn Scenario, bounds: Bounds) -> bool {
     let (started, mut executions, mut violation) = (Instant::now(), 0, false);
     for faults in 0..=bounds.faults {
         let bounds = Bounds { faults, ..bounds };
