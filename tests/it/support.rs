@@ -80,7 +80,7 @@ fn merge(target: &mut Value, more: Value) {
     }
 }
 
-/// Calls a tool in OXP's header form.
+/// Calls a tool in OXP's header dialect.
 pub(crate) async fn call(function: &LambdaFunction, tool: &str, input: Value) -> ExpectedResponse {
     let body = json!({"tool_id": tool, "input": input}).to_string();
     let event = event("POST", "/tools/call", &body);

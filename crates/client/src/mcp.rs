@@ -169,7 +169,7 @@ impl McpClient {
     ///
     /// Many servers, and those built with this library, wrap a value that is not an object as
     /// `{"result": …}`, and nothing in the response says so. A value that is not a `V`, but has this
-    /// form, is therefore read once more without the wrapper.
+    /// shape, is therefore read once more without the wrapper.
     ///
     /// # Errors
     /// Those of [`call`](Self::call), [`ClientError::NoValue`] for any other outcome, and

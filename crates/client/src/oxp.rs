@@ -1,4 +1,4 @@
-//! A client for OXP 1.0 in both of its forms and for Open Tool Calling 1.0.
+//! A client for OXP 1.0 in both of its dialects and for Open Tool Calling 1.0.
 //!
 //! As the specifications require of clients, it uses one `call_id` for all attempts at a call,
 //! retries where the server says that this may help, and returns every kind of response as data.

@@ -14,10 +14,10 @@ use crate::call::CallRequest;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallFormat {
-    /// OXP 1.0, header form: `OXP-Version: 1.0`, calls without an envelope.
+    /// OXP 1.0, header dialect: `OXP-Version: 1.0`, calls without an envelope.
     #[default]
     Header,
-    /// OXP 1.0, `$schema` form: `"$schema": "urn:oxp:1.0"`, calls in `request`.
+    /// OXP 1.0, `$schema` dialect: `"$schema": "urn:oxp:1.0"`, calls in `request`.
     Schema,
     /// Open Tool Calling 1.0: `"$schema": "otc://1.0"`, calls in `request`.
     Otc,

@@ -1,4 +1,4 @@
-//! Decoding of the list of tools, in any form.
+//! Decoding of the list of tools, in any dialect.
 
 use lambda_tools_core::ToolDefinition;
 use serde::Deserialize;

@@ -8,7 +8,7 @@ use crate::{Requirements, ToolId};
 
 /// A tool as `GET /tools` describes it: OXP 1.0, Tool Definition.
 ///
-/// Serialized, it is the definition in OXP's header form.
+/// Serialized, it is the definition in OXP's header dialect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolDefinition {
