@@ -141,7 +141,7 @@ impl LambdaFunction {
         Ok(serde_json::to_value(&response)?)
     }
 
-    /// Handles one event and returns the response in the form of an expected file.
+    /// Handles one event and returns the response in the format of an expected file.
     ///
     /// # Errors
     /// The errors of [`LambdaFunction::invoke`].

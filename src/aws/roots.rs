@@ -149,7 +149,7 @@ mod tests {
 
     /// Returns the year in which a certificate expires.
     fn last_year(certificate: &[u8]) -> u64 {
-        // A validity with two times in the form YYMMDDhhmmssZ (RFC 5280, section 4.1.2.5.1).
+        // A validity with two times in the format YYMMDDhhmmssZ (RFC 5280, section 4.1.2.5.1).
         const VALIDITY: [u8; 4] = [0x30, 30, 0x17, 13];
         let mut windows = certificate.windows(VALIDITY.len() + 13 + 2 + 13);
         let validity = windows.find(|it| it.starts_with(&VALIDITY)).unwrap();

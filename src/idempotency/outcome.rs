@@ -13,7 +13,7 @@ use crate::{
     tool::{output::Output, reason::Reason},
 };
 
-/// The form of an outcome. `V` is the value as it is written or read: `&Output` or `Box<RawValue>`.
+/// The format of an outcome. `V` is the value as it is written or read: `&Output` or `Box<RawValue>`.
 #[derive(Deserialize, Serialize)]
 struct StoredOutcome<V> {
     /// The tool's duration in microseconds, the precision of durations in responses.

@@ -1,4 +1,4 @@
-//! The record of a call, and its form in a store.
+//! The record of a call, and its format in a store.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

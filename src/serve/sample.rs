@@ -46,8 +46,8 @@ fn body_of(entry: &ToolEntry) -> Option<Value> {
 /// Returns a value of the schema's type.
 fn guess(schema: &Value) -> Option<Value> {
     let first = |keyword: &str| schema.get(keyword)?.get(0);
-    if let Some(form) = first("oneOf").or_else(|| first("anyOf")) {
-        return example_of(form, guess);
+    if let Some(branch) = first("oneOf").or_else(|| first("anyOf")) {
+        return example_of(branch, guess);
     }
     let kind = &schema["type"];
     Some(match kind.as_str().or_else(|| kind[0].as_str())? {

@@ -19,13 +19,13 @@ const propertyOf = (schema, more = {}) => ({ ...anything, ...more, properties: {
 const CASES = [
   ['an object in another order', propertyOf({ const: { a: 1, b: 2 } }), { v: { b: 2, a: 1 } }],
   ['the largest integer of 64 bits', '{"type": "object", "properties": {"v": {"type": "integer", "maximum": 18446744073709551615}}}', '{"v": 18446744073709551615}'],
-  ['null in one of two forms', propertyOf({ anyOf: [{ type: ['string', 'null'] }, { type: 'number' }] }), { v: null }],
+  ['null in one of two branches', propertyOf({ anyOf: [{ type: ['string', 'null'] }, { type: 'number' }] }), { v: null }],
   ['null in a schema of several parts', propertyOf({ allOf: [{ type: ['string', 'null'] }] }), { v: null }],
   ['a reference next to properties', propertyOf({ $ref: '#/$defs/a', properties: { y: true } }, { $defs: { a: { ...anything, properties: { x: true } } } }), { v: { x: 1 } }],
   ['a reference to an anchor', propertyOf({ $ref: '#name' }, { $defs: { name: { $anchor: 'name', type: 'string' } } }), { v: 'text' }],
   ['a malformed reference', propertyOf({ $ref: '#/%' }), { v: 'text' }],
   ['a schema that contains itself', { allOf: [{ $ref: '#' }] }, {}],
-  ['forms in forms', propertyOf({ $ref: '#/$defs/tree' }, branches), { v: nested(35) }],
+  ['branches in branches', propertyOf({ $ref: '#/$defs/tree' }, branches), { v: nested(35) }],
   ['an input of another type', propertyOf({ type: 'integer' }), { v: ['text'] }],
 ];
 

@@ -163,7 +163,7 @@ async fn a_client_that_cannot_ask_gets_a_failure_with_the_question() {
 
 #[tokio::test]
 async fn a_state_that_cannot_be_read_is_an_error() {
-    // 16 levels of strings with 115 levels of arrays each, in serde_json's private form of raw JSON.
+    // 16 levels of strings with 115 levels of arrays each, in serde_json's private format of raw JSON.
     let mut deep = "1".to_owned();
     for _ in 0..16 {
         let nested = format!("{}{deep}{}", "[".repeat(115), "]".repeat(115));

@@ -319,7 +319,7 @@ async fn a_dynamic_tool_has_schemas_created_at_run_time() {
 }
 
 #[test]
-fn outputs_of_every_form_have_a_schema() {
+fn outputs_of_every_type_have_a_schema() {
     #[derive(JsonSchema, Serialize)]
     struct Match {
         /// The name that matched.

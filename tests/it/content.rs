@@ -122,7 +122,7 @@ async fn an_invalid_media_type_is_a_failure() {
 }
 
 #[tokio::test]
-async fn an_object_of_the_same_form_is_a_value() {
+async fn an_object_of_the_same_shape_is_a_value() {
     let response = mcp_call(&tools(), "T_Alike", json!({})).await;
     let expected = json!({"media_type": "text/plain", "text": "text"});
     assert_eq!(response["result"]["structuredContent"], expected);

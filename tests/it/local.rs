@@ -80,7 +80,7 @@ async fn custom_routes_have_access_to_the_event() {
 }
 
 #[tokio::test]
-async fn a_list_too_large_for_both_forms_is_sent_in_one_form() {
+async fn a_list_too_large_for_both_dialects_is_sent_in_one() {
     async fn nothing(_: Value) -> Result<Value, lambda_tools::Failure> {
         Ok(Value::Null)
     }

@@ -445,7 +445,7 @@ fn any_parameter() -> impl Strategy<Value = Value> {
         prop_oneof![
             (named, any::<bool>()).prop_map(|(properties, is_closed)| json!({
                 "type": "object", "properties": properties, "additionalProperties": !is_closed})),
-            (keyword, several).prop_map(|(keyword, forms)| json!({keyword: forms})),
+            (keyword, several).prop_map(|(keyword, branches)| json!({keyword: branches})),
             inner
                 .clone()
                 .prop_map(|items| json!({"type": "array", "items": items})),

@@ -137,16 +137,16 @@ async fn every_invalid_parameter_is_reported_with_its_path() {
 }
 
 #[tokio::test]
-async fn messages_describe_the_form_that_the_input_resembles() {
-    let form = |by: &str, field: &str| {
+async fn messages_describe_the_branch_that_the_input_resembles() {
+    let branch = |by: &str, field: &str| {
         json!({"type": "object", "properties": {
                    "by": {"const": by},
                    field: {"type": "string", "description": "A field."}},
                "required": ["by", field], "additionalProperties": false})
     };
-    let mut card = form("card", "token");
+    let mut card = branch("card", "token");
     card["properties"]["currency"] = json!({"enum": ["EUR", "USD"], "description": "Currency."});
-    let schema = json!({"oneOf": [card, form("invoice", "address")]});
+    let schema = json!({"oneOf": [card, branch("invoice", "address")]});
     for (input, path, message) in [
         (
             json!({"by": "card", "token": 5}),

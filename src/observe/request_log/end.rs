@@ -269,7 +269,7 @@ mod tests {
         ] {
             assert_eq!(names_of(paths, schema()), text);
         }
-        let forms = json!({"oneOf": [schema(), {"properties": {"input": {}}}]});
-        assert_eq!(names_of(&["b", "input"], forms), ": b, input");
+        let branches = json!({"oneOf": [schema(), {"properties": {"input": {}}}]});
+        assert_eq!(names_of(&["b", "input"], branches), ": b, input");
     }
 }

@@ -63,7 +63,7 @@ impl AllowedHosts {
     }
 
     fn check(&self, request: &Request) -> Result<(), String> {
-        // The host of an absolute target, the form for requests to proxies.
+        // The host of an absolute target, the format for requests to proxies.
         let target = request.uri().authority().map(Authority::as_str);
         let target =
             target.map(|it| HostName::in_authority(it).ok_or_else(|| unreadable("target")));

@@ -91,7 +91,7 @@ async fn calls_are_sent_and_responses_read_in_each_dialect() {
 }
 
 #[tokio::test]
-async fn lists_are_read_in_every_form() {
+async fn lists_are_read_in_every_dialect() {
     let bare = json!({"type": "object", "properties": {"a": {"type": "number"}}});
     let tool = |schema: Value| {
         json!([{"id": "A.B@1.0.0", "name": "A_B", "description": "D.", "version": "1.0.0",

@@ -417,7 +417,7 @@ fn multiplying() -> Vec<(&'static str, Value)> {
         0 => nested(number),
         _ => json!({"$ref": format!("#/properties/p{}/properties/x", number - 1)}),
     });
-    let forms = |count: usize| (0..count).map(nested).collect::<Value>();
+    let branches = |count: usize| (0..count).map(nested).collect::<Value>();
     let anchors = properties(2000, |number| json!({"$ref": format!("#a{number}")}));
     let chain = properties(
         2000,
@@ -430,7 +430,7 @@ fn multiplying() -> Vec<(&'static str, Value)> {
         ),
         ("references with the same last part", same_end),
         (
-            "200 forms that are the whole",
+            "200 branches that are the whole",
             json!({"type": "object", "properties": long, "anyOf": copies(200, json!({"$ref": "#"}))}),
         ),
         (
@@ -442,18 +442,18 @@ fn multiplying() -> Vec<(&'static str, Value)> {
             properties(1, |_| json!({"enum": words(8000)})),
         ),
         (
-            "forms with different properties",
-            json!({"type": "object", "anyOf": forms(1500)}),
+            "branches with different properties",
+            json!({"type": "object", "anyOf": branches(1500)}),
         ),
         (
-            "a property with different forms",
+            "a property with different branches",
             properties(
                 1,
-                |_| json!({"description": "long ".repeat(20_000), "oneOf": forms(1500)}),
+                |_| json!({"description": "long ".repeat(20_000), "oneOf": branches(1500)}),
             ),
         ),
         (
-            "rules beside many forms",
+            "rules beside many branches",
             json!({"type": "object", "properties": {"a": {"type": "object", "properties": long,
                 "anyOf": copies(1000, json!({"required": ["long"]}))}}}),
         ),

@@ -191,7 +191,7 @@ async fn an_empty_response_means_that_there_is_no_document() {
 }
 
 #[test]
-fn the_types_have_the_json_form_of_the_specification() {
+fn the_types_have_the_json_format_of_the_specification() {
     let json = json!({"id": "1", "name": "Calculator_Add", "arguments": {"a": 1}});
     let call: FunctionCall = serde_json::from_value(json.clone()).unwrap();
     assert_eq!(json!(call), json);

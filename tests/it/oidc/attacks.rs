@@ -94,7 +94,7 @@ fn changed_claims(issuer: &Issuer) -> Vec<Value> {
     ]
 }
 
-/// Returns tokens with other signatures, and of other forms.
+/// Returns tokens with other signatures, and in other formats.
 fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
     let own = claims(&issuer.url);
     let rsa = issuer.key(Algorithm::RS256);
@@ -116,7 +116,7 @@ fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
         ("another key", stranger.sign(&own)),
         ("an embedded key", stranger.sign_as(&embedded, &own)),
         ("another payload", format!("{header}.{bob}.{signature}")),
-        // The form.
+        // The format.
         ("two parts", format!("{header}.{payload}")),
         ("four parts", format!("{valid}.x")),
         ("five parts", format!("{valid}.x.y")),

@@ -125,7 +125,7 @@ pub fn matches(expected: &Value, actual: &Value) -> bool {
 /// The address in the pages, in place of which tests use a free port.
 pub const ADDRESS: &str = "http://127.0.0.1:9000";
 
-/// A command of a `console` block, in a form that a test runs.
+/// A command of a `console` block, as a test runs it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     /// Starts a function, in a shell with its program as `$PROGRAM`.

@@ -125,7 +125,7 @@ impl SigningKey {
 fn rsa_key() -> EncodingKey {
     let pair = aws_lc_rs::rsa::KeyPair::generate(KeySize::Rsa2048).unwrap();
     let der = AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&pair).unwrap();
-    // RFC 5958: version, algorithm, and then the key in the form of RFC 8017, which is expected.
+    // RFC 5958: version, algorithm, and then the key in the format of RFC 8017, which is expected.
     EncodingKey::from_rsa_der(&der.as_ref()[26..])
 }
 

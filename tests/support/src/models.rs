@@ -99,8 +99,10 @@ fn depth(schema: &Value, above: usize) -> usize {
     let properties = objects(&schema["properties"]).map(|(_, inner)| inner);
     let inner = properties.chain(schema.get("items"));
     let inner = inner.map(|inner| depth(inner, here));
-    let forms = list(&schema["anyOf"]).iter().map(|form| depth(form, above));
-    inner.chain(forms).max().unwrap_or(0).max(here)
+    let branches = list(&schema["anyOf"])
+        .iter()
+        .map(|branch| depth(branch, above));
+    inner.chain(branches).max().unwrap_or(0).max(here)
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_forms_of_the_specification() {
+    fn the_three_notations_of_the_specification() {
         let add = || "Calculator.Add".to_owned();
         assert_eq!(selector("Calculator.Add"), Ok((add(), None)));
         let one = Ok((add(), Some("1.0.0".into())));

@@ -85,7 +85,7 @@ fn pairs() -> Vec<Pair> {
 fn is_oxp(pair: &Pair) -> bool {
     let path = pair.event["rawPath"].as_str().unwrap_or_default();
     let query = pair.event["rawQueryString"].as_str().unwrap_or_default();
-    // These are not part of OXP, although their errors have its form.
+    // These are not part of OXP, although their errors have its format.
     let is_single_tool = path.contains("/tools/") && !path.ends_with("/tools/call");
     let is_other_format = path.ends_with("/openapi.json") || query.contains("for=");
     pair.expected["headers"].get("oxp-version").is_some() && !is_single_tool && !is_other_format
@@ -207,7 +207,7 @@ fn the_examples_of_the_specification_are_events() {
     }
     let unknown = expected("doorbell/unknown-doorbell");
     assert_same(&unknown["body"], &example("response.call-723"));
-    // No tool here returns this failure; only the form of the response is checked.
+    // No tool here returns this failure; only the format of the response is checked.
     let validator = Document::read("oxp-1.0-header").response("/tools/call", "post", "200");
     assert!(validator.unwrap().is_valid(&example("response.call-623")));
 }
@@ -237,9 +237,9 @@ fn the_tools_are_those_of_the_specification() {
         "SMS.Send",
         "System.GetTimestamp",
     ] {
-        let published = |form: &str| {
+        let published = |dialect: &str| {
             read(&repository(&format!(
-                "tests/spec/examples/{form}.definition.{name}.json"
+                "tests/spec/examples/{dialect}.definition.{name}.json"
             )))
         };
         let (flat, mut wrapped) = (published("header-form"), published("schema-form"));
@@ -267,7 +267,7 @@ fn the_tools_are_those_of_the_specification() {
                 Some(json!({}))
             );
         }
-        // Both forms of an example describe the same schema, except for the timestamp's: the flat
+        // Both dialects of an example describe the same schema, except for the timestamp's: the flat
         // one is `{}`, and the wrapped one, like ours, requires an object.
         if name != "System.GetTimestamp" {
             assert_eq!(ours, flat, "{name}");

@@ -132,7 +132,7 @@ async fn a_call_to_an_unreachable_server_may_be_retried() {
 const KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
 
 #[tokio::test]
-async fn the_request_to_twilio_has_the_documented_form() {
+async fn the_request_to_twilio_has_the_documented_format() {
     let stub = Stub::start().await;
     let function = function(&stub);
     let answer = sms(&function, "+15005550010", KEY).await;

@@ -1,4 +1,4 @@
-//! Errors in the form in which DynamoDB returns them.
+//! Errors in the format in which DynamoDB returns them.
 
 use serde_json::{Value, json};
 
