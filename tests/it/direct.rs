@@ -21,6 +21,7 @@ struct Choice {
 async fn choose(input: Choice, cx: Context) -> Result<String, Failure> {
     match input.outcome.as_str() {
         "success" => Ok(cx.caller().to_string()),
+        "large" => Ok("x".repeat(7 << 20)),
         "busy" => Err(Failure::new("It is busy").retry_after(Duration::from_secs(1))),
         _ => Err(Failure::new("It is broken").developer_message("in two parts")),
     }
@@ -51,20 +52,75 @@ async fn a_call_needs_no_credentials_and_is_answered_with_the_body() {
 
 #[tokio::test]
 async fn an_error_fails_the_invocation_where_the_owner_says_so() {
-    let function = LambdaFunction::new(server().direct_calls(DirectCalls::Errors));
+    let errors = |server: Server| LambdaFunction::new(server.direct_calls(DirectCalls::Errors));
+    let function = errors(server());
     let answer = function.invoke(&call("success")).await.unwrap();
     assert_eq!(answer["value"], "invoker");
-    for (event, message) in [
-        (call("busy"), "It is busy"),
-        (call("broken"), "It is broken: in two parts"),
+    let cases = [
+        (call("busy"), "TemporaryFailure", "It is busy"),
+        (call("broken"), "Failure", "It is broken: in two parts"),
         (
-            json!({"tool_id": "T.Choose", "input": {}}).to_string(),
+            r#"{"tool_id": "T.Choose", "input": {}}"#.to_owned(),
+            "Rejection",
             r#"Some input parameters are invalid: {"outcome":"Is required"}"#,
         ),
-    ] {
-        let error = function.invoke(&event).await.unwrap_err();
-        assert_eq!(error.to_string(), message);
+        (
+            r#"{"tool_id": "T.Choose", "arguments": {}}"#.to_owned(),
+            "Rejection",
+            "Some input parameters are invalid: The body has 'arguments', but a call's input is in \
+             'input'.: {\"outcome\":\"Is required\"}",
+        ),
+        (
+            r#"{"tool_id": "T.Chose"}"#.to_owned(),
+            "Rejection",
+            "Tool 'T_Chose' was not found: T.Chose is not a tool of this server; did you mean \
+             T.Choose?",
+        ),
+        (
+            r#"{"tool_id": "T_Choose"}"#.to_owned(),
+            "Rejection",
+            "The tool ID is not valid: 'tool_id': a tool id looks like Toolkit.Tool, Toolkit.Tool@1 \
+             or Toolkit.Tool@1.0.0 (letters, digits and underscores; version numbers without \
+             leading zeros); did you mean T.Choose?",
+        ),
+        (
+            r#"{"$schema": "otc://1.0", "request": {"tool_id": 5}}"#.to_owned(),
+            "Rejection",
+            "The request cannot be understood: 'request.tool_id' must be a string.",
+        ),
+    ];
+    for (event, kind, message) in cases {
+        assert_error(&function, &event, kind, message).await;
     }
+    let unhealthy = errors(server().healthy_when(|| false));
+    let message = "The tool server is temporarily unavailable: The server is not ready to accept \
+                   calls.";
+    assert_error(&unhealthy, &call("success"), "TemporaryRejection", message).await;
+}
+
+async fn assert_error(function: &LambdaFunction, event: &str, kind: &str, message: &str) {
+    let error = function.invoke(event).await.unwrap_err();
+    assert_eq!(error.to_string(), message);
+    let kind = format!("kind: \"{kind}\"");
+    assert!(format!("{error:?}").contains(&kind), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_large_call_is_answered_up_to_the_limits() {
+    let function = LambdaFunction::new(server().max_request_size(100_000));
+    let of_size = |size: usize| {
+        let call = call("success");
+        format!("{}{call}", " ".repeat(size - call.len()))
+    };
+    let answer = function.invoke(&of_size(100_000)).await.unwrap();
+    assert_eq!(answer["value"], "invoker", "{answer}");
+    let answer = function.invoke(&of_size(100_001)).await.unwrap();
+    assert_eq!(answer["message"], "The request is too large");
+    let answer = function.invoke(&call("large")).await.unwrap();
+    let error = &answer["error"];
+    assert_eq!(error["message"], "The tool's result is too large to send");
+    let detail = "The response would be 7342181 bytes; at most 6291556 can be sent.";
+    assert_eq!(error["developer_message"], detail);
 }
 
 #[tokio::test]

@@ -61,6 +61,8 @@ async fn spans_belong_to_the_callers_trace() {
             "",
         ),
         (calling(&add, &[]), XRAY_TRACE_ID, "53995c3f42cd8ad8", ""),
+        // A direct call.
+        (add.clone(), XRAY_TRACE_ID, "53995c3f42cd8ad8", ""),
         (
             calling(&failing, &[("traceparent", PARENT)]),
             w3c,

@@ -357,6 +357,63 @@ async fn the_format_and_the_level_of_the_log_can_be_set() {
 }
 
 #[tokio::test]
+async fn the_line_of_a_direct_call_names_its_invoker() {
+    let add = json!({
+        "tool_id": "Calculator.Add", "call_id": "c-1", "trace_id": "order 66",
+        "input": {"a": 10, "b": 5},
+    });
+    let rejected = json!({"tool_id": "No", "call_id": "c-2", "trace_id": "order 67"});
+    let line = |outcome: &str, dialect: &str, tool: &str, call_id: &str, trace_id: &str| {
+        json!({
+            "message": "call", "outcome": outcome, "dialect": dialect, "caller": "invoker",
+            "tool": tool, "call_id": call_id, "trace_id": trace_id, "trace": XRAY_TRACE_ID,
+        })
+    };
+    let cases = [
+        (
+            add.clone(),
+            line("success", "oxp-header", "Calculator.Add", "c-1", "order 66"),
+        ),
+        (
+            json!({"$schema": "otc://1.0", "request": add}),
+            line("success", "otc", "Calculator.Add", "c-1", "order 66"),
+        ),
+        (
+            rejected,
+            line("rejection", "oxp-header", "No", "c-2", "order 67"),
+        ),
+    ];
+    let events: Vec<_> = cases.iter().map(|(it, _)| (it.clone(), LONG)).collect();
+    let (_, printed) = invoke_on(&mut toolbox(), &events, &[]).await;
+    assert_lines(&printed, cases.iter().map(|(_, line)| line));
+    let off = [("TOOLS_DIRECT_CALLS", "no")];
+    let (_, printed) = invoke_on(&mut toolbox(), &events[..1], &off).await;
+    let expected = json!({
+        "outcome": "rejection", "reason": "unauthenticated", "dialect": null, "caller": null,
+        "tool": null, "call_id": null, "trace_id": XRAY_TRACE_ID,
+        "developer_message": "calls as events are off",
+    });
+    assert_lines(&printed, [&expected]);
+}
+
+/// Compares fields of the lines of calls.
+fn assert_lines<'a>(printed: &[String], expected: impl IntoIterator<Item = &'a Value>) {
+    let lines = printed
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<Value> = lines
+        .filter(|line: &Value| line["message"] == "call")
+        .collect();
+    let expected: Vec<_> = expected.into_iter().collect();
+    assert_eq!(lines.len(), expected.len(), "{lines:?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(&line[name], value, "{name} in {line}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn inputs_and_outputs_can_be_shown_locally() {
     for (setting, is_shown) in [("yes", true), ("no", false)] {
         let (running, url) = Running::serving(toolbox().env("LOG_CALLS", setting));
