@@ -16,7 +16,7 @@ use crate::{
     idempotency::{Idempotency, deduplication::Deduplication},
     oauth::{Broker, OAuth},
     observe::request_log::Observer,
-    protocol::{self, admission::AppState, origin::AllowedOrigins},
+    protocol::{self, admission::AppState, names::ModelNames, origin::AllowedOrigins},
     public_url::PublicUrl,
     secrets::{SecretCache, Secrets},
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
@@ -66,6 +66,7 @@ pub(crate) fn assemble(
         max_request_size: server.max_request_size,
         direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
+        names: ModelNames::default(),
         has_explorer,
         public_url,
     };

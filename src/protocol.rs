@@ -18,7 +18,7 @@ mod json_response;
 mod jsonrpc;
 mod listed_tools;
 mod mcp;
-mod names;
+pub(crate) mod names;
 mod opentool;
 pub(crate) mod origin;
 mod oxp;

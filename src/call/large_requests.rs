@@ -5,14 +5,15 @@
 //! stays reserved for the thread that allocated it. So large requests take turns: a turn lasts from
 //! decoding to the end of the check, and the others wait.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Borrow, sync::Arc, time::Duration};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::rejection::Rejection;
+use super::{Engine, rejection::Rejection};
+use crate::{DEFAULT_TIMEOUT, arrival::Arrival};
 
 /// A request is large if it has more bytes than this.
-pub(crate) const LARGE: usize = 32 * 1024;
+const LARGE: usize = 32 * 1024;
 
 /// The queue of large requests.
 #[derive(Clone)]
@@ -31,7 +32,7 @@ impl Default for LargeRequests {
 
 impl LargeRequests {
     /// Waits for a turn, no longer than `limit`.
-    pub(crate) async fn acquire(&self, limit: Duration) -> Result<LargeRequestPermit, Rejection> {
+    async fn acquire(&self, limit: Duration) -> Result<LargeRequestPermit, Rejection> {
         let permit = Arc::clone(&self.0).acquire_owned();
         match tokio::time::timeout(limit, permit).await {
             Ok(Ok(permit)) => Ok(LargeRequestPermit { _permit: permit }),
@@ -43,7 +44,7 @@ impl LargeRequests {
 impl LargeRequestPermit {
     /// Does work during this turn, and waits for it no longer than `limit`. Late work still runs to
     /// completion, and the turn lasts until then.
-    pub(crate) async fn work<T: Send + 'static>(
+    pub(super) async fn work<T: Send + 'static>(
         self,
         limit: Duration,
         work: impl FnOnce() -> T + Send + 'static,
@@ -56,6 +57,35 @@ impl LargeRequestPermit {
             Ok(Err(_)) => Err(Rejection::Unavailable),
             Err(_) => Err(Rejection::CheckTimedOut { limit }),
         }
+    }
+}
+
+impl Engine {
+    /// Decodes a request with a body of `size` bytes: a large one in its turn, on a blocking
+    /// thread.
+    pub(crate) async fn decode<R, T>(
+        &self,
+        size: usize,
+        arrival: &Arrival,
+        request: &R,
+        decode: impl FnOnce(&R) -> T + Send + 'static,
+    ) -> Result<(T, Option<LargeRequestPermit>), Rejection>
+    where
+        R: ToOwned<Owned: Send + 'static> + ?Sized,
+        T: Send + 'static,
+    {
+        if size <= LARGE {
+            return Ok((decode(request), None));
+        }
+        let time_left = || {
+            let left = arrival.invocation.time_left(self.clock.now());
+            left.unwrap_or(DEFAULT_TIMEOUT)
+        };
+        let permit = self.large_requests.acquire(time_left()).await?;
+        let request = request.to_owned();
+        let decode = move || decode(request.borrow());
+        let (decoded, permit) = permit.work(time_left(), decode).await?;
+        Ok((decoded, Some(permit)))
     }
 }
 

@@ -8,8 +8,8 @@ use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::{
-    codec::Codec, listed_tools::ListedTools, origin::AllowedOrigins, refusal::Refusal,
-    sign_in::sign_in,
+    codec::Codec, listed_tools::ListedTools, names::ModelNames, origin::AllowedOrigins,
+    refusal::Refusal, sign_in::sign_in,
 };
 use crate::{
     Caller, DirectCalls,
@@ -30,6 +30,8 @@ pub(crate) struct AppState {
     /// The maximum size of a body, in bytes.
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: AllowedOrigins,
+    /// The names of the tools, for protocols without versions and for clients that send them as ids.
+    pub(crate) names: ModelNames,
     pub(crate) direct_calls: DirectCalls,
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,

@@ -4,20 +4,21 @@
 use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
-use http::{HeaderMap, Method, StatusCode, request::Parts};
+use http::{HeaderMap, Method, StatusCode, Uri};
 
 use super::{
     body::ResponseBody,
     encoded_list::EncodedList,
     json_response::{insert, response},
     listed_tools::ListedTools,
+    names::ModelNames,
     refusal::Refusal,
 };
 use crate::{
     Caller, ServerInfo,
     call::{Call, Engine, Outcome, rejection::Rejection},
     observe::request_log::RequestNames,
-    tool::reason::Reason,
+    tool::{reason::Reason, toolkit::ToolEntry},
 };
 
 /// The part that each protocol implements: decoding requests and encoding responses.
@@ -192,14 +193,48 @@ impl Reply {
     }
 }
 
-/// A request to be decoded.
+/// A request to be decoded: an HTTP request, or an event that is a call by itself.
 pub(super) struct EncodedRequest<'a> {
-    pub(super) parts: &'a Parts,
+    pub(super) headers: &'a HeaderMap,
+    /// `None` for an event that is a call by itself.
+    pub(super) uri: Option<&'a Uri>,
     pub(super) body: &'a [u8],
     pub(super) engine: &'a Engine,
     pub(super) caller: &'a Caller,
+    pub(super) names: &'a ModelNames,
     /// The maximum number of JSON values in the body.
     pub(super) max_values: usize,
+}
+
+impl EncodedRequest<'_> {
+    /// Returns the tool whose newest version has this name.
+    pub(super) fn tool_named(&self, name: &str) -> Option<&ToolEntry> {
+        self.names.tool_of(name, &self.engine.toolkit)
+    }
+
+    /// Returns the name in the caller's list that is closest.
+    pub(super) fn closest_name(&self, name: &str) -> Option<String> {
+        self.names.closest(name, self.engine, self.caller)
+    }
+
+    /// Rejects a call of an unknown name. `similar` is the name to look for among the known ones.
+    pub(super) fn reject_unknown(
+        &self,
+        name: String,
+        similar: &str,
+        call_id: Option<String>,
+    ) -> Operation {
+        let rejection = Rejection::UnknownTool {
+            closest: self.closest_name(similar),
+            qualified: (&*name).into(),
+        };
+        let names = RequestNames {
+            tool: Some(name),
+            call_id,
+            trace_id: None,
+        };
+        Operation::Reject(rejection, names)
+    }
 }
 
 /// A request as far as it could be read.

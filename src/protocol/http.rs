@@ -29,13 +29,9 @@ use super::{
     wording::Wording,
 };
 use crate::{
-    DEFAULT_TIMEOUT, Failure,
+    Failure,
     arrival::Arrival,
-    call::{
-        Call, Engine, Outcome,
-        large_requests::{LARGE, LargeRequestPermit},
-        rejection::Rejection,
-    },
+    call::{Call, Outcome, large_requests::LargeRequestPermit, rejection::Rejection},
     observe::request_log::{CallSummary, RequestLog},
     payload::{encoded_size, fits},
     wire,
@@ -163,37 +159,27 @@ impl<P: Codec> Exchange<P> {
         }
     }
 
-    /// Decodes a request; a large one needs a permit and is decoded on a blocking thread.
     async fn decode(
         &self,
         task: Task,
         request: &AuthenticatedRequest,
     ) -> Result<(DecodedRequest<P::Form>, Option<LargeRequestPermit>), Rejection> {
-        let engine = &self.app.engine;
-        let max_values = max_values(self.app.max_request_size);
-        let decode = move |protocol: &P, request: &AuthenticatedRequest, engine: &Engine| {
+        let (app, protocol) = (Arc::clone(&self.app), Arc::clone(&self.protocol));
+        let decode = move |request: &AuthenticatedRequest| {
             let encoded = EncodedRequest {
-                parts: &request.parts,
+                headers: &request.parts.headers,
+                uri: Some(&request.parts.uri),
                 body: &request.body,
-                engine,
+                engine: &app.engine,
                 caller: &request.caller,
-                max_values,
+                names: &app.names,
+                max_values: max_values(app.max_request_size),
             };
             protocol.decode(task, &encoded)
         };
-        if request.body.len() <= LARGE {
-            return Ok((decode(&self.protocol, request, engine), None));
-        }
-        let time_left = || {
-            let left = self.arrival.invocation.time_left(engine.clock.now());
-            left.unwrap_or(DEFAULT_TIMEOUT)
-        };
-        let permit = engine.large_requests.acquire(time_left()).await?;
-        let (protocol, engine) = (Arc::clone(&self.protocol), Arc::clone(engine));
-        let request = request.clone();
-        let decoding = move || decode(&protocol, &request, &engine);
-        let (decoded, permit) = permit.work(time_left(), decoding).await?;
-        Ok((decoded, Some(permit)))
+        let engine = &self.app.engine;
+        let size = request.body.len();
+        engine.decode(size, &self.arrival, request, decode).await
     }
 
     async fn call(

@@ -32,7 +32,6 @@ use super::{
     encoded_list::EncodedList,
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
-    names::ModelNames,
     refusal::Refusal,
 };
 use crate::{
@@ -51,7 +50,6 @@ pub(super) struct McpCodec {
     /// `serverInfo`.
     server_info: OnceLock<Box<RawValue>>,
     catalogue: Catalogue,
-    names: ModelNames,
 }
 
 impl Codec for McpCodec {
@@ -82,7 +80,6 @@ impl Codec for McpCodec {
             info: info.clone(),
             server_info: OnceLock::new(),
             catalogue: Catalogue::default(),
-            names: ModelNames::default(),
         }
     }
 

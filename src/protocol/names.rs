@@ -2,11 +2,9 @@
 
 use std::{collections::HashMap, sync::OnceLock};
 
-use super::codec::{EncodedRequest, Operation};
 use crate::{
-    Toolkit,
-    call::rejection::Rejection,
-    observe::request_log::RequestNames,
+    Caller, Toolkit,
+    call::Engine,
     tool::{
         definition::name_of,
         toolkit::{ToolEntry, closest_name},
@@ -15,7 +13,7 @@ use crate::{
 
 /// The newest version of each tool, by its name.
 #[derive(Default)]
-pub(super) struct ModelNames(OnceLock<HashMap<String, ToolEntry>>);
+pub(crate) struct ModelNames(OnceLock<HashMap<String, ToolEntry>>);
 
 impl ModelNames {
     /// The tool whose newest version has this name.
@@ -24,31 +22,11 @@ impl ModelNames {
     }
 
     /// The tool in the caller's list whose name is closest.
-    pub(super) fn closest(&self, name: &str, request: &EncodedRequest<'_>) -> Option<String> {
-        let names = self.index(&request.engine.toolkit);
-        let is_listed = |entry: &ToolEntry| request.engine.is_listed(entry, request.caller);
+    pub(super) fn closest(&self, name: &str, engine: &Engine, caller: &Caller) -> Option<String> {
+        let names = self.index(&engine.toolkit);
+        let is_listed = |entry: &ToolEntry| engine.is_listed(entry, caller);
         let listed = names.iter().filter(|(_, entry)| is_listed(entry));
         closest_name(name, listed.map(|(name, _)| &**name), names.len(), '_')
-    }
-
-    /// Rejects a call of an unknown name. `similar` is the name to look for among the known ones.
-    pub(super) fn reject_unknown(
-        &self,
-        name: String,
-        similar: &str,
-        call_id: Option<String>,
-        request: &EncodedRequest<'_>,
-    ) -> Operation {
-        let rejection = Rejection::UnknownTool {
-            closest: self.closest(similar, request),
-            qualified: (&*name).into(),
-        };
-        let names = RequestNames {
-            tool: Some(name),
-            call_id,
-            trace_id: None,
-        };
-        Operation::Reject(rejection, names)
     }
 
     /// Built on first use: cold starts must not take longer with more tools.

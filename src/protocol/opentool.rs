@@ -22,7 +22,6 @@ use super::{
     json_response::to_json,
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
-    names::ModelNames,
     refusal::Refusal,
 };
 use crate::{ServerInfo, call::Outcome};
@@ -32,7 +31,6 @@ use request::RpcForm;
 pub(super) struct OpenToolCodec {
     info: ServerInfo,
     document: KeptLists<()>,
-    names: ModelNames,
 }
 
 impl Codec for OpenToolCodec {
@@ -58,7 +56,6 @@ impl Codec for OpenToolCodec {
         Self {
             info: info.clone(),
             document: KeptLists::default(),
-            names: ModelNames::default(),
         }
     }
 
@@ -66,7 +63,7 @@ impl Codec for OpenToolCodec {
         let operation = match task {
             Task::Health | Task::Version | Task::Unsupported => version(self.info.version()),
             Task::List(_) => Operation::List,
-            Task::Call(_) => return request::call(request, &self.names),
+            Task::Call(_) => return request::call(request),
         };
         let form = RpcForm::default();
         DecodedRequest { form, operation }

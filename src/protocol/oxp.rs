@@ -28,14 +28,12 @@ use super::{
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
     listed_tools::ListedTools,
-    names::ModelNames,
     refusal::Refusal,
     wording::Wording,
 };
 use crate::{
     ServerInfo,
     call::Outcome,
-    tool::{id::Selector, reason::Reason},
     wire::{
         IDEMPOTENCY_KEY,
         oxp::{SHOULD_RETRY, VERSION, VERSION_HEADER},
@@ -44,15 +42,12 @@ use crate::{
 use dialect::Dialect;
 use error::{ErrorBody, status_of};
 use form::{ListForm, OxpForm};
-use request_error::RequestError;
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {
     /// By their forms; the `OpenAPI` document by its URL, too.
     lists: KeptLists<(ListForm, Option<String>)>,
     info: ServerInfo,
-    /// Some clients send the name of a tool as its id.
-    names: ModelNames,
 }
 
 const CALL: Task = Task::Call("POST /tools/call");
@@ -100,7 +95,6 @@ impl Codec for OxpCodec {
         Self {
             lists: KeptLists::default(),
             info: info.clone(),
-            names: ModelNames::default(),
         }
     }
 
@@ -112,8 +106,8 @@ impl Codec for OxpCodec {
                 operation: Operation::List,
             },
             Task::List(_) => request::list(request),
-            CALL_OF_SINGLE_TOOL => request::single_tool(request, self),
-            Task::Call(_) => request::call(request, self),
+            CALL_OF_SINGLE_TOOL => request::single_tool(request),
+            Task::Call(_) => request::call(request),
         }
     }
 
@@ -151,33 +145,6 @@ impl Codec for OxpCodec {
     fn refusal(&self, form: &OxpForm, refusal: &Refusal) -> (StatusCode, ResponseBody) {
         let body = ErrorBody::of(refusal, form);
         (status_of(refusal), to_json(&body).into())
-    }
-}
-
-impl OxpCodec {
-    /// Reads a tool id. The error names the id that may be meant by an invalid one.
-    fn selector_in(
-        &self,
-        tool_id: &str,
-        request: &EncodedRequest<'_>,
-    ) -> Result<Selector, RequestError> {
-        tool_id.parse::<Selector>().map_err(|error| RequestError {
-            reason: Reason::InvalidToolId,
-            wording: Wording::invalid_tool_id(&error, self.id_for(tool_id, request).as_deref()),
-        })
-    }
-
-    /// The id of the tool whose name is, or is similar to, the text that was sent as an id.
-    fn id_for(&self, text: &str, request: &EncodedRequest<'_>) -> Option<String> {
-        let toolkit = &request.engine.toolkit;
-        let name = text.split_once('@').map_or(text, |(name, _)| name);
-        let exact = self.names.tool_of(name, toolkit);
-        let exact = exact.filter(|entry| request.engine.is_listed(entry, request.caller));
-        let entry = exact.or_else(|| {
-            let closest = self.names.closest(name, request)?;
-            self.names.tool_of(&closest, toolkit)
-        });
-        entry.map(|entry| entry.id.qualified().to_owned())
     }
 }
 

@@ -6,7 +6,6 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    McpCodec,
     elicitation::Elicitation,
     error::ErrorResponse,
     form::{McpForm, OutputKind},
@@ -28,7 +27,6 @@ use crate::{
 /// Decodes the params of a call.
 pub(super) fn decode(
     request: &EncodedRequest<'_>,
-    codec: &McpCodec,
     form: &mut McpForm,
     mut params: Value,
 ) -> Result<Operation, ErrorResponse> {
@@ -45,17 +43,16 @@ pub(super) fn decode(
         _ => return Err(invalid("'arguments' must be an object.")),
     };
     let rounded = integers::restore(request.body, &["params.arguments"], &mut input);
-    let call_id = call_id_of(&request.parts.headers, &params).map_err(invalid)?;
+    let call_id = call_id_of(request.headers, &params).map_err(invalid)?;
     if form.is_modern() {
         let elicitation = Elicitation::of(&mut params, &name, &input, request.max_values);
         form.elicitation = elicitation.map_err(invalid)?;
     }
-    let Some(entry) = codec.names.tool_of(&name, &request.engine.toolkit) else {
+    let Some(entry) = request.tool_named(&name) else {
         // It may be a tool's id.
         let qualified = name.split('@').next().unwrap_or_default();
         let similar = qualified.replace('.', "_");
-        let names = &codec.names;
-        return Ok(names.reject_unknown(name, &similar, call_id, request));
+        return Ok(request.reject_unknown(name, &similar, call_id));
     };
     // The schema of this tool alone: a first call must not take longer with more tools.
     form.output = output_kind_of(&entry.tool);

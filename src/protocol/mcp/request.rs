@@ -88,7 +88,7 @@ fn operation_of(
     form: &mut McpForm,
     names: &mut RequestNames,
 ) -> Result<Operation, ErrorResponse> {
-    let headers = &request.parts.headers;
+    let headers = request.headers;
     check_media_types(headers)?;
     let Some((method, params)) = message_of(request, form)? else {
         // A notification, or a response, although this server sends no requests.
@@ -103,7 +103,7 @@ fn operation_of(
     form.trace = trace_headers_in(&params["_meta"]);
     let recognizes_call_ids = request.engine.deduplication.is_on();
     let body = match (&*method, revision.is_modern()) {
-        ("tools/call", _) => return call::decode(request, codec, form, params),
+        ("tools/call", _) => return call::decode(request, form, params),
         ("tools/list", _) => return list(request, codec, form, &params),
         ("server/discover", true) => codec.discovery(form, recognizes_call_ids),
         ("initialize", false) => {

@@ -16,7 +16,6 @@ use crate::{
             FormError, INVALID_PARAMS, INVALID_REQUEST, RpcError, RpcId, RpcMessage,
             id_anywhere_in, id_in, message_in, params_in, text_in,
         },
-        names::ModelNames,
     },
     tool::{id::Selector, reason::Reason},
 };
@@ -29,7 +28,7 @@ pub(crate) struct RpcForm {
 
 /// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
 /// method, params.
-pub(super) fn call(request: &EncodedRequest<'_>, names: &ModelNames) -> DecodedRequest<RpcForm> {
+pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
     let body = request.body;
     let rpc = match message_in(body) {
         Ok(rpc) => rpc,
@@ -54,7 +53,7 @@ pub(super) fn call(request: &EncodedRequest<'_>, names: &ModelNames) -> DecodedR
         Ok(input) => input,
         Err(error) => return refuse(id, Some(method), error),
     };
-    let operation = match names.tool_of(&method, &request.engine.toolkit) {
+    let operation = match request.tool_named(&method) {
         Some(entry) => Operation::Call(Box::new(Call {
             selector: Selector {
                 qualified: entry.id.shared(),
@@ -68,7 +67,7 @@ pub(super) fn call(request: &EncodedRequest<'_>, names: &ModelNames) -> DecodedR
             input,
             client_context: ClientContext::default(),
         })),
-        None => names.reject_unknown(method.clone(), &method, Some(call_id), request),
+        None => request.reject_unknown(method.clone(), &method, Some(call_id)),
     };
     let form = RpcForm { id };
     DecodedRequest { form, operation }

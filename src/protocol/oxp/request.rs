@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
+use http::Uri;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
-    OxpCodec,
     dialect::{self, Dialect},
     error::refused,
     fields::ObjectFields,
@@ -26,7 +26,9 @@ use crate::{
         idempotency_key::idempotency_key,
         integers,
         json::{self, JsonError, JsonScope},
+        wording::Wording,
     },
+    tool::{id::Selector, reason::Reason},
 };
 
 /// The fields in which other protocols and model APIs have the input of a call.
@@ -91,21 +93,20 @@ const NAMES: JsonScope = JsonScope::Fields(&[
 ]);
 
 /// Decodes a `POST /tools/call` in any dialect.
-pub(super) fn call(request: &EncodedRequest<'_>, codec: &OxpCodec) -> DecodedRequest<OxpForm> {
+pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
     let mut form = OxpForm::default();
-    let operation = match call_in(&mut form, request, codec) {
+    let operation = match call_in(&mut form, request) {
         Ok(call) => Operation::Call(Box::new(call)),
         Err(error) => refused(&form, error, names_in(request.body)),
     };
     DecodedRequest { form, operation }
 }
 
-fn call_in(
+pub(super) fn call_in(
     form: &mut OxpForm,
     request: &EncodedRequest<'_>,
-    codec: &OxpCodec,
 ) -> Result<Call, RequestError> {
-    let headers = &request.parts.headers;
+    let headers = request.headers;
     let body = object(request.body, &BODY, request.max_values)?;
     let (body, schema) = opened(form, body)?;
     let (path, roots) = match form.dialect {
@@ -123,7 +124,7 @@ fn call_in(
     dialect::check_schema(schema.as_deref())?;
     dialect::check_header(headers)?;
     Ok(Call {
-        selector: codec.selector_in(&tool_id, request)?,
+        selector: selector_in(&tool_id, request)?,
         call_id: match call_id {
             // Other paths have the id in the header only.
             None => idempotency_key(headers).map_err(RequestError::not_understood)?,
@@ -135,6 +136,27 @@ fn call_in(
         input,
         client_context,
     })
+}
+
+/// Reads a tool id. The error names the id that may be meant by an invalid one.
+fn selector_in(tool_id: &str, request: &EncodedRequest<'_>) -> Result<Selector, RequestError> {
+    tool_id.parse::<Selector>().map_err(|error| RequestError {
+        reason: Reason::InvalidToolId,
+        wording: Wording::invalid_tool_id(&error, id_for(tool_id, request).as_deref()),
+    })
+}
+
+/// Returns the id of the tool whose name is, or is similar to, the text that was sent as an id:
+/// some clients send a name.
+fn id_for(text: &str, request: &EncodedRequest<'_>) -> Option<String> {
+    let name = text.split_once('@').map_or(text, |(name, _)| name);
+    let exact = request.tool_named(name);
+    let exact = exact.filter(|entry| request.engine.is_listed(entry, request.caller));
+    let entry = exact.or_else(|| {
+        let closest = request.closest_name(name)?;
+        request.tool_named(&closest)
+    });
+    entry.map(|entry| entry.id.qualified().to_owned())
 }
 
 /// The request in a body, which may be bare or an envelope with a `$schema`.
@@ -161,14 +183,11 @@ fn opened(
 }
 
 /// Decodes a request to the path of a single tool, whose body is the input.
-pub(super) fn single_tool(
-    request: &EncodedRequest<'_>,
-    codec: &OxpCodec,
-) -> DecodedRequest<OxpForm> {
-    let tool_id = tool_id_in(request.parts.uri.path());
-    let call_id = idempotency_key(&request.parts.headers);
+pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+    let tool_id = tool_id_in(request.uri.map_or("", Uri::path));
+    let call_id = idempotency_key(request.headers);
     let form = Dialect::Path.into();
-    let operation = match call_of_single_tool(&tool_id, call_id.clone(), request, codec) {
+    let operation = match call_of_single_tool(&tool_id, call_id.clone(), request) {
         Ok(call) => Operation::Call(Box::new(call)),
         Err(error) => {
             let names = RequestNames {
@@ -186,17 +205,16 @@ fn call_of_single_tool(
     tool_id: &str,
     call_id: Result<Option<String>, &'static str>,
     request: &EncodedRequest<'_>,
-    codec: &OxpCodec,
 ) -> Result<Call, RequestError> {
     let bytes = request.body;
     let mut input = Value::Object(match bytes.trim_ascii() {
         [] => JsonObject::new(),
         bytes => object(bytes, &JsonScope::Whole, request.max_values)?,
     });
-    dialect::check_header(&request.parts.headers)?;
+    dialect::check_header(request.headers)?;
     let call_id = call_id.map_err(RequestError::not_understood)?;
     Ok(Call {
-        selector: codec.selector_in(tool_id, request)?,
+        selector: selector_in(tool_id, request)?,
         call_id,
         permit: None,
         rounded: integers::restore(bytes, &[""], &mut input),
@@ -251,7 +269,7 @@ fn list_form_of(
     dialect: &mut Dialect,
     request: &EncodedRequest<'_>,
 ) -> Result<ListForm, RequestError> {
-    let headers = &request.parts.headers;
+    let headers = request.headers;
     let schema = match request.body.trim_ascii() {
         [] => None,
         _ => ObjectFields::of(object(request.body, &LIST, usize::MAX)?, "").text("$schema")?,
@@ -267,7 +285,7 @@ fn list_form_of(
     }
     dialect::check_schema(schema)?;
     dialect::check_header(headers)?;
-    Ok(form_in(request.parts.uri.query())?.unwrap_or(form))
+    Ok(form_in(request.uri.and_then(Uri::query))?.unwrap_or(form))
 }
 
 fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, RequestError> {
