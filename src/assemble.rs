@@ -22,14 +22,14 @@ use crate::{
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
-/// The router, and the preparations for the first call.
+/// Builds the router, and the state that it shares with direct calls.
 ///
 /// `credential_clock` is the clock for checking credentials and caching secrets.
 pub(crate) fn assemble(
     mut server: Server,
     clock: Clock,
     credential_clock: Clock,
-) -> (Router, WarmUp) {
+) -> (Router, Arc<AppState>) {
     let has_explorer = server.has_explorer();
     let declared = declared_secrets(&server);
     let secrets = server.secrets.take().unwrap_or_else(Secrets::none);
@@ -50,16 +50,12 @@ pub(crate) fn assemble(
         shows_calls: server.shows_calls,
         watch: server.watch,
     });
-    let warm_up = WarmUp {
-        engine: Arc::clone(&engine),
-        credential_clock: credential_clock.clone(),
-    };
     let observer = Observer {
         clock,
         credential_clock: credential_clock.clone(),
         metrics: server.metrics,
     };
-    let app = AppState {
+    let app = Arc::new(AppState {
         engine,
         observer: Arc::new(observer),
         credential_clock,
@@ -69,12 +65,12 @@ pub(crate) fn assemble(
         names: ModelNames::default(),
         has_explorer,
         public_url,
-    };
-    let router = protocol::router(Arc::new(app), &server.protocols, &server.info);
+    });
+    let router = protocol::router(Arc::clone(&app), &server.protocols, &server.info);
     let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
     let router = server.router_changes.into_iter().fold(router, apply);
     let router = with_base_path(server.base_path.as_deref(), router, has_explorer);
-    (router, warm_up)
+    (router, app)
 }
 
 /// The ids of all secrets that authentication, OAuth and the tools read, without duplicates.
@@ -132,50 +128,30 @@ fn with_base_path(base_path: Option<&str>, router: Router, serves_root: bool) ->
     }
 }
 
-/// Prepares stores and connections before the first call.
-pub(crate) struct WarmUp {
-    engine: Arc<Engine>,
-    credential_clock: Clock,
-}
-
-impl WarmUp {
-    pub(crate) fn secrets(&self) -> &Arc<SecretCache> {
-        &self.engine.secrets
-    }
-
-    pub(crate) fn deduplication(&self) -> Arc<Deduplication> {
-        Arc::clone(&self.engine.deduplication)
-    }
-
-    /// The engine, for calls that come from no request.
-    pub(crate) fn into_engine(self) -> Arc<Engine> {
-        self.engine
-    }
-
-    /// Reads the secrets and the issuers' keys, and prepares the stores of calls and of grants,
-    /// concurrently. Errors are only logged: their causes may be gone by the first call.
-    pub(crate) async fn run(self) {
-        let engine = &self.engine;
-        let secrets = async {
-            engine.secrets.warm_up().await;
-            let warning = engine.auth.warning_without_secrets(&engine.secrets);
-            if let Some(warning) = warning.await {
-                tracing::warn!("{warning}");
-            }
-        };
-        let deduplication = async {
-            if has_recorded_tools(&engine.toolkit) {
-                engine.deduplication.warm_up().await;
-            }
-        };
-        let keys = engine.auth.warm_up(&self.credential_clock);
-        let grants = async {
-            if let Some(broker) = &engine.broker {
-                broker.warm_up().await;
-            }
-        };
-        tokio::join!(secrets, deduplication, keys, grants);
-    }
+/// Prepares for the first call: reads the secrets and the issuers' keys, and prepares the stores of
+/// calls and of grants, concurrently. Errors are only logged: their causes may be gone by the first
+/// call.
+pub(crate) async fn warm_up(app: &AppState) {
+    let engine = &app.engine;
+    let secrets = async {
+        engine.secrets.warm_up().await;
+        let warning = engine.auth.warning_without_secrets(&engine.secrets);
+        if let Some(warning) = warning.await {
+            tracing::warn!("{warning}");
+        }
+    };
+    let deduplication = async {
+        if has_recorded_tools(&engine.toolkit) {
+            engine.deduplication.warm_up().await;
+        }
+    };
+    let keys = engine.auth.warm_up(&app.credential_clock);
+    let grants = async {
+        if let Some(broker) = &engine.broker {
+            broker.warm_up().await;
+        }
+    };
+    tokio::join!(secrets, deduplication, keys, grants);
 }
 
 /// Strips the base path if another path follows it; with `serves_root`, even if none does.

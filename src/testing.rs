@@ -108,10 +108,10 @@ impl LambdaFunction {
         let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let elapsed = Arc::default();
         let clock = clock.movable(&elapsed);
-        let (router, warm_up) = assemble(server, clock.clone(), clock);
+        let (router, app) = assemble(server, clock.clone(), clock);
         Self {
             router,
-            engine: warm_up.into_engine(),
+            engine: Arc::clone(&app.engine),
             direct_errors,
             elapsed,
         }

@@ -23,11 +23,12 @@ use super::{
 use crate::{
     Server,
     arrival::Invocation,
-    assemble::{WarmUp, assemble},
+    assemble::{assemble, warm_up},
     call::watch::Watch,
     clock::{FIXED, REAL},
     idempotency::Idempotency,
     observe::{log, otlp::Telemetry},
+    protocol::admission::AppState,
     testing::record,
 };
 
@@ -55,18 +56,18 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let greeting = greeting(&server, address, recording.as_deref());
     // The guard checks origins, for every protocol.
     let server = server.allowed_origins(["*"]);
-    let (router, warm_up) = router_of(server, recording)?;
+    let (router, app) = router_of(server, recording)?;
     let router = with_export(router.layer(Extension(invocation_at(address))), &telemetry);
     let router = match allowed {
         Some(allowed) => allowed.protect(router),
         None => router,
     };
-    let deduplication = warm_up.deduplication();
+    let deduplication = Arc::clone(&app.engine.deduplication);
     let stop = stop_signal()?;
     // Unlike `println!`, this does not panic if nobody reads it, as in `cargo run | head -1`.
     let _ = writeln!(io::stdout(), "{greeting}");
     // Its warnings come after the greeting, which hardly anybody scrolls up to.
-    tokio::spawn(warm_up.run());
+    tokio::spawn(async move { warm_up(&app).await });
     let open = connections::serve(listener, router, CLIENT_LIMIT, MOST_CONNECTIONS, stop).await;
     let finish = async {
         open.shutdown().await;
@@ -99,17 +100,17 @@ async fn listen() -> Result<TcpListener, Error> {
 }
 
 /// The router, which records requests in the folder `recording`, if there is one.
-fn router_of(server: Server, recording: Option<String>) -> Result<(Router, WarmUp), Error> {
+fn router_of(server: Server, recording: Option<String>) -> Result<(Router, Arc<AppState>), Error> {
     let Some(folder) = recording else {
         return Ok(assemble(server, REAL, REAL));
     };
     // A replay has no deduplication either.
     let server = server.idempotency(Idempotency::none());
     // The clock and ids are those of a replay; otherwise its responses would differ.
-    let (router, warm_up) = assemble(server, FIXED, REAL);
-    let secrets = Arc::clone(warm_up.secrets());
+    let (router, app) = assemble(server, FIXED, REAL);
+    let secrets = Arc::clone(&app.engine.secrets);
     let router = record::into_folder(folder.into(), router, secrets)?;
-    Ok((router, warm_up))
+    Ok((router, app))
 }
 
 /// Completes on the first Ctrl-C or SIGTERM. The handlers are installed before the address is

@@ -301,8 +301,8 @@ mod tests {
         let tool = Tool::dynamic("T.T@1.0.0", "d", input, json!({}), reveal);
         let secrets = Secrets::fixed([("KEY", "marked-value")]);
         let server = Server::new(Toolkit::new([tool.secret("KEY")]).unwrap()).secrets(secrets);
-        let (router, warm_up) = crate::assemble::assemble(server, FIXED, FIXED);
-        let router = into_folder(folder.clone(), router, Arc::clone(warm_up.secrets())).unwrap();
+        let (router, app) = crate::assemble::assemble(server, FIXED, FIXED);
+        let router = into_folder(folder.clone(), router, Arc::clone(&app.engine.secrets)).unwrap();
         let request = Request::post("/tools/call").body(Body::from(r#"{"tool_id": "T.T"}"#));
         let response = router.oneshot(request.unwrap()).await.unwrap();
         assert_eq!(response.status(), 200);

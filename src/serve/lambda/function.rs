@@ -15,7 +15,7 @@ use tracing::Instrument;
 
 use crate::{
     DirectCalls, Error, Server,
-    assemble::assemble,
+    assemble::{assemble, warm_up},
     clock::REAL,
     event::{self, EventResponse, InvocationError, UNSUPPORTED_EVENT},
     observe::{log, otlp::Telemetry},
@@ -41,12 +41,13 @@ impl Function {
         settings::log(&server);
         let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let hook = server.on_shutdown.take();
-        let (router, warm_up) = assemble(server, REAL, REAL);
-        shutdown::register(hook, warm_up.deduplication(), &telemetry).await;
+        let (router, app) = assemble(server, REAL, REAL);
+        let deduplication = Arc::clone(&app.engine.deduplication);
+        shutdown::register(hook, deduplication, &telemetry).await;
         // Lambda gives a function its full CPU power until the function requests the first event,
         // so connecting is cheapest now. The first call waits no longer than this limit. Not
         // spawned: most functions have nothing to warm up, and would only wait for another thread.
-        let _ = tokio::time::timeout(LONGEST_WARM_UP, warm_up.run()).await;
+        let _ = tokio::time::timeout(LONGEST_WARM_UP, warm_up(&app)).await;
         Ok(Self {
             router,
             telemetry,
