@@ -1,5 +1,5 @@
 //! Converts Lambda events to HTTP requests, and HTTP responses to the event source's format, with
-//! one file per event source.
+//! one file per event source. An event that is a call by itself is passed to the engine.
 //!
 //! `lambda_http` supports these formats too, but tries one after another, loses the reason why none
 //! matches, and panics on invalid base64. Here the event's first fields determine its kind, the
@@ -17,7 +17,7 @@ mod principal;
 mod request;
 mod rest;
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{sync::Arc, time::SystemTime};
 
 use axum::{
     Router,
@@ -37,7 +37,11 @@ use lambda_http::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{arrival::Invocation, payload::LARGEST_PAYLOAD, protocol::problem};
+use crate::{
+    arrival::{Invocation, InvocationError},
+    payload::LARGEST_PAYLOAD,
+    protocol::{admission::AppState, problem},
+};
 use client_context::is_from_agentcore;
 pub(crate) use client_context::read_client_context;
 use encoding::EventBody;
@@ -51,14 +55,13 @@ pub(crate) enum EventSource {
     Rest,
     Http,
     Alb { multi_value_headers: bool },
-    Direct,
 }
 
 impl EventSource {
     /// The maximum size of a response in bytes: Lambda's quota, or the load balancer's own.
     pub(crate) fn largest_response(self) -> usize {
         match self {
-            Self::Rest | Self::Http | Self::Direct => LARGEST_PAYLOAD,
+            Self::Rest | Self::Http => LARGEST_PAYLOAD,
             Self::Alb { .. } => 1_000_000,
         }
     }
@@ -73,18 +76,6 @@ pub(crate) struct Event {
     pub(crate) principal: Option<Principal>,
 }
 
-impl Event {
-    /// Parses an event.
-    pub(crate) fn parse(json: &str) -> Result<Self, EventError> {
-        match kind_of(json)? {
-            EventKind::Rest => parse(json).map(rest::request),
-            EventKind::Http => parse(json).map(http_api::request),
-            EventKind::Alb => parse(json).map(load_balancer::request),
-            EventKind::Direct => Ok(direct::request(json)),
-        }
-    }
-}
-
 /// 9 September 2001, in milliseconds since 1970. An earlier deadline is invalid: cargo-lambda's
 /// emulator sends the time limit, 600,000, instead of the time when the invocation ends.
 const EARLIEST_DEADLINE: u64 = 1_000_000_000_000;
@@ -96,14 +87,6 @@ pub(crate) fn deadline_of(context: &lambda_runtime::Context) -> Option<SystemTim
 /// The type of the error for an event that is not handled.
 pub(crate) const UNSUPPORTED_EVENT: &str = "UnsupportedEvent";
 
-/// The error with which an invocation fails.
-#[derive(Debug)]
-pub(crate) struct InvocationError {
-    /// The error's type, as Lambda reports it.
-    pub(crate) kind: &'static str,
-    pub(crate) message: String,
-}
-
 impl From<EventError> for InvocationError {
     fn from(error: EventError) -> Self {
         Self {
@@ -113,72 +96,81 @@ impl From<EventError> for InvocationError {
     }
 }
 
-impl fmt::Display for InvocationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for InvocationError {}
-
-/// Handles one event. With `direct_errors`, a call by itself that does not succeed is an error.
+/// Handles one event.
 ///
 /// The invoker decides before the fields of the event do, which a model may have chosen.
 pub(crate) async fn invoke(
+    app: &Arc<AppState>,
     router: Router,
     event: &str,
     context: lambda_runtime::Context,
     is_cold: bool,
-    direct_errors: bool,
 ) -> Result<EventResponse, InvocationError> {
     if is_from_agentcore(&context) {
         return Err(EventError::AgentCore.into());
     }
+    let request = match kind_of(event)? {
+        EventKind::Rest => parse(event).map(rest::request)?,
+        EventKind::Http => parse(event).map(http_api::request)?,
+        EventKind::Alb => parse(event).map(load_balancer::request)?,
+        EventKind::Direct => {
+            let answer = direct::answer(app, event, invocation_of(&context, is_cold)).await?;
+            return Ok(EventResponse::Answer(answer));
+        }
+    };
+    Ok(respond(router, request, context, is_cold).await)
+}
+
+fn invocation_of(context: &lambda_runtime::Context, is_cold: bool) -> Invocation {
+    Invocation {
+        deadline: deadline_of(context),
+        request_id: Some(&*context.request_id)
+            .filter(|id| !id.is_empty())
+            .map(str::to_owned),
+        xray: context.xray_trace_id.clone(),
+        is_cold,
+        ..Invocation::default()
+    }
+}
+
+async fn respond(
+    router: Router,
+    event: Event,
+    context: lambda_runtime::Context,
+    is_cold: bool,
+) -> EventResponse {
     let Event {
         source,
         request,
         principal,
-    } = Event::parse(event)?;
+    } = event;
     let response = match request {
         Ok(request) => {
             let invocation = Invocation {
-                deadline: deadline_of(&context),
                 max_response_size: source.largest_response(),
                 base_url: request.extensions().get().and_then(base_url),
-                request_id: Some(&*context.request_id)
-                    .filter(|id| !id.is_empty())
-                    .map(str::to_owned),
-                xray: context.xray_trace_id.clone(),
-                is_cold,
                 verified: principal.as_ref().and_then(|it| it.verified.clone()),
                 caller: principal.map(|it| it.caller),
+                ..invocation_of(&context, is_cold)
             };
-            respond(router, request, context, invocation).await
+            routed(router, request, context, invocation).await
         }
         Err(response) => *response,
     };
     let (parts, body) = response.into_parts();
     match collected(body).await {
         Ok(body) => {
-            if direct_errors
-                && matches!(source, EventSource::Direct)
-                && let Some(error) = direct::error_of(&parts, &body)
-            {
-                return Err(error);
-            }
             let body = EventBody::of(&parts, body);
             if body.fits(source.largest_response()) {
-                return Ok(EventResponse::new(source, parts, body));
+                return EventResponse::new(source, parts, body);
             }
-            Ok(internal_error(source, "The response is too large to send.").await)
+            internal_error(source, "The response is too large to send.").await
         }
-        Err(error) => {
-            Ok(internal_error(source, &format!("The response ended early: {error}")).await)
-        }
+        Err(error) => internal_error(source, &format!("The response ended early: {error}")).await,
     }
 }
 
-async fn respond(
+async fn routed(
     router: Router,
     mut request: Request<Body>,
     context: lambda_runtime::Context,
@@ -203,7 +195,8 @@ pub(crate) enum EventResponse {
         head: Box<ResponseHead>,
         body: EventBody,
     },
-    Direct(Box<RawValue>),
+    /// The answer to a call by itself.
+    Answer(Box<RawValue>),
 }
 
 /// A response without its body.
@@ -217,9 +210,6 @@ pub(crate) enum ResponseHead {
 
 impl EventResponse {
     fn new(source: EventSource, parts: Parts, body: EventBody) -> Self {
-        if matches!(source, EventSource::Direct) {
-            return Self::Direct(direct::response(body.bytes()));
-        }
         let is_base64 = body.is_base64();
         let head = match source {
             EventSource::Rest => ResponseHead::Rest(rest::response(parts, is_base64)),
@@ -230,9 +220,7 @@ impl EventResponse {
                 is_base64,
                 multi_value_headers,
             )),
-            EventSource::Http | EventSource::Direct => {
-                ResponseHead::Http(http_api::response(parts, is_base64))
-            }
+            EventSource::Http => ResponseHead::Http(http_api::response(parts, is_base64)),
         };
         Self::Http {
             head: Box::new(head),

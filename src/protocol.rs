@@ -8,6 +8,7 @@ mod body;
 #[cfg(feature = "oauth")]
 mod challenges;
 mod codec;
+pub(crate) mod direct;
 mod encoded_list;
 #[cfg_attr(not(feature = "explorer"), path = "protocol/explorer/off.rs")]
 pub(crate) mod explorer;
@@ -33,19 +34,15 @@ pub(crate) mod wording;
 
 use std::sync::Arc;
 
-use axum::{
-    Router,
-    extract::Request,
-    http::Method,
-    middleware::{self, Next},
-};
+use axum::{Router, http::Method};
 
 use admission::AppState;
 use codec::{Codec, Declaration};
+pub(crate) use oxp::DirectCallFormat;
 #[cfg(feature = "openapi")]
 pub(crate) use oxp::openapi::document as openapi;
 
-use crate::{Caller, ServerInfo, arrival::Invocation, json};
+use crate::{ServerInfo, json};
 
 /// Lists the protocols; the first one encodes responses that belong to no protocol.
 macro_rules! protocols {
@@ -121,24 +118,6 @@ impl Protocol {
     }
 }
 
-/// The routes of OXP, for direct calls only: these have its form, also where clients cannot use it.
-fn direct_routes(info: &ServerInfo, served: Arc<[&'static Declaration]>) -> Router<Arc<AppState>> {
-    let filter = move |request: Request, next: Next| {
-        let served = Arc::clone(&served);
-        async move {
-            let invocation = request.extensions().get::<Arc<Invocation>>();
-            let caller = invocation.and_then(|it| it.caller.as_ref());
-            if caller == Some(&Caller::Invoker) {
-                next.run(request).await
-            } else {
-                problem::not_found(&served)
-            }
-        }
-    };
-    let routes = Protocol::Oxp.mount(Router::new(), info);
-    routes.layer(middleware::from_fn(filter))
-}
-
 /// The routes of the served protocols, and those for users who authorize tools.
 pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo) -> Router {
     let router = served.iter().fold(Router::new(), |router, protocol| {
@@ -156,11 +135,6 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
     #[cfg(feature = "oidc")]
     let router = router.merge(resource_metadata::routes(&app, served, info));
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
-    let router = if served.contains(&Protocol::Oxp) {
-        router
-    } else {
-        router.merge(direct_routes(info, Arc::clone(&declarations)))
-    };
     let router = router.method_not_allowed_fallback(async || problem::method_not_allowed());
     if app.has_explorer {
         let explorer = explorer::router(Arc::clone(&app), served, info, declarations);

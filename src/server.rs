@@ -263,7 +263,7 @@ impl Server {
     }
 
     /// Changes the router, for example to add layers (CORS, compression, limits) or your own
-    /// routes.
+    /// routes. [Direct calls](DirectCalls) do not pass through it.
     #[must_use]
     pub fn map_router(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
         self.router_changes.push(Box::new(change));

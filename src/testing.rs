@@ -27,11 +27,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    DirectCalls, Protocol, Server,
+    Protocol, Server,
     assemble::assemble,
-    call::Engine,
     clock::{Clock, FIXED},
     event,
+    protocol::admission::AppState,
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
@@ -77,8 +77,7 @@ impl ExpectedResponse {
 /// An in-process Lambda function: takes events and returns responses, without AWS or sockets.
 pub struct LambdaFunction {
     router: Router,
-    engine: Arc<Engine>,
-    direct_errors: bool,
+    app: Arc<AppState>,
     /// The clock's advance, in milliseconds.
     elapsed: Arc<AtomicU64>,
 }
@@ -105,14 +104,12 @@ impl LambdaFunction {
     }
 
     fn with(server: Server, clock: Clock) -> Self {
-        let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let elapsed = Arc::default();
         let clock = clock.movable(&elapsed);
         let (router, app) = assemble(server, clock.clone(), clock);
         Self {
             router,
-            engine: Arc::clone(&app.engine),
-            direct_errors,
+            app,
             elapsed,
         }
     }
@@ -126,7 +123,7 @@ impl LambdaFunction {
     /// Calls a tool without an event; see [`call`]. Calls to the same function share its secrets,
     /// its clock and the calls that it remembers.
     pub fn call(&self, tool: impl Into<String>, input: Value) -> TestCall {
-        TestCall::new(Arc::clone(&self.engine), tool.into(), input)
+        TestCall::new(Arc::clone(&self.app.engine), tool.into(), input)
     }
 
     /// Handles one event, passed as JSON text, and returns the JSON that Lambda would send back.
@@ -137,7 +134,7 @@ impl LambdaFunction {
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
         let context = lambda_http::lambda_runtime::Context::default();
         let router = self.router.clone();
-        let response = event::invoke(router, event, context, false, self.direct_errors).await?;
+        let response = event::invoke(&self.app, router, event, context, false).await?;
         Ok(serde_json::to_value(&response)?)
     }
 

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Failure,
     idempotency::deduplication::RunEnd,
-    observe::{confidential, otlp, spans},
+    observe::{confidential, otlp, request_log::CallSummary, spans},
     tool::{
         output::Output,
         repeats::RepeatPolicy,
@@ -60,6 +60,23 @@ impl Outcome {
             ),
             has_run: false,
             is_replay: false,
+        }
+    }
+
+    /// Replaces an output whose response would have `size` bytes by a failure.
+    pub(crate) fn replace_too_large(&mut self, size: usize, largest: usize) {
+        let failure = Failure::internal(Reason::TooLarge, "The tool's result is too large to send");
+        self.result = Err(failure.developer_message(format!(
+            "The response would be {size} bytes; at most {largest} can be sent."
+        )));
+    }
+
+    /// Returns the facts for the log.
+    pub(crate) fn summary(&self) -> CallSummary<'_> {
+        CallSummary {
+            duration: self.has_run.then_some(self.duration),
+            failure: self.result.as_ref().err(),
+            is_replay: self.is_replay,
         }
     }
 }

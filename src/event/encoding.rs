@@ -24,11 +24,6 @@ impl EventBody {
         }
     }
 
-    pub(super) fn bytes(&self) -> &Bytes {
-        let (Self::Text(bytes) | Self::Binary(bytes)) = self;
-        bytes
-    }
-
     pub(super) fn is_base64(&self) -> bool {
         matches!(self, Self::Binary(_))
     }

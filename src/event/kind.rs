@@ -10,6 +10,8 @@ use serde::{
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
 
+use crate::protocol::DirectCallFormat;
+
 /// The supported kinds of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventKind {
@@ -19,7 +21,7 @@ pub(crate) enum EventKind {
     Http,
     /// Application Load Balancer.
     Alb,
-    /// A call by itself, in any form of OXP.
+    /// A call by itself, which has the form of the server's own calls.
     Direct,
 }
 
@@ -68,7 +70,7 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
                 // Several services' events have a field `request`, but none has these.
                 "tool_id" => Some(EventKind::Direct),
                 "$schema" => match map.next_value::<Option<String>>()?.as_deref() {
-                    Some(schema) if is_call_schema(schema) => Some(EventKind::Direct),
+                    Some(schema) if DirectCallFormat::has_schema(schema) => Some(EventKind::Direct),
                     _ => None,
                 },
                 "resource" => map
@@ -93,11 +95,6 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
         }
         Ok(())
     }
-}
-
-/// True for the `$schema` of a call in an envelope: `urn:oxp:1.0`, `otc://1.0`, or OXP's URL.
-fn is_call_schema(schema: &str) -> bool {
-    schema.starts_with("urn:oxp:") || schema.starts_with("otc://") || schema.contains("oxp")
 }
 
 /// The reason why an event is not handled.

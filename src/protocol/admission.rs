@@ -14,11 +14,12 @@ use super::{
 use crate::{
     Caller, DirectCalls,
     arrival::Arrival,
-    auth::{CredentialRequest, Unauthenticated},
+    auth::CredentialRequest,
     call::{Engine, rejection::Rejection},
     clock::Clock,
     observe::request_log::Observer,
     public_url::PublicUrl,
+    tool::reason::Reason,
 };
 
 /// The state that every request needs.
@@ -118,18 +119,6 @@ impl AppState {
     }
 
     async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Refusal> {
-        if arrival.invocation.caller == Some(Caller::Invoker) {
-            return match self.direct_calls {
-                DirectCalls::Off => {
-                    let why = Unauthenticated {
-                        reason: "calls as events are off",
-                        is_invalid: false,
-                    };
-                    Err(Refusal::Unauthenticated(why, None))
-                }
-                DirectCalls::Answers | DirectCalls::Errors => Ok(Caller::Invoker),
-            };
-        }
         let now = self.credential_clock.now();
         let engine = &self.engine;
         let base = arrival.invocation.base_url.as_deref();
@@ -153,6 +142,10 @@ async fn read_body(body: Body, largest: usize) -> Result<Bytes, Refusal> {
     match Limited::new(body, largest).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge { largest }),
-        Err(error) => Err(Refusal::Incomplete(error.to_string())),
+        Err(error) => Err(Refusal::Invalid {
+            reason: Reason::Malformed,
+            message: "The request is incomplete".to_owned(),
+            detail: error.to_string(),
+        }),
     }
 }

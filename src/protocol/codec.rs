@@ -194,7 +194,7 @@ impl Reply {
 }
 
 /// A request to be decoded: an HTTP request, or an event that is a call by itself.
-pub(super) struct EncodedRequest<'a> {
+pub(crate) struct EncodedRequest<'a> {
     pub(super) headers: &'a HeaderMap,
     /// `None` for an event that is a call by itself.
     pub(super) uri: Option<&'a Uri>,
@@ -233,7 +233,7 @@ impl EncodedRequest<'_> {
             call_id,
             trace_id: None,
         };
-        Operation::Reject(rejection, names)
+        Operation::Reject(rejection.into(), names)
     }
 }
 
@@ -251,8 +251,8 @@ pub(super) enum Operation {
     Respond(Reply),
     /// A request that the protocol refuses in its own words.
     Refuse(OwnRefusal),
-    /// A rejection that was found before the engine, and the names in the request, for the log.
-    Reject(Rejection, RequestNames),
+    /// A refusal, and the names in the request, for the log.
+    Reject(Refusal, RequestNames),
 }
 
 /// The response to a request that is not one of the protocol. The last three fields are for the log.

@@ -4,7 +4,6 @@
 //! The parts that all protocols share are here: the log line, credentials, size limits, replay and
 //! retry headers. A protocol declares its routes, decodes its requests and encodes its responses.
 
-use crate::tool::reason::Reason;
 use std::sync::Arc;
 
 use axum::{
@@ -29,10 +28,9 @@ use super::{
     wording::Wording,
 };
 use crate::{
-    Failure,
     arrival::Arrival,
     call::{Call, Outcome, large_requests::LargeRequestPermit, rejection::Rejection},
-    observe::request_log::{CallSummary, RequestLog},
+    observe::request_log::RequestLog,
     payload::{encoded_size, fits},
     wire,
 };
@@ -152,9 +150,9 @@ impl<P: Codec> Exchange<P> {
                 self.log.write_rejection(it.reason, &it.detail, None);
                 reply::<P>(it.status, it.body.into())
             }
-            Operation::Reject(rejection, names) => {
+            Operation::Reject(refusal, names) => {
                 self.log.set_names(&request.parts.headers, &names);
-                self.refuse(&form, rejection.into())
+                self.refuse(&form, refusal)
             }
         }
     }
@@ -206,19 +204,10 @@ impl<P: Codec> Exchange<P> {
         if let ResponseBody::Whole(bytes) = &body
             && !fits(bytes, largest)
         {
-            let size = encoded_size(bytes);
-            let failure =
-                Failure::internal(Reason::TooLarge, "The tool's result is too large to send");
-            outcome.result = Err(failure.developer_message(format!(
-                "The response would be {size} bytes; at most {largest} can be sent."
-            )));
+            outcome.replace_too_large(encoded_size(bytes), largest);
             (status, body) = self.protocol.outcome(form, &outcome);
         }
-        self.log.write_call(&CallSummary {
-            duration: outcome.has_run.then_some(outcome.duration),
-            failure: outcome.result.as_ref().err(),
-            is_replay: outcome.is_replay,
-        });
+        self.log.write_call(&outcome.summary());
         let mut response = reply::<P>(status, body);
         if outcome.is_replay {
             let headers = response.headers_mut();

@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod dialect;
+mod direct;
 mod error;
 mod fields;
 mod form;
@@ -40,6 +41,7 @@ use crate::{
     },
 };
 use dialect::Dialect;
+pub(crate) use direct::DirectCallFormat;
 use error::{ErrorBody, status_of};
 use form::{ListForm, OxpForm};
 
@@ -50,7 +52,9 @@ pub(super) struct OxpCodec {
     info: ServerInfo,
 }
 
-const CALL: Task = Task::Call("POST /tools/call");
+/// The name of the span of a call.
+const CALL_SPAN: &str = "POST /tools/call";
+const CALL: Task = Task::Call(CALL_SPAN);
 const CALL_OF_SINGLE_TOOL: Task = Task::Call("POST /tools/{tool_id}/call");
 const OPENAPI: Task = Task::List("openapi");
 

@@ -19,8 +19,12 @@ pub(crate) enum Refusal {
     ForbiddenOrigin,
     /// The body exceeds the server's limit, in bytes.
     TooLarge { largest: usize },
-    /// The body ended early, for this reason.
-    Incomplete(String),
+    /// The request is not a valid one. The detail is for developers.
+    Invalid {
+        reason: Reason,
+        message: String,
+        detail: String,
+    },
     /// The engine has rejected the call.
     Rejected(Rejection, Option<Box<SignIn>>),
 }
@@ -55,7 +59,8 @@ impl Refusal {
             Self::Unauthenticated(..) => Reason::Unauthenticated,
             Self::Undecided(_) => Reason::Undecided,
             Self::ForbiddenOrigin => Reason::ForbiddenOrigin,
-            Self::TooLarge { .. } | Self::Incomplete(_) => Reason::Malformed,
+            Self::TooLarge { .. } => Reason::Malformed,
+            Self::Invalid { reason, .. } => *reason,
             Self::Rejected(rejection, _) => rejection.reason(),
         }
     }

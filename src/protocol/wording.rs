@@ -55,7 +55,9 @@ impl Wording {
                 "The request is too large",
                 format!("The body has more than {largest} bytes, the limit of this server."),
             ),
-            Refusal::Incomplete(detail) => Self::new("The request is incomplete", detail),
+            Refusal::Invalid {
+                message, detail, ..
+            } => Self::new(message, detail),
             Refusal::Rejected(rejection, sign_in) => Self::rejected(rejection, sign_in.as_deref()),
         }
     }

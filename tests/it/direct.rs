@@ -1,10 +1,19 @@
 //! Events that are calls by themselves.
 
-use std::time::Duration;
+use std::{
+    future::ready,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use lambda_tools::{
     ApiKeys, Caller, Context, DirectCalls, Failure, Protocol, Server, Tool, Toolkit,
-    secrets::Secrets, testing::LambdaFunction,
+    axum::{extract::Request, middleware::map_request},
+    secrets::Secrets,
+    testing::LambdaFunction,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -121,6 +130,24 @@ async fn a_large_call_is_answered_up_to_the_limits() {
     assert_eq!(error["message"], "The tool's result is too large to send");
     let detail = "The response would be 7342181 bytes; at most 6291556 can be sent.";
     assert_eq!(error["developer_message"], detail);
+}
+
+#[tokio::test]
+async fn a_direct_call_does_not_pass_through_the_router() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&requests);
+    let count = move |request: Request| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        ready(request)
+    };
+    let server = server().map_router(|router| router.layer(map_request(count)));
+    let function = LambdaFunction::new(server);
+    let answer = function.invoke(&call("success")).await.unwrap();
+    assert_eq!(answer["value"], "invoker", "{answer}");
+    assert_eq!(requests.load(Ordering::Relaxed), 0);
+    let event = crate::support::event("GET", "/health", "");
+    assert_eq!(function.respond(&event).await.unwrap().status, 200);
+    assert_eq!(requests.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

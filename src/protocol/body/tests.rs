@@ -26,17 +26,14 @@ use crate::{
     assemble::assemble,
     call::{Call, ClientContext, Outcome},
     clock::REAL,
-    observe::{request_log::Observer, tests::Lines},
+    observe::tests::Lines,
     protocol::{
-        admission::AppState,
         codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Route, Task},
         encoded_list::EncodedList,
         http::mount,
         listed_tools::ListedTools,
-        origin::AllowedOrigins,
         refusal::Refusal,
     },
-    public_url::PublicUrl,
     secrets::Secrets,
     tool::schema::RoundedNumbers,
 };
@@ -155,23 +152,9 @@ impl Fixture {
         let subscriber = set_default(subscriber.with_writer(lines.clone()).finish());
         let server = Server::new(Toolkit::new([tool]).unwrap())
             .secrets(Secrets::fixed([("KEY", "a-secret-of-this-tool")]));
-        let app = AppState {
-            engine: assemble(server, REAL, REAL).1.into_engine(),
-            observer: Arc::new(Observer {
-                clock: REAL,
-                credential_clock: REAL,
-                metrics: None,
-            }),
-            credential_clock: REAL,
-            max_request_size: 1000,
-            allowed_origins: AllowedOrigins::default(),
-            direct_calls: crate::DirectCalls::Off,
-            #[cfg(feature = "explorer")]
-            has_explorer: false,
-            public_url: PublicUrl::default(),
-        };
         let codec = Ticks(Mutex::new(Some(texts)));
-        let router = mount(Router::new(), codec).with_state(Arc::new(app));
+        let app = assemble(server, REAL, REAL).1;
+        let router = mount(Router::new(), codec).with_state(app);
         Self {
             router,
             lines,

@@ -112,7 +112,7 @@ fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
         Refusal::Undecided(_) => new(StatusCode::SERVICE_UNAVAILABLE, 503),
         Refusal::TooLarge { .. } => new(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST),
         Refusal::ForbiddenOrigin => new(StatusCode::FORBIDDEN, INVALID_REQUEST),
-        Refusal::Incomplete(_) => new(StatusCode::BAD_REQUEST, INVALID_REQUEST),
+        Refusal::Invalid { .. } => new(StatusCode::BAD_REQUEST, INVALID_REQUEST),
         Refusal::Rejected(rejection, _) => match rejection {
             Rejection::InsufficientScope(_) => {
                 new(StatusCode::FORBIDDEN, 403).data(sign_in_data(refusal).into())

@@ -29,7 +29,7 @@ pub(super) fn status_of(refusal: &Refusal) -> (StatusCode, i32) {
         Refusal::Unauthenticated(..) => (StatusCode::UNAUTHORIZED, 401),
         Refusal::ForbiddenOrigin => (StatusCode::FORBIDDEN, INVALID_REQUEST),
         Refusal::TooLarge { .. }
-        | Refusal::Incomplete(_)
+        | Refusal::Invalid { .. }
         | Refusal::Rejected(Rejection::WrongUser(_), _) => {
             (StatusCode::BAD_REQUEST, INVALID_REQUEST)
         }

@@ -7,31 +7,13 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{dialect::Dialect, form::OxpForm, request_error::RequestError};
+use super::{dialect::Dialect, form::OxpForm};
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
-    observe::request_log::RequestNames,
     payload::JsonObject,
-    protocol::{
-        codec::{Operation, OwnRefusal},
-        json_response::to_json,
-        refusal::Refusal,
-        wording::Wording,
-    },
+    protocol::{refusal::Refusal, wording::Wording},
     tool::schema::ParameterErrors,
 };
-
-/// Refuses a request in OXP's words.
-pub(super) fn refused(form: &OxpForm, error: RequestError, names: RequestNames) -> Operation {
-    let detail = error.wording.detail.clone();
-    Operation::Refuse(OwnRefusal {
-        status: StatusCode::BAD_REQUEST,
-        body: to_json(&ErrorBody::worded(error.wording, form)),
-        reason: error.reason,
-        detail: detail.unwrap_or_default(),
-        names,
-    })
-}
 
 /// The status of a refusal.
 pub(super) fn status_of(refusal: &Refusal) -> StatusCode {
@@ -85,6 +67,18 @@ impl<'a> ErrorBody<'a> {
             parameter_errors: None,
             missing_requirements: None,
         }
+    }
+
+    /// Returns the message, the developer message and the parameter errors as one text.
+    pub(super) fn text(&self) -> String {
+        let mut text = self.message.clone();
+        if let Some(detail) = &self.developer_message {
+            text = format!("{text}: {detail}");
+        }
+        if let Some(errors) = self.parameter_errors {
+            text = format!("{text}: {}", json!(errors));
+        }
+        text
     }
 }
 

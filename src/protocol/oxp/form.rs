@@ -3,7 +3,7 @@
 use super::{dialect::Dialect, model_lists::ModelApi};
 
 /// The properties of a request that its response depends on.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct OxpForm {
     pub(super) dialect: Dialect,
     pub(super) list: ListForm,

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::{
     dialect::{self, Dialect},
-    error::refused,
     fields::ObjectFields,
     form::{ListForm, OxpForm},
     query::form_in,
@@ -97,7 +96,7 @@ pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
     let mut form = OxpForm::default();
     let operation = match call_in(&mut form, request) {
         Ok(call) => Operation::Call(Box::new(call)),
-        Err(error) => refused(&form, error, names_in(request.body)),
+        Err(error) => Operation::Reject(error.into(), names_in(request.body)),
     };
     DecodedRequest { form, operation }
 }
@@ -195,7 +194,7 @@ pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFor
                 call_id: call_id.ok().flatten(),
                 trace_id: None,
             };
-            refused(&form, error, names)
+            Operation::Reject(error.into(), names)
         }
     };
     DecodedRequest { form, operation }
@@ -232,7 +231,7 @@ fn tool_id_in(path: &str) -> Cow<'_, str> {
 }
 
 /// The names in a rejected request, for the log.
-fn names_in(body: &[u8]) -> RequestNames {
+pub(super) fn names_in(body: &[u8]) -> RequestNames {
     let Some(Value::Object(mut body)) = json::read_leniently(body, &NAMES) else {
         return RequestNames::default();
     };
@@ -257,9 +256,8 @@ pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
     let (form, operation) = match list_form_of(&mut dialect, request) {
         Ok(list) => (list.into(), Operation::List),
         Err(error) => {
-            let form = dialect.into();
-            let operation = refused(&form, error, RequestNames::default());
-            (form, operation)
+            let operation = Operation::Reject(error.into(), RequestNames::default());
+            (dialect.into(), operation)
         }
     };
     DecodedRequest { form, operation }

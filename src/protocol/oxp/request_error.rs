@@ -1,11 +1,25 @@
 //! The reasons why a request is not one of OXP.
 
-use crate::{protocol::wording::Wording, tool::reason::Reason};
+use crate::{
+    protocol::{refusal::Refusal, wording::Wording},
+    tool::reason::Reason,
+};
 
 /// The reason why a request is refused.
 pub(super) struct RequestError {
     pub(super) reason: Reason,
     pub(super) wording: Wording,
+}
+
+impl From<RequestError> for Refusal {
+    fn from(error: RequestError) -> Self {
+        let Wording { message, detail } = error.wording;
+        Self::Invalid {
+            reason: error.reason,
+            message,
+            detail: detail.unwrap_or_default(),
+        }
+    }
 }
 
 impl RequestError {

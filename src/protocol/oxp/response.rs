@@ -42,15 +42,25 @@ struct ToolErrorBody<'a> {
     retry_after_ms: Option<u64>,
 }
 
+/// The body of a response, which may be bare.
 #[derive(Serialize)]
-struct Envelope<'a> {
-    #[serde(rename = "$schema")]
-    schema: &'a str,
-    result: CallToolResponse<'a>,
+#[serde(untagged)]
+enum Body<'a> {
+    Bare(CallToolResponse<'a>),
+    Envelope {
+        #[serde(rename = "$schema")]
+        schema: &'a str,
+        result: CallToolResponse<'a>,
+    },
 }
 
-/// The body of a 200 response.
+/// Encodes the body of a 200 response.
 pub(super) fn encode(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
+    to_json(&body_of(dialect, outcome))
+}
+
+/// Returns the body of a 200 response.
+pub(super) fn body_of(dialect: Dialect, outcome: &Outcome) -> impl Serialize {
     let result = match &outcome.result {
         Ok(value) => ValueOrError::Value(value),
         Err(failure) => ValueOrError::Error(error_of(failure)),
@@ -62,11 +72,11 @@ pub(super) fn encode(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
         result,
     };
     match dialect.schema() {
-        None => to_json(&response),
-        Some(schema) => to_json(&Envelope {
+        None => Body::Bare(response),
+        Some(schema) => Body::Envelope {
             schema,
             result: response,
-        }),
+        },
     }
 }
 

@@ -14,11 +14,13 @@ use lambda_http::lambda_runtime::{Context, Diagnostic};
 use tracing::Instrument;
 
 use crate::{
-    DirectCalls, Error, Server,
+    Error, Server,
+    arrival::InvocationError,
     assemble::{assemble, warm_up},
     clock::REAL,
-    event::{self, EventResponse, InvocationError, UNSUPPORTED_EVENT},
+    event::{self, EventResponse, UNSUPPORTED_EVENT},
     observe::{log, otlp::Telemetry},
+    protocol::admission::AppState,
     serve::{settings, shutdown},
 };
 
@@ -29,8 +31,8 @@ const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 pub(super) struct Function {
     router: Router,
     telemetry: Arc<Telemetry>,
+    app: Arc<AppState>,
     is_cold: AtomicBool,
-    direct_errors: bool,
 }
 
 impl Function {
@@ -39,7 +41,6 @@ impl Function {
         let telemetry = Arc::new(Telemetry::from_environment()?);
         log::to_cloudwatch(&telemetry);
         settings::log(&server);
-        let direct_errors = server.direct_calls == Some(DirectCalls::Errors);
         let hook = server.on_shutdown.take();
         let (router, app) = assemble(server, REAL, REAL);
         let deduplication = Arc::clone(&app.engine.deduplication);
@@ -51,8 +52,8 @@ impl Function {
         Ok(Self {
             router,
             telemetry,
+            app,
             is_cold: AtomicBool::new(is_on_demand()),
-            direct_errors,
         })
     }
 
@@ -76,8 +77,7 @@ impl Function {
             let deadline = event::deadline_of(&context);
             let router = function.router.clone();
             let event = event.as_ref();
-            let result =
-                event::invoke(router, event, context, is_cold, function.direct_errors).await;
+            let result = event::invoke(&function.app, router, event, context, is_cold).await;
             function.telemetry.flush(deadline).await;
             result.map_err(|error| diagnostic(&error))
         };

@@ -1,0 +1,168 @@
+//! The driver of calls by themselves: passes an event through decoding and the engine, and returns
+//! its answer.
+//!
+//! No HTTP request carries such a call: it has no headers, no credentials and no route, and its
+//! answer is a body alone.
+
+use std::{iter, sync::Arc};
+
+use http::HeaderMap;
+use serde_json::value::RawValue;
+
+use super::{
+    First, admission::AppState, codec::EncodedRequest, http::log_refusal, json::max_values,
+    refusal::Refusal,
+};
+use crate::{
+    Caller, Failure,
+    arrival::{Arrival, Invocation, InvocationError},
+    auth::Unauthenticated,
+    call::{Call, Outcome},
+    observe::request_log::{RequestLog, RequestNames},
+    payload::{encoded_size, fits},
+};
+
+/// The format of calls by themselves, for one kind of invoker.
+///
+/// The value holds what is known of one event: what its invoker sent besides it, and, once the
+/// event is decoded, the properties that its answer depends on.
+pub(crate) trait CallFormat: Clone + Send + Sync + 'static {
+    /// The name of the request's span.
+    const SPAN: &'static str;
+
+    /// Decodes an event, which may be of any size and may be invalid.
+    fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal>;
+
+    /// Returns the names in an event that is refused, for the log.
+    fn names(&self, event: &[u8]) -> RequestNames;
+
+    /// Returns the name of the format in the log.
+    fn dialect(&self) -> &'static str;
+
+    fn outcome(&self, outcome: &Outcome) -> Box<RawValue>;
+
+    /// Returns the answer, and the text of the error with which the invocation can fail instead.
+    fn refusal(&self, refusal: &Refusal) -> (Box<RawValue>, String);
+}
+
+/// The answer to a call by itself.
+pub(crate) struct Answer {
+    pub(crate) body: Box<RawValue>,
+    /// The error with which the invocation can fail instead; `None` if the tool has succeeded.
+    pub(crate) error: Option<InvocationError>,
+}
+
+/// Answers an event. Without a `caller`, such events are off.
+pub(crate) async fn answer<F: CallFormat>(
+    app: &Arc<AppState>,
+    mut format: F,
+    event: &str,
+    caller: Option<Caller>,
+    invocation: Invocation,
+) -> Answer {
+    let arrival = Arrival {
+        at: app.engine.clock.instant(),
+        invocation: Arc::new(invocation),
+    };
+    let headers = HeaderMap::new();
+    let span = Some(F::SPAN);
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), &headers, "call", span);
+    match call(app, &mut format, event, caller, &arrival, &mut log).await {
+        Ok(mut outcome) => {
+            let largest = arrival.invocation.max_response_size;
+            let mut body = format.outcome(&outcome);
+            if !fits(body.get().as_bytes(), largest) {
+                outcome.replace_too_large(encoded_size(body.get().as_bytes()), largest);
+                body = format.outcome(&outcome);
+            }
+            log.write_call(&outcome.summary());
+            let error = outcome.result.as_ref().err().map(error_of);
+            Answer { body, error }
+        }
+        Err(refusal) => {
+            let refusal = app.with_sign_in::<First>(refusal, None);
+            log_refusal(&refusal, &mut log);
+            let (body, message) = format.refusal(&refusal);
+            let kind = match refusal.retry_after() {
+                Some(_) => "TemporaryRejection",
+                None => "Rejection",
+            };
+            let error = Some(InvocationError { kind, message });
+            Answer { body, error }
+        }
+    }
+}
+
+/// Passes an event through admission, decoding and the engine.
+async fn call<F: CallFormat>(
+    app: &Arc<AppState>,
+    format: &mut F,
+    event: &str,
+    caller: Option<Caller>,
+    arrival: &Arrival,
+    log: &mut RequestLog,
+) -> Result<Outcome, Refusal> {
+    let why = Unauthenticated {
+        reason: "calls as events are off",
+        is_invalid: false,
+    };
+    let caller = caller.ok_or(Refusal::Unauthenticated(why, None))?;
+    let largest = app.max_request_size;
+    if event.len() > largest {
+        return Err(Refusal::TooLarge { largest });
+    }
+    let decode = decoding(Arc::clone(app), format.clone(), caller.clone());
+    let decoded = app.engine.decode(event.len(), arrival, event, decode).await;
+    let ((decoded_format, decoded, names), permit) = decoded?;
+    *format = decoded_format;
+    log.set_caller(format.dialect(), &caller);
+    let headers = HeaderMap::new();
+    if let Some(names) = names {
+        log.set_names(&headers, &names);
+    }
+    let mut call = decoded?;
+    call.permit = permit;
+    if let Some(name) = call.trace_id.as_deref() {
+        log.set_trace(&headers, Some(name));
+    }
+    let trail = &mut log.trail;
+    let outcome = app.engine.call(call, arrival.clone(), caller, trail).await;
+    Ok(outcome?)
+}
+
+/// An event as far as it could be read; the names are those of one that is refused.
+type Decoded<F> = (F, Result<Box<Call>, Refusal>, Option<RequestNames>);
+
+/// Returns the decoding of an event, which may run on another thread.
+fn decoding<F: CallFormat>(
+    app: Arc<AppState>,
+    mut format: F,
+    caller: Caller,
+) -> impl FnOnce(&str) -> Decoded<F> {
+    move |event| {
+        let decoded = format.decode(&EncodedRequest {
+            headers: &HeaderMap::new(),
+            uri: None,
+            body: event.as_bytes(),
+            engine: &app.engine,
+            caller: &caller,
+            names: &app.names,
+            max_values: max_values(app.max_request_size),
+        });
+        let names = decoded.is_err().then(|| format.names(event.as_bytes()));
+        (format, decoded, names)
+    }
+}
+
+fn error_of(failure: &Failure) -> InvocationError {
+    let parts = failure.parts();
+    let kind = if parts.can_retry {
+        "TemporaryFailure"
+    } else {
+        "Failure"
+    };
+    let detail = parts.developer_message.iter();
+    let texts = iter::once(&*parts.message).chain(detail.map(String::as_str));
+    let message = texts.collect::<Vec<_>>().join(": ");
+    InvocationError { kind, message }
+}
