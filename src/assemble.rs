@@ -73,7 +73,8 @@ pub(crate) fn assemble(
     (router, app)
 }
 
-/// The ids of all secrets that authentication, OAuth and the tools read, without duplicates.
+/// Returns the ids of all secrets that authentication, OAuth and the tools read, without
+/// duplicates.
 pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
     let keys = server.auth.iter().flat_map(Auth::secrets);
     let entries = server.toolkit.entries().iter();
@@ -114,7 +115,7 @@ fn build_broker(
     ))
 }
 
-/// Also serves the router under the base path, and `/` as well if the server itself has something
+/// Serves the router under the base path as well, also `/` if the server itself has something
 /// there.
 fn with_base_path(base_path: Option<&str>, router: Router, serves_root: bool) -> Router {
     match base_path.map(|path| path.trim_matches('/')) {

@@ -58,7 +58,7 @@ pub(crate) enum EventSource {
 }
 
 impl EventSource {
-    /// The maximum size of a response in bytes: Lambda's quota, or the load balancer's own.
+    /// Returns the maximum size of a response in bytes: Lambda's quota, or the load balancer's own.
     pub(crate) fn largest_response(self) -> usize {
         match self {
             Self::Rest | Self::Http => LARGEST_PAYLOAD,
@@ -228,13 +228,13 @@ impl EventResponse {
         }
     }
 
-    /// The response as JSON.
+    /// Encodes the response as JSON.
     pub(crate) fn encode(self) -> serde_json::Result<Bytes> {
         serde_json::to_vec(&self).map(Bytes::from)
     }
 }
 
-/// The function's URL, according to the platform. Load balancers do not send it.
+/// Returns the function's URL, according to the platform. Load balancers do not send it.
 fn base_url(context: &RequestContext) -> Option<String> {
     let (domain, stage) = match context {
         RequestContext::ApiGatewayV1(it) => (it.domain_name.as_deref()?, it.stage.as_deref()),

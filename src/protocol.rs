@@ -91,26 +91,26 @@ impl Protocol {
         Self::ALL.iter().map(|protocol| protocol.declaration())
     }
 
-    /// The methods and paths of this protocol, without the additional paths of a route.
+    /// Returns the methods and paths of this protocol, without the additional paths of a route.
     pub(crate) fn routes(self) -> impl Iterator<Item = (&'static Method, &'static str)> {
         self.declaration().advertised()
     }
 
-    /// The request headers whose values are not secret.
+    /// Returns the request headers whose values are not secret.
     pub(crate) fn request_headers() -> impl Iterator<Item = &'static str> {
         Self::declarations()
             .flat_map(|declaration| declaration.request_headers)
             .copied()
     }
 
-    /// The response headers that clients read.
+    /// Returns the response headers that clients read.
     pub(crate) fn response_headers() -> impl Iterator<Item = &'static str> {
         let specific = Self::declarations().flat_map(|declaration| declaration.response_headers);
         http::RESPONSE_HEADERS.iter().chain(specific).copied()
     }
 
-    /// The places of tokens and secrets in calls: a JSON pointer to a list, and the name of a field
-    /// of its items.
+    /// Returns the places of tokens and secrets in calls: a JSON pointer to a list, and the name of
+    /// a field of its items.
     pub(crate) fn secrets() -> impl Iterator<Item = (&'static str, &'static str)> {
         Self::declarations()
             .flat_map(|declaration| declaration.secrets)
@@ -118,7 +118,7 @@ impl Protocol {
     }
 }
 
-/// The routes of the served protocols, and those for users who authorize tools.
+/// Returns the routes of the served protocols, and those for users who authorize tools.
 pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo) -> Router {
     let router = served.iter().fold(Router::new(), |router, protocol| {
         protocol.mount(router, info)
@@ -151,7 +151,7 @@ mod tests {
 
     use super::{Protocol, http::REPLAY};
 
-    /// The items of each list with this name in the template.
+    /// Returns the items of each list with this name in the template.
     fn lists_of<'a>(name: &str, template: &'a str) -> Vec<BTreeSet<&'a str>> {
         let start = format!("{name}: [");
         let lists = template.split(&*start).skip(1);

@@ -18,8 +18,8 @@ impl PublicUrl {
         }
     }
 
-    /// The configured URL, or else the event's base URL with the base path. Without a trailing
-    /// slash.
+    /// Returns the configured URL, or else the event's base URL with the base path. Without a
+    /// trailing slash.
     pub(crate) fn resolve(&self, event_base: Option<&str>) -> Option<String> {
         if let Some(url) = &self.configured {
             return Some(url.clone());

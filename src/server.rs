@@ -84,7 +84,7 @@ impl Server {
         }
     }
 
-    /// Also serves all routes under this path: with `/agents`, tools can be called at
+    /// Serves all routes under this path as well: with `/agents`, tools can be called at
     /// `/agents/tools/call`. Use it for custom domains whose base path mapping remains in the path.
     /// The names of API Gateway stages need no base path; they are stripped automatically.
     #[must_use]
@@ -270,8 +270,9 @@ impl Server {
         self
     }
 
-    /// The server as an `OpenAPI` 3.1 document, like `GET /openapi.json`, with the title and the
-    /// credentials that were set here. Credentials that the environment chooses are not in it.
+    /// Returns the server as an `OpenAPI` 3.1 document, like `GET /openapi.json`, with the title
+    /// and the credentials that were set here. Credentials that the environment chooses are not in
+    /// it.
     ///
     /// ```
     /// # use lambda_tools::{ApiKeys, Server, Toolkit};

@@ -67,7 +67,7 @@ impl ServerInfo {
         &self.version
     }
 
-    /// True if there is no support URL, or a valid one.
+    /// Returns true if there is no support URL, or a valid one.
     pub(crate) fn is_support_url_valid(&self) -> bool {
         self.support_url.as_deref().is_none_or(is_support_url)
     }

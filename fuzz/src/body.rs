@@ -70,7 +70,7 @@ pub fn run(family: Family, body: &[u8]) {
     bounded(body.len(), BOUND, || check(family, target, body));
 }
 
-/// True for one in 16 bodies, always the same ones.
+/// Returns true for one in 16 bodies, always the same ones.
 fn is_for_function(body: &[u8]) -> bool {
     let hash = body
         .iter()
@@ -98,7 +98,7 @@ fn check(family: Family, target: &Target, body: &[u8]) {
     }
 }
 
-/// The headers of clients. MCP 2026-07-28 requires some that repeat the body.
+/// Returns the headers of clients. MCP 2026-07-28 requires some that repeat the body.
 fn headers_for(family: Family, body: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in [

@@ -53,7 +53,7 @@ fn check(format: CallFormat, texts: &str) {
     assert_eq!(received, Ok(call), "{format:?}");
 }
 
-/// A call with these texts, without those that the form has no place for.
+/// Returns a call with these texts, without those that the format has no place for.
 fn call_of(format: CallFormat, texts: &str) -> ToolCall {
     let mut texts = texts.split('\0').map(str::to_owned);
     let mut text = || texts.next().filter(|text| !text.is_empty());
@@ -81,7 +81,7 @@ fn call_of(format: CallFormat, texts: &str) -> ToolCall {
     call
 }
 
-/// Up to three texts with their names.
+/// Takes up to three texts with their names.
 fn pairs(text: &mut impl FnMut() -> Option<String>) -> BTreeMap<String, String> {
     let pairs = (0..3).filter_map(|_| {
         let (name, value) = (text(), text());

@@ -87,7 +87,7 @@ pub(crate) fn check_event(function: &FuzzedFunction, event: &str) {
     check_http(&event, &response, &brings_secret);
 }
 
-/// The answer to a call by itself is the body alone.
+/// Checks that the answer to a call by itself is the body alone.
 fn check_direct(body: &Value) {
     let is_call = ["success", "result"]
         .iter()
@@ -107,7 +107,7 @@ fn check_direct(body: &Value) {
     .check();
 }
 
-/// The formats of Lambda's proxy integrations: API Gateway's two, and the load balancer's.
+/// Checks the formats of Lambda's proxy integrations: API Gateway's two, and the load balancer's.
 fn check_http(event: &Value, response: &Value, brings_secret: &dyn Fn() -> bool) {
     let status = response["statusCode"]
         .as_u64()
@@ -149,7 +149,7 @@ fn check_http(event: &Value, response: &Value, brings_secret: &dyn Fn() -> bool)
     .check();
 }
 
-/// The headers, which must be valid HTTP.
+/// Returns the headers, which must be valid HTTP.
 fn headers_of(response: &Value) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     for map in [&response["headers"], &response["multiValueHeaders"]] {

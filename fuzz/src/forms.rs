@@ -15,7 +15,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// All promised forms of a secret.
+/// Returns a secret in all promised encodings.
 pub(crate) fn forms_of(secret: &str) -> Vec<String> {
     let json = without_quotes(&Value::from(secret).to_string());
     let all = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
@@ -46,7 +46,7 @@ fn without_quotes(quoted: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// The digits of every escape in lower case.
+/// Writes the digits of every escape in lower case.
 fn with_lower_digits(text: &str) -> String {
     let mut pieces = text.split('%');
     let first = pieces.next().unwrap_or_default().to_owned();
@@ -55,7 +55,7 @@ fn with_lower_digits(text: &str) -> String {
     })
 }
 
-/// The characters that do not change with the bytes before and after the secret.
+/// Returns the characters that do not change with the bytes before and after the secret.
 fn in_base64(secret: &str, offset: usize, engine: &GeneralPurpose) -> String {
     let [zeros, ones] = [0, 0xFF].map(|other| {
         let (before, after) = (vec![other; offset], [other; 2]);
@@ -77,7 +77,7 @@ impl SecretSearch {
         Self(forms.map(finder).collect())
     }
 
-    /// The form that a text contains.
+    /// Returns the encoded secret that a text contains.
     pub(crate) fn found(&self, text: &[u8]) -> Option<&str> {
         let found = self
             .0

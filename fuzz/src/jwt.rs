@@ -34,7 +34,8 @@ pub fn run(data: &[u8]) {
     });
 }
 
-/// Nobody but the server has the secret, and nobody but the issuer has its key.
+/// Checks a token of anyone: nobody but the server has the secret, and nobody but the issuer has
+/// its key.
 fn check_raw(keys: &Keys, token: &[u8]) {
     let Ok(token) = str::from_utf8(token) else {
         return;
@@ -44,7 +45,8 @@ fn check_raw(keys: &Keys, token: &[u8]) {
     assert!(keys.accepts_issuer(token).is_err() || is_known, "{token}");
 }
 
-/// Each edit is a position and a byte to put there, or with the highest bit to insert or to delete.
+/// Checks an edited token. Each edit is a position and a byte to put there, or with the highest bit
+/// to insert or to delete.
 fn check_edited(keys: &Keys, edits: &[u8]) {
     for valid in &keys.valid {
         let mut token = valid.clone().into_bytes();
@@ -63,8 +65,8 @@ fn check_edited(keys: &Keys, edits: &[u8]) {
     }
 }
 
-/// Two JSON objects: the header and the claims. Without duplicate fields, because readers differ in
-/// which of two counts.
+/// Checks a signed token of two JSON objects: the header and the claims. They have no duplicate
+/// fields, because readers differ in which of two counts.
 fn check_signed(keys: &Keys, text: &[u8], with_secret: bool) {
     let mut values = Deserializer::from_slice(text).into_iter::<Fields>();
     let (Some(Ok(header)), Some(Ok(claims))) = (values.next(), values.next()) else {
@@ -91,7 +93,7 @@ fn check_signed(keys: &Keys, text: &[u8], with_secret: bool) {
     }
 }
 
-/// The issuer's keys as a stranger might want them: a token is accepted only with the right key.
+/// Checks keys that a stranger might give the issuer: a token is accepted only with the right key.
 fn check_keys(keys: &Keys, document: &[u8]) {
     let Some(parsed) = IssuerKeys::parse(document) else {
         return;

@@ -42,7 +42,7 @@ pub fn begin() {
     }));
 }
 
-/// The number of levels of arrays and objects.
+/// Returns the number of levels of arrays and objects.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),

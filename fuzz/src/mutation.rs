@@ -27,7 +27,7 @@ pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize
     mutate_as(data, size, max_size, seed, with_json_changed)
 }
 
-/// The same for an input with texts that a NUL byte separates.
+/// Does the same for an input with texts that a NUL byte separates.
 pub fn mutate_texts(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     mutate_as(data, size, max_size, seed, with_text_changed)
 }
@@ -51,7 +51,7 @@ fn mutate_as(
     }
 }
 
-/// An input with one change. It has a first byte, and texts.
+/// Makes one change to an input, which has a first byte, and texts.
 fn with_text_changed(data: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
     let (first, texts) = data.split_first()?;
     let mut texts: Vec<_> = texts.split(|byte| *byte == 0).collect();
@@ -62,8 +62,8 @@ fn with_text_changed(data: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
     Some([&[*first], &*texts.join(&0)].concat())
 }
 
-/// An input with one change. It has JSON values one after another, and the first byte of some
-/// targets before them. `None` if it has no value.
+/// Makes one change to an input, which has JSON values one after another, and the first byte of
+/// some targets before them. Returns `None` if it has no value.
 fn with_json_changed(data: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
     let is_json = matches!(data.first(), Some(b'{' | b'['));
     let (kind, json) = data.split_at_checked(usize::from(!is_json))?;
@@ -93,7 +93,8 @@ fn change(document: &mut Value, rng: &mut Rng) {
     }
 }
 
-/// One of the values in a document that `accepts` returns true for, all with the same probability.
+/// Chooses one of the values in a document that `accepts` returns true for, all with the same
+/// probability.
 fn chosen<'v>(
     document: &'v mut Value,
     accepts: fn(&Value) -> bool,
@@ -165,7 +166,7 @@ fn change_text(text: &mut String, rng: &mut Rng) {
     *text = characters.into_iter().collect();
 }
 
-/// As libFuzzer changes bytes: it knows the values with which the code has compared.
+/// Changes a text's bytes as libFuzzer does: it knows the values with which the code has compared.
 fn changed_bytes(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize(text.len() + LONGEST, 0);

@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
     });
 }
 
-/// The page for any user differs from that for another only in the escaped id.
+/// Checks that the page for any user differs from that for another only in the escaped id.
 fn check_page(target: &Target, user: &str) {
     let Some(id) = target.challenge(user) else {
         return;
@@ -49,7 +49,7 @@ fn check_page(target: &Target, user: &str) {
     assert_eq!(page, expected, "{user:?}");
 }
 
-/// HTML, Serializing: the characters that end a text or an attribute.
+/// Escapes the characters that end a text or an attribute (HTML, Serializing).
 fn escaped(text: &str) -> String {
     let text = text
         .replace('&', "&amp;")
@@ -121,7 +121,8 @@ fn check_request(target: &Target, text: &str) {
     check_document(&response);
 }
 
-/// URL Standard, 4.4: a parser of URLs, with which the library reads forms, skips these characters.
+/// Parses the fields of a query. A parser of URLs, with which the library reads forms, skips these
+/// characters (URL Standard, 4.4).
 fn fields(query: &str) -> Vec<(String, String)> {
     let query = query.replace(['\t', '\n', '\r'], "");
     url::form_urlencoded::parse(query.as_bytes())
@@ -129,7 +130,7 @@ fn fields(query: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// RFC 6749, 10.12: the request brings the state of the same browser, once.
+/// Returns true if the request brings the state of the same browser, once (RFC 6749, 10.12).
 fn is_callback(target: &Target, request: &ParsedRequest) -> bool {
     let query = request
         .target
@@ -142,7 +143,7 @@ fn is_callback(target: &Target, request: &ParsedRequest) -> bool {
     request.method == "GET" && states == [target.state.as_str()]
 }
 
-/// A page has a policy that admits no script, and none of the tags that load something.
+/// Checks that a page has a policy that admits no script, and none of the tags that load something.
 fn check_document(response: &Value) {
     let headers = &response["headers"];
     let kind = headers["content-type"].as_str().unwrap_or_default();

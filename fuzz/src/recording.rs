@@ -73,7 +73,8 @@ struct RecordedCall<'a> {
 }
 
 impl RecordedCall<'_> {
-    /// The recorded event and response. `None` if no HTTP request can have the text or the secret.
+    /// Records a text, and returns the event and the response; `None` if no HTTP request can have
+    /// the text or the secret.
     fn recorded(&self, text: &str) -> Option<(Value, ExpectedResponse)> {
         let uri = uri_of(self.place, text);
         let mut request = Request::builder().method("POST").uri(uri);
@@ -96,7 +97,7 @@ impl RecordedCall<'_> {
         Some(recording.expect("a body that is JSON is recorded"))
     }
 
-    /// The body of a call, and the secrets in the store.
+    /// Returns the body of a call, and the secrets in the store.
     fn with_secret(&self, mut body: Value) -> (Value, Vec<(String, Secret)>) {
         let secret = self.secret;
         let mut stored = Vec::new();
@@ -130,7 +131,7 @@ fn input_of(place: u8, text: &str) -> Value {
     }
 }
 
-/// All texts of a recording, those in the body both as they are and as JSON.
+/// Returns all texts of a recording, those in the body both as they are and as JSON.
 fn texts_of(event: &Value, expected: &ExpectedResponse) -> Vec<String> {
     let mut texts = Vec::new();
     add_texts(event, &mut texts);

@@ -32,7 +32,7 @@ pub(crate) struct Hidden<'a> {
 }
 
 impl<'a> Hidden<'a> {
-    /// The fields of an input; `None` if the secret is not one that is redacted.
+    /// Returns the fields of an input; `None` if the secret is not one that is redacted.
     pub(crate) fn of(data: &'a [u8], shortest: usize) -> Option<Self> {
         let (number, texts) = data.split_first()?;
         let mut fields = texts.splitn(3, |byte| *byte == 0);
@@ -55,12 +55,12 @@ impl<'a> Hidden<'a> {
         format!("{}{}{}", self.before, self.form, self.after)
     }
 
-    /// The text as it is when nothing of the secret is left.
+    /// Returns the text as it is when nothing of the secret is left.
     pub(crate) fn text_without_secret(&self) -> String {
         format!("{}-{}", self.before, self.after)
     }
 
-    /// The form of the secret that one of these texts contains besides the placeholder.
+    /// Returns the encoded secret that one of these texts contains besides the placeholder.
     pub(crate) fn left_in(&self, texts: &[String], placeholders: &[&str]) -> Option<String> {
         let mut text = texts.join("\0");
         for placeholder in placeholders {

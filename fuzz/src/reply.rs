@@ -58,7 +58,7 @@ fn call() -> CallRequest {
 /// The maximum nesting depth of a response, as of a request (`docs/clients.md`).
 const DEEPEST: usize = 64;
 
-/// A value that a server sends arrives unchanged, unless it is nested too deeply.
+/// Checks that a value that a server sends arrives unchanged, unless it is nested too deeply.
 fn check_value(clients: &Clients, data: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(data) else {
         return;
@@ -72,7 +72,7 @@ fn check_value(clients: &Clients, data: &[u8]) {
     assert_eq!(received, is_read.then_some(value));
 }
 
-/// The number of arrays and objects around the innermost value.
+/// Returns the number of arrays and objects around the innermost value.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

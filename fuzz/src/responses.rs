@@ -63,8 +63,9 @@ fn read(name: &str) -> Value {
     serde_json::from_str(&text).expect("the document is JSON")
 }
 
-/// As in the tests of the events, `additionalProperties: false` next to a `oneOf` is replaced by
-/// `unevaluatedProperties: false`, because as published it forbids every response.
+/// Reads a published document. As in the tests of the events, `additionalProperties: false` next to
+/// a `oneOf` is replaced by `unevaluatedProperties: false`, because as published it forbids every
+/// response.
 fn openapi(name: &str) -> Value {
     let mut document = read(&format!("{name}.openapi.json"));
     let response = &mut document["components"]["schemas"]["CallToolResponse"];
@@ -162,7 +163,7 @@ impl Response<'_> {
     }
 }
 
-/// True if the whole response matches the schema of one revision.
+/// Returns true if the whole response matches the schema of one revision.
 fn is_valid_mcp(body: &Value) -> bool {
     // JSON-RPC 2.0, 5: the id is that of the request, which may be a fraction. MCP forbids
     // fractions, but the server does not check that.

@@ -37,7 +37,7 @@ pub(crate) enum CallFormat {
 }
 
 impl CallFormat {
-    /// The path of calls.
+    /// Returns the path of calls.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::OxpHeader | Self::OxpSchema | Self::Otc => "/tools/call",

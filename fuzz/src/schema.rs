@@ -74,7 +74,7 @@ fn check(schema: &Value, value: &Value) {
     );
 }
 
-/// The crate's validator of a schema, in this draft unless the schema names another.
+/// Returns the crate's validator of a schema, in this draft unless the schema names another.
 pub(crate) fn validator(schema: &Value, draft: Draft) -> Option<Validator> {
     let mut options = jsonschema::options().should_validate_formats(true);
     if schema.get("$schema").is_none() {
@@ -83,8 +83,8 @@ pub(crate) fn validator(schema: &Value, draft: Draft) -> Option<Validator> {
     options.build(schema).ok()
 }
 
-/// The owner of a server writes its schemas and answers for their patterns, which may take any
-/// time.
+/// Returns true for a schema whose patterns cannot take long: the owner of a server writes its
+/// schemas and answers for their patterns.
 fn is_in_scope(schema: &Value) -> bool {
     let text = schema.to_string();
     let quantifiers = text.bytes().filter(|it| b"*+?{".contains(it)).count();

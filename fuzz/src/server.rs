@@ -54,7 +54,8 @@ impl Setting {
     }
 }
 
-/// The address is never reached: no challenge of these servers can be completed.
+/// Returns a provider whose address is never reached: no challenge of these servers can be
+/// completed.
 pub(crate) fn google(token_url: &str) -> Provider {
     let authorize = "https://accounts.example/authorize";
     Provider::new(

@@ -62,7 +62,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
     Target { function, cases }
 });
 
-/// Derived schemas are of draft 2020-12.
+/// Returns a validator of draft 2020-12, of which derived schemas are.
 fn plain(schema: &Value) -> Validator {
     schema::validator(schema, Draft::Draft202012).expect("the schema is valid")
 }
@@ -141,7 +141,7 @@ fn check(function: &LambdaFunction, case: &Case, input: &Value) {
     }
 }
 
-/// True if a value contains a number that 32 bits may not hold.
+/// Returns true if a value contains a number that 32 bits may not hold.
 fn has_wide_integer(value: &Value) -> bool {
     /// 2^31.
     const LIMIT: f64 = 2_147_483_648.0;
@@ -153,7 +153,7 @@ fn has_wide_integer(value: &Value) -> bool {
     }
 }
 
-/// True for equal values; a whole number is equal whether it is written as a float or not.
+/// Returns true for equal values; a whole number is equal whether it is written as a float or not.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -24,8 +24,8 @@ pub(super) struct Execution {
 }
 
 impl Execution {
-    /// The time left for the call: its tool's limit, counted from the call's arrival, and no longer
-    /// than the platform waits.
+    /// Returns the time left for the call: its tool's limit, counted from the call's arrival, and
+    /// no longer than the platform waits.
     pub(super) fn time_left(&self) -> Duration {
         let clock = &self.engine.clock;
         let limit = self.entry.tool.timeout.unwrap_or(DEFAULT_TIMEOUT);
@@ -61,7 +61,7 @@ impl CallId {
         self.text
     }
 
-    /// The id, if it is the client's.
+    /// Returns the id, if it is the client's.
     pub(super) fn client_call_id(&self) -> Option<&str> {
         self.is_from_client.then_some(&*self.text)
     }

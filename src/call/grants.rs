@@ -95,7 +95,7 @@ impl PreparedCall {
 }
 
 impl Reauthorization {
-    /// The outcome, or a challenge if the outcome reports that one of the user's tokens was
+    /// Returns the outcome, or a challenge if the outcome reports that one of the user's tokens was
     /// rejected.
     pub(super) async fn challenge_instead_of(self, outcome: Outcome) -> Result<Outcome, Rejection> {
         let failure = outcome.result.as_ref().err();

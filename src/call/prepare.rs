@@ -138,7 +138,7 @@ impl Execution {
 }
 
 impl RequirementValues {
-    /// The tool's view of its call.
+    /// Creates the tool's view of its call.
     pub(super) fn context(
         self,
         execution: &Execution,

@@ -47,8 +47,8 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of a call whose task ended without one, because of an error in this library or
-    /// because the runtime is stopping. It is unknown how far the tool got.
+    /// Returns the outcome of a call whose task ended without one, because of an error in this
+    /// library or because the runtime is stopping. It is unknown how far the tool got.
     pub(super) fn lost(call_id: String) -> Self {
         Self {
             call_id,
@@ -160,8 +160,9 @@ impl PreparedCall {
     }
 }
 
-/// The output of a function that is not async, and so never waits. Nothing here marks the thread as
-/// one of an async runtime: blocking clients may start a runtime of their own on it.
+/// Runs a function that is not async, and so never waits, and returns its output. Nothing here
+/// marks the thread as one of an async runtime: blocking clients may start a runtime of their own
+/// on it.
 fn output_of<T>(run: impl Future<Output = T>) -> T {
     match pin!(run).poll(&mut std::task::Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

@@ -46,7 +46,7 @@ impl ResolvedCall {
         result
     }
 
-    /// Deserializing the tool's input may panic, just as the tool may.
+    /// Validates the input. Deserializing it may panic, just as the tool may.
     fn validate_catching_panics(self) -> Result<ValidatedCall, Rejection> {
         let entry = self.execution.entry.clone();
         let result = panic::catch_unwind(AssertUnwindSafe(|| self.validate_input()));
@@ -93,7 +93,7 @@ impl ResolvedCall {
 }
 
 impl Execution {
-    /// A hash of the call, if the call is deduplicated.
+    /// Returns a hash of the call, if the call is deduplicated.
     fn fingerprint(&self, input: &Value, context: &ClientContext) -> Option<String> {
         let is_deduplicated =
             self.entry.tool.policy != RepeatPolicy::Idempotent && self.engine.deduplication.is_on();
@@ -108,8 +108,8 @@ impl Execution {
         ))
     }
 
-    /// The tokens and secrets that the call carries for its tool. They are part of the call's
-    /// identity: a caller with other credentials must not get this call's outcome. If an
+    /// Returns the tokens and secrets that the call carries for its tool. They are part of the
+    /// call's identity: a caller with other credentials must not get this call's outcome. If an
     /// authenticated caller names the user, the user identifies the call instead of the
     /// credentials, so that a token may be refreshed between two attempts.
     fn credentials<'a>(&'a self, context: &'a ClientContext) -> Vec<(&'a str, &'a Secret)> {

@@ -49,8 +49,8 @@ fn texts_of(fields: Fields) -> HashMap<String, String> {
     fields.map(|(name, value)| (name, text(value))).collect()
 }
 
-/// True if an AgentCore Gateway invoked the function as a Lambda target: the event is then the
-/// arguments that a model chose, whatever fields it has.
+/// Returns true if an AgentCore Gateway invoked the function as a Lambda target: the event is then
+/// the arguments that a model chose, whatever fields it has.
 pub(super) fn is_from_agentcore(context: &Context) -> bool {
     let client_context = context.client_context.as_ref();
     client_context.is_some_and(|it| it.custom.keys().any(|name| is_of_agentcore(name)))

@@ -28,7 +28,7 @@ impl EventBody {
         matches!(self, Self::Binary(_))
     }
 
-    /// True if the body has at most `largest` bytes in the event's response.
+    /// Returns true if the body has at most `largest` bytes in the event's response.
     pub(super) fn fits(&self, largest: usize) -> bool {
         match self {
             Self::Text(body) => fits(body, largest),

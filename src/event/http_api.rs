@@ -47,7 +47,7 @@ pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
     }
 }
 
-/// The response without its body.
+/// Returns the response without its body.
 pub(super) fn response(parts: Parts, is_base64: bool) -> ApiGatewayV2httpResponse {
     let mut response = ApiGatewayV2httpResponse::default();
     response.status_code = parts.status.as_u16().into();

@@ -25,7 +25,7 @@ pub(crate) enum EventKind {
     Direct,
 }
 
-/// The kind of an event.
+/// Returns the kind of an event.
 pub(crate) fn kind_of(json: &str) -> Result<EventKind, EventError> {
     let mut visitor = EventKindVisitor::default();
     let result = serde_json::Deserializer::from_str(json).deserialize_map(&mut visitor);

@@ -38,7 +38,7 @@ pub(super) fn request(event: AlbTargetGroupRequest) -> Event {
     }
 }
 
-/// The response without its body.
+/// Returns the response without its body.
 pub(super) fn response(
     parts: Parts,
     is_base64: bool,

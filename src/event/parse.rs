@@ -15,7 +15,7 @@ pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, Event
     })
 }
 
-/// The event with headers that are valid HTTP; `None` if they already are.
+/// Returns the event with headers that are valid HTTP; `None` if they already are.
 fn with_valid_headers(json: &str) -> Option<Value> {
     let mut event: Value = serde_json::from_str(json).ok()?;
     let mut invalid = 0;

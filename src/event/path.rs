@@ -1,6 +1,6 @@
 //! API Gateway's stages in paths.
 
-/// True for API Gateway's own domains: their paths begin with a stage.
+/// Returns true for API Gateway's own domains: their paths begin with a stage.
 pub(super) fn has_stage(domain: Option<&str>) -> bool {
     domain.is_none_or(|domain| domain.contains(".execute-api."))
 }

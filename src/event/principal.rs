@@ -30,7 +30,7 @@ impl From<Caller> for Principal {
     }
 }
 
-/// The caller of a REST API, or of an HTTP API with payload format 1.0.
+/// Returns the caller of a REST API, or of an HTTP API with payload format 1.0.
 pub(super) fn of_rest(context: &ApiGatewayProxyRequestContext) -> Option<Principal> {
     let identity = &context.identity;
     let arn = identity.user_arn.as_deref();
@@ -41,7 +41,7 @@ pub(super) fn of_rest(context: &ApiGatewayProxyRequestContext) -> Option<Princip
     of_iam(arn, cognito).or_else(|| of_authorizer(authorizer, is_lambda))
 }
 
-/// The caller of an HTTP API or a Function URL.
+/// Returns the caller of an HTTP API or a Function URL.
 pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Principal> {
     let authorizer = context.authorizer.as_ref()?;
     let iam = authorizer.iam.as_ref();
@@ -51,8 +51,8 @@ pub(super) fn of_http(context: &ApiGatewayV2httpRequestContext) -> Option<Princi
     of_iam(arn, cognito).or_else(|| of_authorizer(authorizer, is_lambda))
 }
 
-/// All users of a Cognito identity pool share a role, so the role's ARN alone does not identify a
-/// user.
+/// Returns the caller that IAM has authenticated. All users of a Cognito identity pool share a
+/// role, so the role's ARN alone does not identify a user.
 fn of_iam(arn: Option<&str>, cognito: Option<&str>) -> Option<Principal> {
     let arn = arn.filter(|arn| !arn.is_empty())?;
     let principal = match cognito.filter(|id| !id.is_empty()) {
@@ -77,8 +77,8 @@ fn of_authorizer(authorizer: &ApiGatewayRequestAuthorizer, is_lambda: bool) -> O
     Some(Principal { caller, verified })
 }
 
-/// The claims of a JWT: those of an HTTP API's authorizer, or, for REST APIs, of a Cognito user
-/// pool.
+/// Returns the claims of a JWT: those of an HTTP API's authorizer, or, for REST APIs, of a Cognito
+/// user pool.
 fn claims_in(authorizer: &ApiGatewayRequestAuthorizer) -> Option<AuthorizerClaims<'_>> {
     if let Some(jwt) = &authorizer.jwt {
         let claims = jwt.claims.iter();
@@ -90,7 +90,8 @@ fn claims_in(authorizer: &ApiGatewayRequestAuthorizer) -> Option<AuthorizerClaim
     Some(claims.collect())
 }
 
-/// The facts about a token's holder. `None` if the claims do not name the issuer and the holder.
+/// Returns the facts about a token's holder. `None` if the claims do not name the issuer and the
+/// holder.
 fn token_of(claims: &AuthorizerClaims<'_>) -> Option<Arc<AccessToken>> {
     let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
     let scopes = ["scope", "scp"].into_iter().filter_map(text);
@@ -109,8 +110,8 @@ fn token_of(claims: &AuthorizerClaims<'_>) -> Option<Arc<AccessToken>> {
     Some(Arc::new(token))
 }
 
-/// The scopes in `a b`, or in `[a b]`, which API Gateway makes of a list. A scope may contain a
-/// comma, but no space: RFC 6749, 3.3.
+/// Returns the scopes in `a b`, or in `[a b]`, which API Gateway makes of a list. A scope may
+/// contain a comma, but no space: RFC 6749, 3.3.
 fn scopes_in(text: &str) -> impl Iterator<Item = &str> {
     let list = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
     let scopes = list.unwrap_or(text).split(' ');
@@ -119,7 +120,8 @@ fn scopes_in(text: &str) -> impl Iterator<Item = &str> {
 
 type AuthorizerClaims<'a> = BTreeMap<&'a str, Value>;
 
-/// RFC 7519, 4.1.2: a subject is unique within its issuer.
+/// Identifies the caller by issuer and subject: a subject is unique within its issuer (RFC 7519,
+/// 4.1.2).
 fn of_claims(claims: &AuthorizerClaims<'_>) -> String {
     let claim = |name: &str| claims.get(name)?.as_str();
     let issuer = claim("iss").unwrap_or_default();
@@ -137,8 +139,8 @@ fn joined<const N: usize>(parts: [&str; N]) -> String {
     parts.join(" ")
 }
 
-/// The principal in the fields of a Lambda authorizer. `None` if they say nothing: without an
-/// authorizer, API Gateway sends fields whose values are null.
+/// Returns the principal in the fields of a Lambda authorizer. `None` if they say nothing: without
+/// an authorizer, API Gateway sends fields whose values are null.
 fn of_fields(fields: &HashMap<String, Value>) -> Option<String> {
     let text = |name: &str| fields.get(name)?.as_str().filter(|it| !it.is_empty());
     if let Some(name) = text("principalId").or_else(|| text("sub")) {

@@ -46,8 +46,8 @@ impl RawEvent<'_> {
     }
 }
 
-/// The request's URI, with invalid characters encoded: REST APIs and load balancers pass arbitrary
-/// characters in paths and queries.
+/// Returns the request's URI, with invalid characters encoded: REST APIs and load balancers pass
+/// arbitrary characters in paths and queries.
 fn uri_of(path: &str, query: &str) -> Uri {
     const NOT_IN_QUERY: &AsciiSet = &CONTROLS
         .add(b' ')

@@ -45,7 +45,7 @@ pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {
     }
 }
 
-/// The response without its body.
+/// Returns the response without its body.
 pub(super) fn response(parts: Parts, is_base64: bool) -> ApiGatewayProxyResponse {
     let mut response = ApiGatewayProxyResponse::default();
     response.status_code = parts.status.as_u16().into();

@@ -47,7 +47,7 @@ pub(super) struct AuthenticatedRequest {
 }
 
 impl AuthenticatedRequest {
-    /// A request that needs no credentials; its body is not read.
+    /// Creates a request that needs no credentials; its body is not read.
     pub(super) fn anonymous(request: Request) -> Self {
         Self {
             parts: request.into_parts().0,
@@ -58,7 +58,7 @@ impl AuthenticatedRequest {
 }
 
 impl AppState {
-    /// Before the credentials, which a browser may add to any page's request.
+    /// Checks the origin before the credentials, which a browser may add to any page's request.
     pub(super) fn check_origin(
         &self,
         headers: &HeaderMap,
@@ -88,7 +88,7 @@ impl AppState {
         refusal
     }
 
-    /// The tools that `reader` sees in lists.
+    /// Returns the tools that `reader` sees in lists.
     pub(super) fn listed_tools<'a>(
         &'a self,
         reader: &'a Caller,

@@ -51,12 +51,12 @@ const LARGEST_FORM: usize = 4 * 1024;
 /// A path parameter; an error if it is not UTF-8.
 type PathText = Result<Path<String>, PathRejection>;
 
-/// The text of a path parameter; empty, which matches no id, if it is invalid.
+/// Returns the text of a path parameter; empty, which matches no id, if it is invalid.
 fn text_of(path: PathText) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
 }
 
-/// The routes of challenges and callbacks.
+/// Returns the routes of challenges and callbacks.
 pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>, info: &ServerInfo) -> Router<S> {
     let info = Arc::new(info.clone());
     Router::new()
@@ -69,7 +69,7 @@ pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>, info: &ServerIn
         .with_state(ChallengePages { app, broker, info })
 }
 
-/// OXP 1.0, Authorization Challenges: always a 200 response.
+/// Responds with the status of a challenge, always with a 200 (OXP 1.0, Authorization Challenges).
 async fn status(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
     if pages.broker.authenticate_checks()
         && let Err(response) = check_credentials(&pages.app, request, "check", true).await
@@ -157,12 +157,12 @@ fn unavailable(error: &StoreError) -> CallbackPage {
     CallbackPage::Unavailable
 }
 
-/// The server's URL, according to the platform.
+/// Returns the server's URL, according to the platform.
 fn base_url_of(request: &Extensions) -> Option<String> {
     request.get::<Arc<Invocation>>()?.base_url.clone()
 }
 
-/// RFC 6749, 3.1: no parameter may occur twice.
+/// Parses the query of a callback, in which no parameter may occur twice (RFC 6749, 3.1).
 fn callback_query_in(query: &str) -> Option<CallbackQuery> {
     let mut parsed = CallbackQuery::default();
     for (name, value) in url_with_query(query)?.query_pairs() {
@@ -180,7 +180,7 @@ fn callback_query_in(query: &str) -> Option<CallbackQuery> {
     Some(parsed)
 }
 
-/// The field of the page's form, if it occurs exactly once.
+/// Returns the field of the page's form, if it occurs exactly once.
 fn form_in(body: &Bytes) -> Option<String> {
     let url = url_with_query(std::str::from_utf8(body).ok()?)?;
     let mut fields = url.query_pairs().filter(|(name, _)| name == consent::FIELD);
@@ -188,7 +188,7 @@ fn form_in(body: &Bytes) -> Option<String> {
     fields.next().is_none().then(|| value.into_owned())
 }
 
-/// A URL with this query: `reqwest` exports a parser for URLs only.
+/// Returns a URL with this query: `reqwest` exports a parser for URLs only.
 fn url_with_query(query: &str) -> Option<reqwest::Url> {
     reqwest::Url::parse(&format!("http://localhost/?{query}")).ok()
 }

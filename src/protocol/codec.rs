@@ -34,18 +34,18 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     /// Decodes a request, which may be of any size and may be invalid.
     fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form>;
 
-    /// The name of the form in the log.
+    /// Returns the name of the form in the log.
     fn dialect(form: &Self::Form) -> &'static str;
 
-    /// The headers of W3C Trace Context, if the request brings them in its body.
+    /// Returns the headers of W3C Trace Context, if the request brings them in its body.
     fn trace_headers(_: &Self::Form) -> Option<&HeaderMap> {
         None
     }
 
-    /// The list of tools. Complete lists are cached.
+    /// Returns the list of tools. Complete lists are cached.
     fn list(&self, form: &Self::Form, tools: &ListedTools<'_>) -> Arc<EncodedList>;
 
-    /// The response if the list is too large.
+    /// Returns the response if the list is too large.
     fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, ResponseBody);
 
     /// Returns the chunks to send before the outcome of a call, as they become known. The first one
@@ -93,7 +93,7 @@ pub(super) struct Declaration {
 }
 
 impl Declaration {
-    /// The methods and paths of the routes, without aliases.
+    /// Returns the methods and paths of the routes, without aliases.
     pub(super) fn advertised(&self) -> impl Iterator<Item = (&'static Method, &'static str)> {
         let routes = self.routes.iter().filter(|route| !route.is_alias);
         routes.map(|route| (&route.method, route.path))
@@ -157,7 +157,7 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// The name in the log.
+    /// Returns the name in the log.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Health => "health",

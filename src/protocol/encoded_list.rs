@@ -50,12 +50,12 @@ impl EncodedList {
         &self.body
     }
 
-    /// True if a response with this list has at most `largest` bytes in an event.
+    /// Returns true if a response with this list has at most `largest` bytes in an event.
     pub(super) fn fits(&self, largest: usize) -> bool {
         fits(&self.body, largest)
     }
 
-    /// The response; `None` if it would have more than `largest` bytes.
+    /// Returns the response; `None` if it would have more than `largest` bytes.
     pub(super) fn response(&self, request: &Parts, largest: usize) -> Option<Response> {
         let is_get = [Method::GET, Method::HEAD].contains(&request.method);
         let mut response = if is_get && self.is_known_to(&request.headers) {
@@ -73,7 +73,7 @@ impl EncodedList {
         Some(response)
     }
 
-    /// The entity tag, which is strong: it changes with every byte.
+    /// Returns the entity tag, which is strong: it changes with every byte.
     fn tag(&self) -> &HeaderValue {
         self.tag.get_or_init(|| {
             let hash = URL_SAFE_NO_PAD.encode(&Sha256::digest(&self.body)[..18]);
@@ -81,8 +81,9 @@ impl EncodedList {
         })
     }
 
-    /// True if the client has this list (RFC 9110, section 13.1.2). The comparison is weak, so `W/`
-    /// has no meaning (section 8.8.3.2). Our tag has no comma, so no other tag can be taken for it.
+    /// Returns true if the client has this list (RFC 9110, section 13.1.2). The comparison is weak,
+    /// so `W/` has no meaning (section 8.8.3.2). Our tag has no comma, so no other tag can be taken
+    /// for it.
     fn is_known_to(&self, headers: &HeaderMap) -> bool {
         let conditions = headers.get_all(IF_NONE_MATCH).iter();
         let mut conditions = conditions.filter_map(|it| it.to_str().ok().map(str::trim));
@@ -108,7 +109,7 @@ impl<K> Default for KeptLists<K> {
 }
 
 impl<K: Eq + Hash> KeptLists<K> {
-    /// The list with this key. A list of only some of the tools is not kept.
+    /// Returns the list with this key. A list of only some of the tools is not kept.
     pub(super) fn get(
         &self,
         key: K,
@@ -126,7 +127,7 @@ impl<K: Eq + Hash> KeptLists<K> {
     }
 }
 
-/// RFC 9110, section 15.4.5: no body, and so no type.
+/// Creates a 304 response, without a body and therefore without a type (RFC 9110, section 15.4.5).
 fn not_modified() -> Response {
     let mut response = json_response(StatusCode::NOT_MODIFIED, Body::empty());
     response.headers_mut().remove(CONTENT_TYPE);

@@ -38,8 +38,8 @@ const TASK: &str = "explorer";
 #[derive(Clone, Copy)]
 pub(crate) struct FromExplorer;
 
-/// The explorer's routes, and the response for all other paths. They come after the program's own
-/// routes, which may have the same paths.
+/// Returns the explorer's routes, and the response for all other paths. They come after the
+/// program's own routes, which may have the same paths.
 pub(super) fn router(
     app: Arc<AppState>,
     served: &[Protocol],
@@ -58,8 +58,8 @@ pub(super) fn router(
         .with_state(app)
 }
 
-/// The page. It contains nothing about the server, so a caller without credentials gets it as well:
-/// a browser sends none when it opens a page.
+/// Serves the page. It contains nothing about the server, so a caller without credentials gets it
+/// as well: a browser sends none when it opens a page.
 async fn page(State(app): State<Arc<AppState>>, request: Request) -> Response {
     let Err(rejected) = check_credentials(&app, request, TASK, false).await else {
         return marked(page::response(StatusCode::OK));
@@ -73,7 +73,7 @@ async fn page(State(app): State<Arc<AppState>>, request: Request) -> Response {
     marked(response)
 }
 
-/// The page's data, for callers who may list the tools.
+/// Serves the page's data to callers who may list the tools.
 async fn listing(
     app: &AppState,
     request: Request,

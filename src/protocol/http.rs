@@ -197,7 +197,7 @@ impl<P: Codec> Exchange<P> {
         }
     }
 
-    /// An output that is too large to send becomes a failure.
+    /// Encodes an outcome. An output that is too large to send becomes a failure.
     fn outcome(&mut self, form: &P::Form, mut outcome: Outcome) -> Response {
         let largest = self.arrival.invocation.max_response_size;
         let (mut status, mut body) = self.protocol.outcome(form, &outcome);

@@ -8,8 +8,8 @@ use crate::{text::LONGEST_ID, wire::IDEMPOTENCY_KEY};
 
 const HEADER: HeaderName = HeaderName::from_static(IDEMPOTENCY_KEY);
 
-/// The key, without the quotes that many clients leave out. A key that is ignored would let a
-/// repeated call run twice, so an unusable one is an error; an empty one counts as absent.
+/// Returns the key, without the quotes that many clients leave out. A key that is ignored would let
+/// a repeated call run twice, so an unusable one is an error; an empty one counts as absent.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
     let mut values = headers.get_all(&HEADER).iter();
     let Some(value) = values.next() else {

@@ -58,7 +58,7 @@ fn whole_float(number: &Number) -> Option<f64> {
     float.filter(|it| it.fract() == 0.0)
 }
 
-/// The text of the object or array at a path; an empty path is that of the whole text.
+/// Returns the text of the object or array at a path; an empty path is that of the whole text.
 fn text_at<'a>(json: &'a str, path: &str) -> Option<&'a str> {
     let mut names = path.split('.').filter(|name| !name.is_empty());
     let text = names.try_fold(json, |json, name| {
@@ -68,7 +68,7 @@ fn text_at<'a>(json: &'a str, path: &str) -> Option<&'a str> {
     text.filter(|text| text.trim_start().starts_with(['{', '[']))
 }
 
-/// The texts of all numbers in valid JSON, in their order.
+/// Returns the texts of all numbers in valid JSON, in their order.
 fn numbers_in(json: &str) -> impl Iterator<Item = &str> {
     let (mut is_in_text, mut is_escaped) = (false, false);
     let is_other = move |char: char| {
@@ -96,7 +96,8 @@ struct ExactNumbers<T> {
 }
 
 impl<'a, T: Iterator<Item = &'a str>> ExactNumbers<T> {
-    /// `copy` is a copy of the value, in which the numbers that lost their fraction get one.
+    /// Restores the numbers of a value. `copy` is a copy of the value, in which the numbers that
+    /// lost their fraction get one.
     fn restore(&mut self, value: &mut Value, copy: &mut Value, path: &str) {
         match (&mut *value, &mut *copy) {
             (Value::Number(number), _) => {
@@ -137,8 +138,9 @@ impl<'a, T: Iterator<Item = &'a str>> ExactNumbers<T> {
     }
 }
 
-/// The integer in the text of a whole float. For a fraction that was rounded to an integer, a float
-/// with a fraction that is close to it. `None` if nothing was lost, or nothing can be restored.
+/// Returns the integer in the text of a whole float. For a fraction that was rounded to an integer,
+/// a float with a fraction that is close to it. `None` if nothing was lost, or nothing can be
+/// restored.
 fn exact(text: &str, float: f64) -> Option<Number> {
     let (digits, point) = decimal(text);
     if digits.len() > point {
@@ -157,8 +159,8 @@ fn exact(text: &str, float: f64) -> Option<Number> {
     Number::from_i128(integer).filter(|_| size.unsigned_abs() > MAX_EXACT_INTEGER)
 }
 
-/// The significant digits of a number, and the number of digits before its decimal point; none for
-/// 0.
+/// Returns the significant digits of a number, and the number of digits before its decimal point;
+/// none for 0.
 fn decimal(text: &str) -> (String, usize) {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let unsigned = mantissa.trim_start_matches('-');
@@ -172,7 +174,7 @@ fn decimal(text: &str) -> (String, usize) {
     (digits, usize::try_from(point).unwrap_or(0))
 }
 
-/// True for an integer without a fraction or an exponent that lost digits.
+/// Returns true for an integer without a fraction or an exponent that lost digits.
 fn is_lossy(text: &str, float: f64) -> bool {
     !text.contains(['.', 'e', 'E']) && format!("{float:.0}") != text
 }

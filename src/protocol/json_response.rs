@@ -15,7 +15,7 @@ pub(super) fn to_raw_json(body: &impl Serialize) -> Box<RawValue> {
     to_raw_value(body).expect("our own bodies have string keys only")
 }
 
-/// A JSON response.
+/// Creates a JSON response.
 pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
     response(status, "application/json", body)
 }

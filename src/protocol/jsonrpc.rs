@@ -71,7 +71,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     Deserialize::deserialize(deserializer).map(Some)
 }
 
-/// The message in a body. A body that is not an object is an error, and so is a batch.
+/// Parses the message in a body. A body that is not an object is an error, and so is a batch.
 pub(super) fn message_in(body: &[u8]) -> Result<RpcMessage<'_>, FormError> {
     let body = body.trim_ascii();
     if body.is_empty() {
@@ -97,7 +97,7 @@ pub(super) fn message_in(body: &[u8]) -> Result<RpcMessage<'_>, FormError> {
     })
 }
 
-/// The params of a request, whose raw text is an object.
+/// Parses the params of a request, whose raw text is an object.
 pub(super) fn params_in(
     params: &str,
     scope: &JsonScope,
@@ -109,22 +109,22 @@ pub(super) fn params_in(
     })
 }
 
-/// The string in a raw value.
+/// Parses the string in a raw value.
 pub(super) fn text_in(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
 const ID: JsonScope = JsonScope::Fields(&[("id", JsonScope::Scalar)]);
 
-/// The last id of an unreadable request, such as one with a duplicate field.
+/// Finds the last id of an unreadable request, such as one with a duplicate field.
 pub(super) fn id_anywhere_in(body: &[u8]) -> Option<Box<RpcId>> {
     let message = json::read_leniently(body, &ID)?;
     let id = to_raw_value(message.get("id")?).ok()?;
     id_in(&id).is_some().then_some(id)
 }
 
-/// The text of an id; in OpenTool, it identifies a repeated call. Its length is limited because the
-/// response echoes it and must not become too large to send.
+/// Returns the text of an id; in OpenTool, it identifies a repeated call. Its length is limited
+/// because the response echoes it and must not become too large to send.
 pub(super) fn id_in(id: &RawValue) -> Option<String> {
     let is_text = id.get().starts_with('"');
     let text = if is_text {

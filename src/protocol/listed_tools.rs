@@ -15,7 +15,7 @@ pub(super) struct ListedTools<'a> {
 }
 
 impl<'a> ListedTools<'a> {
-    /// All tools.
+    /// Lists all tools.
     pub(super) fn complete(
         toolkit: &'a Toolkit,
         auth: &'a Auth,
@@ -29,7 +29,7 @@ impl<'a> ListedTools<'a> {
         }
     }
 
-    /// The tools that the caller has the scopes for.
+    /// Returns the tools that the caller has the scopes for.
     pub(super) fn callable_by(self, caller: &'a Caller) -> Self {
         let callable = Self {
             reader: Some(caller),
@@ -46,23 +46,24 @@ impl<'a> ListedTools<'a> {
         self.server_url
     }
 
-    /// True if the list shows all tools, so that its encoded form can be cached for all callers.
+    /// Returns true if the list shows all tools, so that its encoded form can be cached for all
+    /// callers.
     pub(super) fn is_complete(&self) -> bool {
         self.reader.is_none()
     }
 
-    /// All versions of each tool.
+    /// Returns all versions of each tool.
     pub(super) fn entries(&self) -> impl Iterator<Item = &'a ToolEntry> {
         let entries = self.toolkit.entries().iter();
         entries.filter(|entry| self.shows(entry))
     }
 
-    /// The newest version of each tool.
+    /// Returns the newest version of each tool.
     pub(super) fn newest(&self) -> impl Iterator<Item = &'a ToolEntry> {
         self.toolkit.newest().filter(|entry| self.shows(entry))
     }
 
-    /// True if the list has this tool.
+    /// Returns true if the list has this tool.
     pub(super) fn shows(&self, entry: &ToolEntry) -> bool {
         self.reader
             .is_none_or(|caller| self.auth.may_call(caller, &entry.tool))

@@ -138,7 +138,7 @@ impl McpCodec {
         })
     }
 
-    /// The response to `initialize`.
+    /// Returns the response to `initialize`.
     fn initialization(&self, form: &McpForm, recognizes_call_ids: bool) -> Vec<u8> {
         let revision = form.revision.unwrap_or(Revision::NEWEST_LEGACY);
         let mut result = json!({
@@ -153,7 +153,7 @@ impl McpCodec {
         response::encode(form, &result)
     }
 
-    /// The response to `server/discover`.
+    /// Returns the response to `server/discover`.
     fn discovery(&self, form: &McpForm, recognizes_call_ids: bool) -> Vec<u8> {
         let modern = Revision::ALL.into_iter().filter(|it| it.is_modern());
         let versions: Vec<_> = modern.map(Revision::as_str).collect();

@@ -16,12 +16,12 @@ use crate::{
 pub(crate) struct ModelNames(OnceLock<HashMap<String, ToolEntry>>);
 
 impl ModelNames {
-    /// The tool whose newest version has this name.
+    /// Returns the tool whose newest version has this name.
     pub(super) fn tool_of(&self, name: &str, toolkit: &Toolkit) -> Option<&ToolEntry> {
         self.index(toolkit).get(name)
     }
 
-    /// The tool in the caller's list whose name is closest.
+    /// Returns the tool in the caller's list whose name is closest.
     pub(super) fn closest(&self, name: &str, engine: &Engine, caller: &Caller) -> Option<String> {
         let names = self.index(&engine.toolkit);
         let is_listed = |entry: &ToolEntry| engine.is_listed(entry, caller);
@@ -29,7 +29,7 @@ impl ModelNames {
         closest_name(name, listed.map(|(name, _)| &**name), names.len(), '_')
     }
 
-    /// Built on first use: cold starts must not take longer with more tools.
+    /// Returns the index, built on first use: cold starts must not take longer with more tools.
     fn index(&self, toolkit: &Toolkit) -> &HashMap<String, ToolEntry> {
         self.0.get_or_init(|| {
             let newest = toolkit.newest();

@@ -97,7 +97,7 @@ impl Codec for OpenToolCodec {
     }
 }
 
-/// `GET /opentool/version`: the version of this server.
+/// Responds with the version of this server, to `GET /opentool/version`.
 fn version(version: &str) -> Operation {
     let body = to_json(&json!({"version": version}));
     Operation::Respond(Reply::json(StatusCode::OK, body))

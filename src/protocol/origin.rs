@@ -20,7 +20,8 @@ impl AllowedOrigins {
         Self(origins)
     }
 
-    /// True for a request from no web page, or from an allowed one. `own` are the function's URLs.
+    /// Returns true for a request from no web page, or from an allowed one. `own` are the
+    /// function's URLs.
     pub(super) fn allow(&self, headers: &HeaderMap, own: [Option<&str>; 2]) -> bool {
         let mut origins = headers.get_all(ORIGIN).iter();
         let (first, second) = (origins.next(), origins.next());
@@ -41,8 +42,8 @@ impl AllowedOrigins {
     }
 }
 
-/// True for `*` and for an origin as browsers send it: `http` or `https`, a host, and a port unless
-/// it is the scheme's own.
+/// Returns true for `*` and for an origin as browsers send it: `http` or `https`, a host, and a
+/// port unless it is the scheme's own.
 pub(crate) fn is_allowed_origin(text: &str) -> bool {
     let has_own_port = text.starts_with("https:") && text.ends_with(":443")
         || text.starts_with("http:") && text.ends_with(":80");
@@ -54,7 +55,7 @@ fn is_origin(text: &str) -> bool {
     is_http && HostName::in_origin(text).is_some()
 }
 
-/// A URL without its path.
+/// Returns a URL without its path.
 fn origin_of(url: &str) -> &str {
     let authority = url.find("://").map_or(0, |at| at + 3);
     let end = url[authority..].find('/');

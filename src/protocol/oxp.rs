@@ -152,7 +152,7 @@ impl Codec for OxpCodec {
     }
 }
 
-/// OXP 1.0, `GET /health`: 200 if healthy, 503 if not.
+/// Responds to `GET /health`: 200 if healthy, 503 if not (OXP 1.0).
 fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
     let (code, status) = if is_healthy {
         (StatusCode::OK, "ok")

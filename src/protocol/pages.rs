@@ -21,12 +21,12 @@ use super::{
 };
 use crate::{Caller, ServerInfo, arrival::Arrival, observe::request_log::RequestLog};
 
-/// CSP Level 3, section 2.3.1: the `hash-source` of a style or a script in the document.
+/// Returns the `hash-source` of a style or a script in the document (CSP Level 3, section 2.3.1).
 pub(super) fn hash_source(content: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
 }
 
-/// A page with its Content-Security-Policy and Referrer-Policy.
+/// Creates the response of a page with its Content-Security-Policy and Referrer-Policy.
 pub(super) fn html_response(html: impl Into<Body>, policy: &str, referrer: &str) -> Response {
     let mut response = Response::new(html.into());
     for (name, value) in [

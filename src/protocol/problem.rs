@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{observe::request_log, tool::reason::Reason};
 
-/// The routes of the served protocols, as one sentence.
+/// Returns the routes of the served protocols, as one sentence.
 fn routes_in_words(served: &[&Declaration]) -> String {
     let parts = served.iter().map(|declaration| {
         let routes = declaration.advertised();
@@ -36,7 +36,7 @@ fn routes_in_words(served: &[&Declaration]) -> String {
     format!("This server has {}.", parts.join(", and "))
 }
 
-/// An unknown path.
+/// Responds to an unknown path.
 pub(super) fn not_found(served: &[&Declaration]) -> Response {
     problem(
         StatusCode::NOT_FOUND,
@@ -45,7 +45,7 @@ pub(super) fn not_found(served: &[&Declaration]) -> Response {
     )
 }
 
-/// A known path with an unsupported method; the router adds `Allow`.
+/// Responds to a known path with an unsupported method; the router adds `Allow`.
 pub(super) fn method_not_allowed() -> Response {
     problem(
         StatusCode::METHOD_NOT_ALLOWED,
@@ -54,14 +54,14 @@ pub(super) fn method_not_allowed() -> Response {
     )
 }
 
-/// A body that cannot be decoded from its event.
+/// Responds to a body that cannot be decoded from its event.
 pub(crate) fn undecodable_body(detail: &str) -> Response {
     let message = "The request body cannot be decoded";
     request_log::undecodable(Reason::Malformed, detail);
     problem(StatusCode::BAD_REQUEST, message, detail)
 }
 
-/// A response, from one of the owner's routes, that cannot be sent.
+/// Responds in place of a response, from one of the owner's routes, that cannot be sent.
 pub(crate) fn internal_error(detail: &str) -> Response {
     problem(
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -70,7 +70,7 @@ pub(crate) fn internal_error(detail: &str) -> Response {
     )
 }
 
-/// A request that a local server rejects to keep web pages out.
+/// Responds to a request that a local server rejects to keep web pages out.
 pub(crate) fn forbidden(detail: &str) -> Response {
     problem(
         StatusCode::FORBIDDEN,
@@ -79,8 +79,8 @@ pub(crate) fn forbidden(detail: &str) -> Response {
     )
 }
 
-/// A body that exceeded a local server's time limit. The rest may still arrive, so the connection
-/// cannot be reused.
+/// Responds to a body that exceeded a local server's time limit. The rest may still arrive, so the
+/// connection cannot be reused.
 pub(crate) fn late(limit: Duration) -> Response {
     let limit = limit.as_secs_f64();
     let mut response = problem(

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{ServerInfo, arrival::Invocation, public_url::PublicUrl};
 
-/// The routes of the metadata, if there is an issuer.
+/// Returns the routes of the metadata, if there is an issuer.
 pub(super) fn routes(
     app: &Arc<AppState>,
     served: &[Protocol],

@@ -49,12 +49,12 @@ pub(super) fn www_authenticate(refusal: &Refusal) -> HeaderValue {
     value.unwrap_or(HeaderValue::from_static("Bearer"))
 }
 
-/// RFC 9110, 5.6.4.
+/// Quotes a text (RFC 9110, 5.6.4).
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// The same facts as a sentence; empty if nobody can sign in.
+/// Returns the same facts as a sentence; empty if nobody can sign in.
 pub(super) fn sentence(sign_in: Option<&SignIn>) -> String {
     let Some(sign_in) = sign_in else {
         return String::new();
@@ -65,7 +65,7 @@ pub(super) fn sentence(sign_in: Option<&SignIn>) -> String {
     })
 }
 
-/// The way to sign in, for a request to a protocol with this resource path.
+/// Returns the way to sign in, for a request to a protocol with this resource path.
 pub(super) fn sign_in(
     auth: &Auth,
     public_url: &PublicUrl,

@@ -62,7 +62,7 @@ impl Wording {
         }
     }
 
-    /// `closest` is the id that may be meant.
+    /// Words the rejection of an invalid id. `closest` is the id that may be meant.
     pub(crate) fn invalid_tool_id(error: &IdError, closest: Option<&str>) -> Self {
         let end = closest.map_or(".".into(), |it| format!("; did you mean {it}?"));
         let detail = format!("'tool_id': {error}{end}");
@@ -125,14 +125,14 @@ impl Wording {
         }
     }
 
-    /// The text for the log, and for protocols with a single text. Parameter errors are left out:
-    /// they concern only the caller.
+    /// Returns the text for the log, and for protocols with a single text. Parameter errors are
+    /// left out: they concern only the caller.
     pub(super) fn into_detail(self) -> String {
         self.detail.unwrap_or(self.message)
     }
 }
 
-/// The requested name of a tool, cut to a readable length.
+/// Returns the requested name of a tool, cut to a readable length.
 pub(super) fn clipped_name(name: &str) -> std::borrow::Cow<'_, str> {
     clipped(name, LONGEST_NAME)
 }
@@ -187,7 +187,7 @@ fn unknown_version(qualified: &str, version: &Version, available: &[Version]) ->
     Wording::new(not_found(qualified), detail)
 }
 
-/// The specification's text, with the name that models use for the tool.
+/// Returns the specification's text, with the name that models use for the tool.
 fn not_found(qualified: &str) -> String {
     let name = clipped_name(qualified).replace('.', "_");
     format!("Tool '{name}' was not found")

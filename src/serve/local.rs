@@ -99,7 +99,7 @@ async fn listen() -> Result<TcpListener, Error> {
     })?)
 }
 
-/// The router, which records requests in the folder `recording`, if there is one.
+/// Returns the router, which records requests in the folder `recording`, if there is one.
 fn router_of(server: Server, recording: Option<String>) -> Result<(Router, Arc<AppState>), Error> {
     let Some(folder) = recording else {
         return Ok(assemble(server, REAL, REAL));

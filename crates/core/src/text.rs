@@ -25,7 +25,7 @@ pub fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     format!("{}…", &text[..end]).into()
 }
 
-/// The path of the property `name` below `path`.
+/// Returns the path of the property `name` below `path`.
 pub fn joined(path: &str, name: &str) -> String {
     let name = clipped(name, LONGEST_NAME);
     if path.is_empty() {
@@ -42,19 +42,19 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.map(digit).collect()
 }
 
-/// The scopes in a text: RFC 6749, 3.3.
+/// Returns the scopes in a text: RFC 6749, 3.3.
 pub fn separate_scopes(text: &str) -> impl Iterator<Item = String> {
     text.split_whitespace().map(str::to_owned)
 }
 
-/// A number with its noun, in the singular for exactly one.
+/// Returns a number with its noun, in the singular for exactly one.
 pub fn counted(count: impl Display, singular: &str, plural: &str) -> String {
     let count = count.to_string();
     let noun = if count == "1" { singular } else { plural };
     format!("{count} {noun}")
 }
 
-/// The words as alternatives: `A`, `A or B`, `A, B or C`.
+/// Returns the words as alternatives: `A`, `A or B`, `A, B or C`.
 pub fn alternatives(words: &[&str]) -> String {
     match words {
         [] => String::new(),
@@ -63,7 +63,7 @@ pub fn alternatives(words: &[&str]) -> String {
     }
 }
 
-/// The known name that is most similar to `name`, if any is similar enough to be meant.
+/// Returns the known name that is most similar to `name`, if any is similar enough to be meant.
 pub fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.map(|it| (strsim::normalized_damerau_levenshtein(name, it), it));
     let scored = scored.filter(|(similarity, _)| *similarity >= 0.5);
@@ -71,12 +71,12 @@ pub fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     closest.map(|(_, known)| known)
 }
 
-/// The whole milliseconds of a duration, up to the largest integer.
+/// Returns the whole milliseconds of a duration, up to the largest integer.
 pub fn whole_milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Milliseconds with microsecond precision; whole milliseconds have no fraction.
+/// Returns milliseconds with microsecond precision; whole milliseconds have no fraction.
 pub fn milliseconds(duration: Duration) -> Number {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     if micros % 1000 == 0 {

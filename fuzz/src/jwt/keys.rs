@@ -129,7 +129,7 @@ impl Keys {
     }
 }
 
-/// A function whose tool returns the subject of its caller.
+/// Creates a function whose tool returns the subject of its caller.
 fn function() -> LambdaFunction {
     let subject = |_: Value, cx: Context| match cx.caller() {
         Caller::Jwt { subject, .. } => ready(Ok::<_, Failure>(json!([subject]))),

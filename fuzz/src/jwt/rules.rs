@@ -8,7 +8,7 @@ use super::keys::{AUDIENCE, CLIENT, ISSUER, NOW, SERVER};
 
 pub(super) type Fields = Map<String, Value>;
 
-/// RFC 7519, 4.1.4 and 4.1.5, with a minute of leeway.
+/// Returns true for a valid time, with a minute of leeway (RFC 7519, 4.1.4 and 4.1.5).
 fn is_in_time(claims: &Fields) -> bool {
     let time = |name: &str| claims.get(name).and_then(Value::as_f64);
     #[expect(clippy::cast_precision_loss, reason = "the time is small")]
@@ -17,7 +17,7 @@ fn is_in_time(claims: &Fields) -> bool {
         && time("nbf").is_none_or(|nbf| nbf - 60.0 <= now)
 }
 
-/// RFC 7519, 4.1.3: the token is for one of these.
+/// Returns true if the token is for one of these audiences (RFC 7519, 4.1.3).
 fn is_for(claims: &Fields, audiences: &[&str]) -> bool {
     let is_one = |it: &Value| {
         it.as_str()
@@ -30,19 +30,20 @@ fn is_for(claims: &Fields, audiences: &[&str]) -> bool {
     }
 }
 
-/// RFC 7515, 4.1.1 and 4.1.11; RFC 8725, 3.10: the algorithm of the key, no extensions, no keys.
+/// Returns true for the algorithm of the key, without extensions and keys (RFC 7515, 4.1.1 and
+/// 4.1.11; RFC 8725, 3.10).
 fn has_safe_header(header: &Fields, algorithm: &str) -> bool {
     let refused = ["crit", "jwk", "jku", "x5c", "x5u"];
     let is_safe = algorithm == "HS256" || !refused.iter().any(|name| header.contains_key(*name));
     header.get("alg") == Some(&json!(algorithm)) && !header.contains_key("crit") && is_safe
 }
 
-/// True for what a token that the secret has signed may be, at most.
+/// Returns true for what a token that the secret has signed may be, at most.
 pub(super) fn may_be_accepted(header: &Fields, claims: &Fields) -> bool {
     has_safe_header(header, "HS256") && is_in_time(claims) && is_for(claims, &[AUDIENCE])
 }
 
-/// RFC 9068, 4: true for what an access token may be, at most.
+/// Returns true for what an access token may be, at most (RFC 9068, 4).
 pub(super) fn may_be_access_token(header: &Fields, claims: &Fields) -> bool {
     // A `null` is no type, as an absent one.
     let typ = header
@@ -70,7 +71,7 @@ pub(super) fn may_be_access_token(header: &Fields, claims: &Fields) -> bool {
         && !others.iter().any(|name| claims.contains_key(*name))
 }
 
-/// RFC 9068, 2: true for a token with what an access token must have, and nothing else.
+/// Returns true for a token with what an access token must have, and nothing else (RFC 9068, 2).
 pub(super) fn is_access_token(header: &Fields, claims: &Fields) -> bool {
     let is_text = |it: &Value| it.as_str().is_some_and(|it| !it.is_empty());
     let has = |name: &str| claims.get(name).is_some_and(is_text);
@@ -86,7 +87,8 @@ pub(super) fn is_access_token(header: &Fields, claims: &Fields) -> bool {
         && claims.len() == 7
 }
 
-/// RFC 7519, 4.1: true for a JWT with the registered claims that this server reads, and nothing else.
+/// Returns true for a JWT with the registered claims that this server reads, and nothing else (RFC
+/// 7519, 4.1).
 pub(super) fn is_plain_jwt(header: &Fields, claims: &Fields) -> bool {
     *header
         == *json!({"alg": "HS256", "typ": "JWT"})

@@ -76,7 +76,7 @@ impl Target {
         format!("/authorization/challenges/{}/start", self.id)
     }
 
-    /// The id of a new challenge of a user.
+    /// Creates a challenge of a user, and returns its id.
     pub(super) fn challenge(&self, user: &str) -> Option<String> {
         let call = json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": user}});
         let response = wait(self.function.invoke(&call.to_string()));

@@ -46,7 +46,7 @@ fn answer(mut stream: TcpStream) {
     }
 }
 
-/// The length of the request that has begun to arrive, once its head is complete.
+/// Returns the length of the request that has begun to arrive, once its head is complete.
 fn length_of(arrived: &[u8]) -> Option<usize> {
     let head = memchr::memmem::find(arrived, b"\r\n\r\n")?;
     let text = String::from_utf8_lossy(&arrived[..head]).to_ascii_lowercase();

@@ -143,7 +143,7 @@ fn open_schema() -> Value {
     json!({"type": "object", "additionalProperties": true})
 }
 
-/// Tools of every kind, some with the ids of the tools in `events/`.
+/// Returns tools of every kind, some with the ids of the tools in `events/`.
 pub(crate) fn toolkit() -> Toolkit {
     let composite = json!({
         "type": "object",

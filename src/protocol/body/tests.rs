@@ -97,7 +97,7 @@ impl Codec for Ticks {
         Some(body_of(texts))
     }
 
-    /// A list is sent in chunks.
+    /// Sends a list in chunks.
     fn outcome(&self, _: &Self::Form, outcome: &Outcome) -> (StatusCode, ResponseBody) {
         let output = outcome.result.as_ref().map(|it| json!(it));
         let body = match output {
@@ -127,7 +127,7 @@ where
     Body::from_stream(stream::StreamExt::map(chunks, Ok::<_, Infallible>))
 }
 
-/// The tool `Ticks.Run`, with a way to send texts while it runs.
+/// Returns the tool `Ticks.Run`, with a way to send texts while it runs.
 fn tool<F>(texts: &Texts, run: impl Fn(Texts, Context) -> F + Clone + Send + Sync + 'static) -> Tool
 where
     F: Future<Output = Result<Value, Failure>> + Send + 'static,
@@ -168,7 +168,7 @@ impl Fixture {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
-    /// The outcomes in the log.
+    /// Returns the outcomes in the log.
     fn logged(&self) -> Vec<String> {
         let log = self.lines.text();
         let lines = log.lines().filter_map(|line| line.split_once("outcome=\""));
@@ -184,7 +184,7 @@ async fn next(body: &mut Body) -> Option<String> {
     Some(String::from_utf8(chunk.to_vec()).unwrap())
 }
 
-/// All chunks of a stream that begins with "early".
+/// Returns all chunks of a stream that begins with "early".
 async fn chunks_of(response: Response) -> Vec<String> {
     assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
     let (mut body, mut chunks) = (response.into_body(), Vec::new());

@@ -15,7 +15,8 @@ use crate::{
 /// The name of the form's field.
 pub(super) const FIELD: &str = "form";
 
-/// The page that names the server, the caller, the scopes and the user, with a button to continue.
+/// Returns the page that names the server, the caller, the scopes and the user, with a button to
+/// continue.
 pub(super) fn consent_page(consent: &ConsentPage, cookie: &str, info: &ServerInfo) -> Response {
     let Ok(cookie) = HeaderValue::try_from(cookie) else {
         return result_page(CallbackPage::Failed, info);
@@ -70,7 +71,7 @@ fn main_of(consent: &ConsentPage, info: &ServerInfo) -> String {
     )
 }
 
-/// The list of the permissions.
+/// Returns the list of the permissions.
 fn scopes_of(scopes: &[RequestedScope], server: &str, provider: &str) -> String {
     if scopes.is_empty() {
         return format!(

@@ -27,7 +27,7 @@ pub(super) struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The response with this page, which names the server.
+    /// Returns the response with this page, which names the server.
     pub(super) fn response(&self, info: &ServerInfo) -> Response {
         let policy = format!(
             "default-src 'none'; style-src {}; base-uri 'none'; form-action {}; \
@@ -50,7 +50,7 @@ impl Page<'_> {
     }
 }
 
-/// The link to the owner's support; empty if there is none.
+/// Returns the link to the owner's support; empty if there is none.
 fn support_of(info: &ServerInfo) -> String {
     let Some(url) = &info.support_url else {
         return String::new();
@@ -67,7 +67,7 @@ fn support_of(info: &ServerInfo) -> String {
     )
 }
 
-/// Escaped text whose direction does not affect the text next to it.
+/// Returns escaped text whose direction does not affect the text next to it.
 pub(super) fn isolated(text: &str) -> String {
     format!("<bdi>{}</bdi>", escaped(text))
 }

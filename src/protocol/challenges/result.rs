@@ -6,7 +6,7 @@ use http::StatusCode;
 use super::page::{Page, isolated};
 use crate::{ServerInfo, oauth::CallbackPage};
 
-/// The page for a result.
+/// Returns the page for a result.
 pub(super) fn result_page(result: CallbackPage, info: &ServerInfo) -> Response {
     let (status, mark, title, text) = content_of(result);
     let text = text.replace("{server}", &isolated(info.title()));
@@ -21,8 +21,8 @@ pub(super) fn result_page(result: CallbackPage, info: &ServerInfo) -> Response {
     response
 }
 
-/// The status, the class of the title for the mark above it, the title, and the text, in which
-/// `{server}` is the server's title.
+/// Returns the status, the class of the title for the mark above it, the title, and the text, in
+/// which `{server}` is the server's title.
 fn content_of(result: CallbackPage) -> (StatusCode, &'static str, &'static str, &'static str) {
     match result {
         CallbackPage::Completed => (

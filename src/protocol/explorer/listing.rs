@@ -14,7 +14,7 @@ use crate::{
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
-/// The server and the tools that `reader` sees in lists. `largest` is the maximum size of a
+/// Returns the server and the tools that `reader` sees in lists. `largest` is the maximum size of a
 /// response.
 pub(super) fn listing_of(
     app: &AppState,
@@ -39,7 +39,7 @@ pub(super) fn listing_of(
     })
 }
 
-/// One version of one tool. Protocols without versions call the newest one.
+/// Returns one version of one tool. Protocols without versions call the newest one.
 fn version_of(entry: &ToolEntry, is_newest: bool) -> Value {
     let tool = &entry.tool;
     let qualified = entry.id.qualified();

@@ -59,7 +59,7 @@ static PAGE: LazyLock<Page> = LazyLock::new(|| {
     }
 });
 
-/// The page with this status.
+/// Returns the page with this status.
 pub(super) fn response(status: StatusCode) -> Response {
     let mut response = html_response(PAGE.html.clone(), &PAGE.policy, "no-referrer");
     *response.status_mut() = status;

@@ -73,8 +73,8 @@ pub(super) fn decode(
     })))
 }
 
-/// The id that identifies a repeated call: never the JSON-RPC id, because clients number their
-/// requests from 0.
+/// Returns the id that identifies a repeated call: never the JSON-RPC id, because clients number
+/// their requests from 0.
 fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'static str> {
     let call_id = match &params["_meta"][CALL_ID] {
         Value::Null => idempotency_key(headers)?,

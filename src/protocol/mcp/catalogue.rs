@@ -26,7 +26,7 @@ pub(super) struct Catalogue {
 }
 
 impl Catalogue {
-    /// The pages: JSON arrays of tools. There is at least one.
+    /// Returns the pages: JSON arrays of tools. There is at least one.
     pub(super) fn pages(&self, tools: &ListedTools<'_>) -> Cow<'_, [Box<RawValue>]> {
         if !tools.is_complete() {
             return Cow::Owned(build(tools));
@@ -58,7 +58,7 @@ fn joined(tools: &[String]) -> Box<RawValue> {
     RawValue::from_string(array).expect("it is an array of JSON objects")
 }
 
-/// 2026-07-28 and 2025-11-25, Tools, Tool.
+/// Encodes a tool: 2026-07-28 and 2025-11-25, Tools, Tool.
 fn encode(entry: &ToolEntry) -> String {
     let tool = &entry.tool;
     let definition = ToolDefinition::of(&entry.id, tool);
@@ -93,7 +93,7 @@ fn encode(entry: &ToolEntry) -> String {
     listed.to_string()
 }
 
-/// Only the hints that the tool's author set: for the others, clients assume defaults.
+/// Returns only the hints that the tool's author set: for the others, clients assume defaults.
 fn annotations_of(tool: &ToolParts) -> JsonObject {
     let is_idempotent = tool.policy == RepeatPolicy::Idempotent;
     let hints = [

@@ -48,7 +48,7 @@ impl<'a> ContentBlock<'a> {
         Self::Text { text, meta: None }
     }
 
-    /// The block for one item of a tool's content.
+    /// Returns the block for one item of a tool's content.
     pub(super) fn of(
         form: &McpForm,
         outcome: &Outcome,
@@ -87,7 +87,7 @@ impl<'a> ContentBlock<'a> {
     }
 }
 
-/// RFC 2392: a part of this message, and of no other.
+/// Returns the URI of a part of this message, and of no other (RFC 2392).
 fn uri_of(outcome: &Outcome, number: usize) -> String {
     let call = utf8_percent_encode(&outcome.call_id, NON_ALPHANUMERIC);
     format!("cid:{number}.{call}@lambda-tools")

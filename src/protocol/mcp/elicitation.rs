@@ -71,7 +71,7 @@ impl Elicitation {
         })
     }
 
-    /// The answers to questions; `None` if the client cannot show any.
+    /// Returns the answers to questions; `None` if the client cannot show any.
     pub(super) fn answers(&self) -> Option<Answers> {
         let answer = |response: &Value| match response["action"].as_str()? {
             "accept" => Some(Answer::Accepted(response["content"].clone())),
@@ -86,7 +86,7 @@ impl Elicitation {
         })
     }
 
-    /// The provider that the user declined to authorize, if there is one.
+    /// Returns the provider that the user declined to authorize, if there is one.
     pub(super) fn declined<'a>(&self, challenges: &'a [Challenge]) -> Option<&'a str> {
         let is_declined = |it: &&Challenge| {
             let response = self.responses.get(&key_of(it));
@@ -97,8 +97,8 @@ impl Elicitation {
         declined.map(|challenge| &*challenge.provider)
     }
 
-    /// The result that asks the user to open the challenges' URLs, if the client can, and if
-    /// nothing else is missing: otherwise the call would fail nevertheless.
+    /// Returns the result that asks the user to open the challenges' URLs, if the client can, and
+    /// if nothing else is missing: otherwise the call would fail nevertheless.
     pub(super) fn challenge(&self, missing: &UnmetRequirements) -> Option<Value> {
         let (challenges, requirements) = (&missing.challenges, &missing.requirements);
         let is_enough = challenges.len() == requirements.authorization.len()
@@ -121,7 +121,7 @@ impl Elicitation {
         Some(self.input_required(&requests))
     }
 
-    /// The result that asks the user a question, whose text is the failure's message.
+    /// Returns the result that asks the user a question, whose text is the failure's message.
     pub(super) fn question(&self, failure: &Failure, question: &Question) -> Value {
         let params = json!({
             "mode": "form",
@@ -141,7 +141,7 @@ impl Elicitation {
     }
 }
 
-/// The key of a challenge's request, which no question's key should equal.
+/// Returns the key of a challenge's request, which no question's key should equal.
 fn key_of(challenge: &Challenge) -> String {
     format!("authorize:{}", challenge.provider)
 }

@@ -22,7 +22,7 @@ impl ErrorResponse {
         Self { status, error }
     }
 
-    /// A 400 for a request that violates the transport's rules.
+    /// Creates a 400 for a request that violates the transport's rules.
     pub(super) fn bad_request(code: i32, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }

@@ -62,8 +62,8 @@ fn encode_rejection(form: &McpForm, server_info: &RawValue, rejection: &Rejectio
     encode(form, &CallResult::error(form, &text, meta))
 }
 
-/// The text of a rejection that a model can act on. Details about the server's configuration are
-/// for the log.
+/// Returns the text of a rejection that a model can act on. Details about the server's
+/// configuration are for the log.
 fn text_of_rejection(form: &McpForm, rejection: &Rejection) -> String {
     match rejection {
         Rejection::InvalidInput(errors) => {
@@ -131,7 +131,7 @@ fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
     })
 }
 
-/// The parameters of `WWW-Authenticate`, which API Gateway renames.
+/// Returns the parameters of `WWW-Authenticate`, which API Gateway renames.
 fn sign_in_data(refusal: &Refusal) -> JsonObject {
     let parameters = sign_in::parameters(refusal).into_iter();
     parameters
@@ -139,7 +139,8 @@ fn sign_in_data(refusal: &Refusal) -> JsonObject {
         .collect()
 }
 
-/// The unmet requirements, and who can meet them. Calls cannot bring anything besides the input.
+/// Returns the unmet requirements, and who can meet them. Calls cannot bring anything besides the
+/// input.
 fn missing_text(missing: &UnmetRequirements) -> String {
     let requirements = &missing.requirements;
     let mut lines = Vec::new();

@@ -155,7 +155,8 @@ fn message_of(
     Ok(Some((method, params)))
 }
 
-/// W3C Trace Context, which `_meta` may bring instead of the HTTP headers (2026-07-28, `_meta`).
+/// Returns the headers of W3C Trace Context in `_meta`, which may bring them instead of the HTTP
+/// headers (2026-07-28, `_meta`).
 fn trace_headers_in(meta: &Value) -> Option<Box<HeaderMap>> {
     let header = |name: &'static str| {
         let value = HeaderValue::from_str(meta[name].as_str()?).ok()?;
@@ -190,8 +191,8 @@ fn params_in(params: Option<&str>, max_values: usize) -> Result<Value, ErrorResp
         .map_err(|(code, detail)| ErrorResponse::bad_request(code, detail))
 }
 
-/// The revision for `initialize`: the client's if it is a supported legacy one, else the newest
-/// legacy one.
+/// Returns the revision for `initialize`: the client's if it is a supported legacy one, else the
+/// newest legacy one.
 fn revision_for(params: &Value) -> Result<Revision, ErrorResponse> {
     let Some(requested) = params["protocolVersion"].as_str() else {
         let detail = "'protocolVersion' must be a string.";

@@ -94,7 +94,7 @@ struct WrappedOutput<'a> {
     result: &'a Output,
 }
 
-/// A response with this result.
+/// Encodes a response with this result.
 pub(super) fn encode(form: &McpForm, result: &impl Serialize) -> Vec<u8> {
     to_json(&RpcResponse {
         jsonrpc: "2.0",
@@ -188,7 +188,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// The text of a failure for a model: what went wrong, and what to do next.
+/// Returns the text of a failure for a model: what went wrong, and what to do next.
 fn text_of(failure: &Failure) -> String {
     let parts = failure.parts();
     let mut text = failure.message().to_owned();

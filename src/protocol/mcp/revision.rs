@@ -34,7 +34,7 @@ impl Revision {
         &self.dialect()[4..]
     }
 
-    /// The name in the log.
+    /// Returns the name in the log.
     pub(super) fn dialect(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "mcp-2024-11-05",
@@ -45,8 +45,8 @@ impl Revision {
         }
     }
 
-    /// True for revisions without a handshake: each request carries its revision and its client's
-    /// capabilities.
+    /// Returns true for revisions without a handshake: each request carries its revision and its
+    /// client's capabilities.
     pub(super) fn is_modern(self) -> bool {
         self >= Self::V2026_07_28
     }

@@ -12,8 +12,8 @@ use crate::{
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 
-/// The input schema to publish, and a note for the tool's description if this schema is less
-/// specific than the tool's own.
+/// Returns the input schema to publish, and a note for the tool's description if this schema is
+/// less specific than the tool's own.
 pub(super) fn input(schema: Value, is_draft_7: bool) -> (Value, Option<String>) {
     let mut schema = object_of(schema);
     // A schema with an explicit dialect was written for clients that support that dialect.
@@ -26,7 +26,7 @@ pub(super) fn input(schema: Value, is_draft_7: bool) -> (Value, Option<String>) 
     (with_draft(schema, is_draft_7), note)
 }
 
-/// The output schema to publish, which always describes an object.
+/// Returns the output schema to publish, which always describes an object.
 pub(super) fn output(schema: Value, is_draft_7: bool) -> Value {
     if is_object(&schema) {
         return with_draft(object_of(schema), is_draft_7);
@@ -46,7 +46,7 @@ pub(super) fn output(schema: Value, is_draft_7: bool) -> Value {
     with_draft(outer, is_draft_7)
 }
 
-/// True if a schema describes objects only.
+/// Returns true if a schema describes objects only.
 pub(super) fn is_object(schema: &Value) -> bool {
     schema["type"] == "object"
 }

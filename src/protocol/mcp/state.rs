@@ -27,7 +27,7 @@ pub(super) fn write(call: &str, responses: &Map<String, Value>) -> String {
     json!({"digest": digest(call, &responses), "responses": responses}).to_string()
 }
 
-/// The responses in a state that was issued for this call.
+/// Reads the responses in a state that was issued for this call.
 pub(super) fn read(
     state: &Value,
     call: &str,

@@ -20,7 +20,7 @@ const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 pub(super) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// The client must accept JSON, and send it.
+/// Rejects a client that does not accept JSON, or does not send it.
 pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse> {
     let mut accepted = headers.get_all(ACCEPT).iter();
     let accepts_json = !headers.contains_key(ACCEPT)
@@ -50,13 +50,13 @@ pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse
     Ok(())
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 fn media_type(text: &str) -> &str {
     text.split(';').next().unwrap_or_default().trim()
 }
 
-/// The revision of a request. `_meta` decides; a request without a version there is legacy, unless
-/// its header names a version that is not a legacy one.
+/// Returns the revision of a request. `_meta` decides; a request without a version there is legacy,
+/// unless its header names a version that is not a legacy one.
 pub(super) fn revision_of(
     headers: &HeaderMap,
     method: &str,
@@ -100,8 +100,8 @@ pub(super) fn revision_of(
     }
 }
 
-/// The headers of a modern request repeat parts of its body, so that proxies and gateways need not
-/// parse the body.
+/// Checks the headers of a modern request, which repeat parts of its body, so that proxies and
+/// gateways need not parse the body.
 fn check_headers(
     headers: &HeaderMap,
     version_header: Option<&str>,
@@ -125,7 +125,7 @@ fn check_headers(
     Err(ErrorResponse::bad_request(HEADER_MISMATCH, detail))
 }
 
-/// True if a header's value, which may be `=?base64?…?=`, repeats a text of the body.
+/// Returns true if a header's value, which may be `=?base64?…?=`, repeats a text of the body.
 fn repeats(header: Option<&str>, text: &str) -> bool {
     header.is_some_and(|header| {
         let inner = header.strip_prefix("=?base64?");
@@ -138,7 +138,7 @@ fn repeats(header: Option<&str>, text: &str) -> bool {
     })
 }
 
-/// The trimmed value of a header that occurs once.
+/// Returns the trimmed value of a header that occurs once.
 pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;

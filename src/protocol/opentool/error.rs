@@ -22,8 +22,8 @@ const ID_REUSED: i32 = -32002;
 /// OpenTool: the tool failed.
 pub(super) const FAILED: i32 = 500;
 
-/// The status and code for a refusal. A well-formed call gets a 200, unless its credentials are
-/// invalid, could not be checked, or do not allow calls for the user.
+/// Returns the status and code for a refusal. A well-formed call gets a 200, unless its credentials
+/// are invalid, could not be checked, or do not allow calls for the user.
 pub(super) fn status_of(refusal: &Refusal) -> (StatusCode, i32) {
     match refusal {
         Refusal::Unauthenticated(..) => (StatusCode::UNAUTHORIZED, 401),
@@ -39,7 +39,7 @@ pub(super) fn status_of(refusal: &Refusal) -> (StatusCode, i32) {
     }
 }
 
-/// The code for a rejection of a well-formed call.
+/// Returns the code for a rejection of a well-formed call.
 fn code_of(rejection: &Rejection) -> i32 {
     match rejection {
         _ if rejection.is_temporary() => UNAVAILABLE,
@@ -68,7 +68,7 @@ pub(super) fn message_of(refusal: &Refusal) -> String {
     }
 }
 
-/// `None` if the message is that of every protocol.
+/// Returns the message, or `None` if it is that of every protocol.
 fn message_of_rejection(rejection: &Rejection) -> Option<String> {
     Some(match rejection {
         Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),

@@ -109,7 +109,7 @@ fn method_of(request: &RpcMessage<'_>) -> Result<String, &'static str> {
     method.ok_or("'method' must be a string: the name of a function.")
 }
 
-/// The params of a request as an object.
+/// Parses the params of a request as an object.
 fn input_in(params: Option<&RawValue>, max_values: usize) -> Result<Value, FormError> {
     let Some(params) = params else {
         return Ok(Value::Object(serde_json::Map::new()));

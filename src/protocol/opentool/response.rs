@@ -60,7 +60,8 @@ fn content_of(output: &Output) -> ResultObject<'_> {
     }
 }
 
-/// The protocol has only one text for an error, so the hint for the next attempt is part of it.
+/// Returns the message of a failure with its hint for the next attempt, because the protocol has
+/// only one text for an error.
 fn message_of(failure: &Failure) -> String {
     let message = failure.message();
     match &failure.parts().additional_prompt_content {

@@ -13,12 +13,12 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// The schema reduced to OpenTool's keywords.
+/// Returns the schema reduced to OpenTool's keywords.
 pub(super) fn reduced(schema: Value) -> JsonObject {
     reduced::reduced(schema, &SchemaFormat::BASIC)
 }
 
-/// The parameters in a reduced input schema.
+/// Returns the parameters in a reduced input schema.
 pub(super) fn parameters(mut input: JsonObject) -> Vec<Value> {
     let required = names(input.shift_remove("required"));
     let parameter = |(name, schema)| {
@@ -31,7 +31,8 @@ pub(super) fn parameters(mut input: JsonObject) -> Vec<Value> {
     properties.into_iter().flatten().map(parameter).collect()
 }
 
-/// The schema of `result`: the object that a tool returns, or a wrapper for any other value.
+/// Returns the schema of `result`: the object that a tool returns, or a wrapper for any other
+/// value.
 pub(super) fn result(output: Value) -> JsonObject {
     let kinds = kinds_of(&output);
     let mut value = reduced(output);

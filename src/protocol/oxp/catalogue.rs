@@ -59,7 +59,7 @@ fn encoded(definitions: &[ToolDefinition]) -> Box<RawValue> {
     to_raw_value(definitions).expect("definitions are JSON")
 }
 
-/// The definitions with their input schemas wrapped.
+/// Returns the definitions with their input schemas wrapped.
 fn wrapped(mut definitions: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
     for ToolDefinition { input_schema, .. } in &mut definitions {
         let schema = ("parameters".to_owned(), input_schema.take());

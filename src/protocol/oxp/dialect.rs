@@ -26,7 +26,7 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// The name in logs.
+    /// Returns the name in logs.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Header => "oxp-header",
@@ -36,7 +36,7 @@ impl Dialect {
         }
     }
 
-    /// The `$schema` of a response.
+    /// Returns the `$schema` of a response.
     pub(super) fn schema(self) -> Option<&'static str> {
         match self {
             Self::Header | Self::Path => None,
@@ -45,8 +45,8 @@ impl Dialect {
         }
     }
 
-    /// The dialect of an envelope with this `$schema`; without one, the specification assumes the
-    /// latest.
+    /// Returns the dialect of an envelope with this `$schema`; without one, the specification
+    /// assumes the latest.
     pub(super) fn of_envelope(schema: Option<&str>) -> Self {
         match schema {
             Some(schema) if schema.starts_with("otc://") => Self::Otc,
@@ -85,7 +85,7 @@ pub(super) fn check_schema(schema: Option<&str>) -> Result<(), RequestError> {
     }
 }
 
-/// `1`, `1.0` and `1.0.0` are the same version, and the only supported one.
+/// Returns true for `1`, `1.0` and `1.0.0`, which are the same version, and the only supported one.
 fn is_supported_version(version: &str) -> bool {
     matches!(version, "1" | "1.0" | "1.0.0")
 }

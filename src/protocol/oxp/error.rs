@@ -15,7 +15,7 @@ use crate::{
     tool::schema::ParameterErrors,
 };
 
-/// The status of a refusal.
+/// Returns the status of a refusal.
 pub(super) fn status_of(refusal: &Refusal) -> StatusCode {
     match refusal {
         Refusal::Unauthenticated(..) => StatusCode::UNAUTHORIZED,
@@ -82,7 +82,7 @@ impl<'a> ErrorBody<'a> {
     }
 }
 
-/// The path of a single tool has no place for a context.
+/// Adds where a context can be sent: the path of a single tool has no place for one.
 fn for_path(rejection: &Rejection, form: &OxpForm, detail: String) -> String {
     if form.dialect == Dialect::Path && matches!(rejection, Rejection::Missing(_)) {
         return format!("{detail} Only the body of POST /tools/call has a context.");
@@ -90,7 +90,7 @@ fn for_path(rejection: &Rejection, form: &OxpForm, detail: String) -> String {
     detail
 }
 
-/// OXP 1.0, Server Error Response, `missing_requirements`.
+/// Returns the `missing_requirements` (OXP 1.0, Server Error Response).
 fn requirements_of(missing: &UnmetRequirements) -> Value {
     let requirements = &missing.requirements;
     let mut body = JsonObject::new();

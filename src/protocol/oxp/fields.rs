@@ -26,13 +26,13 @@ impl<'a> ObjectFields<'a> {
         }
     }
 
-    /// A string that must be there.
+    /// Reads a string that must be there.
     pub(super) fn required(&mut self, name: &str) -> Result<String, RequestError> {
         let text = self.text(name)?;
         text.ok_or_else(|| self.invalid_field(name, "is missing"))
     }
 
-    /// A string whose length is limited because it is stored, hashed or echoed.
+    /// Reads a string whose length is limited because it is stored, hashed or echoed.
     pub(super) fn id(&mut self, name: &str) -> Result<Option<String>, RequestError> {
         let id = self.text(name)?;
         if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
@@ -50,7 +50,7 @@ impl<'a> ObjectFields<'a> {
         }
     }
 
-    /// A list of `{"id": …, VALUE: …}`.
+    /// Reads a list of `{"id": …, VALUE: …}`.
     pub(super) fn secrets(
         &mut self,
         name: &str,

@@ -19,12 +19,12 @@ use operation::ToolOperation;
 /// OXP's own paths and schemas.
 const BASE: &str = include_str!("openapi/base.json");
 
-/// The document of a server that requires these credentials.
+/// Returns the document of a server that requires these credentials.
 pub(crate) fn document(info: &ServerInfo, toolkit: &Toolkit, auth: &Auth) -> Value {
     document_of(info, &ListedTools::complete(toolkit, auth, None))
 }
 
-/// The document of a server with these tools.
+/// Returns the document of a server with these tools.
 pub(super) fn document_of(info: &ServerInfo, tools: &ListedTools<'_>) -> Value {
     let mut document: Value = serde_json::from_str(BASE).expect("a test parses it");
     document["info"] = json!(info);

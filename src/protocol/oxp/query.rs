@@ -6,8 +6,8 @@ use percent_encoding::percent_decode_str;
 
 use super::{form::ListForm, model_lists::api_for, request_error::RequestError};
 
-/// The form of the list that the query asks for; `None` for OXP's. Other parameters than `for` and
-/// `strict` have no meaning.
+/// Returns the form of the list that the query asks for; `None` for OXP's. Other parameters than
+/// `for` and `strict` have no meaning.
 pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, RequestError> {
     let (mut name, mut strict) = (None, None);
     for pair in query.unwrap_or_default().split('&') {

@@ -158,7 +158,7 @@ fn id_for(text: &str, request: &EncodedRequest<'_>) -> Option<String> {
     entry.map(|entry| entry.id.qualified().to_owned())
 }
 
-/// The request in a body, which may be bare or an envelope with a `$schema`.
+/// Returns the request in a body, which may be bare or an envelope with a `$schema`.
 fn opened(
     form: &mut OxpForm,
     body: JsonObject,
@@ -223,14 +223,14 @@ fn call_of_single_tool(
     })
 }
 
-/// The tool id in `/tools/{tool_id}/call`, decoded.
+/// Decodes the tool id in `/tools/{tool_id}/call`.
 fn tool_id_in(path: &str) -> Cow<'_, str> {
     let id = path.strip_prefix("/tools/");
     let id = id.and_then(|id| id.strip_suffix("/call"));
     percent_decode_str(id.unwrap_or_default()).decode_utf8_lossy()
 }
 
-/// The names in a rejected request, for the log.
+/// Collects the names in a rejected request, for the log.
 pub(super) fn names_in(body: &[u8]) -> RequestNames {
     let Some(Value::Object(mut body)) = json::read_leniently(body, &NAMES) else {
         return RequestNames::default();
@@ -304,7 +304,7 @@ fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObjec
     }
 }
 
-/// A sentence about the field that a request without an input has in place of it.
+/// Returns a sentence about the field that a request without an input has in place of it.
 fn misplaced_input(body: &JsonObject, path: &str) -> Option<String> {
     if body.contains_key("input") || body.contains_key("inputs") {
         return None;

@@ -80,7 +80,7 @@ pub(super) fn body_of(dialect: Dialect, outcome: &Outcome) -> impl Serialize {
     }
 }
 
-/// The response of a single tool's path: the value, or a failure with a status of its own.
+/// Encodes the response of a single tool's path: the value, or a failure with a status of its own.
 ///
 /// RFC 4918, section 11.4: the request was valid, but an action that it depended on has failed.
 pub(super) fn encode_bare(outcome: &Outcome) -> (StatusCode, Vec<u8>) {

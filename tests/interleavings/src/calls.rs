@@ -20,7 +20,7 @@ const POLICIES: [bool; 2] = [false, true];
 /// A moment, and a time after which a running call has nearly reached the platform's deadline.
 const STEPS: &[u64] = &[100, 3500];
 
-/// Two calls, each in a process with a clock that is ahead by some milliseconds.
+/// Returns two calls, each in a process with a clock that is ahead by some milliseconds.
 fn two(is_at_most_once: bool, leads: [u64; 2]) -> Calls {
     Calls::new(is_at_most_once, &leads, &[0, 1])
 }

@@ -97,12 +97,12 @@ impl<'s> Execution<'s> {
         self.with(|network| network.suspended.contains(&process))
     }
 
-    /// True if a process has something left to do.
+    /// Returns true if a process has something left to do.
     fn is_busy(&self) -> bool {
         self.slots.iter().any(Slot::is_busy)
     }
 
-    /// The possible decisions, in a fixed order.
+    /// Returns the possible decisions, in a fixed order.
     pub(crate) fn actions(&self) -> Vec<Action> {
         let (mut actions, setup) = (Vec::new(), self.scenario.setup());
         let (is_busy, next) = (self.is_busy(), setup.calls.get(self.started));
@@ -136,8 +136,9 @@ impl<'s> Execution<'s> {
         actions
     }
 
-    /// The ways in which a request may be treated: the first is the good one. The sender of a late
-    /// one has stopped waiting; that of a repeated one sends it again, as its response is lost.
+    /// Returns the ways in which a request may be treated: the first is the good one. The sender of
+    /// a late one has stopped waiting; that of a repeated one sends it again, as its response is
+    /// lost.
     fn treatments(&self, index: usize, sent: &Sent) -> impl Iterator<Item = Action> + use<> {
         let is_late = !sent.is_awaited();
         let treatments: &'static [_] = match &sent.request {
@@ -317,7 +318,7 @@ impl<'s> Execution<'s> {
         }
     }
 
-    /// A digest of everything on which the rest of the execution depends.
+    /// Returns a digest of everything on which the rest of the execution depends.
     pub(crate) fn digest(&self) -> u64 {
         let mut state = DefaultHasher::new();
         (self.faults, self.passes).hash(&mut state);
@@ -329,7 +330,7 @@ impl<'s> Execution<'s> {
         state.finish()
     }
 
-    /// A line that describes a decision, before it is carried out.
+    /// Returns a line that describes a decision, before it is carried out.
     pub(crate) fn describe(&self, action: &Action) -> String {
         let text = match action {
             Action::Treat(index, treatment, _) => self.with(|network| {

@@ -45,7 +45,7 @@ const fn bounds(faults: usize, passes: usize, steps: &'static [u64]) -> Bounds {
     }
 }
 
-/// True if the searches use their large bounds, which take minutes and a release build.
+/// Returns true if the searches use their large bounds, which take minutes and a release build.
 fn is_full() -> bool {
     std::env::var("INTERLEAVINGS").is_ok_and(|it| it == "full")
 }
@@ -85,15 +85,15 @@ trait Scenario {
 
     fn call(&self, number: usize) -> Call;
 
-    /// The ways in which another service than the store may treat a request: the first is the good
-    /// one.
+    /// Returns the ways in which another service than the store may treat a request: the first is
+    /// the good one.
     fn treatments(&self, request: &str) -> &'static [&'static str];
 
     /// Lets the service treat a request. Returns the response; or, as an error, what the request
     /// becomes if the service has acted and its response takes longer.
     fn serve(&self, process: usize, request: &str, treatment: &str) -> Result<String, String>;
 
-    /// Called after a record was written, over another one or over none.
+    /// Runs after a record was written, over another one or over none.
     fn written(&self, id: &str, record: &Record, over: Over);
 
     /// Adds everything to a state's digest that later rules depend on.

@@ -40,7 +40,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// True if the process waits for the response.
+    /// Returns true if the process waits for the response.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.reply.is_closed()
     }
@@ -49,7 +49,7 @@ impl Sent {
         let _ = self.reply.send(response);
     }
 
-    /// The operation, and the id or the text.
+    /// Returns the operation, and the id or the text.
     pub(crate) fn parts(&self) -> (&'static str, &str) {
         match &self.request {
             Request::Get(id) => ("get", id),
@@ -186,8 +186,8 @@ impl Shared<Network> {
 }
 
 impl Network {
-    /// True if this process waits for the response of a service other than the store; or any one
-    /// that is not suspended.
+    /// Returns true if this process waits for the response of a service other than the store; or
+    /// any one that is not suspended.
     pub(crate) fn is_served(&self, process: Option<usize>) -> bool {
         let mut sent = self.sent.iter().filter(|it| it.is_awaited());
         sent.any(|Sent { from, request, .. }| {
@@ -231,7 +231,7 @@ impl Network {
 }
 
 impl Conditions {
-    /// True if a record may be written over nothing, or if a version may be replaced.
+    /// Returns true if a record may be written over nothing, or if a version may be replaced.
     fn permit(self, current: Option<&Record>, over: Over, now: SystemTime) -> bool {
         match (over, self) {
             (Over::Version(_), Self::WithoutVersion) | (Over::Nothing, Self::WithoutAbsence) => {

@@ -103,7 +103,7 @@ impl Process {
         self.connection.network.with(clock)
     }
 
-    /// True if a task of the process has not ended.
+    /// Returns true if a task of the process has not ended.
     pub(crate) fn is_busy(&self) -> bool {
         self.runtime.metrics().num_alive_tasks() > 0
     }

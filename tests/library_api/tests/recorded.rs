@@ -7,14 +7,14 @@ use std::{collections::BTreeSet, env, fs, path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 
-/// A path relative to the repository's root.
+/// Returns a path relative to the repository's root.
 fn repository(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(path)
 }
 
-/// Rustdoc's description of a crate, as JSON.
+/// Returns rustdoc's description of a crate, as JSON.
 fn description(package: &str) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| repository("target"), |it| repository("").join(it));
@@ -84,7 +84,7 @@ fn public_items(package: &str) -> Vec<String> {
     api.items().map(ToString::to_string).collect()
 }
 
-/// The differences between a crate's API and the recorded one.
+/// Returns the differences between a crate's API and the recorded one.
 fn changes_in(package: &str) -> Vec<String> {
     let file = repository(&format!("tests/library_api/{package}.txt"));
     let items = public_items(package);

@@ -234,7 +234,7 @@ fn a_result_is_an_object_whatever_the_tool_returns() {
     assert!(text.contains("result itself"), "{text}");
 }
 
-/// Any value under any keyword, weighted towards plausible schemas.
+/// Generates any value under any keyword, weighted towards plausible schemas.
 fn any_schema() -> impl Strategy<Value = Value> {
     const KEYWORDS: [&str; 22] = [
         "type",

@@ -27,9 +27,9 @@ pub(super) struct ToolOperation<'a> {
 }
 
 impl<'a> ToolOperation<'a> {
-    /// The newest version has the tool's name, so that generated code keeps its names when a
-    /// version is added; older ones have their version in it. `names` are the names that
-    /// are in use, at first those of the newest versions.
+    /// Describes a version of a tool. The newest version has the tool's name, so that generated
+    /// code keeps its names when a version is added; older ones have their version in it. `names`
+    /// are the names that are in use, at first those of the newest versions.
     pub(super) fn of(entry: &'a ToolEntry, is_newest: bool, names: &mut HashSet<String>) -> Self {
         let definition = ToolDefinition::of(&entry.id, &entry.tool);
         let mut name = definition.name.clone();
@@ -118,7 +118,7 @@ impl<'a> ToolOperation<'a> {
     }
 }
 
-/// A schema of the document; a tool that returns nothing has `null`.
+/// Returns a schema of the document; a tool that returns nothing has `null`.
 fn published(mut schema: Value) -> Value {
     if schema.is_null() {
         return json!({"type": "null"});

@@ -44,7 +44,7 @@ fn unauthenticated() -> Value {
     })
 }
 
-/// The requirement of a tool that needs more scopes than every call does.
+/// Returns the requirement of a tool that needs more scopes than every call does.
 pub(super) fn requirement(auth: &Auth, tool: &ToolParts) -> Option<Value> {
     let all = required_scopes(auth, Some(tool));
     let schemes = schemes_of(auth);
@@ -60,7 +60,7 @@ fn required_scopes<'a>(auth: &'a Auth, tool: Option<&'a ToolParts>) -> BTreeSet<
     all.map(String::as_str).collect()
 }
 
-/// One requirement for each scheme: any of them is enough.
+/// Returns one requirement for each scheme: any of them is enough.
 fn alternatives(schemes: &[Scheme], scopes: &[&str]) -> Value {
     let alternative = |(name, _, has_scopes): &Scheme| {
         let scopes = if *has_scopes { scopes } else { &[] };
@@ -101,7 +101,7 @@ fn schemes_of(auth: &Auth) -> Vec<Scheme> {
     schemes
 }
 
-/// The first issuer is `signIn`, the second one `signIn2`.
+/// Returns the scheme of an issuer: the first one is `signIn`, the second one `signIn2`.
 fn issuer_scheme(issuer: &str, number: usize) -> Scheme {
     let name = match number {
         1 => "signIn".to_owned(),

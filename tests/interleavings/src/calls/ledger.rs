@@ -10,7 +10,8 @@ use crate::{
     shared::Shared,
 };
 
-/// True if a process that is running runs the tool, which does nothing but wait for its service.
+/// Returns true if a process that is running runs the tool, which does nothing but wait for its
+/// service.
 fn is_running(network: &Shared<Network>) -> bool {
     network.with(|network| network.is_served(None))
 }
@@ -108,7 +109,7 @@ impl Ledger {
         self.responses.insert(call, (kind, has_run));
     }
 
-    /// The outcome of a run. One that may be retried is not replayed.
+    /// Returns the outcome of a run. One that may be retried is not replayed.
     fn of_run(&self, call: usize, number: &str, result: &str) -> (&'static str, bool) {
         let run = number.parse().ok().and_then(|it: usize| self.runs.get(it));
         let is_true = run.is_some_and(|run| {

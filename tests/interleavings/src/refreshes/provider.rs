@@ -109,7 +109,7 @@ impl ProviderState {
         tokens(self.refreshes, 3600).to_string()
     }
 
-    /// True if nobody could save the tokens of a refresh.
+    /// Returns true if nobody could save the tokens of a refresh.
     pub(super) fn is_lost(&mut self, network: &Shared<Network>) -> bool {
         self.is_lost |= self.unsaved.is_some_and(|(process, at)| {
             network.with(|network| {

@@ -126,7 +126,7 @@ fn decisive() -> Vec<(&'static str, Value, Value)> {
     rows.collect()
 }
 
-/// Each keyword's kind of values, with its schema and value.
+/// Returns each keyword's kind of values, with its schema and value.
 pub(in crate::tool::schema) fn deciding() -> Vec<(&'static str, Value, Value)> {
     let decides = [Reference, Form, Condition, Part, OtherPart, Rule];
     let deciding = KEYWORDS.iter().filter(|it| decides.contains(&it.role));
