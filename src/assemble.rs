@@ -24,21 +24,21 @@ use crate::{
 
 /// Builds the router, and the state that it shares with direct calls.
 ///
-/// `credential_clock` is the clock for checking credentials and caching secrets.
+/// `wall_clock` is the clock for checking credentials and caching secrets.
 pub(crate) fn assemble(
     mut server: Server,
     clock: Clock,
-    credential_clock: Clock,
+    wall_clock: Clock,
 ) -> (Router, Arc<AppState>) {
     let has_explorer = server.has_explorer();
     let declared = declared_secrets(&server);
     let secrets = server.secrets.take().unwrap_or_else(Secrets::none);
-    let secrets = SecretCache::new(secrets, declared, credential_clock.clone());
+    let secrets = SecretCache::new(secrets, declared, wall_clock.clone());
     let idempotency = server.idempotency.take().unwrap_or_else(Idempotency::none);
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
     let engine = Arc::new(Engine {
-        broker: build_broker(&mut server, &secrets, &credential_clock, &public_url),
+        broker: build_broker(&mut server, &secrets, &wall_clock, &public_url),
         toolkit: server.toolkit,
         auth: server.auth.unwrap_or_default(),
         secrets,
@@ -52,13 +52,13 @@ pub(crate) fn assemble(
     });
     let observer = Observer {
         clock,
-        credential_clock: credential_clock.clone(),
+        wall_clock: wall_clock.clone(),
         metrics: server.metrics,
     };
     let app = Arc::new(AppState {
         engine,
         observer: Arc::new(observer),
-        credential_clock,
+        wall_clock,
         max_request_size: server.max_request_size,
         direct_calls: server.direct_calls.unwrap_or_default(),
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
@@ -95,7 +95,7 @@ fn has_recorded_tools(toolkit: &Toolkit) -> bool {
 fn build_broker(
     server: &mut Server,
     secrets: &Arc<SecretCache>,
-    credential_clock: &Clock,
+    wall_clock: &Clock,
     public_url: &PublicUrl,
 ) -> Option<Arc<Broker>> {
     let settings = server.oauth.take()?;
@@ -109,7 +109,7 @@ fn build_broker(
     Some(Broker::new(
         settings,
         secrets,
-        credential_clock.clone(),
+        wall_clock.clone(),
         public_url.clone(),
         declared,
     ))
@@ -146,7 +146,7 @@ pub(crate) async fn warm_up(app: &AppState) {
             engine.deduplication.warm_up().await;
         }
     };
-    let keys = engine.auth.warm_up(&app.credential_clock);
+    let keys = engine.auth.warm_up(&app.wall_clock);
     let grants = async {
         if let Some(broker) = &engine.broker {
             broker.warm_up().await;

@@ -33,7 +33,7 @@ pub(crate) struct Observer {
     /// The clock that measures durations.
     pub(crate) clock: Clock,
     /// Timestamps metrics; never fixed for a recorded event.
-    pub(crate) credential_clock: Clock,
+    pub(crate) wall_clock: Clock,
     /// `None` if metrics are off.
     pub(crate) metrics: Option<Metrics>,
 }

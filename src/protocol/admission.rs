@@ -27,11 +27,12 @@ pub(crate) struct AppState {
     pub(crate) engine: Arc<Engine>,
     pub(crate) observer: Arc<Observer>,
     /// The clock for checking credentials, which runs even while events are recorded.
-    pub(crate) credential_clock: Clock,
+    pub(crate) wall_clock: Clock,
     /// The maximum size of a body, in bytes.
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: AllowedOrigins,
-    /// The names of the tools, for protocols without versions and for clients that send them as ids.
+    /// The names of the tools, for protocols without versions and for clients that send them as
+    /// ids.
     pub(crate) names: ModelNames,
     pub(crate) direct_calls: DirectCalls,
     pub(crate) has_explorer: bool,
@@ -119,14 +120,14 @@ impl AppState {
     }
 
     async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Refusal> {
-        let now = self.credential_clock.now();
+        let now = self.wall_clock.now();
         let engine = &self.engine;
         let base = arrival.invocation.base_url.as_deref();
         let server_url = self.public_url.resolve(base);
         let request = CredentialRequest {
             headers,
             invocation: &arrival.invocation,
-            clock: &self.credential_clock,
+            clock: &self.wall_clock,
             left: arrival.invocation.time_left(now),
             server_url: server_url.as_deref(),
         };

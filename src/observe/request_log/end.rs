@@ -174,7 +174,7 @@ impl RequestLog {
             duration,
             cache: self.trail.cache,
         };
-        metrics.count(&request, self.observer.credential_clock.now());
+        metrics.count(&request, self.observer.wall_clock.now());
     }
 }
 
