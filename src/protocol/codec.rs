@@ -32,7 +32,7 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     fn new(info: &ServerInfo) -> Self;
 
     /// Decodes a request, which may be of any size and may be invalid.
-    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form>;
+    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form>;
 
     /// Returns the name of the form in the log.
     fn dialect(form: &Self::Form) -> &'static str;
@@ -104,27 +104,27 @@ impl Declaration {
 pub(super) struct Route {
     pub(super) method: Method,
     pub(super) path: &'static str,
-    pub(super) task: Task,
+    pub(super) purpose: Purpose,
     /// True for an additional path of a route, which is not advertised.
     pub(super) is_alias: bool,
-    /// The task of all other methods of the path; without one, the router rejects them.
-    pub(super) others: Option<Task>,
+    /// The purpose of all other methods of the path; without one, the router rejects them.
+    pub(super) others: Option<Purpose>,
 }
 
 impl Route {
-    pub(super) const fn get(path: &'static str, task: Task) -> Self {
-        Self::new(Method::GET, path, task)
+    pub(super) const fn get(path: &'static str, purpose: Purpose) -> Self {
+        Self::new(Method::GET, path, purpose)
     }
 
-    pub(super) const fn post(path: &'static str, task: Task) -> Self {
-        Self::new(Method::POST, path, task)
+    pub(super) const fn post(path: &'static str, purpose: Purpose) -> Self {
+        Self::new(Method::POST, path, purpose)
     }
 
-    const fn new(method: Method, path: &'static str, task: Task) -> Self {
+    const fn new(method: Method, path: &'static str, purpose: Purpose) -> Self {
         Self {
             method,
             path,
-            task,
+            purpose,
             is_alias: false,
             others: None,
         }
@@ -135,20 +135,20 @@ impl Route {
         self
     }
 
-    pub(super) const fn others(mut self, task: Task) -> Self {
-        self.others = Some(task);
+    pub(super) const fn others(mut self, purpose: Purpose) -> Self {
+        self.others = Some(purpose);
         self
     }
 }
 
 /// The purpose of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
+pub(super) enum Purpose {
     /// A health check: needs no credentials and is not logged.
     Health,
     /// The version: needs credentials and is logged only if it is rejected.
     Version,
-    /// The list of tools, with the task's name in the log.
+    /// The list of tools, with the operation's name in the log.
     List(&'static str),
     /// A call, with the name of the request's span.
     Call(&'static str),
@@ -156,7 +156,7 @@ pub(super) enum Task {
     Unsupported,
 }
 
-impl Task {
+impl Purpose {
     /// Returns the name in the log.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -255,7 +255,8 @@ pub(super) enum Operation {
     Reject(Refusal, RequestNames),
 }
 
-/// The response to a request that is not one of the protocol. The last three fields are for the log.
+/// The response to a request that is not one of the protocol. The last three fields are for the
+/// log.
 pub(super) struct OwnRefusal {
     pub(super) status: StatusCode,
     pub(super) body: Vec<u8>,

@@ -31,7 +31,7 @@ use crate::{ServerInfo, arrival::Arrival, payload::fits};
 use listing::listing_of;
 
 /// The name of these requests in the log.
-const TASK: &str = "explorer";
+const OPERATION: &str = "explorer";
 
 /// Marks a response of the explorer. Its requests are not recorded as events: a page is not a call,
 /// and a replay does not serve it.
@@ -61,7 +61,7 @@ pub(super) fn router(
 /// Serves the page. It contains nothing about the server, so a caller without credentials gets it
 /// as well: a browser sends none when it opens a page.
 async fn page(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let Err(rejected) = check_credentials(&app, request, TASK, false).await else {
+    let Err(rejected) = check_credentials(&app, request, OPERATION, false).await else {
         return marked(page::response(StatusCode::OK));
     };
     let mut response = page::response(rejected.status());
@@ -82,7 +82,7 @@ async fn listing(
 ) -> Response {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let largest = arrival.invocation.max_response_size;
-    let caller = match check_credentials(app, request, TASK, true).await {
+    let caller = match check_credentials(app, request, OPERATION, true).await {
         Ok(caller) => caller,
         Err(rejected) => return rejected,
     };

@@ -20,7 +20,7 @@ use http::{
 use super::{
     admission::{AppState, AuthenticatedRequest},
     body::ResponseBody,
-    codec::{Codec, DecodedRequest, EncodedRequest, Operation, Reply, Task, reply},
+    codec::{Codec, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, reply},
     json::max_values,
     json_response::insert,
     refusal::Refusal,
@@ -56,20 +56,20 @@ pub(super) const LONGEST_SECRET: usize = 16 * 1024;
 pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Router<Arc<AppState>> {
     let protocol = Arc::new(protocol);
     P::DECLARATION.routes.iter().fold(router, |router, route| {
-        let handler = |task: Task| {
+        let handler = |purpose: Purpose| {
             let protocol = Arc::clone(&protocol);
             move |State(app): State<Arc<AppState>>, request: Request| {
                 let protocol = Arc::clone(&protocol);
-                Exchange::serve(app, protocol, task, request)
+                Exchange::serve(app, protocol, purpose, request)
             }
         };
         let served = if route.method == Method::POST {
-            post(handler(route.task))
+            post(handler(route.purpose))
         } else {
-            get(handler(route.task))
+            get(handler(route.purpose))
         };
         let served = match route.others {
-            Some(task) => served.fallback(handler(task)),
+            Some(purpose) => served.fallback(handler(purpose)),
             None => served,
         };
         router.route(route.path, served)
@@ -85,18 +85,23 @@ struct Exchange<P> {
 }
 
 impl<P: Codec> Exchange<P> {
-    async fn serve(app: Arc<AppState>, protocol: Arc<P>, task: Task, request: Request) -> Response {
+    async fn serve(
+        app: Arc<AppState>,
+        protocol: Arc<P>,
+        purpose: Purpose,
+        request: Request,
+    ) -> Response {
         let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
         let headers = request.headers();
         let log = RequestLog::begin(
             &app.observer,
             arrival.clone(),
             headers,
-            task.name(),
-            task.span(),
+            purpose.name(),
+            purpose.span(),
         );
         let admitted = match app.check_origin(headers, &arrival) {
-            _ if task == Task::Health => Ok(AuthenticatedRequest::anonymous(request)),
+            _ if purpose == Purpose::Health => Ok(AuthenticatedRequest::anonymous(request)),
             Ok(()) => app.admit(request, &arrival).await,
             Err(refusal) => Err(refusal),
         };
@@ -107,13 +112,13 @@ impl<P: Codec> Exchange<P> {
             log,
         };
         match admitted {
-            Ok(admitted) => exchange.handle(task, admitted).await,
+            Ok(admitted) => exchange.handle(purpose, admitted).await,
             Err(refusal) => exchange.refuse(&P::Form::default(), refusal),
         }
     }
 
-    async fn handle(mut self, task: Task, request: AuthenticatedRequest) -> Response {
-        let (decoded, permit) = match self.decode(task, &request).await {
+    async fn handle(mut self, purpose: Purpose, request: AuthenticatedRequest) -> Response {
+        let (decoded, permit) = match self.decode(purpose, &request).await {
             Ok(decoded) => decoded,
             Err(rejection) => return self.refuse(&P::Form::default(), rejection.into()),
         };
@@ -159,7 +164,7 @@ impl<P: Codec> Exchange<P> {
 
     async fn decode(
         &self,
-        task: Task,
+        purpose: Purpose,
         request: &AuthenticatedRequest,
     ) -> Result<(DecodedRequest<P::Form>, Option<LargeRequestPermit>), Rejection> {
         let (app, protocol) = (Arc::clone(&self.app), Arc::clone(&self.protocol));
@@ -173,7 +178,7 @@ impl<P: Codec> Exchange<P> {
                 names: &app.names,
                 max_values: max_values(app.max_request_size),
             };
-            protocol.decode(task, &encoded)
+            protocol.decode(purpose, &encoded)
         };
         let engine = &self.app.engine;
         let size = request.body.len();

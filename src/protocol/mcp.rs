@@ -28,7 +28,7 @@ use serde_json::{
 
 use super::{
     body::ResponseBody,
-    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
     encoded_list::EncodedList,
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
@@ -57,7 +57,7 @@ impl Codec for McpCodec {
         title: Some("MCP"),
         routes: &[
             // GET and DELETE are for streams and sessions, which this server does not have.
-            Route::post("/mcp", Task::Call("POST /mcp")).others(Task::Unsupported),
+            Route::post("/mcp", Purpose::Call("POST /mcp")).others(Purpose::Unsupported),
         ],
         resource_path: "/mcp",
         list_headers: &[],
@@ -83,9 +83,9 @@ impl Codec for McpCodec {
         }
     }
 
-    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<McpForm> {
-        match task {
-            Task::Call(_) => request::decode(request, self),
+    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<McpForm> {
+        match purpose {
+            Purpose::Call(_) => request::decode(request, self),
             _ => DecodedRequest {
                 form: McpForm::default(),
                 operation: Operation::Respond(Reply {

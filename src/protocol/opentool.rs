@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{
     body::ResponseBody,
-    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
     jsonrpc::{INTERNAL_ERROR, RpcError},
@@ -37,9 +37,9 @@ impl Codec for OpenToolCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: Some("OpenTool"),
         routes: &[
-            Route::get("/opentool/version", Task::Version),
-            Route::get("/opentool/load", Task::List("load")),
-            Route::post("/opentool/call", Task::Call("POST /opentool/call")),
+            Route::get("/opentool/version", Purpose::Version),
+            Route::get("/opentool/load", Purpose::List("load")),
+            Route::post("/opentool/call", Purpose::Call("POST /opentool/call")),
         ],
         resource_path: "",
         list_headers: &[],
@@ -59,11 +59,13 @@ impl Codec for OpenToolCodec {
         }
     }
 
-    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
-        let operation = match task {
-            Task::Health | Task::Version | Task::Unsupported => version(self.info.version()),
-            Task::List(_) => Operation::List,
-            Task::Call(_) => return request::call(request),
+    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
+        let operation = match purpose {
+            Purpose::Health | Purpose::Version | Purpose::Unsupported => {
+                version(self.info.version())
+            }
+            Purpose::List(_) => Operation::List,
+            Purpose::Call(_) => return request::call(request),
         };
         let form = RpcForm::default();
         DecodedRequest { form, operation }

@@ -25,7 +25,7 @@ use serde_json::json;
 
 use super::{
     body::ResponseBody,
-    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Reply, Route, Task},
+    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
     listed_tools::ListedTools,
@@ -54,16 +54,16 @@ pub(super) struct OxpCodec {
 
 /// The name of the span of a call.
 const CALL_SPAN: &str = "POST /tools/call";
-const CALL: Task = Task::Call(CALL_SPAN);
-const CALL_OF_SINGLE_TOOL: Task = Task::Call("POST /tools/{tool_id}/call");
-const OPENAPI: Task = Task::List("openapi");
+const CALL: Purpose = Purpose::Call(CALL_SPAN);
+const CALL_OF_SINGLE_TOOL: Purpose = Purpose::Call("POST /tools/{tool_id}/call");
+const OPENAPI: Purpose = Purpose::List("openapi");
 
 impl Codec for OxpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: None,
         routes: &[
-            Route::get("/health", Task::Health),
-            Route::get("/tools", Task::List("list")),
+            Route::get("/health", Purpose::Health),
+            Route::get("/tools", Purpose::List("list")),
             Route::post("/tools/call", CALL),
             Route::post("/tools/{tool_id}/call", CALL_OF_SINGLE_TOOL),
             #[cfg(feature = "openapi")]
@@ -102,16 +102,18 @@ impl Codec for OxpCodec {
         }
     }
 
-    fn decode(&self, task: Task, request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
-        match task {
-            Task::Health | Task::Version | Task::Unsupported => health(request.engine.is_healthy()),
+    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+        match purpose {
+            Purpose::Health | Purpose::Version | Purpose::Unsupported => {
+                health(request.engine.is_healthy())
+            }
             OPENAPI => DecodedRequest {
                 form: ListForm::OpenApi.into(),
                 operation: Operation::List,
             },
-            Task::List(_) => request::list(request),
+            Purpose::List(_) => request::list(request),
             CALL_OF_SINGLE_TOOL => request::single_tool(request),
-            Task::Call(_) => request::call(request),
+            Purpose::Call(_) => request::call(request),
         }
     }
 

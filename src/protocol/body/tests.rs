@@ -28,7 +28,7 @@ use crate::{
     clock::REAL,
     observe::tests::Lines,
     protocol::{
-        codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Route, Task},
+        codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Route},
         encoded_list::EncodedList,
         http::mount,
         listed_tools::ListedTools,
@@ -47,7 +47,7 @@ struct Ticks(Mutex<Option<UnboundedReceiver<&'static str>>>);
 impl Codec for Ticks {
     const DECLARATION: &'static Declaration = &Declaration {
         title: None,
-        routes: &[Route::post("/ticks", Task::Call("POST /ticks"))],
+        routes: &[Route::post("/ticks", Purpose::Call("POST /ticks"))],
         resource_path: "",
         list_headers: &[],
         request_headers: &[],
@@ -63,7 +63,7 @@ impl Codec for Ticks {
         Self(Mutex::new(None))
     }
 
-    fn decode(&self, _: Task, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form> {
+    fn decode(&self, _: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form> {
         let tool_id = str::from_utf8(request.body).unwrap();
         DecodedRequest {
             form: self.0.lock().unwrap_or_else(PoisonError::into_inner).take(),
