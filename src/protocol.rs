@@ -81,7 +81,7 @@ macro_rules! protocols {
 }
 
 protocols! {
-    Oxp = oxp::OxpCodec, /** OXP 1.0 in its header form and its `$schema` form, and its predecessor Open Tool Calling 1.0. */;
+    Oxp = oxp::OxpCodec, /** OXP 1.0 in its header and `$schema` dialects, and its predecessor Open Tool Calling 1.0. */;
     Mcp = mcp::McpCodec, /** Model Context Protocol at `POST /mcp`: revisions 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05. */;
     OpenTool = opentool::OpenToolCodec, /** OpenTool 1.0.0: JSON-RPC below `/opentool`. */;
 }

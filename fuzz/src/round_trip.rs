@@ -25,9 +25,9 @@ static CLIENTS: LazyLock<Clients> = LazyLock::new(|| {
 /// The format of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallFormat {
-    /// OXP's header form.
+    /// OXP's header dialect.
     OxpHeader,
-    /// OXP's `$schema` form.
+    /// OXP's `$schema` dialect.
     OxpSchema,
     /// Open Tool Calling.
     Otc,

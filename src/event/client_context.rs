@@ -1,6 +1,6 @@
 //! The client context of an invocation: what its invoker sends besides the event.
 //!
-//! Any invoker can send any text, so unknown forms fail no invocation. `lambda_runtime` requires
+//! Any invoker can send any text, so unknown formats fail no invocation. `lambda_runtime` requires
 //! objects of strings, although services send other values too.
 
 use std::collections::HashMap;

@@ -21,7 +21,7 @@ pub(crate) enum EventKind {
     Http,
     /// Application Load Balancer.
     Alb,
-    /// A call by itself, which has the form of the server's own calls.
+    /// A call by itself, which has the format of the server's own calls.
     Direct,
 }
 

@@ -25,38 +25,42 @@ use crate::{
 pub(super) trait Codec: Sized + Send + Sync + 'static {
     const DECLARATION: &'static Declaration;
 
-    /// The properties of a request that its response depends on: its dialect and its id. The
-    /// default is for a request that was not decoded.
-    type Form: Default + Send + Sync + 'static;
+    /// The format of a response, as its request determines it: its dialect and its id. The default
+    /// is for a request that was not decoded.
+    type Format: Default + Send + Sync + 'static;
 
     fn new(info: &ServerInfo) -> Self;
 
     /// Decodes a request, which may be of any size and may be invalid.
-    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form>;
+    fn decode(
+        &self,
+        purpose: Purpose,
+        request: &EncodedRequest<'_>,
+    ) -> DecodedRequest<Self::Format>;
 
-    /// Returns the name of the form in the log.
-    fn dialect(form: &Self::Form) -> &'static str;
+    /// Returns the name of the dialect in the log.
+    fn dialect(format: &Self::Format) -> &'static str;
 
     /// Returns the headers of W3C Trace Context, if the request brings them in its body.
-    fn trace_headers(_: &Self::Form) -> Option<&HeaderMap> {
+    fn trace_headers(_: &Self::Format) -> Option<&HeaderMap> {
         None
     }
 
     /// Returns the list of tools. Complete lists are cached.
-    fn list(&self, form: &Self::Form, tools: &ListedTools<'_>) -> Arc<EncodedList>;
+    fn list(&self, format: &Self::Format, tools: &ListedTools<'_>) -> Arc<EncodedList>;
 
     /// Returns the response if the list is too large.
-    fn list_error(&self, form: &Self::Form, detail: &str) -> (StatusCode, ResponseBody);
+    fn list_error(&self, format: &Self::Format, detail: &str) -> (StatusCode, ResponseBody);
 
     /// Returns the chunks to send before the outcome of a call, as they become known. The first one
     /// makes the response a stream.
-    fn early_chunks(_: &mut Self::Form) -> Option<Body> {
+    fn early_chunks(_: &mut Self::Format) -> Option<Body> {
         None
     }
 
-    fn outcome(&self, form: &Self::Form, outcome: &Outcome) -> (StatusCode, ResponseBody);
+    fn outcome(&self, format: &Self::Format, outcome: &Outcome) -> (StatusCode, ResponseBody);
 
-    fn refusal(&self, form: &Self::Form, refusal: &Refusal) -> (StatusCode, ResponseBody);
+    fn refusal(&self, format: &Self::Format, refusal: &Refusal) -> (StatusCode, ResponseBody);
 }
 
 /// Returns a response with the protocol's fixed headers.
@@ -239,7 +243,7 @@ impl EncodedRequest<'_> {
 
 /// A request as far as it could be read.
 pub(super) struct DecodedRequest<F> {
-    pub(super) form: F,
+    pub(super) format: F,
     pub(super) operation: Operation,
 }
 

@@ -49,7 +49,7 @@ pub(super) const RESPONSE_HEADERS: &[&str] = &[
 ];
 
 /// The maximum length, in bytes, of a secret or token in a call: redaction searches for each in
-/// many forms.
+/// many formats.
 pub(super) const LONGEST_SECRET: usize = 16 * 1024;
 
 /// Adds the routes of a protocol.
@@ -113,30 +113,30 @@ impl<P: Codec> Exchange<P> {
         };
         match admitted {
             Ok(admitted) => exchange.handle(purpose, admitted).await,
-            Err(refusal) => exchange.refuse(&P::Form::default(), refusal),
+            Err(refusal) => exchange.refuse(&P::Format::default(), refusal),
         }
     }
 
     async fn handle(mut self, purpose: Purpose, request: AuthenticatedRequest) -> Response {
         let (decoded, permit) = match self.decode(purpose, &request).await {
             Ok(decoded) => decoded,
-            Err(rejection) => return self.refuse(&P::Form::default(), rejection.into()),
+            Err(rejection) => return self.refuse(&P::Format::default(), rejection.into()),
         };
         let DecodedRequest {
-            mut form,
+            mut format,
             operation,
         } = decoded;
-        self.log.set_caller(P::dialect(&form), &request.caller);
-        if let Some(headers) = P::trace_headers(&form) {
+        self.log.set_caller(P::dialect(&format), &request.caller);
+        if let Some(headers) = P::trace_headers(&format) {
             self.log.set_trace(headers, None);
         }
         match operation {
             Operation::Call(mut call) => {
                 call.permit = permit;
-                match P::early_chunks(&mut form) {
-                    None => self.call(&form, call, request).await,
+                match P::early_chunks(&mut format) {
+                    None => self.call(&format, call, request).await,
                     Some(chunks) => {
-                        let call = async move { self.call(&form, call, request).await };
+                        let call = async move { self.call(&format, call, request).await };
                         let body = ResponseBody::of(chunks, Box::pin(call)).await;
                         body.map_or_else(|it| it, |body| reply::<P>(StatusCode::OK, body))
                     }
@@ -144,7 +144,7 @@ impl<P: Codec> Exchange<P> {
             }
             Operation::List => {
                 self.log.set_list();
-                self.list(&form, &request)
+                self.list(&format, &request)
             }
             Operation::Respond(it) => {
                 self.log.discard();
@@ -157,7 +157,7 @@ impl<P: Codec> Exchange<P> {
             }
             Operation::Reject(refusal, names) => {
                 self.log.set_names(&request.parts.headers, &names);
-                self.refuse(&form, refusal)
+                self.refuse(&format, refusal)
             }
         }
     }
@@ -166,7 +166,7 @@ impl<P: Codec> Exchange<P> {
         &self,
         purpose: Purpose,
         request: &AuthenticatedRequest,
-    ) -> Result<(DecodedRequest<P::Form>, Option<LargeRequestPermit>), Rejection> {
+    ) -> Result<(DecodedRequest<P::Format>, Option<LargeRequestPermit>), Rejection> {
         let (app, protocol) = (Arc::clone(&self.app), Arc::clone(&self.protocol));
         let decode = move |request: &AuthenticatedRequest| {
             let encoded = EncodedRequest {
@@ -187,7 +187,7 @@ impl<P: Codec> Exchange<P> {
 
     async fn call(
         &mut self,
-        form: &P::Form,
+        format: &P::Format,
         call: Box<Call>,
         request: AuthenticatedRequest,
     ) -> Response {
@@ -197,20 +197,20 @@ impl<P: Codec> Exchange<P> {
         let (engine, arrival) = (&self.app.engine, self.arrival.clone());
         let trail = &mut self.log.trail;
         match engine.call(call, arrival, request.caller, trail).await {
-            Ok(outcome) => self.outcome(form, outcome),
-            Err(rejection) => self.refuse(form, rejection.into()),
+            Ok(outcome) => self.outcome(format, outcome),
+            Err(rejection) => self.refuse(format, rejection.into()),
         }
     }
 
     /// Encodes an outcome. An output that is too large to send becomes a failure.
-    fn outcome(&mut self, form: &P::Form, mut outcome: Outcome) -> Response {
+    fn outcome(&mut self, format: &P::Format, mut outcome: Outcome) -> Response {
         let largest = self.arrival.invocation.max_response_size;
-        let (mut status, mut body) = self.protocol.outcome(form, &outcome);
+        let (mut status, mut body) = self.protocol.outcome(format, &outcome);
         if let ResponseBody::Whole(bytes) = &body
             && !fits(bytes, largest)
         {
             outcome.replace_too_large(encoded_size(bytes), largest);
-            (status, body) = self.protocol.outcome(form, &outcome);
+            (status, body) = self.protocol.outcome(format, &outcome);
         }
         self.log.write_call(&outcome.summary());
         let mut response = reply::<P>(status, body);
@@ -221,11 +221,11 @@ impl<P: Codec> Exchange<P> {
         response
     }
 
-    fn list(&mut self, form: &P::Form, request: &AuthenticatedRequest) -> Response {
+    fn list(&mut self, format: &P::Format, request: &AuthenticatedRequest) -> Response {
         let invocation = &self.arrival.invocation;
         let url = self.app.public_url.resolve(invocation.base_url.as_deref());
         let tools = self.app.listed_tools(&request.caller, url.as_deref());
-        let list = self.protocol.list(form, &tools);
+        let list = self.protocol.list(format, &tools);
         if let Some(mut response) = list.response(&request.parts, invocation.max_response_size) {
             insert(response.headers_mut(), P::DECLARATION.fixed_headers);
             insert(response.headers_mut(), P::DECLARATION.list_headers);
@@ -233,16 +233,16 @@ impl<P: Codec> Exchange<P> {
             return response;
         }
         let detail = "The list of tools is larger than the event source of this function can send.";
-        let (status, body) = self.protocol.list_error(form, detail);
+        let (status, body) = self.protocol.list_error(format, detail);
         self.log.write_list(Some(detail));
         reply::<P>(status, body)
     }
 
-    fn refuse(&mut self, form: &P::Form, refusal: Refusal) -> Response {
+    fn refuse(&mut self, format: &P::Format, refusal: Refusal) -> Response {
         let base = self.arrival.invocation.base_url.as_deref();
         let refusal = self.app.with_sign_in::<P>(refusal, base);
         log_refusal(&refusal, &mut self.log);
-        response_to_refused(&*self.protocol, form, &refusal)
+        response_to_refused(&*self.protocol, format, &refusal)
     }
 }
 
@@ -260,10 +260,10 @@ pub(super) fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
 
 pub(super) fn response_to_refused<P: Codec>(
     protocol: &P,
-    form: &P::Form,
+    format: &P::Format,
     refusal: &Refusal,
 ) -> Response {
-    let (status, body) = protocol.refusal(form, refusal);
+    let (status, body) = protocol.refusal(format, refusal);
     let mut response = reply::<P>(status, body);
     let headers = response.headers_mut();
     let is_about_credentials = matches!(

@@ -45,8 +45,8 @@ impl RpcError {
     }
 }
 
-/// An error in a body's form: a code and a sentence.
-pub(super) type FormError = (i32, String);
+/// The error of an invalid message: its code and a sentence.
+pub(super) type MessageError = (i32, String);
 
 /// Fields stay raw until their types are checked.
 #[derive(Deserialize)]
@@ -72,7 +72,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 /// Parses the message in a body. A body that is not an object is an error, and so is a batch.
-pub(super) fn message_in(body: &[u8]) -> Result<RpcMessage<'_>, FormError> {
+pub(super) fn message_in(body: &[u8]) -> Result<RpcMessage<'_>, MessageError> {
     let body = body.trim_ascii();
     if body.is_empty() {
         return Err((PARSE_ERROR, "The body is empty.".into()));
@@ -102,7 +102,7 @@ pub(super) fn params_in(
     params: &str,
     scope: &JsonScope,
     max_values: usize,
-) -> Result<Value, FormError> {
+) -> Result<Value, MessageError> {
     json::read(params.as_bytes(), scope, max_values).map_err(|error| match error {
         JsonError::Syntax(error) => (PARSE_ERROR, format!("The body is not valid JSON: {error}")),
         JsonError::Rejected(sentence) => (INVALID_REQUEST, sentence),

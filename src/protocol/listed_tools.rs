@@ -46,7 +46,7 @@ impl<'a> ListedTools<'a> {
         self.server_url
     }
 
-    /// Returns true if the list shows all tools, so that its encoded form can be cached for all
+    /// Returns true if the list shows all tools, so that its encoding can be cached for all
     /// callers.
     pub(super) fn is_complete(&self) -> bool {
         self.reader.is_none()

@@ -9,7 +9,7 @@ mod catalogue;
 mod content;
 mod elicitation;
 mod error;
-mod form;
+mod format;
 mod rejection;
 mod request;
 mod response;
@@ -40,7 +40,7 @@ use crate::{
     wire::{IDEMPOTENCY_KEY, mcp::RECOGNIZES_CALL_IDS},
 };
 use catalogue::{Catalogue, ListResult, TTL_MS};
-use form::McpForm;
+use format::McpFormat;
 use response::Meta;
 use revision::Revision;
 
@@ -73,7 +73,7 @@ impl Codec for McpCodec {
         secrets: &[],
     };
 
-    type Form = McpForm;
+    type Format = McpFormat;
 
     fn new(info: &ServerInfo) -> Self {
         Self {
@@ -83,11 +83,11 @@ impl Codec for McpCodec {
         }
     }
 
-    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<McpForm> {
+    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<McpFormat> {
         match purpose {
             Purpose::Call(_) => request::decode(request, self),
             _ => DecodedRequest {
-                form: McpForm::default(),
+                format: McpFormat::default(),
                 operation: Operation::Respond(Reply {
                     status: StatusCode::METHOD_NOT_ALLOWED,
                     body: Vec::new(),
@@ -97,34 +97,34 @@ impl Codec for McpCodec {
         }
     }
 
-    fn dialect(form: &McpForm) -> &'static str {
-        form.revision.map_or("mcp", Revision::dialect)
+    fn dialect(format: &McpFormat) -> &'static str {
+        format.revision.map_or("mcp", Revision::dialect)
     }
 
-    fn trace_headers(form: &McpForm) -> Option<&HeaderMap> {
-        form.trace.as_deref()
+    fn trace_headers(format: &McpFormat) -> Option<&HeaderMap> {
+        format.trace.as_deref()
     }
 
-    fn list(&self, form: &McpForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+    fn list(&self, format: &McpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         let pages = self.catalogue.pages(tools);
-        let meta = Meta::of(form, self.server_info());
-        let result = ListResult::of(&pages, form.page, form.is_modern(), meta);
-        EncodedList::new(response::encode(form, &result))
+        let meta = Meta::of(format, self.server_info());
+        let result = ListResult::of(&pages, format.page, format.is_modern(), meta);
+        EncodedList::new(response::encode(format, &result))
     }
 
-    fn list_error(&self, form: &McpForm, detail: &str) -> (StatusCode, ResponseBody) {
+    fn list_error(&self, format: &McpFormat, detail: &str) -> (StatusCode, ResponseBody) {
         let error = RpcError::new(INTERNAL_ERROR, detail);
-        let body = response::encode_error(form, &error);
+        let body = response::encode_error(format, &error);
         (StatusCode::OK, body.into())
     }
 
-    fn outcome(&self, form: &McpForm, outcome: &Outcome) -> (StatusCode, ResponseBody) {
-        let body = response::encode_outcome(form, self.server_info(), outcome);
+    fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
+        let body = response::encode_outcome(format, self.server_info(), outcome);
         (StatusCode::OK, body.into())
     }
 
-    fn refusal(&self, form: &McpForm, refusal: &Refusal) -> (StatusCode, ResponseBody) {
-        let (status, body) = rejection::encode_refusal(form, self.server_info(), refusal);
+    fn refusal(&self, format: &McpFormat, refusal: &Refusal) -> (StatusCode, ResponseBody) {
+        let (status, body) = rejection::encode_refusal(format, self.server_info(), refusal);
         (status, body.into())
     }
 }
@@ -139,8 +139,8 @@ impl McpCodec {
     }
 
     /// Returns the response to `initialize`.
-    fn initialization(&self, form: &McpForm, recognizes_call_ids: bool) -> Vec<u8> {
-        let revision = form.revision.unwrap_or(Revision::NEWEST_LEGACY);
+    fn initialization(&self, format: &McpFormat, recognizes_call_ids: bool) -> Vec<u8> {
+        let revision = format.revision.unwrap_or(Revision::NEWEST_LEGACY);
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
@@ -150,11 +150,11 @@ impl McpCodec {
         if recognizes_call_ids {
             result["_meta"] = json!({RECOGNIZES_CALL_IDS: true});
         }
-        response::encode(form, &result)
+        response::encode(format, &result)
     }
 
     /// Returns the response to `server/discover`.
-    fn discovery(&self, form: &McpForm, recognizes_call_ids: bool) -> Vec<u8> {
+    fn discovery(&self, format: &McpFormat, recognizes_call_ids: bool) -> Vec<u8> {
         let modern = Revision::ALL.into_iter().filter(|it| it.is_modern());
         let versions: Vec<_> = modern.map(Revision::as_str).collect();
         let mut result = json!({
@@ -165,13 +165,13 @@ impl McpCodec {
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });
-        let meta = Meta::of(form, self.server_info());
+        let meta = Meta::of(format, self.server_info());
         if !meta.is_empty() {
             result["_meta"] = json!(meta);
         }
         if recognizes_call_ids {
             result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
         }
-        response::encode(form, &result)
+        response::encode(format, &result)
     }
 }

@@ -25,7 +25,7 @@ use super::{
     refusal::Refusal,
 };
 use crate::{ServerInfo, call::Outcome};
-use request::RpcForm;
+use request::RpcFormat;
 
 /// The codec of OpenTool 1.0.0.
 pub(super) struct OpenToolCodec {
@@ -50,7 +50,7 @@ impl Codec for OpenToolCodec {
         secrets: &[],
     };
 
-    type Form = RpcForm;
+    type Format = RpcFormat;
 
     fn new(info: &ServerInfo) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Codec for OpenToolCodec {
         }
     }
 
-    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
+    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
         let operation = match purpose {
             Purpose::Health | Purpose::Version | Purpose::Unsupported => {
                 version(self.info.version())
@@ -67,34 +67,34 @@ impl Codec for OpenToolCodec {
             Purpose::List(_) => Operation::List,
             Purpose::Call(_) => return request::call(request),
         };
-        let form = RpcForm::default();
-        DecodedRequest { form, operation }
+        let format = RpcFormat::default();
+        DecodedRequest { format, operation }
     }
 
-    fn dialect(_: &RpcForm) -> &'static str {
+    fn dialect(_: &RpcFormat) -> &'static str {
         "opentool"
     }
 
-    fn list(&self, _: &RpcForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+    fn list(&self, _: &RpcFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         let encode = || document::encode(&self.info, tools);
         self.document.get((), tools, encode)
     }
 
-    fn list_error(&self, _: &RpcForm, detail: &str) -> (StatusCode, ResponseBody) {
+    fn list_error(&self, _: &RpcFormat, detail: &str) -> (StatusCode, ResponseBody) {
         let error = RpcError::new(INTERNAL_ERROR, detail);
         let body = response::encode_error(error, None);
         (StatusCode::INTERNAL_SERVER_ERROR, body.into())
     }
 
-    fn outcome(&self, form: &RpcForm, outcome: &Outcome) -> (StatusCode, ResponseBody) {
-        let body = response::encode_outcome(outcome, form.id.as_deref());
+    fn outcome(&self, format: &RpcFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
+        let body = response::encode_outcome(outcome, format.id.as_deref());
         (StatusCode::OK, body.into())
     }
 
-    fn refusal(&self, form: &RpcForm, refusal: &Refusal) -> (StatusCode, ResponseBody) {
+    fn refusal(&self, format: &RpcFormat, refusal: &Refusal) -> (StatusCode, ResponseBody) {
         let (status, code) = error::status_of(refusal);
         let error = RpcError::new(code, error::message_of(refusal));
-        let body = response::encode_error(error, form.id.as_deref());
+        let body = response::encode_error(error, format.id.as_deref());
         (status, body.into())
     }
 }

@@ -8,7 +8,7 @@ mod dialect;
 mod direct;
 mod error;
 mod fields;
-mod form;
+mod format;
 #[cfg_attr(not(feature = "models"), path = "oxp/model_lists/off.rs")]
 mod model_lists;
 #[cfg_attr(not(feature = "openapi"), path = "oxp/openapi/off.rs")]
@@ -43,12 +43,12 @@ use crate::{
 use dialect::Dialect;
 pub(crate) use direct::DirectCallFormat;
 use error::{ErrorBody, status_of};
-use form::{ListForm, OxpForm};
+use format::{ListFormat, OxpFormat};
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {
-    /// By their forms; the `OpenAPI` document by its URL, too.
-    lists: KeptLists<(ListForm, Option<String>)>,
+    /// By their formats; the `OpenAPI` document by its URL, too.
+    lists: KeptLists<(ListFormat, Option<String>)>,
     info: ServerInfo,
 }
 
@@ -93,7 +93,7 @@ impl Codec for OxpCodec {
         ],
     };
 
-    type Form = OxpForm;
+    type Format = OxpFormat;
 
     fn new(info: &ServerInfo) -> Self {
         Self {
@@ -102,13 +102,13 @@ impl Codec for OxpCodec {
         }
     }
 
-    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
         match purpose {
             Purpose::Health | Purpose::Version | Purpose::Unsupported => {
                 health(request.engine.is_healthy())
             }
             OPENAPI => DecodedRequest {
-                form: ListForm::OpenApi.into(),
+                format: ListFormat::OpenApi.into(),
                 operation: Operation::List,
             },
             Purpose::List(_) => request::list(request),
@@ -117,52 +117,52 @@ impl Codec for OxpCodec {
         }
     }
 
-    fn dialect(form: &OxpForm) -> &'static str {
-        form.dialect.name()
+    fn dialect(format: &OxpFormat) -> &'static str {
+        format.dialect.name()
     }
 
-    fn list(&self, form: &OxpForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        if form.list == ListForm::OpenApi {
+    fn list(&self, format: &OxpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+        if format.list == ListFormat::OpenApi {
             let url = tools.server_url().map(str::to_owned);
             let encode = || EncodedList::of(&openapi::document_of(&self.info, tools));
-            return self.lists.get((form.list, url), tools, encode);
+            return self.lists.get((format.list, url), tools, encode);
         }
-        let encode = || catalogue::encode(form.list, tools);
-        self.lists.get((form.list, None), tools, encode)
+        let encode = || catalogue::encode(format.list, tools);
+        self.lists.get((format.list, None), tools, encode)
     }
 
-    fn list_error(&self, form: &OxpForm, detail: &str) -> (StatusCode, ResponseBody) {
-        let message = match form.list {
-            ListForm::OpenApi => "The OpenAPI document cannot be sent",
+    fn list_error(&self, format: &OxpFormat, detail: &str) -> (StatusCode, ResponseBody) {
+        let message = match format.list {
+            ListFormat::OpenApi => "The OpenAPI document cannot be sent",
             _ => "The list of tools cannot be sent",
         };
-        let body = ErrorBody::worded(Wording::new(message, detail), &OxpForm::default());
+        let body = ErrorBody::worded(Wording::new(message, detail), &OxpFormat::default());
         (StatusCode::BAD_REQUEST, to_json(&body).into())
     }
 
-    fn outcome(&self, form: &OxpForm, outcome: &Outcome) -> (StatusCode, ResponseBody) {
-        let (status, body) = match form.dialect {
+    fn outcome(&self, format: &OxpFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
+        let (status, body) = match format.dialect {
             Dialect::Path => response::encode_bare(outcome),
             dialect => (StatusCode::OK, response::encode(dialect, outcome)),
         };
         (status, body.into())
     }
 
-    fn refusal(&self, form: &OxpForm, refusal: &Refusal) -> (StatusCode, ResponseBody) {
-        let body = ErrorBody::of(refusal, form);
+    fn refusal(&self, format: &OxpFormat, refusal: &Refusal) -> (StatusCode, ResponseBody) {
+        let body = ErrorBody::of(refusal, format);
         (status_of(refusal), to_json(&body).into())
     }
 }
 
 /// Responds to `GET /health`: 200 if healthy, 503 if not (OXP 1.0).
-fn health(is_healthy: bool) -> DecodedRequest<OxpForm> {
+fn health(is_healthy: bool) -> DecodedRequest<OxpFormat> {
     let (code, status) = if is_healthy {
         (StatusCode::OK, "ok")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
     };
     DecodedRequest {
-        form: OxpForm::default(),
+        format: OxpFormat::default(),
         operation: Operation::Respond(Reply::json(code, to_json(&json!({"status": status})))),
     }
 }

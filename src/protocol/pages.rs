@@ -1,5 +1,5 @@
-//! What the pages share: the check of credentials, and HTML responses, whose policy names everything
-//! that the browser may run and apply.
+//! What the pages share: the check of credentials, and HTML responses, whose policy names
+//! everything that the browser may run and apply.
 
 use axum::{body::Body, extract::Request, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -70,6 +70,6 @@ pub(super) async fn check_credentials(
         log_refusal(&refusal, &mut log);
     }
     let protocol = First::new(&ServerInfo::default());
-    let form = <First as Codec>::Form::default();
-    Err(response_to_refused(&protocol, &form, &refusal))
+    let format = <First as Codec>::Format::default();
+    Err(response_to_refused(&protocol, &format, &refusal))
 }

@@ -1,6 +1,6 @@
 //! Error responses that belong to no protocol: about a path, a method, a body or a host.
 //!
-//! They have the form of the first protocol's errors, which resembles that of HTTP frameworks.
+//! They have the format of the first protocol's errors, which resembles that of HTTP frameworks.
 
 use std::time::Duration;
 

@@ -57,16 +57,16 @@ impl Codec for Ticks {
         secrets: &[],
     };
 
-    type Form = Option<UnboundedReceiver<&'static str>>;
+    type Format = Option<UnboundedReceiver<&'static str>>;
 
     fn new(_: &ServerInfo) -> Self {
         Self(Mutex::new(None))
     }
 
-    fn decode(&self, _: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Form> {
+    fn decode(&self, _: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Format> {
         let tool_id = str::from_utf8(request.body).unwrap();
         DecodedRequest {
-            form: self.0.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            format: self.0.lock().unwrap_or_else(PoisonError::into_inner).take(),
             operation: Operation::Call(Box::new(Call {
                 selector: tool_id.parse().unwrap(),
                 call_id: None,
@@ -79,26 +79,26 @@ impl Codec for Ticks {
         }
     }
 
-    fn dialect(_: &Self::Form) -> &'static str {
+    fn dialect(_: &Self::Format) -> &'static str {
         "ticks"
     }
 
-    fn list(&self, _: &Self::Form, _: &ListedTools<'_>) -> Arc<EncodedList> {
+    fn list(&self, _: &Self::Format, _: &ListedTools<'_>) -> Arc<EncodedList> {
         EncodedList::of(&json!([]))
     }
 
-    fn list_error(&self, _: &Self::Form, detail: &str) -> (StatusCode, ResponseBody) {
+    fn list_error(&self, _: &Self::Format, detail: &str) -> (StatusCode, ResponseBody) {
         (StatusCode::OK, Vec::from(detail).into())
     }
 
-    fn early_chunks(form: &mut Self::Form) -> Option<Body> {
-        let mut texts = form.take()?;
+    fn early_chunks(format: &mut Self::Format) -> Option<Body> {
+        let mut texts = format.take()?;
         let texts = stream::poll_fn(move |context| texts.poll_recv(context));
         Some(body_of(texts))
     }
 
     /// Sends a list in chunks.
-    fn outcome(&self, _: &Self::Form, outcome: &Outcome) -> (StatusCode, ResponseBody) {
+    fn outcome(&self, _: &Self::Format, outcome: &Outcome) -> (StatusCode, ResponseBody) {
         let output = outcome.result.as_ref().map(|it| json!(it));
         let body = match output {
             Ok(Value::Array(items)) => {
@@ -115,7 +115,7 @@ impl Codec for Ticks {
         (StatusCode::OK, body)
     }
 
-    fn refusal(&self, _: &Self::Form, _: &Refusal) -> (StatusCode, ResponseBody) {
+    fn refusal(&self, _: &Self::Format, _: &Refusal) -> (StatusCode, ResponseBody) {
         (StatusCode::NOT_FOUND, Vec::from("refused").into())
     }
 }

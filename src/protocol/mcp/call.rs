@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     elicitation::Elicitation,
     error::ErrorResponse,
-    form::{McpForm, OutputKind},
+    format::{McpFormat, OutputKind},
     schema,
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
 /// Decodes the params of a call.
 pub(super) fn decode(
     request: &EncodedRequest<'_>,
-    form: &mut McpForm,
+    format: &mut McpFormat,
     mut params: Value,
 ) -> Result<Operation, ErrorResponse> {
     let invalid = |detail: &str| ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail);
@@ -44,9 +44,9 @@ pub(super) fn decode(
     };
     let rounded = integers::restore(request.body, &["params.arguments"], &mut input);
     let call_id = call_id_of(request.headers, &params).map_err(invalid)?;
-    if form.is_modern() {
+    if format.is_modern() {
         let elicitation = Elicitation::of(&mut params, &name, &input, request.max_values);
-        form.elicitation = elicitation.map_err(invalid)?;
+        format.elicitation = elicitation.map_err(invalid)?;
     }
     let Some(entry) = request.tool_named(&name) else {
         // It may be a tool's id.
@@ -55,7 +55,7 @@ pub(super) fn decode(
         return Ok(request.reject_unknown(name, &similar, call_id));
     };
     // The schema of this tool alone: a first call must not take longer with more tools.
-    form.output = output_kind_of(&entry.tool);
+    format.output = output_kind_of(&entry.tool);
     Ok(Operation::Call(Box::new(Call {
         selector: Selector {
             qualified: entry.id.shared(),
@@ -67,7 +67,7 @@ pub(super) fn decode(
         trace_id: None,
         input,
         client_context: ClientContext {
-            answers: form.elicitation.answers(),
+            answers: format.elicitation.answers(),
             ..ClientContext::default()
         },
     })))

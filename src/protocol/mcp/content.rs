@@ -6,7 +6,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{form::McpForm, revision::Revision};
+use super::{format::McpFormat, revision::Revision};
 use crate::{call::Outcome, tool::content::EncodedContent};
 
 /// A block of a result's `content`.
@@ -50,7 +50,7 @@ impl<'a> ContentBlock<'a> {
 
     /// Returns the block for one item of a tool's content.
     pub(super) fn of(
-        form: &McpForm,
+        format: &McpFormat,
         outcome: &Outcome,
         number: usize,
         content: &'a EncodedContent<'a>,
@@ -59,7 +59,7 @@ impl<'a> ContentBlock<'a> {
         let kind = mime_type.split('/').next().unwrap_or_default();
         let text = content.text.as_ref().map(|it| &*it.0);
         let data = content.data.as_ref().map(|it| &*it.0);
-        let has_audio = form.revision > Some(Revision::V2024_11_05);
+        let has_audio = format.revision > Some(Revision::V2024_11_05);
         match (&content.uri, text, data) {
             (None, Some(text), _) => Self::Text {
                 text,

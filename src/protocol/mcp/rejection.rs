@@ -10,7 +10,7 @@ use serde_json::{json, value::RawValue};
 
 use super::{
     error::ErrorResponse,
-    form::McpForm,
+    format::McpFormat,
     response::{CallResult, Meta, encode, encode_error, in_words},
 };
 use crate::{
@@ -30,28 +30,28 @@ const RETRY_WAIT: Duration = Duration::from_secs(1);
 
 /// Returns the status and the body of a refusal.
 pub(super) fn encode_refusal(
-    form: &McpForm,
+    format: &McpFormat,
     server_info: &RawValue,
     refusal: &Refusal,
 ) -> (StatusCode, Vec<u8>) {
     match error_of(refusal) {
-        Ok(response) => (response.status, encode_error(form, &response.error)),
+        Ok(response) => (response.status, encode_error(format, &response.error)),
         Err(rejection) => (
             StatusCode::OK,
-            encode_rejection(form, server_info, rejection),
+            encode_rejection(format, server_info, rejection),
         ),
     }
 }
 
-fn encode_rejection(form: &McpForm, server_info: &RawValue, rejection: &Rejection) -> Vec<u8> {
+fn encode_rejection(format: &McpFormat, server_info: &RawValue, rejection: &Rejection) -> Vec<u8> {
     if let Rejection::Missing(missing) = rejection
-        && let Some(mut result) = form.elicitation.challenge(missing)
+        && let Some(mut result) = format.elicitation.challenge(missing)
     {
-        result["_meta"] = json!(Meta::of(form, server_info));
-        return encode(form, &result);
+        result["_meta"] = json!(Meta::of(format, server_info));
+        return encode(format, &result);
     }
-    let mut meta = Meta::of(form, server_info);
-    let mut text = text_of_rejection(form, rejection);
+    let mut meta = Meta::of(format, server_info);
+    let mut text = text_of_rejection(format, rejection);
     if rejection.is_temporary() {
         text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
         meta.retry_after = Some(whole_milliseconds(RETRY_WAIT));
@@ -59,12 +59,12 @@ fn encode_rejection(form: &McpForm, server_info: &RawValue, rejection: &Rejectio
     if let Rejection::InvalidInput(errors) = rejection {
         meta.parameter_errors = Some(errors);
     }
-    encode(form, &CallResult::error(form, &text, meta))
+    encode(format, &CallResult::error(format, &text, meta))
 }
 
 /// Returns the text of a rejection that a model can act on. Details about the server's
 /// configuration are for the log.
-fn text_of_rejection(form: &McpForm, rejection: &Rejection) -> String {
+fn text_of_rejection(format: &McpFormat, rejection: &Rejection) -> String {
     match rejection {
         Rejection::InvalidInput(errors) => {
             let lines = errors
@@ -72,7 +72,7 @@ fn text_of_rejection(form: &McpForm, rejection: &Rejection) -> String {
                 .map(|(path, error)| format!("\n- {path}: {error}."));
             format!("The input is invalid:{}", lines.collect::<String>())
         }
-        Rejection::Missing(missing) => match form.elicitation.declined(&missing.challenges) {
+        Rejection::Missing(missing) => match format.elicitation.declined(&missing.challenges) {
             Some(provider) => format!(
                 "{} cannot be called: the user has declined to authorize '{provider}'.",
                 missing.tool

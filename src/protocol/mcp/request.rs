@@ -1,6 +1,6 @@
 //! Decoding of requests: a JSON-RPC message, then its method.
 //!
-//! The order of the checks is that of the published servers: Accept, Content-Type, JSON, the form
+//! The order of the checks is that of the published servers: Accept, Content-Type, JSON, the format
 //! of a message, `_meta`, headers, revision, method, params. Reference: 2026-07-28, Streamable
 //! HTTP, Versioning; 2025-11-25, Lifecycle, Transports.
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json, value::RawValue};
 use super::{
     McpCodec, call,
     error::ErrorResponse,
-    form::McpForm,
+    format::McpFormat,
     response,
     revision::Revision,
     transport::{CAPABILITIES, VERSION, check_media_types, revision_of},
@@ -58,39 +58,39 @@ const PARAMS: JsonScope = JsonScope::Fields(&[
 ]);
 
 /// Decodes the body of `POST /mcp`.
-pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedRequest<McpForm> {
-    let mut form = McpForm::default();
+pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedRequest<McpFormat> {
+    let mut format = McpFormat::default();
     let mut names = RequestNames::default();
-    match operation_of(request, codec, &mut form, &mut names) {
-        Ok(operation) => DecodedRequest { form, operation },
+    match operation_of(request, codec, &mut format, &mut names) {
+        Ok(operation) => DecodedRequest { format, operation },
         Err(ErrorResponse { status, error }) => {
-            let form = McpForm {
-                id: form.id,
-                revision: form.revision,
-                ..McpForm::default()
+            let format = McpFormat {
+                id: format.id,
+                revision: format.revision,
+                ..McpFormat::default()
             };
             let operation = Operation::Refuse(OwnRefusal {
                 status,
-                body: response::encode_error(&form, &error),
+                body: response::encode_error(&format, &error),
                 reason: Reason::Malformed,
                 detail: error.message,
                 names,
             });
-            DecodedRequest { form, operation }
+            DecodedRequest { format, operation }
         }
     }
 }
 
-/// Reads a request. What could be read of it is in `form` and `names`, also if there is an error.
+/// Reads a request. What could be read of it is in `format` and `names`, also if there is an error.
 fn operation_of(
     request: &EncodedRequest<'_>,
     codec: &McpCodec,
-    form: &mut McpForm,
+    format: &mut McpFormat,
     names: &mut RequestNames,
 ) -> Result<Operation, ErrorResponse> {
     let headers = request.headers;
     check_media_types(headers)?;
-    let Some((method, params)) = message_of(request, form)? else {
+    let Some((method, params)) = message_of(request, format)? else {
         // A notification, or a response, although this server sends no requests.
         return Ok(Operation::Respond(Reply::json(
             StatusCode::ACCEPTED,
@@ -98,19 +98,19 @@ fn operation_of(
         )));
     };
     let revision = revision_of(headers, &method, &params)?;
-    form.revision = Some(revision);
+    format.revision = Some(revision);
     names.tool = params["name"].as_str().map(str::to_owned);
-    form.trace = trace_headers_in(&params["_meta"]);
+    format.trace = trace_headers_in(&params["_meta"]);
     let recognizes_call_ids = request.engine.deduplication.is_on();
     let body = match (&*method, revision.is_modern()) {
-        ("tools/call", _) => return call::decode(request, form, params),
-        ("tools/list", _) => return list(request, codec, form, &params),
-        ("server/discover", true) => codec.discovery(form, recognizes_call_ids),
+        ("tools/call", _) => return call::decode(request, format, params),
+        ("tools/list", _) => return list(request, codec, format, &params),
+        ("server/discover", true) => codec.discovery(format, recognizes_call_ids),
         ("initialize", false) => {
-            form.revision = Some(revision_for(&params)?);
-            codec.initialization(form, recognizes_call_ids)
+            format.revision = Some(revision_for(&params)?);
+            codec.initialization(format, recognizes_call_ids)
         }
-        ("ping", false) => response::encode(form, &json!({})),
+        ("ping", false) => response::encode(format, &json!({})),
         (_, is_modern) => return Err(unknown_method(is_modern)),
     };
     Ok(Operation::Respond(Reply::json(StatusCode::OK, body)))
@@ -119,15 +119,15 @@ fn operation_of(
 /// Reads the method and the params of a message; `None` for one that needs no response.
 fn message_of(
     request: &EncodedRequest<'_>,
-    form: &mut McpForm,
+    format: &mut McpFormat,
 ) -> Result<Option<(String, Value)>, ErrorResponse> {
     let body = request.body;
     let message = message_in(body).map_err(|(code, detail)| {
-        form.id = id_anywhere_in(body);
+        format.id = id_anywhere_in(body);
         ErrorResponse::bad_request(code, detail)
     })?;
     let id = message.id.filter(|id| id_in(id).is_some());
-    form.id = id.map(ToOwned::to_owned);
+    format.id = id.map(ToOwned::to_owned);
     let invalid = |detail: &str| ErrorResponse::invalid_request(detail);
     if message.id.is_some() && id.is_none() {
         return Err(invalid(
@@ -205,7 +205,7 @@ fn revision_for(params: &Value) -> Result<Revision, ErrorResponse> {
 fn list(
     request: &EncodedRequest<'_>,
     codec: &McpCodec,
-    form: &mut McpForm,
+    format: &mut McpFormat,
     params: &Value,
 ) -> Result<Operation, ErrorResponse> {
     let engine = request.engine;
@@ -218,7 +218,7 @@ fn list(
             let detail = "'cursor' was not issued by this server.";
             return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));
         };
-        form.page = page;
+        format.page = page;
     }
     Ok(Operation::List)
 }

@@ -12,7 +12,7 @@ use serde_json::{
 
 use super::{
     content::ContentBlock,
-    form::{McpForm, OutputKind},
+    format::{McpFormat, OutputKind},
 };
 use crate::{
     Failure,
@@ -95,39 +95,44 @@ struct WrappedOutput<'a> {
 }
 
 /// Encodes a response with this result.
-pub(super) fn encode(form: &McpForm, result: &impl Serialize) -> Vec<u8> {
+pub(super) fn encode(format: &McpFormat, result: &impl Serialize) -> Vec<u8> {
     to_json(&RpcResponse {
         jsonrpc: "2.0",
-        id: form.id.as_deref(),
+        id: format.id.as_deref(),
         result: Some(result),
         error: None,
     })
 }
 
-pub(super) fn encode_error(form: &McpForm, error: &RpcError) -> Vec<u8> {
+pub(super) fn encode_error(format: &McpFormat, error: &RpcError) -> Vec<u8> {
     to_json(&RpcResponse::<()> {
         jsonrpc: "2.0",
-        id: form.id.as_deref(),
+        id: format.id.as_deref(),
         result: None,
         error: Some(error),
     })
 }
 
-pub(super) fn encode_outcome(form: &McpForm, server_info: &RawValue, outcome: &Outcome) -> Vec<u8> {
+pub(super) fn encode_outcome(
+    format: &McpFormat,
+    server_info: &RawValue,
+    outcome: &Outcome,
+) -> Vec<u8> {
     let mut meta = Meta {
         call_id: Some(&*outcome.call_id).filter(|it| !it.is_empty()),
         is_replay: outcome.is_replay.then_some(true),
-        ..Meta::of(form, server_info)
+        ..Meta::of(format, server_info)
     };
     match &outcome.result {
         Ok(output) => {
-            let is_content = form.output == OutputKind::Content;
+            let is_content = format.output == OutputKind::Content;
             if let Some(content) = is_content.then(|| output.content()).flatten() {
                 let blocks = content.iter().zip(1..);
-                let blocks = blocks.map(|(it, number)| ContentBlock::of(form, outcome, number, it));
-                return encode(form, &CallResult::of(form, blocks.collect(), meta));
+                let blocks =
+                    blocks.map(|(it, number)| ContentBlock::of(format, outcome, number, it));
+                return encode(format, &CallResult::of(format, blocks.collect(), meta));
             }
-            let structured = if form.output == OutputKind::Other || !output.is_object() {
+            let structured = if format.output == OutputKind::Other || !output.is_object() {
                 to_raw_value(&WrappedOutput { result: output })
             } else {
                 to_raw_value(output)
@@ -136,26 +141,26 @@ pub(super) fn encode_outcome(form: &McpForm, server_info: &RawValue, outcome: &O
             let text = vec![ContentBlock::text(structured.get())];
             let result = CallResult {
                 structured_content: Some(&structured),
-                ..CallResult::of(form, text, meta)
+                ..CallResult::of(format, text, meta)
             };
-            encode(form, &result)
+            encode(format, &result)
         }
         Err(failure) => {
             if let Some(question) = &failure.parts().question {
-                let mut result = form.elicitation.question(failure, question);
+                let mut result = format.elicitation.question(failure, question);
                 result["_meta"] = json!(meta);
-                return encode(form, &result);
+                return encode(format, &result);
             }
             meta.retry_after = failure.parts().retry_after.map(whole_milliseconds);
-            encode(form, &CallResult::error(form, &text_of(failure), meta))
+            encode(format, &CallResult::error(format, &text_of(failure), meta))
         }
     }
 }
 
 impl<'a> CallResult<'a> {
-    fn of(form: &McpForm, content: Vec<ContentBlock<'a>>, meta: Meta<'a>) -> Self {
+    fn of(format: &McpFormat, content: Vec<ContentBlock<'a>>, meta: Meta<'a>) -> Self {
         Self {
-            result_type: form.is_modern().then_some("complete"),
+            result_type: format.is_modern().then_some("complete"),
             content,
             structured_content: None,
             is_error: false,
@@ -163,18 +168,18 @@ impl<'a> CallResult<'a> {
         }
     }
 
-    pub(super) fn error(form: &McpForm, text: &'a str, meta: Meta<'a>) -> Self {
+    pub(super) fn error(format: &McpFormat, text: &'a str, meta: Meta<'a>) -> Self {
         Self {
             is_error: true,
-            ..Self::of(form, vec![ContentBlock::text(text)], meta)
+            ..Self::of(format, vec![ContentBlock::text(text)], meta)
         }
     }
 }
 
 impl<'a> Meta<'a> {
-    pub(super) fn of(form: &McpForm, server_info: &'a RawValue) -> Self {
+    pub(super) fn of(format: &McpFormat, server_info: &'a RawValue) -> Self {
         Self {
-            server_info: form.is_modern().then_some(server_info),
+            server_info: format.is_modern().then_some(server_info),
             ..Self::default()
         }
     }

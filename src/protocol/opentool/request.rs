@@ -13,22 +13,22 @@ use crate::{
         integers,
         json::JsonScope,
         jsonrpc::{
-            FormError, INVALID_PARAMS, INVALID_REQUEST, RpcError, RpcId, RpcMessage,
+            INVALID_PARAMS, INVALID_REQUEST, MessageError, RpcError, RpcId, RpcMessage,
             id_anywhere_in, id_in, message_in, params_in, text_in,
         },
     },
     tool::{id::Selector, reason::Reason},
 };
 
-/// The properties of a request that its response depends on.
+/// The format of a response, as its request determines it.
 #[derive(Default)]
-pub(crate) struct RpcForm {
+pub(crate) struct RpcFormat {
     pub(super) id: Option<Box<RpcId>>,
 }
 
 /// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
 /// method, params.
-pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
+pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
     let body = request.body;
     let rpc = match message_in(body) {
         Ok(rpc) => rpc,
@@ -69,16 +69,16 @@ pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcForm> {
         })),
         None => request.reject_unknown(method.clone(), &method, Some(call_id)),
     };
-    let form = RpcForm { id };
-    DecodedRequest { form, operation }
+    let format = RpcFormat { id };
+    DecodedRequest { format, operation }
 }
 
 /// Refuses a malformed request; its readable names go into the log.
 fn refuse(
     id: Option<Box<RpcId>>,
     method: Option<String>,
-    (code, detail): FormError,
-) -> DecodedRequest<RpcForm> {
+    (code, detail): MessageError,
+) -> DecodedRequest<RpcFormat> {
     let names = RequestNames {
         call_id: id.as_deref().and_then(id_in),
         tool: method,
@@ -95,8 +95,8 @@ fn refuse(
         detail,
         names,
     });
-    let form = RpcForm { id };
-    DecodedRequest { form, operation }
+    let format = RpcFormat { id };
+    DecodedRequest { format, operation }
 }
 
 fn method_of(request: &RpcMessage<'_>) -> Result<String, &'static str> {
@@ -110,7 +110,7 @@ fn method_of(request: &RpcMessage<'_>) -> Result<String, &'static str> {
 }
 
 /// Parses the params of a request as an object.
-fn input_in(params: Option<&RawValue>, max_values: usize) -> Result<Value, FormError> {
+fn input_in(params: Option<&RawValue>, max_values: usize) -> Result<Value, MessageError> {
     let Some(params) = params else {
         return Ok(Value::Object(serde_json::Map::new()));
     };

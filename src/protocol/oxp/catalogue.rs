@@ -1,11 +1,11 @@
-//! The list of tools in each of its forms.
+//! The list of tools in each of its formats.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{form::ListForm, model_lists};
+use super::{format::ListFormat, model_lists};
 use crate::{
     ToolDefinition,
     json::JsonObject,
@@ -23,8 +23,8 @@ struct ToolList<'a> {
     tools: Option<&'a RawValue>,
 }
 
-pub(super) fn encode(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-    if let ListForm::Model(api) = form {
+pub(super) fn encode(format: ListFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+    if let ListFormat::Model(api) = format {
         return model_lists::encode(api, tools);
     }
     let definitions: Vec<_> = tools
@@ -32,16 +32,16 @@ pub(super) fn encode(form: ListForm, tools: &ListedTools<'_>) -> Arc<EncodedList
         .map(|entry| ToolDefinition::of(&entry.id, &entry.tool))
         .collect();
     let list = |items: Option<&RawValue>, tools: Option<&RawValue>| {
-        let schema = form.dialect().schema();
+        let schema = format.dialect().schema();
         EncodedList::of(&ToolList {
             schema,
             items,
             tools,
         })
     };
-    match form {
-        ListForm::Otc => list(None, Some(&encoded(&wrapped(definitions)))),
-        ListForm::Universal => {
+    match format {
+        ListFormat::Otc => list(None, Some(&encoded(&wrapped(definitions)))),
+        ListFormat::Universal => {
             let items = encoded(&definitions);
             let universal = list(Some(&items), Some(&encoded(&wrapped(definitions))));
             // A list that some clients can read is better than none.

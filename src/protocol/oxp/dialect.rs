@@ -1,23 +1,23 @@
 //! The three dialects, and the supported versions of the protocol.
 //!
-//! OXP 1.0 has a header form and a `$schema` form, and was first called Open Tool Calling (OTC).
-//! All three have the same content in different forms.
+//! OXP 1.0 has a header and a `$schema` dialect, and was first called Open Tool Calling (OTC).
+//! All three have the same content in different formats.
 
 use http::{HeaderMap, HeaderName};
 
 use super::request_error::RequestError;
 use crate::wire;
 
-/// The protocol version in OXP's header form, in requests and responses.
+/// The protocol version in OXP's header dialect, in requests and responses.
 pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static(wire::oxp::VERSION_HEADER);
 
-/// The wire form of a request and its response.
+/// The wire format of a request and its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// OXP 1.0, header form: bodies are bare.
+    /// OXP 1.0, header dialect: bodies are bare.
     #[default]
     Header,
-    /// OXP 1.0, `$schema` form: `request` and `result` envelopes.
+    /// OXP 1.0, `$schema` dialect: `request` and `result` envelopes.
     Schema,
     /// OTC 1.0: the same envelopes, with its own `$schema`.
     Otc,

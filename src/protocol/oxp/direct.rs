@@ -1,11 +1,11 @@
-//! Direct calls: events that have the form of a body of `POST /tools/call`, in any dialect.
+//! Direct calls: events that have the format of a body of `POST /tools/call`, in any dialect.
 
 use serde_json::value::RawValue;
 
 use super::{
     CALL_SPAN,
     error::ErrorBody,
-    form::OxpForm,
+    format::OxpFormat,
     request::{call_in, names_in},
     response,
 };
@@ -19,11 +19,11 @@ use crate::{
 
 /// The format of direct calls.
 #[derive(Clone, Default)]
-pub(crate) struct DirectCallFormat(OxpForm);
+pub(crate) struct DirectCallFormat(OxpFormat);
 
 impl DirectCallFormat {
-    /// Returns true for the `$schema` of a call in an envelope: `urn:oxp:1.0`, `otc://1.0`, or OXP's
-    /// URL.
+    /// Returns true for the `$schema` of a call in an envelope: `urn:oxp:1.0`, `otc://1.0`, or
+    /// OXP's URL.
     pub(crate) fn has_schema(schema: &str) -> bool {
         schema.starts_with("urn:oxp:") || schema.starts_with("otc://") || schema.contains("oxp")
     }

@@ -1,13 +1,13 @@
 //! Encoding of refusals.
 //!
-//! The status is 401 for invalid credentials, 403 for other web pages, 422 for invalid input and 400
-//! otherwise. The texts are the specification's, where it has any.
+//! The status is 401 for invalid credentials, 403 for other web pages, 422 for invalid input and
+//! 400 otherwise. The texts are the specification's, where it has any.
 
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{dialect::Dialect, form::OxpForm};
+use super::{dialect::Dialect, format::OxpFormat};
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
     payload::JsonObject,
@@ -40,15 +40,15 @@ pub(super) struct ErrorBody<'a> {
 }
 
 impl<'a> ErrorBody<'a> {
-    pub(super) fn of(refusal: &'a Refusal, form: &OxpForm) -> Self {
-        let mut body = Self::worded(Wording::of(refusal), form);
+    pub(super) fn of(refusal: &'a Refusal, format: &OxpFormat) -> Self {
+        let mut body = Self::worded(Wording::of(refusal), format);
         let Refusal::Rejected(rejection, _) = refusal else {
             return body;
         };
         let detail = body.developer_message.take();
         body.developer_message = detail
-            .map(|detail| for_path(rejection, form, detail))
-            .or_else(|| form.misplaced_input.clone());
+            .map(|detail| for_path(rejection, format, detail))
+            .or_else(|| format.misplaced_input.clone());
         match rejection {
             Rejection::InvalidInput(errors) => body.parameter_errors = Some(errors),
             Rejection::Missing(missing) if !missing.requirements.is_empty() => {
@@ -59,9 +59,9 @@ impl<'a> ErrorBody<'a> {
         body
     }
 
-    pub(super) fn worded(Wording { message, detail }: Wording, form: &OxpForm) -> Self {
+    pub(super) fn worded(Wording { message, detail }: Wording, format: &OxpFormat) -> Self {
         Self {
-            schema: form.dialect.schema(),
+            schema: format.dialect.schema(),
             message,
             developer_message: detail,
             parameter_errors: None,
@@ -83,8 +83,8 @@ impl<'a> ErrorBody<'a> {
 }
 
 /// Adds where a context can be sent: the path of a single tool has no place for one.
-fn for_path(rejection: &Rejection, form: &OxpForm, detail: String) -> String {
-    if form.dialect == Dialect::Path && matches!(rejection, Rejection::Missing(_)) {
+fn for_path(rejection: &Rejection, format: &OxpFormat, detail: String) -> String {
+    if format.dialect == Dialect::Path && matches!(rejection, Rejection::Missing(_)) {
         return format!("{detail} Only the body of POST /tools/call has a context.");
     }
     detail

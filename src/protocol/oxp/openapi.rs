@@ -62,7 +62,7 @@ mod tests {
         Failure, Tool,
         protocol::{
             codec::Codec,
-            oxp::{OxpCodec, form::ListForm},
+            oxp::{OxpCodec, format::ListFormat},
         },
     };
 
@@ -105,7 +105,7 @@ mod tests {
             Some("https://a.example"),
         ] {
             let tools = ListedTools::complete(&toolkit, &auth, url);
-            let document = codec.list(&ListForm::OpenApi.into(), &tools);
+            let document = codec.list(&ListFormat::OpenApi.into(), &tools);
             let document: Value = serde_json::from_slice(document.body()).unwrap();
             assert_eq!(document["servers"][0]["url"], url.unwrap_or("/"));
         }

@@ -4,11 +4,11 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{form::ListForm, model_lists::api_for, request_error::RequestError};
+use super::{format::ListFormat, model_lists::api_for, request_error::RequestError};
 
-/// Returns the form of the list that the query asks for; `None` for OXP's. Other parameters than
+/// Returns the format of the list that the query asks for; `None` for OXP's. Other parameters than
 /// `for` and `strict` have no meaning.
-pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, RequestError> {
+pub(super) fn format_in(query: Option<&str>) -> Result<Option<ListFormat>, RequestError> {
     let (mut name, mut strict) = (None, None);
     for pair in query.unwrap_or_default().split('&') {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -22,7 +22,7 @@ pub(super) fn form_in(query: Option<&str>) -> Result<Option<ListForm>, RequestEr
         }
     }
     let api = api_for(name.as_deref(), strict.as_deref()).map_err(invalid)?;
-    Ok(api.map(ListForm::Model))
+    Ok(api.map(ListFormat::Model))
 }
 
 /// Decodes `%20`, and `+` as a space.

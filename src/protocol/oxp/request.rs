@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::{
     dialect::{self, Dialect},
     fields::ObjectFields,
-    form::{ListForm, OxpForm},
-    query::form_in,
+    format::{ListFormat, OxpFormat},
+    query::format_in,
     request_error::RequestError,
 };
 use crate::{
@@ -92,27 +92,27 @@ const NAMES: JsonScope = JsonScope::Fields(&[
 ]);
 
 /// Decodes a `POST /tools/call` in any dialect.
-pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
-    let mut form = OxpForm::default();
-    let operation = match call_in(&mut form, request) {
+pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
+    let mut format = OxpFormat::default();
+    let operation = match call_in(&mut format, request) {
         Ok(call) => Operation::Call(Box::new(call)),
         Err(error) => Operation::Reject(error.into(), names_in(request.body)),
     };
-    DecodedRequest { form, operation }
+    DecodedRequest { format, operation }
 }
 
 pub(super) fn call_in(
-    form: &mut OxpForm,
+    format: &mut OxpFormat,
     request: &EncodedRequest<'_>,
 ) -> Result<Call, RequestError> {
     let headers = request.headers;
     let body = object(request.body, &BODY, request.max_values)?;
-    let (body, schema) = opened(form, body)?;
-    let (path, roots) = match form.dialect {
+    let (body, schema) = opened(format, body)?;
+    let (path, roots) = match format.dialect {
         Dialect::Header => ("", ["input", "inputs"]),
         _ => ("request.", ["request.input", "request.inputs"]),
     };
-    form.misplaced_input = misplaced_input(&body, path);
+    format.misplaced_input = misplaced_input(&body, path);
     let mut fields = ObjectFields::of(body, path);
     let tool_id = fields.required("tool_id")?;
     // Some clients send an empty string for an unset id.
@@ -160,16 +160,16 @@ fn id_for(text: &str, request: &EncodedRequest<'_>) -> Option<String> {
 
 /// Returns the request in a body, which may be bare or an envelope with a `$schema`.
 fn opened(
-    form: &mut OxpForm,
+    format: &mut OxpFormat,
     body: JsonObject,
 ) -> Result<(JsonObject, Option<String>), RequestError> {
     let detail = match (body.contains_key("request"), body.contains_key("tool_id")) {
         (false, true) => return Ok((body, None)),
         (true, false) => {
-            form.dialect = Dialect::Schema;
+            format.dialect = Dialect::Schema;
             let mut envelope = ObjectFields::of(body, "");
             let schema = envelope.text("$schema")?;
-            form.dialect = Dialect::of_envelope(schema.as_deref());
+            format.dialect = Dialect::of_envelope(schema.as_deref());
             let request = envelope.object("request")?.unwrap_or_default();
             return Ok((request, schema));
         }
@@ -182,10 +182,10 @@ fn opened(
 }
 
 /// Decodes a request to the path of a single tool, whose body is the input.
-pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
+pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
     let tool_id = tool_id_in(request.uri.map_or("", Uri::path));
     let call_id = idempotency_key(request.headers);
-    let form = Dialect::Path.into();
+    let format = Dialect::Path.into();
     let operation = match call_of_single_tool(&tool_id, call_id.clone(), request) {
         Ok(call) => Operation::Call(Box::new(call)),
         Err(error) => {
@@ -197,7 +197,7 @@ pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFor
             Operation::Reject(error.into(), names)
         }
     };
-    DecodedRequest { form, operation }
+    DecodedRequest { format, operation }
 }
 
 fn call_of_single_tool(
@@ -249,41 +249,41 @@ pub(super) fn names_in(body: &[u8]) -> RequestNames {
     }
 }
 
-/// Decodes a `GET /tools`, whose query, header or body names the form of the list.
-pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpForm> {
-    // An error uses the client's form; without a `$schema` it is bare.
+/// Decodes a `GET /tools`, whose query, header or body names the format of the list.
+pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
+    // An error uses the client's format; without a `$schema` it is bare.
     let mut dialect = Dialect::Header;
-    let (form, operation) = match list_form_of(&mut dialect, request) {
+    let (format, operation) = match list_format_of(&mut dialect, request) {
         Ok(list) => (list.into(), Operation::List),
         Err(error) => {
             let operation = Operation::Reject(error.into(), RequestNames::default());
             (dialect.into(), operation)
         }
     };
-    DecodedRequest { form, operation }
+    DecodedRequest { format, operation }
 }
 
-fn list_form_of(
+fn list_format_of(
     dialect: &mut Dialect,
     request: &EncodedRequest<'_>,
-) -> Result<ListForm, RequestError> {
+) -> Result<ListFormat, RequestError> {
     let headers = request.headers;
     let schema = match request.body.trim_ascii() {
         [] => None,
         _ => ObjectFields::of(object(request.body, &LIST, usize::MAX)?, "").text("$schema")?,
     };
     let schema = schema.as_deref();
-    let form = match schema.map(|schema| Dialect::of_envelope(Some(schema))) {
-        _ if headers.contains_key(dialect::VERSION_HEADER) => ListForm::Header,
-        Some(Dialect::Otc) => ListForm::Otc,
-        _ => ListForm::Universal,
+    let format = match schema.map(|schema| Dialect::of_envelope(Some(schema))) {
+        _ if headers.contains_key(dialect::VERSION_HEADER) => ListFormat::Header,
+        Some(Dialect::Otc) => ListFormat::Otc,
+        _ => ListFormat::Universal,
     };
     if schema.is_some() {
-        *dialect = form.dialect();
+        *dialect = format.dialect();
     }
     dialect::check_schema(schema)?;
     dialect::check_header(headers)?;
-    Ok(form_in(request.uri.and_then(Uri::query))?.unwrap_or(form))
+    Ok(format_in(request.uri.and_then(Uri::query))?.unwrap_or(format))
 }
 
 fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, RequestError> {

@@ -1,13 +1,13 @@
-//! The properties of a request that its response depends on.
+//! The format of a response, as its request determines it.
 
 use http::HeaderMap;
 
 use super::{elicitation::Elicitation, revision::Revision};
 use crate::protocol::jsonrpc::RpcId;
 
-/// The properties of a request that its response depends on.
+/// The format of a response, as its request determines it.
 #[derive(Default)]
-pub(crate) struct McpForm {
+pub(crate) struct McpFormat {
     pub(super) id: Option<Box<RpcId>>,
     pub(super) revision: Option<Revision>,
     /// The headers of W3C Trace Context in `_meta`.
@@ -31,7 +31,7 @@ pub(super) enum OutputKind {
     Content,
 }
 
-impl McpForm {
+impl McpFormat {
     pub(super) fn is_modern(&self) -> bool {
         self.revision.is_some_and(Revision::is_modern)
     }

@@ -1,18 +1,18 @@
-//! The properties of a request that its response depends on.
+//! The format of a response, as its request determines it.
 
 use super::{dialect::Dialect, model_lists::ModelApi};
 
-/// The properties of a request that its response depends on.
+/// The format of a response, as its request determines it.
 #[derive(Clone, Default)]
-pub(crate) struct OxpForm {
+pub(crate) struct OxpFormat {
     pub(super) dialect: Dialect,
-    pub(super) list: ListForm,
+    pub(super) list: ListFormat,
     /// A sentence about a field that has the input in place of `input`. The specification tolerates
     /// such a field, but it explains why the call was rejected.
     pub(super) misplaced_input: Option<String>,
 }
 
-impl From<Dialect> for OxpForm {
+impl From<Dialect> for OxpFormat {
     fn from(dialect: Dialect) -> Self {
         Self {
             dialect,
@@ -21,8 +21,8 @@ impl From<Dialect> for OxpForm {
     }
 }
 
-impl From<ListForm> for OxpForm {
-    fn from(list: ListForm) -> Self {
+impl From<ListFormat> for OxpFormat {
+    fn from(list: ListFormat) -> Self {
         Self {
             dialect: list.dialect(),
             list,
@@ -31,15 +31,15 @@ impl From<ListForm> for OxpForm {
     }
 }
 
-/// The form of a list or a document.
+/// The format of a list or a document.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(super) enum ListForm {
-    /// OXP 1.0, header form: `items` with bare schemas.
+pub(super) enum ListFormat {
+    /// OXP 1.0, header dialect: `items` with bare schemas.
     #[default]
     Header,
     /// OTC 1.0: `tools` with input schemas wrapped in `parameters`.
     Otc,
-    /// OXP 1.0, `$schema` form, with both `items` and `tools`, because clients do not say which
+    /// OXP 1.0, `$schema` dialect, with both `items` and `tools`, because clients do not say which
     /// they read: the SDKs read `items`, the documentation's text says `tools`.
     Universal,
     /// The format of a model's API: a bare list.
@@ -48,7 +48,7 @@ pub(super) enum ListForm {
     OpenApi,
 }
 
-impl ListForm {
+impl ListFormat {
     pub(super) fn dialect(self) -> Dialect {
         match self {
             Self::Otc => Dialect::Otc,
