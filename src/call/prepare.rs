@@ -15,7 +15,7 @@ use crate::{
     secrets::CacheUse,
     tool::{
         context::{ContextInner, SecretSource},
-        parts::PreparedRun as Run,
+        parts::Run,
         question::Answers,
     },
 };

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     Caller, Secret,
     idempotency::fingerprint_of,
-    tool::{parts::PreparedRun as Run, repeats::RepeatPolicy, schema},
+    tool::{parts::Run, repeats::RepeatPolicy, schema},
 };
 
 /// A call whose tool is known.
@@ -80,7 +80,7 @@ impl ResolvedCall {
         schema.normalize(&mut input);
         // Computed before decoding, which consumes the input.
         let fingerprint = execution.fingerprint(&input, &call.client_context);
-        let run = entry.tool.prepare(input);
+        let run = entry.tool.decode(input);
         let run = run.map_err(Rejection::InvalidInput)?;
         Ok(ValidatedCall {
             execution,

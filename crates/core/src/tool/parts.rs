@@ -16,9 +16,9 @@ use super::{
 use crate::{Context, Failure, Requirements};
 
 /// A tool with its decoded input, ready to run with a context.
-pub type PreparedRun = Box<dyn FnOnce(Context) -> RunFuture + Send>;
+pub type Run = Box<dyn FnOnce(Context) -> RunFuture + Send>;
 pub type RunFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
-type PrepareFn = Box<dyn Fn(Value) -> Result<PreparedRun, DecodeError> + Send + Sync>;
+type DecodeFn = Box<dyn Fn(Value) -> Result<Run, DecodeError> + Send + Sync>;
 
 /// The author's hints to clients about a tool's behaviour.
 #[derive(Clone, Copy, Default)]
@@ -47,7 +47,7 @@ pub struct ToolParts {
     pub(crate) defined_at: &'static Location<'static>,
     /// True if the function is not async, and runs on a thread of its own.
     pub blocks: bool,
-    prepare: PrepareFn,
+    decode: DecodeFn,
 }
 
 impl ToolParts {
@@ -80,7 +80,7 @@ impl ToolParts {
             scopes: Vec::new(),
             defined_at: Location::caller(),
             blocks: H::BLOCKS,
-            prepare: Box::new(move |input| prepare(handler.clone(), input)),
+            decode: Box::new(move |input| decode(handler.clone(), input)),
         }
     }
 
@@ -92,12 +92,12 @@ impl ToolParts {
     }
 
     /// Decodes an input that satisfies the schema.
-    pub fn prepare(&self, input: Value) -> Result<PreparedRun, ParameterErrors> {
-        (self.prepare)(input).map_err(|error| error.explained(self.input.value()))
+    pub fn decode(&self, input: Value) -> Result<Run, ParameterErrors> {
+        (self.decode)(input).map_err(|error| error.explained(self.input.value()))
     }
 }
 
-fn prepare<H, A: 'static>(handler: H, input: Value) -> Result<PreparedRun, DecodeError>
+fn decode<H, A: 'static>(handler: H, input: Value) -> Result<Run, DecodeError>
 where
     H: Handler<A>,
     H::In: DeserializeOwned + Send + 'static,
