@@ -69,23 +69,23 @@ fn encoded(mut schema: JsonObject) -> Value {
     if let Some(items) = schema.get_mut("items") {
         *items = encoded_part(items.take());
     }
-    if let Some(Value::Array(forms)) = schema.shift_remove("anyOf") {
-        return union(forms);
+    if let Some(Value::Array(branches)) = schema.shift_remove("anyOf") {
+        return union(branches);
     }
     schema.into()
 }
 
 /// Encodes a union. A tool that accepts any text gets the text unchanged, so a text cannot
 /// represent an object there.
-fn union(mut forms: Vec<Value>) -> Value {
-    let is_any_text = |form: &Value| form["type"] == "string" && form.get("enum").is_none();
-    if forms.iter().any(is_any_text) {
-        forms.retain(|form| !form.as_object().is_some_and(is_without_properties));
+fn union(mut branches: Vec<Value>) -> Value {
+    let is_any_text = |branch: &Value| branch["type"] == "string" && branch.get("enum").is_none();
+    if branches.iter().any(is_any_text) {
+        branches.retain(|branch| !branch.as_object().is_some_and(is_without_properties));
     }
-    let mut forms: Vec<_> = forms.into_iter().map(encoded_part).collect();
-    match forms.as_mut_slice() {
+    let mut branches: Vec<_> = branches.into_iter().map(encoded_part).collect();
+    match branches.as_mut_slice() {
         [only] => only.take(),
-        _ => json!({"anyOf": forms}),
+        _ => json!({"anyOf": branches}),
     }
 }
 

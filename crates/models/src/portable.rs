@@ -12,7 +12,7 @@ use lambda_tools_core::{
         fold::fold_unions,
         is_type, modernize,
         reduced::{keywords::object_of, sentences},
-        vocabulary::FORMS,
+        vocabulary::BRANCHES,
     },
 };
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ impl InputSchema {
         if let Some(Value::String(text)) = schema.shift_remove("description") {
             notes.push(text);
         }
-        inline_forms(&mut schema, budget);
+        inline_branches(&mut schema, budget);
         notes.extend(fold_unions(&mut schema));
         quote(
             &mut schema,
@@ -131,15 +131,15 @@ fn renamed_property(rule: NameRule, name: &str, property: Value) -> (String, Val
 }
 
 /// Replaces references in a union at the root, whose properties are to be listed.
-fn inline_forms(root: &mut JsonObject, budget: &CopyBudget) {
+fn inline_branches(root: &mut JsonObject, budget: &CopyBudget) {
     let defs = root.get("$defs").and_then(Value::as_object).cloned();
     let defs = defs.unwrap_or_default();
-    for keyword in FORMS {
-        let forms = root.get_mut(keyword).and_then(Value::as_array_mut);
-        for form in forms.into_iter().flatten() {
-            let reference = form.get("$ref");
+    for keyword in BRANCHES {
+        let branches = root.get_mut(keyword).and_then(Value::as_array_mut);
+        for branch in branches.into_iter().flatten() {
+            let reference = branch.get("$ref");
             if let Some(copy) = reference.and_then(|it| references::copied(it, &defs, budget)) {
-                *form = copy.into();
+                *branch = copy.into();
             }
         }
     }

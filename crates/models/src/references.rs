@@ -1,4 +1,4 @@
-//! References in schemas, which APIs accept in one form or not at all.
+//! References in schemas, which APIs accept in one notation or not at all.
 //!
 //! Definitions of this library have none, but those of other MCP servers do: into any place of the
 //! schema, or by name.

@@ -134,27 +134,28 @@ impl Strict<'_> {
             return None;
         }
         let target = references::target(reference, self.defs)?;
-        let mut forms = vec![json!({"$ref": reference})];
+        let mut branches = vec![json!({"$ref": reference})];
         if is_nullable && !allows_null(target) {
-            forms.push(json!({"type": "null"}));
+            branches.push(json!({"type": "null"}));
         }
-        if forms.len() == 1 && annotations.is_empty() {
-            return forms.pop();
+        if branches.len() == 1 && annotations.is_empty() {
+            return branches.pop();
         }
-        Some(described(json!({"anyOf": forms}), annotations, Vec::new()))
+        let union = json!({"anyOf": branches});
+        Some(described(union, annotations, Vec::new()))
     }
 
     /// Converts a schema of several types to a union of single types.
     fn of_kinds(&mut self, kinds: &[&str], rest: &JsonObject, is_nullable: bool) -> Option<Value> {
         let mut rules = rest.clone();
         let annotations = take_annotations(&mut rules);
-        let mut forms = Vec::new();
+        let mut branches = Vec::new();
         for kind in kinds {
-            let mut form = rules.clone();
-            form.insert("type".into(), (*kind).into());
-            form.retain(|keyword, _| applies_to(keyword, kind));
+            let mut branch = rules.clone();
+            branch.insert("type".into(), (*kind).into());
+            branch.retain(|keyword, _| applies_to(keyword, kind));
             if let Some(values) = values_of(&rules) {
-                form.shift_remove("const");
+                branch.shift_remove("const");
                 let values = values
                     .iter()
                     .filter(|it| kinds_of(&json!({"const": it})) == [*kind]);
@@ -162,14 +163,15 @@ impl Strict<'_> {
                 if values.is_empty() {
                     continue;
                 }
-                form.insert("enum".into(), values.into());
+                branch.insert("enum".into(), values.into());
             }
-            forms.push(self.of_kind(kind, form, false)?);
+            branches.push(self.of_kind(kind, branch, false)?);
         }
         if is_nullable {
-            forms.push(json!({"type": "null"}));
+            branches.push(json!({"type": "null"}));
         }
-        Some(described(json!({"anyOf": forms}), annotations, Vec::new()))
+        let union = json!({"anyOf": branches});
+        Some(described(union, annotations, Vec::new()))
     }
 
     fn of_kind(&mut self, kind: &str, mut rest: JsonObject, is_nullable: bool) -> Option<Value> {
@@ -253,11 +255,11 @@ impl Strict<'_> {
     }
 }
 
-/// Returns true if a schema's type or one of its forms is known to allow `null`; a reference is not
-/// followed.
+/// Returns true if a schema's type or one of its branches is known to allow `null`; a reference is
+/// not followed.
 fn allows_null(schema: &Value) -> bool {
     match schema.get("anyOf").and_then(Value::as_array) {
-        Some(forms) => forms.iter().any(allows_null),
+        Some(branches) => branches.iter().any(allows_null),
         None => schema.get("type").is_some() && kinds_of(schema).contains(&"null"),
     }
 }

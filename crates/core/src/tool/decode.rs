@@ -48,7 +48,7 @@ pub(super) fn decode_input<T: DeserializeOwned + 'static>(input: Value) -> Resul
 }
 
 impl DecodeError {
-    /// Returns the error of the parameter, which names the form that the input's schema expects.
+    /// Returns the error of the parameter, which names the format that the input's schema expects.
     pub(super) fn explained(self, schema: &Value) -> ParameterErrors {
         let properties = schema::declared_properties_at(schema, &self.path);
         let path = self.path.to_string();
@@ -65,7 +65,7 @@ impl DecodeError {
             // The range is that of a field.
             _ => format!("Has a value that must be {range}"),
         });
-        let message = range.or_else(|| schema::expected_form(schema, &self.path));
+        let message = range.or_else(|| schema::expected_format(schema, &self.path));
         let message = message.unwrap_or_else(|| "Is not valid".into());
         ParameterErrors::from([(path, message)])
     }

@@ -31,7 +31,7 @@ use crate::tool::output;
 pub use crate::text::joined;
 pub(crate) use derive::{of_input, of_output};
 pub use expected::declared_properties;
-pub(crate) use expected::{declared_properties_at, expected_form};
+pub(crate) use expected::{declared_properties_at, expected_format};
 pub(crate) use integers::range_of;
 pub use integers::{RoundedNumbers, lossy_integers};
 pub use modern::modernize;

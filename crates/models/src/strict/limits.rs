@@ -75,8 +75,8 @@ impl Levels<'_> {
         }
         let is_level = schema.get("properties").is_some() || schema.get("items").is_some();
         let mut levels = below + usize::from(is_level);
-        for form in schema["anyOf"].as_array().into_iter().flatten() {
-            levels = levels.max(self.of(form));
+        for branch in schema["anyOf"].as_array().into_iter().flatten() {
+            levels = levels.max(self.of(branch));
         }
         levels
     }

@@ -99,13 +99,13 @@ fn unsupported_keywords_become_sentences() {
 }
 
 #[test]
-fn a_tagged_union_has_the_properties_next_to_it_in_each_form() {
-    let form = |tag: &str| {
+fn a_tagged_union_has_the_properties_next_to_it_in_each_branch() {
+    let branch = |tag: &str| {
         json!({"type": "object", "required": ["kind"],
                "properties": {"kind": {"type": "string", "const": tag}}})
     };
     let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}},
-        "required": ["id"], "unevaluatedProperties": false, "oneOf": [form("a"), form("b")]});
+        "required": ["id"], "unevaluatedProperties": false, "oneOf": [branch("a"), branch("b")]});
     let listed = |tag: &str| {
         let tag = json!({"type": "string", "enum": [tag]});
         object(
@@ -233,18 +233,18 @@ fn expressible() -> impl Strategy<Value = Value> {
             object(json!(properties), json!(names))
         });
         let tagged = (inner.clone(), inner.clone()).prop_map(|(one, other)| {
-            let form = |tag: &str, schema: Value| {
+            let branch = |tag: &str, schema: Value| {
                 object(json!({"tag": {"const": tag}, "p": schema}), json!(["tag"]))
             };
-            json!({"oneOf": [form("a", one), form("b", other)]})
+            json!({"oneOf": [branch("a", one), branch("b", other)]})
         });
         let flattened = (inner.clone(), inner.clone()).prop_map(|(one, other)| {
-            let form = |tag: &str, schema: Value| {
+            let branch = |tag: &str, schema: Value| {
                 json!({"type": "object", "required": ["tag"],
                        "properties": {"tag": {"const": tag}, "p": schema}})
             };
             json!({"type": "object", "properties": {"q": {"type": "string"}},
-                   "unevaluatedProperties": false, "oneOf": [form("a", one), form("b", other)]})
+                   "unevaluatedProperties": false, "oneOf": [branch("a", one), branch("b", other)]})
         });
         prop_oneof![
             3 => closed,
@@ -252,7 +252,7 @@ fn expressible() -> impl Strategy<Value = Value> {
             1 => flattened,
             1 => (inner.clone(), 0..3_u8)
                 .prop_map(|(items, least)| json!({"type": "array", "items": items, "minItems": least})),
-            1 => inner.prop_map(|form| json!({"anyOf": [form, {"type": "null"}]})),
+            1 => inner.prop_map(|branch| json!({"anyOf": [branch, {"type": "null"}]})),
         ]
     })
 }
@@ -262,8 +262,8 @@ fn value_of(root: &Value, schema: &Value, choices: &mut impl FnMut(usize) -> usi
     if let Some(target) = target(root, schema) {
         return value_of(root, target, choices);
     }
-    if let Some(forms) = schema["anyOf"].as_array() {
-        return value_of(root, &forms[choices(forms.len())], choices);
+    if let Some(branches) = schema["anyOf"].as_array() {
+        return value_of(root, &branches[choices(branches.len())], choices);
     }
     if let Some(values) = schema["enum"].as_array() {
         return values[choices(values.len())].clone();

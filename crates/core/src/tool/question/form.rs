@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::tool::schema::vocabulary::{
-    Role::{Condition, Form, OtherPart, Reference},
+    Role::{Branch, Condition, OtherPart, Reference},
     has_role,
 };
 
@@ -18,7 +18,7 @@ pub(super) fn form_of(schema: &Value) -> Result<Value, String> {
     let properties = properties.filter(|it| !it.is_empty());
     let mut keywords = schema.as_object().into_iter().flatten();
     let decides_more =
-        keywords.any(|(it, _)| has_role(it, &[Reference, Form, Condition, OtherPart]));
+        keywords.any(|(it, _)| has_role(it, &[Reference, Branch, Condition, OtherPart]));
     let Some(properties) = properties.filter(|_| !decides_more) else {
         return Err("An answer is a struct with at least one field, and no enum.".to_owned());
     };

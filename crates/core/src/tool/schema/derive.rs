@@ -104,9 +104,9 @@ fn remove_null(property: &mut Map<String, Value>) {
     if property.get("default").is_some_and(Value::is_null) {
         property.shift_remove("default");
     }
-    if let Some(Value::Array(forms)) = property.get_mut("anyOf") {
-        forms.retain(|form| *form != json!({"type": "null"}));
-        if let [Value::Object(only)] = forms.as_mut_slice() {
+    if let Some(Value::Array(branches)) = property.get_mut("anyOf") {
+        branches.retain(|branch| *branch != json!({"type": "null"}));
+        if let [Value::Object(only)] = branches.as_mut_slice() {
             let only = std::mem::take(only);
             property.shift_remove("anyOf");
             for (keyword, value) in only {
@@ -117,16 +117,17 @@ fn remove_null(property: &mut Map<String, Value>) {
     }
 }
 
-/// Describes a variant's data by the variant's doc comment, which schemars puts on its form, if the
-/// data is in a single property of the form.
+/// Describes a variant's data by the variant's doc comment, which schemars puts on its branch, if
+/// the data is in a single property of the branch.
 fn describe_variants(object: &mut Map<String, Value>) {
     for keyword in ["oneOf", "anyOf"] {
-        let forms = object.get_mut(keyword).and_then(Value::as_array_mut);
-        for form in forms.into_iter().flatten().filter_map(Value::as_object_mut) {
-            let Some(description) = form.get("description").cloned() else {
+        let branches = object.get_mut(keyword).and_then(Value::as_array_mut);
+        let branches = branches.into_iter().flatten();
+        for branch in branches.filter_map(Value::as_object_mut) {
+            let Some(description) = branch.get("description").cloned() else {
                 continue;
             };
-            let properties = form.get_mut("properties").and_then(Value::as_object_mut);
+            let properties = branch.get_mut("properties").and_then(Value::as_object_mut);
             let properties = properties.into_iter().flat_map(Map::values_mut);
             let mut data = properties
                 .filter_map(Value::as_object_mut)
@@ -142,19 +143,19 @@ fn describe_variants(object: &mut Map<String, Value>) {
 /// schemars writes the former for an enum whose variants have doc comments; OpenAI's API rejects
 /// it.
 fn list_constants(object: &mut Map<String, Value>) {
-    let Some(forms) = object.get("oneOf").and_then(Value::as_array) else {
+    let Some(branches) = object.get("oneOf").and_then(Value::as_array) else {
         return;
     };
     let mut constants = Vec::new();
     let mut lines = Vec::new();
-    for form in forms {
-        // Variants without comments share a form.
-        let values: Vec<_> = match (form.get("const"), form.get("enum")) {
+    for branch in branches {
+        // Variants without comments share a branch.
+        let values: Vec<_> = match (branch.get("const"), branch.get("enum")) {
             (Some(Value::String(value)), None) => vec![value.as_str()],
             (None, Some(Value::Array(values))) => values.iter().filter_map(Value::as_str).collect(),
             _ => return,
         };
-        let meaning = form.get("description").and_then(Value::as_str);
+        let meaning = branch.get("description").and_then(Value::as_str);
         let meanings = meaning.map(|it| values.iter().map(move |value| format!("`{value}`: {it}")));
         lines.extend(meanings.into_iter().flatten());
         constants.extend(values.into_iter().map(Value::from));
@@ -183,12 +184,12 @@ fn set_object_type(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else {
         return;
     };
-    let forms = object.get("oneOf").or_else(|| object.get("anyOf"));
-    let Some(forms) = forms.and_then(Value::as_array) else {
+    let branches = object.get("oneOf").or_else(|| object.get("anyOf"));
+    let Some(branches) = branches.and_then(Value::as_array) else {
         return;
     };
-    let is_object = |form: &Value| form.as_object().is_some_and(|o| walk::is_type(o, "object"));
-    if !object.contains_key("type") && forms.iter().all(is_object) {
+    let is_object = |it: &Value| it.as_object().is_some_and(|o| walk::is_type(o, "object"));
+    if !object.contains_key("type") && branches.iter().all(is_object) {
         object.insert("type".into(), "object".into());
     }
 }
@@ -196,7 +197,7 @@ fn set_object_type(schema: &mut Value) {
 /// Returns true for a keyword whose schemas describe the same object as the schema that contains
 /// them.
 fn is_combining(keyword: &str) -> bool {
-    has_role(keyword, &[Role::Form, Role::Condition])
+    has_role(keyword, &[Role::Branch, Role::Condition])
 }
 
 /// Rejects unknown properties at every depth, unless the type itself specifies them (a map).
@@ -207,7 +208,7 @@ fn close(schema: &mut Value) {
     let has = |key: &str| object.contains_key(key);
     let combined = object.keys().any(|keyword| is_combining(keyword));
     let is_specified = has("additionalProperties") || has("unevaluatedProperties");
-    // The forms of a flattened enum share one object with the properties next to them: only the
+    // The branches of a flattened enum share one object with the properties next to them: only the
     // object as a whole can be closed.
     let is_shared = combined && has("properties");
     if is_shared {
@@ -226,9 +227,9 @@ fn close(schema: &mut Value) {
     });
 }
 
-/// Closes the contents of a form, but not the form itself, which shares its object with others.
-fn close_contents(form: &mut Value) {
-    if let Some(object) = form.as_object_mut() {
+/// Closes the contents of a branch, but not the branch itself, which shares its object with others.
+fn close_contents(branch: &mut Value) {
+    if let Some(object) = branch.as_object_mut() {
         if object.get("additionalProperties") == Some(&Value::Bool(false)) {
             object.shift_remove("additionalProperties");
         }

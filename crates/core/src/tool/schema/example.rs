@@ -17,7 +17,7 @@ pub fn example_of(schema: &Value, guess: Guess) -> Option<Value> {
 
 fn object_of(schema: &Value, guess: Guess) -> Option<Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let properties = properties.filter(|_| !has_forms(schema))?;
+    let properties = properties.filter(|_| !has_branches(schema))?;
     let required = schema["required"].as_array();
     let mut example = JsonObject::new();
     for (name, property) in properties {
@@ -40,7 +40,7 @@ fn authored_value(schema: &Value) -> Option<&Value> {
 
 /// Returns true if other schemas decide too, so that the properties alone do not make a valid
 /// value.
-fn has_forms(schema: &Value) -> bool {
+fn has_branches(schema: &Value) -> bool {
     let keywords = ["allOf", "anyOf", "oneOf", "not", "if", "minProperties"];
     keywords.iter().any(|keyword| schema.get(keyword).is_some())
 }
@@ -67,8 +67,9 @@ mod tests {
         let required =
             json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}});
         assert_eq!(example_of(&required, |_| None), None);
-        let forms = json!({"type": "object", "properties": {"a": {"default": 1}}, "oneOf": [{}]});
-        assert_eq!(example_of(&forms, |_| None), None);
+        let branches =
+            json!({"type": "object", "properties": {"a": {"default": 1}}, "oneOf": [{}]});
+        assert_eq!(example_of(&branches, |_| None), None);
         assert_eq!(
             example_of(&json!({"type": "object", "properties": {}}), |_| None),
             None

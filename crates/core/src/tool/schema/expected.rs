@@ -1,4 +1,4 @@
-//! The forms of texts that schemas name with `format` and `contentEncoding`.
+//! The formats of texts that schemas name with `format` and `contentEncoding`.
 //!
 //! A validator knows only some of them, and fewer in older drafts; a type knows its own. Whichever
 //! rejects a value, the message is the same.
@@ -8,12 +8,12 @@ use serde_path_to_error::{Path, Segment};
 
 use super::{
     resolved::{items_at, property_of},
-    vocabulary::FORMS,
+    vocabulary::BRANCHES,
 };
 
-/// Returns the message for a value at `path` that is not of the form that the schema names, if it
+/// Returns the message for a value at `path` that is not of the format that the schema names, if it
 /// names one.
-pub(crate) fn expected_form(schema: &Value, path: &Path) -> Option<String> {
+pub(crate) fn expected_format(schema: &Value, path: &Path) -> Option<String> {
     let text = |place: &Value, keyword: &str| Some(place.get(keyword)?.as_str()?.to_owned());
     places_at(schema, path).into_iter().find_map(|place| {
         let format = text(place, "format").map(|it| of_format(&it));
@@ -21,9 +21,9 @@ pub(crate) fn expected_form(schema: &Value, path: &Path) -> Option<String> {
     })
 }
 
-/// Returns the names of an object's properties, in all forms that its schema allows.
+/// Returns the names of an object's properties, in all branches that its schema allows.
 pub fn declared_properties(schema: &Value) -> Vec<&str> {
-    properties_in(with_forms(vec![schema]))
+    properties_in(with_branches(vec![schema]))
 }
 
 /// Does the same for the object at `path`. Returns none if the value there is not an object.
@@ -31,28 +31,28 @@ pub(crate) fn declared_properties_at<'a>(schema: &'a Value, path: &Path) -> Vec<
     properties_in(places_at(schema, path))
 }
 
-fn properties_in(forms: Vec<&Value>) -> Vec<&str> {
-    let forms = forms.into_iter();
-    let objects = forms.filter_map(|form| form.get("properties")?.as_object());
+fn properties_in(branches: Vec<&Value>) -> Vec<&str> {
+    let branches = branches.into_iter();
+    let objects = branches.filter_map(|branch| branch.get("properties")?.as_object());
     objects.flat_map(Map::keys).map(String::as_str).collect()
 }
 
 /// Returns the schemas for the value at `path`.
 fn places_at<'a>(schema: &'a Value, path: &Path) -> Vec<&'a Value> {
-    let mut places = with_forms(vec![schema]);
+    let mut places = with_branches(vec![schema]);
     for segment in path {
         let inner = places.iter().filter_map(|place| inner_of(place, segment));
-        places = with_forms(inner.collect());
+        places = with_branches(inner.collect());
     }
     places
 }
 
 /// Returns the schemas, and the schemas for the same value within them.
-fn with_forms(mut schemas: Vec<&Value>) -> Vec<&Value> {
+fn with_branches(mut schemas: Vec<&Value>) -> Vec<&Value> {
     let mut at = 0;
     while let Some(schema) = schemas.get(at).copied() {
-        let forms = FORMS.iter().filter_map(|it| schema.get(it)?.as_array());
-        schemas.extend(forms.flatten());
+        let branches = BRANCHES.iter().filter_map(|it| schema.get(it)?.as_array());
+        schemas.extend(branches.flatten());
         at += 1;
     }
     schemas

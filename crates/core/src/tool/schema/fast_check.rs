@@ -39,8 +39,8 @@ fn knows_rule(keyword: &str, rule: &Value) -> bool {
             rule.as_f64().is_some_and(|it| it.abs() < FIRST_INEXACT)
         }
         "allOf" | "anyOf" | "oneOf" => {
-            let forms = rule.as_array();
-            forms.is_some_and(|it| !it.is_empty() && it.iter().all(knows))
+            let branches = rule.as_array();
+            branches.is_some_and(|it| !it.is_empty() && it.iter().all(knows))
         }
         "title" | "description" | "$comment" => rule.is_string(),
         "examples" => rule.is_array(),
@@ -85,11 +85,11 @@ fn satisfies(value: &Value, keyword: &str, rule: &Value, schema: &Map<String, Va
         },
         ("const", _) => value == rule,
         ("enum", _) => list(rule).contains(value),
-        ("allOf", _) => list(rule).iter().all(|form| is_valid(form, value)),
-        ("anyOf", _) => list(rule).iter().any(|form| is_valid(form, value)),
+        ("allOf", _) => list(rule).iter().all(|it| is_valid(it, value)),
+        ("anyOf", _) => list(rule).iter().any(|it| is_valid(it, value)),
         ("oneOf", _) => {
-            let forms = list(rule).iter();
-            forms.filter(|form| is_valid(form, value)).take(2).count() == 1
+            let branches = list(rule).iter();
+            branches.filter(|it| is_valid(it, value)).take(2).count() == 1
         }
         ("properties", Value::Object(fields)) => fields
             .iter()

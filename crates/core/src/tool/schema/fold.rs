@@ -5,15 +5,15 @@
 use std::iter;
 
 use super::{
-    reduced::{forms::combined, keywords::object_of},
-    vocabulary::FORMS,
+    reduced::{branches::combined, keywords::object_of},
+    vocabulary::BRANCHES,
 };
 use crate::json::JsonObject;
 
-/// Merges the properties of a union's forms into the schema, and returns a note that describes the
-/// forms to the model; the server still checks them. `None` without unions.
+/// Merges the properties of a union's branches into the schema, and returns a note that describes
+/// the branches to the model; the server still checks them. `None` without unions.
 pub fn fold_unions(schema: &mut JsonObject) -> Option<String> {
-    let unions = FORMS
+    let unions = BRANCHES
         .into_iter()
         .filter_map(|keyword| Some((keyword, schema.shift_remove(keyword)?)));
     let unions: Vec<_> = unions.collect();
@@ -23,21 +23,22 @@ pub fn fold_unions(schema: &mut JsonObject) -> Option<String> {
     let properties = schema.shift_remove("properties").map(object_of);
     let mut properties = properties.unwrap_or_default();
     let mut notes = Vec::new();
-    for (keyword, forms) in unions {
-        let of_forms = forms.as_array().into_iter().flatten();
-        let of_forms = of_forms.filter_map(|form| form["properties"].as_object().cloned());
-        properties = combined(keyword, iter::once(properties).chain(of_forms).collect());
+    for (keyword, branches) in unions {
+        let of_branches = branches.as_array().into_iter().flatten();
+        let of_branches =
+            of_branches.filter_map(|branch| branch["properties"].as_object().cloned());
+        properties = combined(keyword, iter::once(properties).chain(of_branches).collect());
         let which = match keyword {
             "allOf" => "all",
             "oneOf" => "exactly one",
             _ => "at least one",
         };
         notes.push(format!(
-            "The input must match {which} of these JSON Schemas: {forms}"
+            "The input must match {which} of these JSON Schemas: {branches}"
         ));
     }
     schema.insert("properties".into(), properties.into());
-    // It would forbid the properties of the forms.
+    // It would forbid the properties of the branches.
     schema.shift_remove("unevaluatedProperties");
     Some(notes.join("\n"))
 }

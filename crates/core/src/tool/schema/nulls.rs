@@ -31,7 +31,7 @@ fn drop_in(resolved: &Resolved<'_>, schemas: &[&Value], value: &mut Value) {
         return;
     }
     let parts = resolved.parts(schemas, value);
-    // Without a value, every form is possible.
+    // Without a value, every branch is possible.
     let all = resolved.parts(schemas, &Value::Null);
     let optional = nulls
         .iter()
@@ -43,7 +43,7 @@ fn drop_in(resolved: &Resolved<'_>, schemas: &[&Value], value: &mut Value) {
 }
 
 /// Returns true if the parts of an object's schema neither require a property nor let it be `null`.
-/// If none of them declares the property, another form of a union may do so.
+/// If none of them declares the property, another branch of a union may do so.
 fn is_optional(resolved: &Resolved<'_>, name: &str, parts: &[&Value], all: &[&Value]) -> bool {
     let schemas = [parts, all].map(|parts| {
         let declared = parts.iter().map(|part| part.get("properties")?.get(name));
@@ -112,19 +112,19 @@ mod tests {
     }
 
     #[test]
-    fn the_form_of_a_value_decides_which_of_its_nulls_are_dropped() {
-        let form = |tag: &str, kind: Value, required: Value| json!({"properties": {"tag": {"const": tag}, "p": {"type": kind}}, "required": required});
+    fn the_branch_of_a_value_decides_which_of_its_nulls_are_dropped() {
+        let branch = |tag: &str, kind: Value, required: Value| json!({"properties": {"tag": {"const": tag}, "p": {"type": kind}}, "required": required});
         let schema = json!({"oneOf": [
-            form("nullable", json!(["string", "null"]), json!(["tag"])),
-            form("optional", json!("string"), json!(["tag"])),
-            form("required", json!("string"), json!(["tag", "p"])),
+            branch("nullable", json!(["string", "null"]), json!(["tag"])),
+            branch("optional", json!("string"), json!(["tag"])),
+            branch("required", json!("string"), json!(["tag", "p"])),
         ]});
         for (tag, keeps) in [("nullable", true), ("optional", false), ("required", true)] {
             let mut value = json!({"tag": tag, "p": null});
             drop_optional_nulls(&schema, &mut value);
             assert_eq!(value.get("p").is_some(), keeps, "{tag}");
         }
-        // An externally tagged union: the other form's property is not part of the value.
+        // An externally tagged union: the other branch's property is not part of the value.
         let schema = json!({"oneOf": [
             {"properties": {"a": {"type": "string"}}, "required": ["a"]},
             {"properties": {"b": {"type": "string"}}, "required": ["b"]},
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_required_property_that_is_null_does_not_hide_the_form_of_a_value() {
+    fn a_required_property_that_is_null_does_not_hide_the_branch_of_a_value() {
         let schema = json!({"anyOf": [
             {"type": "null"},
             {"type": "object", "required": ["a"], "properties": {

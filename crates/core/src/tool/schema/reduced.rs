@@ -4,7 +4,7 @@
 //! become sentences in the description, which models read; those without a matching sentence are
 //! quoted, so that nothing is lost.
 
-pub(super) mod forms;
+pub(super) mod branches;
 pub mod keywords;
 pub mod sentences;
 mod unions;
@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use keywords::{fits, kinds_of, names, object_of, values_of};
 
-/// The parts of a format besides `type` with one value, `description`, `properties`, `items`, `enum`
-/// and `required`.
+/// The parts of a format besides `type` with one value, `description`, `properties`, `items`,
+/// `enum` and `required`.
 pub struct SchemaFormat {
     /// True if the format has a keyword, with this value, for values of a type.
     pub has_keyword: fn(kind: &str, keyword: &str, value: &Value) -> bool,
@@ -39,17 +39,17 @@ impl SchemaFormat {
 
 /// Returns the schema reduced to the keywords of a format.
 pub fn reduced(schema: Value, format: &SchemaFormat) -> JsonObject {
-    let union = format.is_openapi.then(|| unions::forms_of(&schema));
+    let union = format.is_openapi.then(|| unions::branches_of(&schema));
     match union.flatten() {
-        Some(forms) => {
-            let forms = forms.into_iter().map(|form| merged(form, format).into());
-            JsonObject::from_iter([("anyOf".to_owned(), Value::Array(forms.collect()))])
+        Some(branches) => {
+            let branches = branches.into_iter().map(|it| merged(it, format).into());
+            JsonObject::from_iter([("anyOf".to_owned(), Value::Array(branches.collect()))])
         }
         None => merged(schema, format),
     }
 }
 
-/// Returns the schema reduced to the keywords of a format, with all forms of a union merged into
+/// Returns the schema reduced to the keywords of a format, with all branches of a union merged into
 /// one.
 pub fn merged(schema: Value, format: &SchemaFormat) -> JsonObject {
     let kinds = kinds_of(&schema);
@@ -59,7 +59,7 @@ pub fn merged(schema: Value, format: &SchemaFormat) -> JsonObject {
     let sentence = sentences::of_kinds(&kinds, kind).filter(|_| !is_nullable);
     let mut sentences = Vec::from_iter(sentence);
     let mut rest = object_of(schema);
-    forms::merge(&mut rest, kind, &mut sentences);
+    branches::merge(&mut rest, kind, &mut sentences);
     rest.shift_remove("type");
     let description = take_description(&mut rest);
     let mut contents = JsonObject::new();

@@ -1,6 +1,6 @@
 //! A schema at the places of a value: the parts that describe it there.
 //!
-//! References and combinations may stand anywhere, and only some forms of a union fit the value.
+//! References and combinations may stand anywhere, and only some branches of a union fit the value.
 
 use std::cell::Cell;
 
@@ -68,7 +68,7 @@ impl<'a> Resolved<'a> {
         left.is_some()
     }
 
-    /// Returns the schemas, and those that they combine, except for forms that the value cannot
+    /// Returns the schemas, and those that they combine, except for branches that the value cannot
     /// have.
     pub(super) fn parts(&self, schemas: &[&'a Value], value: &Value) -> Vec<&'a Value> {
         let mut parts = Vec::new();
@@ -96,25 +96,25 @@ impl<'a> Resolved<'a> {
             self.add_parts(part, value, parts, depth - 1);
         }
         for keyword in ["anyOf", "oneOf"] {
-            for form in self.possible_forms(list(schema, keyword), value) {
-                self.add_parts(form, value, parts, depth - 1);
+            for branch in self.possible_branches(list(schema, keyword), value) {
+                self.add_parts(branch, value, parts, depth - 1);
             }
         }
     }
 
-    /// Returns the forms whose constants the value has, or else all of them.
-    fn possible_forms(&self, forms: &'a [Value], value: &Value) -> Vec<&'a Value> {
-        let mut possible: Vec<_> = forms
+    /// Returns the branches whose constants the value has, or else all of them.
+    fn possible_branches(&self, branches: &'a [Value], value: &Value) -> Vec<&'a Value> {
+        let mut possible: Vec<_> = branches
             .iter()
-            .filter(|form| self.may_describe(form, value))
+            .filter(|branch| self.may_describe(branch, value))
             .collect();
-        // Without constants, the value's other properties tell which form it has.
+        // Without constants, the value's other properties tell which branch it has.
         if possible.len() > 1 {
-            let has_required = |form: &&&'a Value| {
-                let form = self.target(form).unwrap_or(form);
-                let mut names = list(form, "required").iter().filter_map(Value::as_str);
+            let has_required = |branch: &&&'a Value| {
+                let branch = self.target(branch).unwrap_or(branch);
+                let mut names = list(branch, "required").iter().filter_map(Value::as_str);
                 names.all(|name| {
-                    let property = &form["properties"][name];
+                    let property = &branch["properties"][name];
                     let allows_null = !self.forbids(property, &Value::Null);
                     value
                         .get(name)
@@ -127,19 +127,19 @@ impl<'a> Resolved<'a> {
             }
         }
         if possible.is_empty() {
-            forms.iter().collect()
+            branches.iter().collect()
         } else {
             possible
         }
     }
 
-    fn may_describe(&self, form: &Value, value: &Value) -> bool {
-        let form = self.target(form).unwrap_or(form);
-        let kind = form.get("type").and_then(Value::as_str);
+    fn may_describe(&self, branch: &Value, value: &Value) -> bool {
+        let branch = self.target(branch).unwrap_or(branch);
+        let kind = branch.get("type").and_then(Value::as_str);
         if value.is_object() && kind.is_some_and(|kind| kind != "object") {
             return false;
         }
-        let properties = form.get("properties").and_then(Value::as_object);
+        let properties = branch.get("properties").and_then(Value::as_object);
         properties.into_iter().flatten().all(|(name, property)| {
             let Some(value) = value.get(name).filter(|it| !it.is_null()) else {
                 return true;
@@ -156,7 +156,7 @@ impl<'a> Resolved<'a> {
         self.root.pointer(&pointer)
     }
 
-    /// Returns true if the schema's type, constants or forms forbid `null`, a text or an object.
+    /// Returns true if the schema's type, constants or branches forbid `null`, a text or an object.
     pub(super) fn forbids(&self, schema: &Value, value: &Value) -> bool {
         self.forbids_within(schema, value, MAX_DEPTH)
     }
@@ -172,7 +172,7 @@ impl<'a> Resolved<'a> {
             _ => false,
         };
         let forbids = |schema: &Value| self.forbids_within(schema, value, depth - 1);
-        let forms = ["anyOf", "oneOf"].map(|keyword| list(schema, keyword));
+        let branches = ["anyOf", "oneOf"].map(|keyword| list(schema, keyword));
         let values = schema.get("enum").and_then(Value::as_array);
         by_type
             || schema == &Value::Bool(false)
@@ -180,9 +180,9 @@ impl<'a> Resolved<'a> {
             || schema.get("const").is_some_and(|it| it != value)
             || self.target(schema).is_some_and(forbids)
             || list(schema, "allOf").iter().any(forbids)
-            || forms
+            || branches
                 .iter()
-                .any(|forms| !forms.is_empty() && forms.iter().all(forbids))
+                .any(|branches| !branches.is_empty() && branches.iter().all(forbids))
     }
 }
 

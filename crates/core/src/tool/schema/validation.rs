@@ -1,7 +1,7 @@
 //! Validation with `jsonschema`, which knows every keyword and explains what is invalid.
 
+mod branches;
 mod explain;
-mod forms;
 mod message;
 
 use jsonschema::Draft;

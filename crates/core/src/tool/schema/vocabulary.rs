@@ -4,7 +4,9 @@
 //! knows. Which keywords the API of a model or a client accepts is a matter of that format.
 
 use Holds::{Data, Named, Schemas};
-use Role::{Annotation, Condition, Definitions, Form, Identity, OtherPart, Part, Reference, Rule};
+use Role::{
+    Annotation, Branch, Condition, Definitions, Identity, OtherPart, Part, Reference, Rule,
+};
 
 /// The content of a keyword's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +31,7 @@ pub enum Role {
     /// The value also has the schema that it refers to.
     Reference,
     /// The value also has its schemas, some or all of them.
-    Form,
+    Branch,
     /// The value also has its schemas, or does not, as other schemas decide.
     Condition,
     /// A part of the value has its schema, which only the part's name or index chooses.
@@ -87,8 +89,8 @@ static KEYWORDS: [Keyword; 63] = [
     newer("$vocabulary", Data, Identity, ANY),
     row("additionalItems", Schemas, OtherPart, "array"),
     row("additionalProperties", Schemas, Part, "object"),
-    row("allOf", Schemas, Form, ANY),
-    row("anyOf", Schemas, Form, ANY),
+    row("allOf", Schemas, Branch, ANY),
+    row("anyOf", Schemas, Branch, ANY),
     row("const", Data, Rule, ANY),
     row("contains", Schemas, Rule, "array"),
     row("contentEncoding", Data, Rule, "string"),
@@ -122,7 +124,7 @@ static KEYWORDS: [Keyword; 63] = [
     row("minimum", Data, Rule, "number"),
     row("multipleOf", Data, Rule, "number"),
     row("not", Schemas, Condition, ANY),
-    row("oneOf", Schemas, Form, ANY),
+    row("oneOf", Schemas, Branch, ANY),
     row("pattern", Data, Rule, "string"),
     row("patternProperties", Named, OtherPart, "object"),
     newer("prefixItems", Schemas, OtherPart, "array"),
@@ -139,8 +141,8 @@ static KEYWORDS: [Keyword; 63] = [
     row("writeOnly", Data, Annotation, ANY),
 ];
 
-/// The keywords whose forms describe the value itself.
-pub const FORMS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+/// The keywords whose branches describe the value itself.
+pub const BRANCHES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
 fn find(name: &str) -> Option<&'static Keyword> {
     let index = KEYWORDS.binary_search_by(|it| it.name.cmp(name));

@@ -75,7 +75,7 @@ fn usual_schemas_need_no_jsonschema() {
     for invalid in [json!({}), json!([])] {
         assert_eq!(verdict(&message, &invalid), Some(false), "{invalid}");
     }
-    // A value must not match two forms.
+    // A value must not match two branches.
     let both = json!({"oneOf": [{"type": "string"}, {"minLength": 2}]});
     assert_eq!(verdict(&both, &json!("ab")), Some(false));
     assert_eq!(verdict(&both, &json!("a")), Some(true));
@@ -147,11 +147,11 @@ fn value() -> impl Strategy<Value = Value> {
 
 fn schema() -> impl Strategy<Value = Value> {
     one_of_list(LEAVES).prop_recursive(3, 16, 3, |inner| {
-        let form = select(vec!["allOf", "anyOf", "oneOf"]);
-        let forms = vec(inner.clone(), 1..4);
+        let branch = select(vec!["allOf", "anyOf", "oneOf"]);
+        let branches = vec(inner.clone(), 1..4);
         let properties = fields(inner.clone());
         prop_oneof![
-            (form, forms).prop_map(|(form, forms)| json!({(form): forms})),
+            (branch, branches).prop_map(|(branch, branches)| json!({(branch): branches})),
             inner.clone().prop_map(|items| json!({"items": items})),
             (properties.clone(), inner).prop_map(|(properties, others)| json!({
                 "properties": properties, "additionalProperties": others})),

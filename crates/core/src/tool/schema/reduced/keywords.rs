@@ -23,7 +23,7 @@ pub fn kinds_of(schema: &Value) -> Vec<&'static str> {
         _ => {
             let parts = list("allOf").into_iter().flatten().map(kinds_of);
             let unions = [list("oneOf"), list("anyOf")].into_iter().flatten();
-            let unions = unions.map(|forms| forms.iter().flat_map(kinds_of).collect());
+            let unions = unions.map(|branches| branches.iter().flat_map(kinds_of).collect());
             parts.chain(unions).min_by_key(Vec::len).unwrap_or_default()
         }
     };

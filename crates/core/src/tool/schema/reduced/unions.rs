@@ -1,9 +1,10 @@
-//! The splitting of schemas that allow values of several types or forms, for formats with `anyOf`.
+//! The splitting of schemas that allow values of several types or branches, for formats with
+//! `anyOf`.
 
 use serde_json::{Value, json};
 
 use super::{
-    forms::constants,
+    branches::constants,
     keywords::{KINDS, kinds_of, object_of},
     sentences, take_description,
 };
@@ -12,39 +13,40 @@ use crate::json::JsonObject;
 /// The types that together describe any value. Arrays are missing because they need `items`.
 const ANY: [&str; 4] = ["string", "number", "boolean", "object"];
 
-/// A description of more bytes is not repeated: there may be many forms.
+/// A description of more bytes is not repeated: there may be many branches.
 const LONGEST_REPEATED: usize = 1024;
 
-/// Returns the forms of a schema, if there are several. Each has the description of the whole,
-/// because nothing may stand next to `anyOf`; a long one is in the first form only.
-pub(super) fn forms_of(schema: &Value) -> Option<Vec<Value>> {
+/// Returns the branches of a schema, if there are several. Each has the description of the whole,
+/// because nothing may stand next to `anyOf`; a long one is in the first branch only.
+pub(super) fn branches_of(schema: &Value) -> Option<Vec<Value>> {
     let kinds = kinds_of(schema);
     let is_nullable = kinds.contains(&"null") && kinds.len() < KINDS.len();
     let mut whole = object_of(schema.clone());
-    let forms = match union_in(&mut whole) {
-        Some(forms) => forms,
+    let branches = match union_in(&mut whole) {
+        Some(branches) => branches,
         None => types_in(&whole, &kinds)?,
     };
     let text = take_description(&mut whole);
-    let described = |(index, form): (usize, Value)| {
-        let mut form = object_of(form);
-        let own = take_description(&mut form);
+    let described = |(index, branch): (usize, Value)| {
+        let mut branch = object_of(branch);
+        let own = take_description(&mut branch);
         let own = Vec::from_iter(Some(own).filter(|it| !it.is_empty()));
         let is_repeated = index == 0 || text.len() <= LONGEST_REPEATED;
         let text = if is_repeated { text.as_str() } else { "" };
         let text = sentences::appended(text.to_owned(), &own);
         if !text.is_empty() {
-            form.insert("description".into(), text.into());
+            branch.insert("description".into(), text.into());
         }
-        if is_nullable && let Some(kind) = form.get_mut("type").filter(|it| it.is_string()) {
+        if is_nullable && let Some(kind) = branch.get_mut("type").filter(|it| it.is_string()) {
             *kind = json!([kind.take(), "null"]);
         }
-        Value::from(form)
+        Value::from(branch)
     };
-    Some(forms.into_iter().enumerate().map(described).collect())
+    Some(branches.into_iter().enumerate().map(described).collect())
 }
 
-/// Returns the forms of a union without other rules next to it, except for constants and `Option`s.
+/// Returns the branches of a union without other rules next to it, except for constants and
+/// `Option`s.
 fn union_in(whole: &mut JsonObject) -> Option<Vec<Value>> {
     let keyword = ["anyOf", "oneOf"]
         .into_iter()
@@ -55,20 +57,20 @@ fn union_in(whole: &mut JsonObject) -> Option<Vec<Value>> {
     if !others.all(is_annotation) {
         return None;
     }
-    let mut forms = whole.get(keyword)?.as_array()?.clone();
-    forms.retain(|form| kinds_of(form) != ["null"]);
-    if forms.len() < 2
+    let mut branches = whole.get(keyword)?.as_array()?.clone();
+    branches.retain(|branch| kinds_of(branch) != ["null"]);
+    if branches.len() < 2
         || ["string", "integer", "number"]
             .iter()
-            .any(|kind| constants(&forms, kind).is_some())
+            .any(|kind| constants(&branches, kind).is_some())
     {
         return None;
     }
     whole.shift_remove(keyword);
-    Some(forms)
+    Some(branches)
 }
 
-/// Returns a form for each type.
+/// Returns a branch for each type.
 fn types_in(whole: &JsonObject, kinds: &[&'static str]) -> Option<Vec<Value>> {
     let combines = ["anyOf", "oneOf", "allOf", "enum", "const"];
     if combines.iter().any(|it| whole.contains_key(*it)) {
@@ -83,11 +85,11 @@ fn types_in(whole: &JsonObject, kinds: &[&'static str]) -> Option<Vec<Value>> {
     if kinds.len() < 2 {
         return None;
     }
-    let form = |kind: &&str| {
-        let mut form = whole.clone();
-        form.shift_remove("description");
-        form.insert("type".into(), (*kind).into());
-        Value::from(form)
+    let branch = |kind: &&str| {
+        let mut branch = whole.clone();
+        branch.shift_remove("description");
+        branch.insert("type".into(), (*kind).into());
+        Value::from(branch)
     };
-    Some(kinds.iter().map(form).collect())
+    Some(kinds.iter().map(branch).collect())
 }

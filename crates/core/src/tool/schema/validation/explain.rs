@@ -1,6 +1,6 @@
 //! The search for the errors in a value, for no more than can be reported.
 //!
-//! The validator collects all errors before it returns the first, each with the forms that it
+//! The validator collects all errors before it returns the first, each with the branches that it
 //! tried: a megabyte of invalid items becomes hundreds of megabytes. So it gets only small parts.
 //! In a large value, the invalid parts are searched for one by one, along the keywords that assign
 //! schemas to parts, until there are enough errors.
@@ -19,7 +19,7 @@ use crate::{
     tool::schema::{
         ParameterErrors,
         vocabulary::{
-            Role::{Condition, Form, OtherPart, Part, Reference},
+            Role::{Branch, Condition, OtherPart, Part, Reference},
             has_role,
         },
         walk,
@@ -125,7 +125,7 @@ impl Explainer<'_> {
         // The schema of each part depends on nothing but the part's name or index.
         let is_simple = schema.is_some_and(|schema| {
             let mut keywords = schema.keys();
-            !keywords.any(|it| has_role(it, &[Condition, Form, OtherPart, Reference]))
+            !keywords.any(|it| has_role(it, &[Condition, Branch, OtherPart, Reference]))
         });
         match (schema, part.value) {
             _ if is_small(part.value) => match self.validator(part.place, || part.schema.clone()) {
@@ -226,15 +226,15 @@ mod tests {
     #[test]
     fn every_invalid_value_has_an_error() {
         let named = json!({"properties": {"additionalProperties": false}});
-        // The value has the first form, and a property that only the other one declares.
-        let forms = json!({
+        // The value has the first branch, and a property that only the other one declares.
+        let branches = json!({
             "oneOf": [
                 {"properties": {"a": true}, "required": ["a"]},
                 {"properties": {"b": {"type": "string"}}, "required": ["b"]},
             ],
             "unevaluatedProperties": false,
         });
-        let no_form = "Must be one of the forms that the tool's definition describes";
+        let no_branch = "Must be one of the forms that the tool's definition describes";
         let not_allowed = ("additionalProperties", "Is not allowed");
         for (schema, value, (name, message)) in [
             (&named, json!({"additionalProperties": 1}), not_allowed),
@@ -243,7 +243,7 @@ mod tests {
                 json!({"additionalProperties": {"a": 1}}),
                 not_allowed,
             ),
-            (&forms, json!({"a": 1, "b": 2}), ("input", no_form)),
+            (&branches, json!({"a": 1, "b": 2}), ("input", no_branch)),
         ] {
             let schema = Schema::from_value(schema.clone());
             let expected = [(name.to_owned(), message.to_owned())];

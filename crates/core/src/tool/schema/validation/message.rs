@@ -102,8 +102,8 @@ impl PartMessages<'_> {
                 self.add_unknown(&path, unexpected.iter().map(String::as_str), &known);
             }
             Kind::UnevaluatedProperties { unexpected } => {
-                // If no form matches, nothing in the forms counts as evaluated; a property that one
-                // of them defines is not the error.
+                // If no branch matches, nothing in the branches counts as evaluated; a property
+                // that one of them defines is not the error.
                 let known = known_properties(error.schema_path(), self.part.schema);
                 let unknown = unexpected.iter().map(String::as_str);
                 let unknown = unknown.filter(|name| !known.contains(name));
@@ -116,7 +116,7 @@ impl PartMessages<'_> {
                 self.add_unknown(&path, properties.map(|(name, _)| name.as_str()), &[]);
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-                self.add_closest_form(&path, context);
+                self.add_closest_branch(&path, context);
             }
             kind => self.put(path, kind_message(kind)),
         }
@@ -254,7 +254,7 @@ fn unknown_message(name: &str, known: &[&str], is_parameter: bool) -> String {
 }
 
 /// Returns the properties defined by the schema that rejected the others: those next to the
-/// keyword, and those in the forms of the same object.
+/// keyword, and those in the branches of the same object.
 fn known_properties<'a>(keyword: &Location, schema: &'a Value) -> Vec<&'a str> {
     let parent = keyword.as_str().rsplit_once('/');
     let place = schema.pointer(parent.map_or("", |(parent, _)| parent));

@@ -16,8 +16,8 @@ fn holds_in(meta_schemas: &[&Value]) -> BTreeMap<String, Holds> {
             .iter()
             .find_map(|it| definition.get(it));
         let is_target = |it: &str| it == "#" || it == "#meta" || it.ends_with("/schemaArray");
-        let forms = definition["anyOf"].as_array().into_iter().flatten();
-        target.and_then(Value::as_str).is_some_and(is_target) || forms.into_iter().any(is_schema)
+        let branches = definition["anyOf"].as_array().into_iter().flatten();
+        target.and_then(Value::as_str).is_some_and(is_target) || branches.into_iter().any(is_schema)
     }
     let keywords = meta_schemas
         .iter()
@@ -82,12 +82,12 @@ fn newer_keywords_are_those_of_draft_2020_12_that_decide_something() {
 }
 
 #[test]
-fn forms_are_the_keywords_of_that_role() {
-    let has_forms = |it: &&Keyword| it.role == Form;
-    let mut expected = FORMS;
+fn branches_are_the_keywords_of_that_role() {
+    let has_branches = |it: &&Keyword| it.role == Branch;
+    let mut expected = BRANCHES;
     expected.sort_unstable();
-    let forms = KEYWORDS.iter().filter(has_forms).map(|it| it.name);
-    assert_eq!(forms.collect::<Vec<_>>(), expected);
+    let branches = KEYWORDS.iter().filter(has_branches).map(|it| it.name);
+    assert_eq!(branches.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn decisive() -> Vec<(&'static str, Value, Value)> {
 
 /// Returns each keyword's kind of values, with its schema and value.
 pub(in crate::tool::schema) fn deciding() -> Vec<(&'static str, Value, Value)> {
-    let decides = [Reference, Form, Condition, Part, OtherPart, Rule];
+    let decides = [Reference, Branch, Condition, Part, OtherPart, Rule];
     let deciding = KEYWORDS.iter().filter(|it| decides.contains(&it.role));
     let deciding = deciding.map(|it| it.name).filter(|it| !it.starts_with('$'));
     let samples = decisive();

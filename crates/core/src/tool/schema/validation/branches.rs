@@ -1,6 +1,6 @@
-//! The errors of a value that matches none of several forms.
+//! The errors of a value that matches none of several branches.
 //!
-//! Listing every error of every form would bury the one that matters: only the intended form is
+//! Listing every error of every branch would bury the one that matters: only the intended branch is
 //! explained.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
@@ -8,13 +8,13 @@ use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use super::message::{PartMessages, path_of, plain, types_of};
 use crate::text::joined;
 
-type Forms = [Vec<ValidationError<'static>>];
+type Branches = [Vec<ValidationError<'static>>];
 
 impl PartMessages<'_> {
-    /// Explains why a value does not match the intended form; if the intention is unclear, adds one
-    /// message about all forms.
-    pub(super) fn add_closest_form(&mut self, path: &str, forms: &Forms) {
-        let tag = tag_of(forms, path);
+    /// Explains why a value does not match the intended branch; if the intention is unclear, adds
+    /// one message about all branches.
+    pub(super) fn add_closest_branch(&mut self, path: &str, branches: &Branches) {
+        let tag = tag_of(branches, path);
         let is_intended = |errors: &&Vec<ValidationError<'_>>| {
             let is_of_another_type = errors.iter().any(|error| is_wrong_type(error, path));
             let has_another_tag = tag.as_ref().is_some_and(|tag| {
@@ -24,17 +24,17 @@ impl PartMessages<'_> {
             });
             !is_of_another_type && !has_another_tag
         };
-        let mut intended = forms.iter().filter(is_intended);
+        let mut intended = branches.iter().filter(is_intended);
         if let (Some(only), None) = (intended.next(), intended.next()) {
             for error in only {
                 self.add(error);
             }
             return;
         }
-        if let Some(name) = required_by_all(forms, path) {
+        if let Some(name) = required_by_all(branches, path) {
             return self.put(joined(path, name), "Is required".into());
         }
-        let (at, message) = match (tag, types(forms, path)) {
+        let (at, message) = match (tag, types(branches, path)) {
             (Some(tag), _) if tag.mismatches_all => (
                 tag.path,
                 format!("Must be one of: {}", tag.values.join(", ")),
@@ -49,8 +49,8 @@ impl PartMessages<'_> {
     }
 }
 
-/// Returns a property that every form requires and the value lacks: usually the tag itself.
-fn required_by_all<'a>(forms: &'a Forms, path: &str) -> Option<&'a str> {
+/// Returns a property that every branch requires and the value lacks: usually the tag itself.
+fn required_by_all<'a>(branches: &'a Branches, path: &str) -> Option<&'a str> {
     let required = |errors: &'a Vec<ValidationError<'_>>| {
         let at_path = errors
             .iter()
@@ -60,7 +60,7 @@ fn required_by_all<'a>(forms: &'a Forms, path: &str) -> Option<&'a str> {
             _ => None,
         })
     };
-    let (first, others) = forms.split_first()?;
+    let (first, others) = branches.split_first()?;
     required(first).find(|name| {
         others
             .iter()
@@ -68,11 +68,11 @@ fn required_by_all<'a>(forms: &'a Forms, path: &str) -> Option<&'a str> {
     })
 }
 
-/// The place whose constant distinguishes the forms.
+/// The place whose constant distinguishes the branches.
 struct Tag {
     path: String,
     values: Vec<String>,
-    /// True if the value has none of the constants that the forms require there.
+    /// True if the value has none of the constants that the branches require there.
     mismatches_all: bool,
 }
 
@@ -82,10 +82,10 @@ impl Tag {
     }
 }
 
-/// Returns the place where most forms require a constant, which is the tag.
-fn tag_of(forms: &Forms, path: &str) -> Option<Tag> {
+/// Returns the place where most branches require a constant, which is the tag.
+fn tag_of(branches: &Branches, path: &str) -> Option<Tag> {
     let mut tags: Vec<Tag> = Vec::new();
-    for errors in forms {
+    for errors in branches {
         for error in errors {
             let Some(mut values) = constants(error, path) else {
                 continue;
@@ -106,17 +106,17 @@ fn tag_of(forms: &Forms, path: &str) -> Option<Tag> {
             .iter()
             .any(|error| constants(error, path).is_some() && most.is_at(error))
     };
-    let count = forms.iter().filter(mismatches).count();
-    // If the value has the constant of the intended form, all other forms mismatch.
-    let mismatches_all = count == forms.len();
-    (mismatches_all || count + 1 == forms.len()).then_some(Tag {
+    let count = branches.iter().filter(mismatches).count();
+    // If the value has the constant of the intended branch, all other branches mismatch.
+    let mismatches_all = count == branches.len();
+    (mismatches_all || count + 1 == branches.len()).then_some(Tag {
         mismatches_all,
         ..most
     })
 }
 
-/// Returns the constants that the error expects, if it is about any. An enum inside a form is a
-/// rule of that form and does not distinguish the forms.
+/// Returns the constants that the error expects, if it is about any. An enum inside a branch is a
+/// rule of that branch and does not distinguish the branches.
 fn constants(error: &ValidationError<'_>, path: &str) -> Option<Vec<String>> {
     match error.kind() {
         Kind::Constant { expected_value } => Some(vec![plain(expected_value)]),
@@ -131,16 +131,16 @@ fn is_wrong_type(error: &ValidationError<'_>, path: &str) -> bool {
     matches!(error.kind(), Kind::Type { .. }) && path_of(error.instance_path()) == path
 }
 
-/// Returns the types that the forms require, if every form fails only because of its type.
-fn types(forms: &Forms, path: &str) -> Option<Vec<&'static str>> {
-    let of_form = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
+/// Returns the types that the branches require, if every branch fails only because of its type.
+fn types(branches: &Branches, path: &str) -> Option<Vec<&'static str>> {
+    let of_branch = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
         [error] if is_wrong_type(error, path) => match error.kind() {
             Kind::Type { kind } => Some(types_of(kind)),
             _ => None,
         },
         _ => None,
     };
-    let types: Option<Vec<_>> = forms.iter().map(of_form).collect();
+    let types: Option<Vec<_>> = branches.iter().map(of_branch).collect();
     let mut types = types?.concat();
     types.dedup();
     Some(types)

@@ -2,58 +2,58 @@
 //!
 //! Enums with doc comments, enums with data in their variants, and `Option`s have such schemas. A
 //! client sends only the properties and choices that it sees, so the result lists those of all
-//! forms.
+//! branches.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
 use super::keywords::{fits, is_bare, kinds_of, listed, names, object_of, values_of};
-use crate::{json::JsonObject, tool::schema::vocabulary::FORMS};
+use crate::{json::JsonObject, tool::schema::vocabulary::BRANCHES};
 
-/// Merges forms into the schema itself. Forms that the merged schema does not fully express are
-/// kept as well.
+/// Merges branches into the schema itself. Branches that the merged schema does not fully express
+/// are kept as well.
 pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<String>) {
-    unwrap_only_form(schema);
-    for keyword in FORMS {
-        let Some(Value::Array(forms)) = schema.shift_remove(keyword) else {
+    unwrap_only_branch(schema);
+    for keyword in BRANCHES {
+        let Some(Value::Array(branches)) = schema.shift_remove(keyword) else {
             continue;
         };
         let is_union = keyword != "allOf";
-        if is_union && !schema.contains_key("type") && forms.iter().all(is_bare) {
-            // The sentence about types covers these forms.
+        if is_union && !schema.contains_key("type") && branches.iter().all(is_bare) {
+            // The sentence about types covers these branches.
             continue;
         }
         if is_union
             && !schema.contains_key("enum")
-            && let Some(values) = constants(&forms, kind)
+            && let Some(values) = constants(&branches, kind)
         {
             schema.insert("enum".into(), values.into());
-            sentences.extend(forms.iter().filter_map(sentence_of_constant));
-            if forms.iter().all(is_plain_constant) {
+            sentences.extend(branches.iter().filter_map(sentence_of_constant));
+            if branches.iter().all(is_plain_constant) {
                 continue;
             }
-        } else if forms.iter().all(|form| kinds_of(form) == ["object"]) {
-            merge_objects(schema, keyword, &forms);
+        } else if branches.iter().all(|branch| kinds_of(branch) == ["object"]) {
+            merge_objects(schema, keyword, &branches);
         }
-        schema.insert(keyword.into(), forms.into());
+        schema.insert(keyword.into(), branches.into());
     }
 }
 
-/// Replaces a schema with its only form other than `null`: the schema of an `Option`.
-fn unwrap_only_form(schema: &mut JsonObject) {
-    for keyword in FORMS {
-        let Some(Value::Array(forms)) = schema.get_mut(keyword) else {
+/// Replaces a schema with its only branch other than `null`: the schema of an `Option`.
+fn unwrap_only_branch(schema: &mut JsonObject) {
+    for keyword in BRANCHES {
+        let Some(Value::Array(branches)) = schema.get_mut(keyword) else {
             continue;
         };
         if keyword != "allOf" {
-            forms.retain(|form| kinds_of(form) != ["null"]);
+            branches.retain(|branch| kinds_of(branch) != ["null"]);
         }
-        let [Value::Object(only)] = forms.as_slice() else {
+        let [Value::Object(only)] = branches.as_slice() else {
             continue;
         };
         let only = only.clone();
-        // The schema's own description takes precedence over its form's.
+        // The schema's own description takes precedence over its branch's.
         let may_be_in_both = [keyword, "description"];
         let is_free = |name: &str| may_be_in_both.contains(&name) || !schema.contains_key(name);
         if only.keys().all(|name| is_free(name)) {
@@ -61,48 +61,49 @@ fn unwrap_only_form(schema: &mut JsonObject) {
             for (name, value) in only {
                 schema.entry(name).or_insert(value);
             }
-            return unwrap_only_form(schema);
+            return unwrap_only_branch(schema);
         }
     }
 }
 
-/// Returns the values, if all forms are constants, as in schemars's schema of an enum with doc
+/// Returns the values, if all branches are constants, as in schemars's schema of an enum with doc
 /// comments.
-pub(super) fn constants(forms: &[Value], kind: &str) -> Option<Vec<Value>> {
-    let values = forms.iter().map(|form| values_of(form.as_object()?));
+pub(super) fn constants(branches: &[Value], kind: &str) -> Option<Vec<Value>> {
+    let values = branches.iter().map(|branch| values_of(branch.as_object()?));
     let values = values.collect::<Option<Vec<_>>>()?.concat();
     let all_fit = values.iter().all(|value| fits(value, kind));
     all_fit.then_some(values)
 }
 
-fn sentence_of_constant(form: &Value) -> Option<String> {
-    let text = form.get("description")?.as_str()?.trim_end_matches('.');
-    let values = listed(values_of(form.as_object()?)?, " or ");
+fn sentence_of_constant(branch: &Value) -> Option<String> {
+    let text = branch.get("description")?.as_str()?.trim_end_matches('.');
+    let values = listed(values_of(branch.as_object()?)?, " or ");
     Some(format!("{values}: {text}."))
 }
 
 /// Returns true if a sentence covers everything in a constant's schema.
-fn is_plain_constant(form: &Value) -> bool {
+fn is_plain_constant(branch: &Value) -> bool {
     let is_covered =
         |name: &String| ["const", "description", "enum", "type"].contains(&name.as_str());
-    form.as_object()
-        .is_some_and(|form| form.keys().all(is_covered))
+    branch
+        .as_object()
+        .is_some_and(|branch| branch.keys().all(is_covered))
 }
 
-/// Adds the properties of all forms to the schema; a property is required if all forms require it
-/// or, with `allOf`, if any of them does.
-fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
+/// Adds the properties of all branches to the schema; a property is required if all branches
+/// require it or, with `allOf`, if any of them does.
+fn merge_objects(schema: &mut JsonObject, keyword: &str, branches: &[Value]) {
     let is_all_of = keyword == "allOf";
     let mut objects = Vec::new();
     let mut required = names(schema.shift_remove("required"));
-    let mut in_forms: Option<Vec<String>> = None;
+    let mut in_branches: Option<Vec<String>> = None;
     objects.extend(schema.shift_remove("properties").map(object_of));
-    for form in forms {
-        let mut form = object_of(form.clone());
-        merge(&mut form, "object", &mut Vec::new());
-        objects.extend(form.shift_remove("properties").map(object_of));
-        let names = names(form.shift_remove("required"));
-        in_forms = Some(match in_forms {
+    for branch in branches {
+        let mut branch = object_of(branch.clone());
+        merge(&mut branch, "object", &mut Vec::new());
+        objects.extend(branch.shift_remove("properties").map(object_of));
+        let names = names(branch.shift_remove("required"));
+        in_branches = Some(match in_branches {
             None => names,
             Some(earlier) if is_all_of => [earlier, names].concat(),
             Some(earlier) => earlier
@@ -111,7 +112,7 @@ fn merge_objects(schema: &mut JsonObject, keyword: &str, forms: &[Value]) {
                 .collect(),
         });
     }
-    required.extend(in_forms.into_iter().flatten());
+    required.extend(in_branches.into_iter().flatten());
     let mut known = HashSet::new();
     required.retain(|name| known.insert(name.clone()));
     let properties = combined(keyword, objects);
