@@ -93,8 +93,8 @@ const SCENARIOS = {
     await explorer.fill('account', '12345678901234567890');
     await explorer.fill('article', "O'Hara's \"tea\"", '.item');
     await explorer.fill('quantity', '100', '.item');
-    await explorer.fill('street', 'High Street 1', '.forms');
-    await explorer.fill('city', 'Zürich', '.forms');
+    await explorer.fill('street', 'High Street 1', '.branches');
+    await explorer.fill('city', 'Zürich', '.branches');
     await explorer.fill('prepaid', 'true');
     await explorer.fill('labels', '{"colour": "red"}');
     for (const [protocol, status] of [['Oxp', 422], ['Mcp', 200]]) {

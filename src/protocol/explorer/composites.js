@@ -1,4 +1,4 @@
-// Controls that contain others: objects, lists, a choice of forms, and values that may be null.
+// Controls that contain others: objects, lists, a choice of branches, and values that may be null.
 
 const joinedPath = (path, name) => (path ? `${path}.${name}` : name);
 
@@ -9,7 +9,7 @@ function controlFor(given, root, name, isRequired, isRoot = false) {
   const kind = kindOf(schema, root);
   const make = {
     object: isRequired || isRoot ? objectControl : optionalControl,
-    forms: formsControl,
+    branches: branchesControl,
     list: listControl,
     constants: constantsControl,
     fixed: fixedControl,
@@ -166,27 +166,27 @@ function listControl(context) {
   };
 }
 
-function formsControl(context) {
+function branchesControl(context) {
   const { schema, root, isRequired } = context;
-  const forms = formsOf(schema, root);
+  const branches = branchesOf(schema, root);
   const place = h('div');
   let inner = null;
   let index = -1;
   const choose = (next) => {
     index = next;
-    inner = index < 0 ? null : controlFor(forms[index], root, formName(forms[index], index + 1), true);
+    inner = index < 0 ? null : controlFor(branches[index], root, branchName(branches[index], index + 1), true);
     place.replaceChildren(...(inner ? [inner.element] : []));
   };
-  const options = forms.map((form, number) => h('option', { value: String(number) }, formName(form, number + 1)));
+  const options = branches.map((branch, number) => h('option', { value: String(number) }, branchName(branch, number + 1)));
   const input = h('select', { oninput: () => choose(input.value === '' ? -1 : Number(input.value)) },
     h('option', { value: '' }, isRequired ? 'Choose…' : 'Not set'), ...options);
   const parts = field({ ...context, schema: { description: schema.description }, input });
-  const element = h('div', { class: 'forms' }, parts.element, place);
+  const element = h('div', { class: 'branches' }, parts.element, place);
   return {
     element,
     read: (path, problems) => inner?.read(path, problems),
     write(value) {
-      const next = value === undefined ? -1 : closestForm(forms, value);
+      const next = value === undefined ? -1 : closestBranch(branches, value);
       if (next !== index) choose(next);
       input.value = next < 0 ? '' : String(next);
       inner?.write(value);

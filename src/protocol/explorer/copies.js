@@ -1,4 +1,4 @@
-// A call in other forms, to paste elsewhere. They have placeholders in place of credentials, secrets and
+// A call in other formats, to paste elsewhere. They have placeholders in place of credentials, secrets and
 // tokens.
 
 const KEY = 'YOUR_KEY';

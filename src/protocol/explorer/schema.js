@@ -61,9 +61,9 @@ function plainSchema(given, root) {
   }
   for (const keyword of ['oneOf', 'anyOf']) {
     if (!Array.isArray(schema[keyword])) continue;
-    const { [keyword]: forms, ...others } = schema;
-    const rest = forms.filter((form) => !isNullSchema(resolved(form, root)));
-    nullable ||= rest.length < forms.length;
+    const { [keyword]: branches, ...others } = schema;
+    const rest = branches.filter((branch) => !isNullSchema(resolved(branch, root)));
+    nullable ||= rest.length < branches.length;
     if (rest.length !== 1) schema = { ...others, [keyword]: rest };
     else {
       const only = plainSchema(rest[0], root);
@@ -74,30 +74,30 @@ function plainSchema(given, root) {
   return { schema, nullable };
 }
 
-/** The forms that a value may have, each with the rules that they share. */
-function formsOf(schema, root) {
+/** The branches that a value may have, each with the rules that they share. */
+function branchesOf(schema, root) {
   const { oneOf, anyOf, ...shared } = schema;
-  return (oneOf ?? anyOf).map((form) => {
+  return (oneOf ?? anyOf).map((branch) => {
     const { description, ...rules } = shared;
-    return merged(rules, plainSchema(form, root).schema);
+    return merged(rules, plainSchema(branch, root).schema);
   });
 }
 
-/** The index of the form that fits a value best: first by its constants and its type, then by its properties. */
-function closestForm(forms, value) {
-  const costs = forms.map((form) => costOf(form, value));
+/** The index of the branch that fits a value best: first by its constants and its type, then by its properties. */
+function closestBranch(branches, value) {
+  const costs = branches.map((branch) => costOf(branch, value));
   return costs.indexOf(Math.min(...costs));
 }
 
-function costOf(form, value) {
-  const types = [form.type ?? []].flat().map((type) => (type === 'integer' ? 'number' : type));
+function costOf(branch, value) {
+  const types = [branch.type ?? []].flat().map((type) => (type === 'integer' ? 'number' : type));
   const names = Object.keys(isObject(value) ? value : {});
-  const properties = form.properties ?? {};
+  const properties = branch.properties ?? {};
   const isOther = (rule, part) => isObject(rule) && 'const' in rule && !isSame(rule.const, part);
   const wrong = names.filter((name) => isOther(own(properties, name), value[name])).length;
-  const missing = (form.required ?? []).filter((name) => !names.includes(name)).length;
+  const missing = (branch.required ?? []).filter((name) => !names.includes(name)).length;
   const unknown = names.filter((name) => !Object.hasOwn(properties, name)).length;
-  const isWrong = isOther(form, value) || (types.length > 0 && !types.includes(typeOf(value)));
+  const isWrong = isOther(branch, value) || (types.length > 0 && !types.includes(typeOf(value)));
   return (isWrong + wrong) * 1000 + missing + unknown;
 }
 
@@ -107,21 +107,21 @@ const isScalar = (value) => value === null || typeof value !== 'object' || isRaw
 function constantsOf(schema, root) {
   if (Array.isArray(schema.enum) && schema.enum.every(isScalar)) return schema.enum.map((value) => ({ value }));
   if (schema.type === 'boolean') return [{ value: true }, { value: false }];
-  const forms = schema.oneOf ?? schema.anyOf;
-  if (!Array.isArray(forms)) return null;
-  const plain = forms.map((form) => plainSchema(form, root).schema);
-  const isConstant = (form) =>
-    ('const' in form && isScalar(form.const)) || (Array.isArray(form.enum) && form.enum.every(isScalar));
+  const branches = schema.oneOf ?? schema.anyOf;
+  if (!Array.isArray(branches)) return null;
+  const plain = branches.map((branch) => plainSchema(branch, root).schema);
+  const isConstant = (branch) =>
+    ('const' in branch && isScalar(branch.const)) || (Array.isArray(branch.enum) && branch.enum.every(isScalar));
   if (!plain.every(isConstant)) return null;
-  return plain.flatMap((form) =>
-    ('const' in form ? [form.const] : form.enum).map((value) => ({ value, description: form.description })));
+  return plain.flatMap((branch) =>
+    ('const' in branch ? [branch.const] : branch.enum).map((value) => ({ value, description: branch.description })));
 }
 
 /** The kind of control for a plain schema. */
 function kindOf(schema, root) {
   if ('const' in schema) return 'fixed';
   if (constantsOf(schema, root)) return 'constants';
-  if (Array.isArray(schema.oneOf ?? schema.anyOf)) return 'forms';
+  if (Array.isArray(schema.oneOf ?? schema.anyOf)) return 'branches';
   const hasProperties = isObject(schema.properties) && Object.keys(schema.properties).length > 0;
   if (hasProperties && (schema.type ?? 'object') === 'object') return 'object';
   if (schema.type === 'object') return schema.additionalProperties === false ? 'object' : 'json';
@@ -170,14 +170,14 @@ function limitsOf(schema) {
   return parts.filter(Boolean).join(', ');
 }
 
-/** The name of one of several forms. */
-function formName(form, number) {
-  const properties = Object.entries(form.properties ?? {});
+/** The name of one of several branches. */
+function branchName(branch, number) {
+  const properties = Object.entries(branch.properties ?? {});
   const constant = properties.map(([, value]) => own(value, 'const')).find((value) => typeof value === 'string');
-  const required = form.required ?? [];
-  if (typeof form.title === 'string') return form.title;
+  const required = branch.required ?? [];
+  if (typeof branch.title === 'string') return branch.title;
   if (constant !== undefined) return constant;
-  if (form.type === 'object' && required.length === 1) return required[0];
-  if (Array.isArray(form.enum)) return form.enum.map(shown).join(', ');
-  return typeof form.type === 'string' ? form.type : `form ${number}`;
+  if (branch.type === 'object' && required.length === 1) return required[0];
+  if (Array.isArray(branch.enum)) return branch.enum.map(shown).join(', ');
+  return typeof branch.type === 'string' ? branch.type : `form ${number}`;
 }
