@@ -1,5 +1,5 @@
-//! Bodies of calls: a tool that a body calls gets the same call after a client has sent it again, in
-//! every form of the protocol, and bodies get a response of the protocol.
+//! Bodies of calls: a tool that a body calls gets the same call after a client has sent it again,
+//! in every format of the protocol, and bodies get a response of the protocol.
 //!
 //! Only some responses are checked: that takes long, and the target `event` does it too.
 
@@ -84,7 +84,7 @@ fn check(family: Family, target: &Target, body: &[u8]) {
     let call = target
         .round_trip
         .received(family.formats()[0], &headers, body);
-    // The other forms have more levels, and a body may have 64.
+    // The other formats have more levels, and a body may have 64.
     if let Some(call) = call.ok().filter(|call| depth(&call.input) < 60) {
         for format in family.formats() {
             let again = target.round_trip.of(&call, *format);

@@ -1,8 +1,8 @@
-//! Calls as a program describes them to a client: the tool gets the same call in every form of every
-//! protocol.
+//! Calls as a program describes them to a client: the tool gets the same call in every format of
+//! every protocol.
 //!
 //! The target `body` starts with bytes, most of which are not a call; here, every input is one. The
-//! first byte of an input chooses the form, the rest are the texts of the call, which a NUL byte
+//! first byte of an input chooses the format, the rest are the texts of the call, which a NUL byte
 //! separates. An empty text is absent.
 
 use std::collections::BTreeMap;

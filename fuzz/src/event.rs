@@ -1,4 +1,4 @@
-//! Any text as a Lambda event, through the whole function: there is a valid response, in the form
+//! Any text as a Lambda event, through the whole function: there is a valid response, in the format
 //! of the event's source and of its protocol, and no secret of the server is in it.
 //!
 //! The first byte of an input chooses the server.

@@ -1,5 +1,6 @@
 //! Recorded events: a secret that a call brings, that the store has or that is a credential is in
-//! no part of the recording in any promised form, wherever the request or the response repeats it.
+//! no part of the recording in any promised encoding, wherever the request or the response repeats
+//! it.
 //!
 //! The first byte of an input says where the secret comes from, the second one where it is
 //! repeated; the rest is as in the target `redaction`.

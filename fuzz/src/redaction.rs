@@ -1,18 +1,18 @@
-//! Redaction in failures, log lines, panics and spans: a secret is gone in every form in which the
-//! library promises to find it, and the search takes little memory.
+//! Redaction in failures, log lines, panics and spans: a secret is gone in every encoding in which
+//! the library promises to find it, and the search takes little memory.
 //!
-//! The first byte of an input chooses the form. The rest has fields that a NUL byte separates: the
-//! secret, the text before the secret in its form, and the text after it.
+//! The first byte of an input chooses the encoding. The rest has fields that a NUL byte separates:
+//! the secret, the text before the encoded secret, and the text after it.
 
 use lambda_tools_core::secret::redaction::Redaction;
 
 use crate::{
     MemoryBound, bounded,
-    forms::{SecretSearch, forms_of},
+    encodings::{SecretSearch, encodings_of},
 };
 
-/// A secret has two dozen forms, and as many for each of its parts, each up to three times as long.
-/// Of each byte, the automaton keeps a few words.
+/// A secret has two dozen encodings, and as many for each of its parts, each up to three times as
+/// long. Of each byte, the automaton keeps a few words.
 const BOUND: MemoryBound = MemoryBound {
     per_byte: 16 << 10,
     base: 1 << 20,
@@ -23,10 +23,10 @@ const SHORTEST: usize = 8;
 
 const PLACEHOLDER: &str = "[secret]";
 
-/// A secret, and a text that contains it in some form.
+/// A secret, and a text that contains it in some encoding.
 pub(crate) struct Hidden<'a> {
     pub(crate) secret: &'a str,
-    pub(crate) form: String,
+    pub(crate) encoded: String,
     before: &'a str,
     after: &'a str,
 }
@@ -41,18 +41,18 @@ impl<'a> Hidden<'a> {
         if secret.trim().len() < shortest || secret.len() > 64 {
             return None;
         }
-        let mut forms = forms_of(secret.trim());
-        let form = forms.swap_remove(usize::from(*number) % forms.len());
+        let mut encodings = encodings_of(secret.trim());
+        let encoded = encodings.swap_remove(usize::from(*number) % encodings.len());
         Some(Self {
             secret,
-            form,
+            encoded,
             before,
             after,
         })
     }
 
     pub(crate) fn text(&self) -> String {
-        format!("{}{}{}", self.before, self.form, self.after)
+        format!("{}{}{}", self.before, self.encoded, self.after)
     }
 
     /// Returns the text as it is when nothing of the secret is left.

@@ -11,7 +11,7 @@ use lambda_tools::{
 
 pub(crate) use tools::toolkit;
 
-use crate::{forms::SecretSearch, store::ResettableStore};
+use crate::{encodings::SecretSearch, store::ResettableStore};
 
 /// The secrets in the store of the servers, by their ids. No response may contain one of them.
 pub(crate) const SECRETS: [(&str, &str); 5] = [

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{PLANTED_PANIC, forms::forms_of};
+use crate::{PLANTED_PANIC, encodings::encodings_of};
 
 /// Adds two numbers together.
 #[derive(Deserialize, JsonSchema)]
@@ -87,11 +87,11 @@ async fn ring(input: Ring) -> Result<(), Failure> {
     }
 }
 
-/// Fails with its secret in a form that the input chooses, as third-party code does.
+/// Fails with its secret in an encoding that the input chooses, as third-party code does.
 async fn send(input: Send, cx: Context) -> Result<String, Failure> {
-    let forms = forms_of(cx.secret("TWILIO_API_KEY")?.expose());
+    let encodings = encodings_of(cx.secret("TWILIO_API_KEY")?.expose());
     let number = input.message.bytes().next().unwrap_or_default();
-    let text = &forms[usize::from(number) % forms.len()];
+    let text = &encodings[usize::from(number) % encodings.len()];
     let text = format!(
         "no response from https://a.example/?k={text}&to={}",
         input.to

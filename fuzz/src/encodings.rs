@@ -1,4 +1,4 @@
-//! The forms of a secret that `docs/security.md` promises to find, and the search for them.
+//! The encodings of a secret that `docs/security.md` promises to find, and the search for them.
 
 use base64::{
     Engine,
@@ -16,13 +16,13 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// Returns a secret in all promised encodings.
-pub(crate) fn forms_of(secret: &str) -> Vec<String> {
+pub(crate) fn encodings_of(secret: &str) -> Vec<String> {
     let json = without_quotes(&Value::from(secret).to_string());
     let all = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
     let reserved = utf8_percent_encode(secret, RESERVED).to_string();
-    let form: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+    let in_form: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
     let hex: String = secret.bytes().map(|it| format!("{it:02x}")).collect();
-    let mut forms = vec![
+    let mut encodings = vec![
         secret.to_owned(),
         without_quotes(&Value::from(&*json).to_string()),
         json,
@@ -31,15 +31,15 @@ pub(crate) fn forms_of(secret: &str) -> Vec<String> {
         all,
         with_lower_digits(&reserved),
         reserved,
-        with_lower_digits(&form),
-        form,
+        with_lower_digits(&in_form),
+        in_form,
         hex.to_uppercase(),
         hex,
     ];
     for engine in [&STANDARD, &URL_SAFE] {
-        forms.extend((0..3).map(|offset| in_base64(secret, offset, engine)));
+        encodings.extend((0..3).map(|offset| in_base64(secret, offset, engine)));
     }
-    forms
+    encodings
 }
 
 fn without_quotes(quoted: &str) -> String {
@@ -67,14 +67,14 @@ fn in_base64(secret: &str, offset: usize, engine: &GeneralPurpose) -> String {
         .collect()
 }
 
-/// Searches texts for every form of some secrets.
+/// Searches texts for every encoding of some secrets.
 pub(crate) struct SecretSearch(Vec<(memmem::Finder<'static>, String)>);
 
 impl SecretSearch {
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let forms = secrets.into_iter().flat_map(forms_of);
-        let finder = |form: String| (memmem::Finder::new(&form).into_owned(), form);
-        Self(forms.map(finder).collect())
+        let encodings = secrets.into_iter().flat_map(encodings_of);
+        let finder = |encoded: String| (memmem::Finder::new(&encoded).into_owned(), encoded);
+        Self(encodings.map(finder).collect())
     }
 
     /// Returns the encoded secret that a text contains.
@@ -83,6 +83,6 @@ impl SecretSearch {
             .0
             .iter()
             .find(|(finder, _)| finder.find(text).is_some());
-        found.map(|(_, form)| form.as_str())
+        found.map(|(_, encoded)| encoded.as_str())
     }
 }
