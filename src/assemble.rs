@@ -1,4 +1,4 @@
-//! Builds the router from a server's configuration.
+//! The assembly of the router from a server's configuration.
 //!
 //! Only this module combines stores, clocks and protocols: for Lambda, for the local server and for
 //! replays.

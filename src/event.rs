@@ -1,5 +1,6 @@
-//! Converts Lambda events to HTTP requests, and HTTP responses to the event source's format, with
-//! one file per event source. An event that is a call by itself is passed to the engine.
+//! The conversion of Lambda events to HTTP requests, and of HTTP responses to the event source's
+//! format, with one file per event source. An event that is a call by itself is passed to the
+//! engine.
 //!
 //! `lambda_http` supports these formats too, but tries one after another, loses the reason why none
 //! matches, and panics on invalid base64. Here the event's first fields determine its kind, the

@@ -44,7 +44,7 @@ pub(crate) use oxp::openapi::document as openapi;
 
 use crate::{ServerInfo, json};
 
-/// Lists the protocols; the first one encodes responses that belong to no protocol.
+/// The list of the protocols; the first one encodes responses that belong to no protocol.
 macro_rules! protocols {
     ($first:ident = $codec:ty, $(#[$doc:meta])+; $($name:ident = $others:ty, $(#[$docs:meta])+;)*) => {
         /// A protocol for serving tools; see [`Server::protocols`](crate::Server::protocols).

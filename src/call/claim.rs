@@ -1,4 +1,4 @@
-//! Claims a call before it runs, so that it runs only once.
+//! The claim of a call before it runs, so that it runs only once.
 
 use std::sync::Arc;
 

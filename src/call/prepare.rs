@@ -1,4 +1,4 @@
-//! Gathers what a tool requires: from the call, the user's grants and the server's own store.
+//! What a tool requires, gathered from the call, the user's grants and the server's own store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,5 @@
-//! Runs a tool within its time limit, catches its panics, and checks its output against its
-//! definition.
+//! The run of a tool within its time limit, with its panics caught, and its output checked against
+//! its definition.
 
 use crate::tool::reason::Reason;
 use std::{
@@ -31,8 +31,8 @@ use crate::{
     },
 };
 
-/// The turns of functions that are not async. Tokio has 512 threads for them, and for DNS lookups and
-/// large requests, which must not wait for functions that block.
+/// The turns of functions that are not async. Tokio has 512 threads for them, and for DNS lookups
+/// and large requests, which must not wait for functions that block.
 static TURNS: Semaphore = Semaphore::const_new(64);
 
 /// The outcome of a call that was not rejected.
@@ -170,8 +170,8 @@ fn output_of<T>(run: impl Future<Output = T>) -> T {
     }
 }
 
-/// A task that is aborted when this is dropped: a call that is cut off leaves nothing running, unless
-/// its function is not async.
+/// A task that is aborted when this is dropped: a call that is cut off leaves nothing running,
+/// unless its function is not async.
 struct AbortOnDrop(JoinHandle<Result<Value, Failure>>);
 
 impl Drop for AbortOnDrop {

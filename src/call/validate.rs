@@ -1,4 +1,4 @@
-//! Checks a call's input against its tool's schema, and decodes it.
+//! The check of a call's input against its tool's schema, and its decoding.
 
 use std::{
     iter,

@@ -1,4 +1,4 @@
-//! Names the tools that block the thread that other calls share.
+//! The watch for tools that block the thread that other calls share.
 //!
 //! Until such a tool returns, its thread does nothing else. If there is only one, as on Lambda, not
 //! even the tool's time limit ends the call.

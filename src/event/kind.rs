@@ -36,7 +36,7 @@ pub(crate) fn kind_of(json: &str) -> Result<EventKind, EventError> {
     }
 }
 
-/// Reads an event's first fields until they determine its kind, then stops.
+/// A reader of an event's first fields, which stops when they determine its kind.
 #[derive(Default)]
 struct EventKindVisitor {
     kind: Option<EventKind>,

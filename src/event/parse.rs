@@ -1,4 +1,4 @@
-//! Parses an event as its type, also if some of its headers are not valid HTTP.
+//! The parsing of an event as its type, also if some of its headers are not valid HTTP.
 
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;

@@ -33,8 +33,8 @@ use listing::listing_of;
 /// The name of these requests in the log.
 const OPERATION: &str = "explorer";
 
-/// Marks a response of the explorer. Its requests are not recorded as events: a page is not a call,
-/// and a replay does not serve it.
+/// The mark of a response of the explorer. Its requests are not recorded as events: a page is not a
+/// call, and a replay does not serve it.
 #[derive(Clone, Copy)]
 pub(crate) struct FromExplorer;
 

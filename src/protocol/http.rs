@@ -35,7 +35,7 @@ use crate::{
     wire,
 };
 
-/// Marks a replayed response.
+/// The mark of a replayed response.
 pub(super) const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
 
 /// The response headers that clients read, common to all protocols.

@@ -86,7 +86,7 @@ fn numbers_in(json: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| part.contains(|char: char| char.is_ascii_digit()))
 }
 
-/// Reads the numbers of a value again.
+/// A second reading of the numbers of a value.
 struct ExactNumbers<T> {
     /// The texts of the numbers that are left.
     texts: T,

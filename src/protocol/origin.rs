@@ -8,7 +8,7 @@ use http::{HeaderMap, header::ORIGIN};
 
 use crate::host_name::HostName;
 
-/// Allows every origin.
+/// The entry that allows every origin.
 const ALL: &str = "*";
 
 /// The allowed origins, besides the function's own and those of the machine that the page is on.

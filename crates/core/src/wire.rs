@@ -29,7 +29,7 @@ pub mod mcp {
     /// Tells a client that it may repeat calls with the same `call_id`. A gateway that combines
     /// servers does not pass it on, and might drop the ids as well.
     pub const RECOGNIZES_CALL_IDS: &str = "lambda-tools/recognizes-call-ids";
-    /// Marks a replayed outcome.
+    /// The mark of a replayed outcome.
     pub const REPLAY: &str = "lambda-tools/replay";
     /// The time to wait before a retry, in milliseconds.
     pub const RETRY_AFTER: &str = "lambda-tools/retry-after-ms";

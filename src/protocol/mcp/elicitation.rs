@@ -26,7 +26,7 @@ pub(super) struct Elicitation {
     opens_urls: bool,
     /// True if the client can show its user a form.
     shows_forms: bool,
-    /// Identifies the call that the responses belong to.
+    /// The id of the call that the responses belong to.
     call: String,
     /// The responses of all rounds, by the keys of their requests.
     responses: Map<String, Value>,

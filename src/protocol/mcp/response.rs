@@ -58,7 +58,7 @@ pub(super) struct Meta<'a> {
     /// Every modern result names its server.
     server_info: Option<&'a RawValue>,
     call_id: Option<&'a str>,
-    /// Marks a replayed outcome.
+    /// The mark of a replayed outcome.
     is_replay: Option<bool>,
     /// The time to wait before a retry, in milliseconds.
     pub(super) retry_after: Option<u64>,

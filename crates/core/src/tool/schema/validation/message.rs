@@ -35,7 +35,7 @@ pub(super) struct SchemaPart<'a> {
     pub(super) place: &'a str,
 }
 
-/// Collects messages up to the limit.
+/// A collection of messages up to the limit.
 #[derive(Default)]
 pub(super) struct MessageCollector {
     pub(super) errors: ParameterErrors,
