@@ -130,7 +130,8 @@ impl LambdaFunction {
     ///
     /// # Errors
     /// A failed invocation, as Lambda reports it: the text is neither an event that carries an HTTP
-    /// request nor a call, or it is a call that does not succeed, with [`DirectCalls::Errors`].
+    /// request nor a call, or it is a call that does not succeed, with
+    /// [`DirectCalls::Errors`](crate::DirectCalls::Errors).
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
         let context = lambda_http::lambda_runtime::Context::default();
         let router = self.router.clone();
