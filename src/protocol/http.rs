@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
+    body::Body,
     extract::{Request, State},
     response::Response,
     routing::{get, post},
@@ -49,7 +50,7 @@ pub(super) const RESPONSE_HEADERS: &[&str] = &[
 ];
 
 /// The maximum length, in bytes, of a secret or token in a call: redaction searches for each in
-/// many formats.
+/// many encodings.
 pub(super) const LONGEST_SECRET: usize = 16 * 1024;
 
 /// Adds the routes of a protocol.
@@ -84,6 +85,14 @@ struct Exchange<P> {
     log: RequestLog,
 }
 
+/// A call whose response may begin before it ends.
+struct StreamedCall<P: Codec> {
+    chunks: Body,
+    format: P::Format,
+    call: Box<Call>,
+    request: AuthenticatedRequest,
+}
+
 impl<P: Codec> Exchange<P> {
     async fn serve(
         app: Arc<AppState>,
@@ -111,16 +120,25 @@ impl<P: Codec> Exchange<P> {
             arrival,
             log,
         };
-        match admitted {
-            Ok(admitted) => exchange.handle(purpose, admitted).await,
-            Err(refusal) => exchange.refuse(&P::Format::default(), refusal),
+        let admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => return exchange.refuse(&P::Format::default(), refusal),
+        };
+        match exchange.handle(purpose, admitted).await {
+            Ok(response) => response,
+            Err(call) => Box::pin(exchange.stream(call)).await,
         }
     }
 
-    async fn handle(mut self, purpose: Purpose, request: AuthenticatedRequest) -> Response {
+    /// Returns the response, or the call that is answered while it runs.
+    async fn handle(
+        &mut self,
+        purpose: Purpose,
+        request: AuthenticatedRequest,
+    ) -> Result<Response, Box<StreamedCall<P>>> {
         let (decoded, permit) = match self.decode(purpose, &request).await {
             Ok(decoded) => decoded,
-            Err(rejection) => return self.refuse(&P::Format::default(), rejection.into()),
+            Err(rejection) => return Ok(self.refuse(&P::Format::default(), rejection.into())),
         };
         let DecodedRequest {
             mut format,
@@ -130,17 +148,18 @@ impl<P: Codec> Exchange<P> {
         if let Some(headers) = P::trace_headers(&format) {
             self.log.set_trace(headers, None);
         }
-        match operation {
+        Ok(match operation {
             Operation::Call(mut call) => {
                 call.permit = permit;
-                match P::early_chunks(&mut format) {
-                    None => self.call(&format, call, request).await,
-                    Some(chunks) => {
-                        let call = async move { self.call(&format, call, request).await };
-                        let body = ResponseBody::of(chunks, Box::pin(call)).await;
-                        body.map_or_else(|it| it, |body| reply::<P>(StatusCode::OK, body))
-                    }
+                if let Some(chunks) = P::early_chunks(&mut format) {
+                    return Err(Box::new(StreamedCall {
+                        chunks,
+                        format,
+                        call,
+                        request,
+                    }));
                 }
+                self.call(&format, call, request).await
             }
             Operation::List => {
                 self.log.set_list();
@@ -159,7 +178,19 @@ impl<P: Codec> Exchange<P> {
                 self.log.set_names(&request.parts.headers, &names);
                 self.refuse(&format, refusal)
             }
-        }
+        })
+    }
+
+    async fn stream(mut self, call: Box<StreamedCall<P>>) -> Response {
+        let StreamedCall {
+            chunks,
+            format,
+            call,
+            request,
+        } = *call;
+        let call = async move { self.call(&format, call, request).await };
+        let body = ResponseBody::of(chunks, Box::pin(call)).await;
+        body.map_or_else(|it| it, |body| reply::<P>(StatusCode::OK, body))
     }
 
     async fn decode(
