@@ -98,6 +98,10 @@ impl HttpBody for Chunks {
             return chunk;
         }
         if self.call.is_some() {
+            if chunk.is_ready() {
+                // Not every body may be polled after its end.
+                self.chunks = Body::empty();
+            }
             return Poll::Pending;
         }
         let Some(last) = self.last.take() else {

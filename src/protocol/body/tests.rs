@@ -92,9 +92,13 @@ impl Codec for Ticks {
     }
 
     fn early_chunks(format: &mut Self::Format) -> Option<Body> {
-        let mut texts = format.take()?;
-        let texts = stream::poll_fn(move |context| texts.poll_recv(context));
-        Some(body_of(texts))
+        let texts = format.take()?;
+        // An empty text ends the stream, which panics if it is polled again.
+        let next = async |mut texts: UnboundedReceiver<_>| match texts.recv().await? {
+            "" => None,
+            text => Some((text, texts)),
+        };
+        Some(body_of(stream::unfold(texts, next)))
     }
 
     /// Sends a list in chunks.
@@ -226,6 +230,22 @@ async fn chunks_are_sent_while_the_call_runs_and_it_is_logged_at_its_end() {
     assert_eq!(next(&mut body).await.unwrap(), "fourth");
     assert_eq!(next(&mut body).await, None);
     assert_eq!(server.logged(), ["success"]);
+}
+
+#[tokio::test]
+async fn a_call_outlives_its_early_chunks() {
+    let (texts, sent) = unbounded_channel();
+    let tool = tool(&texts, |texts, _| async move {
+        texts.send("early").unwrap();
+        texts.send("").unwrap();
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok(json!(7))
+    });
+    let server = Fixture::new(tool, sent);
+    let chunks = chunks_of(server.call("Ticks.Run", Invocation::default()).await).await;
+    assert_eq!(chunks, ["early", "7"]);
 }
 
 #[tokio::test]
