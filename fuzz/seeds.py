@@ -83,9 +83,9 @@ def body_mcp():
 
 
 def call():
-    for form in range(6):
+    for format in range(6):
         for texts in (["c"], ["0123456789", "trace-0123", "user-01234", *["google", "token-0123"] * 3, *["KEY", "value-0123"] * 3, "name", "text"]):
-            yield bytes([form]) + "\0".join(texts).encode()
+            yield bytes([format]) + "\0".join(texts).encode()
 
 
 def schemas(value):
@@ -185,10 +185,10 @@ def oauth_callback():
 def hidden():
     secrets = ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "p@ss w0rd/+=&?#%\"\\'~!", "SID-0123456789:token-0123456789", "a key/+*~'0123", "pässwört-🔑-0123")
     around = (("", ""), ("no answer from <", ">: (7%)\\"), ("dXNlcjp", "=="))
-    for form in range(18):
+    for encoding in range(18):
         for secret in secrets:
             for before, after in around:
-                yield bytes([form]) + b"\0".join([secret.encode(), before.encode(), after.encode()])
+                yield bytes([encoding]) + b"\0".join([secret.encode(), before.encode(), after.encode()])
 
 
 def redaction():

@@ -129,7 +129,7 @@ fn with_base_path(base_path: Option<&str>, router: Router, serves_root: bool) ->
     }
 }
 
-/// Prepares for the first call: reads the secrets and the issuers' keys, and prepares the stores of
+/// Warms up for the first call: reads the secrets and the issuers' keys, and warms up the stores of
 /// calls and of grants, concurrently. Errors are only logged: their causes may be gone by the first
 /// call.
 pub(crate) async fn warm_up(app: &AppState) {

@@ -1,6 +1,6 @@
 //! Clients for MCP, OXP, Open Tool Calling and OpenTool servers.
 //!
-//! They require the cargo feature `client` and are not compiled without it. All clients time out,
+//! They require the Cargo feature `client` and are not compiled without it. All clients time out,
 //! limit the size of responses, follow no redirects, and never print their credentials. The clients
 //! for MCP ([`mcp`]) and OXP ([`oxp`]) share their calls, their outcomes and their retries.
 //!

@@ -3,7 +3,7 @@
 //! The records of calls, challenges and grants must be consistent across all instances of a
 //! function. So every write is conditional: it names the version that it replaces, and of two
 //! concurrent writes only one succeeds. The layers above give records their meaning:
-//! [`idempotency`](crate::idempotency), and `oauth` with the cargo feature of that name.
+//! [`idempotency`](crate::idempotency), and `oauth` with the Cargo feature of that name.
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
@@ -73,7 +73,7 @@ pub trait Store: Send + Sync {
 
     /// Writes a record if it [may replace](Write::may_replace) the current one. Otherwise writes
     /// nothing and returns the current record. A full store returns an error: it forgets no record
-    /// before it expires.
+    /// before it expires. (Only the memory that is used without a store forgets calls.)
     ///
     /// A write may be carried out twice, if its response was lost and a client sent it again. The
     /// second attempt may then return the record that the first one wrote; this counts as written.

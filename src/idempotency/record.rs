@@ -23,8 +23,8 @@ const UNTIL: &str = "until";
 /// The field without which a record says only that the call ran.
 pub(super) const OUTCOME: &str = "outcome";
 
-/// Returns true unless the call is running or, as the only flag says, must not run twice: a forgotten
-/// call can run again.
+/// Returns true unless the call is running or must not run twice, which the only flag of a record
+/// says: a forgotten call can run again.
 fn may_forget(_: &str, record: &store::Record) -> bool {
     let mut fields = record.fields.iter();
     fields.all(|(name, value)| *name != UNTIL && *value != Field::Flag(true))

@@ -1,4 +1,4 @@
-//! In place of users' grants, without the cargo feature `oauth`: there are no providers.
+//! In place of users' grants, without the Cargo feature `oauth`: there are no providers.
 #![expect(
     clippy::needless_pass_by_value,
     clippy::unused_async,

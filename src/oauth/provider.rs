@@ -104,7 +104,7 @@ impl Provider {
         .parameter("prompt", "consent")
     }
 
-    /// Returns Google, with the id `google`.
+    /// Creates the provider Google, with the id `google`.
     #[must_use]
     pub fn google(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -118,7 +118,7 @@ impl Provider {
             .known(&[known::OPENID, known::GOOGLE])
     }
 
-    /// Returns GitHub, with the id `github`.
+    /// Creates the provider GitHub, with the id `github`.
     #[must_use]
     pub fn github(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -133,7 +133,7 @@ impl Provider {
             .known(&[known::GITHUB])
     }
 
-    /// Returns Microsoft, with the id `microsoft`, for work, school and personal accounts.
+    /// Creates the provider Microsoft, with the id `microsoft`, for work, school and personal accounts.
     #[must_use]
     pub fn microsoft(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (
@@ -148,7 +148,7 @@ impl Provider {
             .known(&[known::OPENID, known::MICROSOFT])
     }
 
-    /// Returns Slack, with the id `slack`, for user tokens: tools act as the user.
+    /// Creates the provider Slack, with the id `slack`, for user tokens: tools act as the user.
     #[must_use]
     pub fn slack(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let (authorize, token) = (

@@ -1,6 +1,6 @@
 //! The export of spans over OTLP, if the environment names a collector.
 //!
-//! Without the cargo feature `otlp`, `otlp/off.rs` takes the place of this module.
+//! Without the Cargo feature `otlp`, `otlp/off.rs` takes the place of this module.
 
 mod export;
 mod queue;

@@ -82,6 +82,7 @@ pub(crate) async fn answer<F: CallFormat>(
         Err(refusal) => {
             let refusal = app.with_sign_in::<First>(refusal, None);
             log_refusal(&refusal, &mut log);
+            // It always fits: it has at most a hundred messages, with names of limited length.
             let (body, message) = format.refusal(&refusal);
             let kind = match refusal.retry_after() {
                 Some(_) => "TemporaryRejection",

@@ -42,18 +42,18 @@ pub(super) fn html_response(html: impl Into<Body>, policy: &str, referrer: &str)
     response
 }
 
-/// Checks the credentials of a request that belongs to no protocol. `task` is the request's name in
+/// Checks the credentials of a request that belongs to no protocol. `operation` is the request's name in
 /// the log. Absent credentials are logged only with `logs_absence`: a browser sends none when it
 /// opens a page.
 pub(super) async fn check_credentials(
     app: &AppState,
     request: Request,
-    task: &'static str,
+    operation: &'static str,
     logs_absence: bool,
 ) -> Result<Caller, Response> {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let headers = request.headers();
-    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, task, None);
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, operation, None);
     let refusal = match app.admit(request, &arrival).await {
         Ok(admitted) => {
             log.discard();

@@ -180,6 +180,7 @@ async fn a_server_without_oxp_answers_calls_as_events_only() {
         ("POST", "/tools/call"),
         ("GET", "/tools"),
         ("GET", "/health"),
+        ("DELETE", "/health"),
     ] {
         let event = crate::support::event(method, path, &call("success"));
         let response = function.respond(&event).await.unwrap();

@@ -31,7 +31,7 @@ const BYTES_PER_VALUE: usize = 20;
 const MIN_VALUES: usize = 1000;
 
 /// The maximum nesting depth of arrays and objects.
-pub const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 /// The part of a JSON text to build.
 pub enum JsonScope {

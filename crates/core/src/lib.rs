@@ -4,8 +4,18 @@
 //! A crate of tools compiles and tests with this crate alone. `lambda_tools` serves them, and
 //! re-exports everything here: a program needs only that.
 //!
-//! A crate of tools needs no Cargo feature for that: `validation` adds the check that schemas are
-//! valid JSON Schemas to [`Toolkit::check`], and what is wrong with an answer to [`Context::ask`].
+//! The examples are written for `lambda_tools`: with this crate alone, `lambda_tools::Tool` is
+//! `lambda_tools_core::Tool`.
+//!
+//! # Cargo features
+//!
+//! None is needed to compile and test tools; `lambda_tools` enables `validation` when it serves them.
+//!
+//! | feature | what it adds |
+//! | --- | --- |
+//! | `validation` | [`Toolkit::check`] checks that schemas are valid JSON Schemas; an answer to [`Context::ask`] is checked against every keyword of its schema. Without it, an answer is not checked if its schema has keywords beyond types, ranges and fields |
+//! | `http` | `Failure::from_response` |
+//! | `chrono`, `jiff`, `url`, `uuid` | the types of these crates in inputs and outputs |
 //!
 //! Hidden modules are for `lambda_tools` itself, in exactly this version, and may change in any other.
 

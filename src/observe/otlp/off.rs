@@ -1,4 +1,4 @@
-//! In place of the export of spans, without the cargo feature `otlp`.
+//! In place of the export of spans, without the Cargo feature `otlp`.
 #![expect(
     clippy::unnecessary_wraps,
     clippy::unused_async,

@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(crate) enum FromExplorer {}
 
-/// Never called: the settings reject the explorer. It has no routes.
+/// Returns no routes. Never called: the settings reject the explorer.
 pub(in crate::protocol) fn router(
     _: Arc<AppState>,
     _: &[Protocol],

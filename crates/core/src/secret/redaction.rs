@@ -21,7 +21,7 @@ pub(crate) const SHORTEST: usize = 8;
 /// The same for recordings: in a repository, more is at stake and readability matters less.
 pub const SHORTEST_TO_RECORD: usize = 6;
 
-pub const PLACEHOLDER: &str = "[secret]";
+pub(crate) const PLACEHOLDER: &str = "[secret]";
 
 /// The maximum size of all secrets in all encodings; a larger secret is not redacted. The automaton
 /// takes 16 times as much, and up to 80 times while it is built.
@@ -157,7 +157,7 @@ fn report_omission() {
         "the secrets have more than 256 KiB in all encodings; some encodings are not redacted";
     REPORT.call_once(|| {
         // On another thread: this one may be writing a line of the log.
-        let report = || tracing::warn!("{TEXT}");
+        let report = || tracing::warn!(target: "lambda_tools::secrets", "{TEXT}");
         let _ = std::thread::Builder::new().spawn(report);
     });
 }

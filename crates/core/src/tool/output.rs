@@ -9,7 +9,7 @@ use serde_json::{
 };
 
 pub(crate) use finite::exact_integer;
-pub use finite::to_value;
+pub(crate) use finite::to_value;
 
 /// A tool's output.
 #[derive(Debug, Serialize)]

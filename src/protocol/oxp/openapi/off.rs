@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{ServerInfo, protocol::listed_tools::ListedTools};
 
-/// Never called: the document has no route.
+/// Returns no document. Never called: it has no route.
 pub(in crate::protocol::oxp) fn document_of(_: &ServerInfo, _: &ListedTools<'_>) -> Value {
     Value::Null
 }

@@ -1,4 +1,4 @@
-//! In place of the settings for OAuth providers, without the cargo feature `oauth`.
+//! In place of the settings for OAuth providers, without the Cargo feature `oauth`.
 
 use crate::{
     Server,

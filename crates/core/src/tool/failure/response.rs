@@ -1,4 +1,4 @@
-//! Failures out of HTTP responses.
+//! Failures from HTTP responses.
 
 mod api_error;
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// Converts `output` to JSON, or returns an error for values that JSON cannot express (a non-finite
 /// float, a map whose keys are not strings).
-pub fn to_value<T: Serialize>(output: &T) -> Result<Value, serde_json::Error> {
+pub(crate) fn to_value<T: Serialize>(output: &T) -> Result<Value, serde_json::Error> {
     output.serialize(Finite(serde_json::value::Serializer))
 }
 

@@ -23,7 +23,8 @@ impl Validator {
         validator.map(Self)
     }
 
-    /// Returns true for a valid value. [`fast_check`](super::fast_check) does not know that it is.
+    /// Returns true for a valid value. Called only for values that [`fast_check`](super::fast_check)
+    /// has not accepted.
     pub(super) fn is_valid(&self, value: &Value) -> bool {
         self.0.is_valid(value)
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::tool::schema::{ParameterErrors, fast_check};
 
-/// Takes every schema for valid, and every value whose schema [`fast_check`] does not know.
+/// Treats every schema as valid, and every value whose schema [`fast_check`] does not know.
 pub struct Validator {
     knows_schema: bool,
 }
@@ -19,7 +19,8 @@ impl Validator {
         Ok(Self { knows_schema })
     }
 
-    /// Returns true for a value that is valid as far as is known. [`fast_check`] does not know that it is.
+    /// Returns true for a value that is valid as far as is known. Called only for values that
+    /// [`fast_check`] has not accepted.
     pub(super) fn is_valid(&self, _: &Value) -> bool {
         !self.knows_schema
     }
