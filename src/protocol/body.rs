@@ -1,8 +1,8 @@
 //! The bodies of responses: whole, or streamed while the call runs.
 
 use std::{
-    future::Future,
-    pin::Pin,
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
     task::{Context, Poll},
 };
 
@@ -13,7 +13,7 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use hyper::body::Frame;
-use tokio::select;
+use tokio::{select, task::unconstrained};
 
 /// The body of a response, as a protocol encodes it.
 ///
@@ -26,8 +26,8 @@ use tokio::select;
 ///   too large. Other chunks are not: an event source that cannot stream measures their sum.
 /// - *Time*: the call runs while its stream is read. The engine stops it at its deadline, and the
 ///   failure ends the stream.
-/// - *Log, metrics and span* end with the call, after the early chunks. A stream that is dropped
-///   before ends its call, and is logged as abandoned.
+/// - *Log, metrics and span* end with the call; its last chunks may still have to be read. A stream
+///   that is dropped before ends its call, and is logged as abandoned.
 /// - *Redaction*: failures are redacted before they are encoded. Nothing searches other chunks, so
 ///   text of a tool in an early chunk has to be redacted by its `Context`.
 /// - *Errors*: chunks do not fail; a failure is a chunk.
@@ -93,7 +93,14 @@ impl HttpBody for Chunks {
             self.last = Some(response.into_body());
             self.call = None;
         }
-        let chunk = Pin::new(&mut self.chunks).poll_frame(context);
+        let has_ended = self.last.is_some();
+        let mut chunks = poll_fn(|context| Pin::new(&mut self.chunks).poll_frame(context));
+        let chunk = if has_ended {
+            // With its budget for a poll used up, tokio says of a channel with chunks that it is empty.
+            pin!(unconstrained(chunks)).poll(context)
+        } else {
+            Pin::new(&mut chunks).poll(context)
+        };
         if let Poll::Ready(Some(_)) = chunk {
             return chunk;
         }

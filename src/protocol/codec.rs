@@ -53,7 +53,8 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     fn list_error(&self, format: &Self::Format, detail: &str) -> (StatusCode, ResponseBody);
 
     /// Returns the chunks to send before the outcome of a call, as they become known. The first one
-    /// makes the response a stream.
+    /// makes the response a stream, which ends with the body of the outcome or the refusal. A protocol
+    /// that frames its chunks keeps in its format that they have begun, to frame this body, too.
     fn early_chunks(_: &mut Self::Format) -> Option<Body> {
         None
     }

@@ -232,6 +232,27 @@ async fn chunks_are_sent_while_the_call_runs_and_it_is_logged_at_its_end() {
     assert_eq!(server.logged(), ["success"]);
 }
 
+/// tokio interrupts a task that has received 128 values, although more are there.
+#[tokio::test]
+async fn no_chunk_of_many_is_lost_when_the_call_ends() {
+    let (texts, sent) = unbounded_channel();
+    let tool = tool(&texts, |texts, _| async move {
+        texts.send("early").unwrap();
+        tokio::task::yield_now().await;
+        for _ in 0..300 {
+            texts.send("more").unwrap();
+        }
+        Ok(json!("last"))
+    });
+    let server = Fixture::new(tool, sent);
+    let body = server
+        .call("Ticks.Run", Invocation::default())
+        .await
+        .into_body();
+    let text = body.collect().await.unwrap().to_bytes();
+    assert_eq!(text, format!("early{}\"last\"", "more".repeat(300)));
+}
+
 #[tokio::test]
 async fn a_call_outlives_its_early_chunks() {
     let (texts, sent) = unbounded_channel();
