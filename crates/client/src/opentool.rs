@@ -7,6 +7,7 @@ mod error;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
+use lambda_tools_core::wire::jsonrpc::VERSION;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -74,7 +75,7 @@ impl FunctionCall {
     /// Encodes the body of the request.
     fn encode(&self) -> Bytes {
         let body = json!({
-            "jsonrpc": "2.0",
+            "jsonrpc": VERSION,
             "method": self.name,
             "params": self.arguments,
             "id": self.id,

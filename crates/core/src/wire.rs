@@ -6,6 +6,12 @@ pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The header of a replayed response: OXP 1.0, Call Tool.
 pub const REPLAY: &str = "idempotent-replay";
 
+/// JSON-RPC 2.0, on which MCP and OpenTool are based.
+pub mod jsonrpc {
+    /// The value of `jsonrpc` in every message.
+    pub const VERSION: &str = "2.0";
+}
+
 /// The names of OXP 1.0 and Open Tool Calling 1.0.
 pub mod oxp {
     /// The header with an API key.
@@ -29,10 +35,14 @@ pub mod mcp {
     /// Tells a client that it may repeat calls with the same `call_id`. A gateway that combines
     /// servers does not pass it on, and might drop the ids as well.
     pub const RECOGNIZES_CALL_IDS: &str = "lambda-tools/recognizes-call-ids";
+    /// The media type of a text that is not `text/plain`.
+    pub const MEDIA_TYPE: &str = "lambda-tools/media-type";
     /// The mark of a replayed outcome.
     pub const REPLAY: &str = "lambda-tools/replay";
     /// The time to wait before a retry, in milliseconds.
     pub const RETRY_AFTER: &str = "lambda-tools/retry-after-ms";
+    /// The reasons why an input is invalid, by the paths of its values.
+    pub const PARAMETER_ERRORS: &str = "lambda-tools/parameter-errors";
     /// The id of a listed tool.
     pub const TOOL_ID: &str = "lambda-tools/id";
     /// The version of a listed tool.

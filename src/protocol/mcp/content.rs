@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{format::McpFormat, revision::Revision};
-use crate::{call::Outcome, tool::content::EncodedContent};
+use crate::{call::Outcome, tool::content::EncodedContent, wire::mcp::MEDIA_TYPE};
 
 /// A block of a result's `content`.
 #[derive(Serialize)]
@@ -63,8 +63,7 @@ impl<'a> ContentBlock<'a> {
         match (&content.uri, text, data) {
             (None, Some(text), _) => Self::Text {
                 text,
-                meta: (mime_type != "text/plain")
-                    .then(|| json!({"lambda-tools/media-type": mime_type})),
+                meta: (mime_type != "text/plain").then(|| json!({MEDIA_TYPE: mime_type})),
             },
             (None, _, Some(data)) if kind.eq_ignore_ascii_case("image") => {
                 Self::Image(Media { data, mime_type })

@@ -26,7 +26,7 @@ use crate::{
         listed_tools::ListedTools,
     },
     tool::reason::Reason,
-    wire::mcp::CALL_ID,
+    wire::{jsonrpc::VERSION as JSONRPC_VERSION, mcp::CALL_ID},
 };
 
 const META: JsonScope = JsonScope::Fields(&[
@@ -136,7 +136,7 @@ fn message_of(
     }
     let is_version = |it: &RawValue| {
         // Without a copy, unless it has escapes.
-        it.get() == r#""2.0""# || text_in(it).is_some_and(|it| it == "2.0")
+        it.get() == r#""2.0""# || text_in(it).is_some_and(|it| it == JSONRPC_VERSION)
     };
     if !message.jsonrpc.is_some_and(is_version) {
         return Err(invalid("'jsonrpc' must be \"2.0\"."));

@@ -23,7 +23,10 @@ use crate::{
     },
     text::whole_milliseconds,
     tool::{output::Output, schema::ParameterErrors},
-    wire::mcp::{CALL_ID, REPLAY, RETRY_AFTER},
+    wire::{
+        jsonrpc,
+        mcp::{CALL_ID, PARAMETER_ERRORS, REPLAY, RETRY_AFTER},
+    },
 };
 
 #[derive(Serialize)]
@@ -82,7 +85,7 @@ impl Serialize for Meta<'_> {
             map.serialize_entry(RETRY_AFTER, &wait)?;
         }
         if let Some(errors) = self.parameter_errors {
-            map.serialize_entry("lambda-tools/parameter-errors", errors)?;
+            map.serialize_entry(PARAMETER_ERRORS, errors)?;
         }
         map.end()
     }
@@ -97,7 +100,7 @@ struct WrappedOutput<'a> {
 /// Encodes a response with this result.
 pub(super) fn encode(format: &McpFormat, result: &impl Serialize) -> Vec<u8> {
     to_json(&RpcResponse {
-        jsonrpc: "2.0",
+        jsonrpc: jsonrpc::VERSION,
         id: format.id.as_deref(),
         result: Some(result),
         error: None,
@@ -106,7 +109,7 @@ pub(super) fn encode(format: &McpFormat, result: &impl Serialize) -> Vec<u8> {
 
 pub(super) fn encode_error(format: &McpFormat, error: &RpcError) -> Vec<u8> {
     to_json(&RpcResponse::<()> {
-        jsonrpc: "2.0",
+        jsonrpc: jsonrpc::VERSION,
         id: format.id.as_deref(),
         result: None,
         error: Some(error),

@@ -18,6 +18,7 @@ use crate::{
         },
     },
     tool::{id::Selector, reason::Reason},
+    wire::jsonrpc::VERSION,
 };
 
 /// The format of a response, as its request determines it.
@@ -102,7 +103,7 @@ fn refuse(
 fn method_of(request: &RpcMessage<'_>) -> Result<String, &'static str> {
     // The published TypeScript client sends 2.0.0.
     let version = request.jsonrpc.and_then(text_in);
-    if !version.is_some_and(|it| it == "2.0" || it == "2.0.0") {
+    if !version.is_some_and(|it| it == VERSION || it == "2.0.0") {
         return Err("'jsonrpc' must be \"2.0\".");
     }
     let method = request.method.and_then(text_in);

@@ -13,6 +13,7 @@ use crate::{
         jsonrpc::{RpcError, RpcId},
     },
     tool::output::Output,
+    wire::jsonrpc,
 };
 
 #[derive(Serialize)]
@@ -72,7 +73,7 @@ fn message_of(failure: &Failure) -> String {
 
 fn encode(result: ResultObject<'_>, error: Option<RpcError>, id: Option<&RpcId>) -> Vec<u8> {
     to_json(&RpcResponse {
-        jsonrpc: "2.0",
+        jsonrpc: jsonrpc::VERSION,
         result,
         error,
         id: id.map_or(ResponseId::Unknown(""), ResponseId::Echoed),

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use futures_util::stream::BoxStream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use lambda_tools_core::wire::{self, mcp::CALL_ID};
+use lambda_tools_core::wire::{self, jsonrpc, mcp::CALL_ID};
 use rmcp::{
     ErrorData,
     model::{
@@ -170,7 +170,7 @@ pub(super) fn related(mut message: Value, id: &Value) -> Result<Value, ClientErr
         return Err(ClientError::Unreadable(text.to_owned()));
     }
     message["id"] = id.clone();
-    message["jsonrpc"] = "2.0".into();
+    message["jsonrpc"] = jsonrpc::VERSION.into();
     Ok(message)
 }
 
