@@ -1,6 +1,6 @@
 //! OAuth 2.0 providers: Google, GitHub and others.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, panic::UnwindSafe, sync::Arc};
 
 use oauth2::{AuthType, HttpRequest, HttpResponse};
 use tokio::sync::OnceCell;
@@ -282,6 +282,9 @@ impl Provider {
         Some(format!("the provider '{}': {text}", self.id))
     }
 }
+
+// `transport` keeps no state that a panic could leave halfway.
+impl UnwindSafe for Provider {}
 
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

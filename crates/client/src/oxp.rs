@@ -28,7 +28,7 @@ pub use super::{
         AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError, ToolError,
     },
 };
-pub use call::CallFormat;
+pub use call::Dialect;
 pub use challenge::ChallengeDecision;
 
 const API_KEY: HeaderName = HeaderName::from_static(wire::oxp::API_KEY);
@@ -41,7 +41,7 @@ const VERSION: HeaderName = HeaderName::from_static(wire::oxp::VERSION_HEADER);
 #[derive(Clone, Debug)]
 pub struct OxpClient {
     http: HttpClient,
-    dialect: CallFormat,
+    dialect: Dialect,
     challenge_timeout: Duration,
     poll_interval: Duration,
 }
@@ -56,7 +56,7 @@ impl OxpClient {
         http.key_header = Some(API_KEY);
         Ok(Self {
             http,
-            dialect: CallFormat::default(),
+            dialect: Dialect::default(),
             challenge_timeout: Duration::from_mins(5),
             poll_interval: Duration::from_secs(2),
         })
@@ -64,7 +64,7 @@ impl OxpClient {
 
     /// Sets the dialect of calls; responses are understood in every dialect.
     #[must_use]
-    pub fn dialect(mut self, dialect: CallFormat) -> Self {
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
@@ -164,8 +164,8 @@ impl OxpClient {
     fn version(&self) -> HeaderMap {
         let value = HeaderValue::from_static(wire::oxp::VERSION);
         match self.dialect {
-            CallFormat::Header => HeaderMap::from_iter([(VERSION, value)]),
-            CallFormat::Schema | CallFormat::Otc => HeaderMap::new(),
+            Dialect::Header => HeaderMap::from_iter([(VERSION, value)]),
+            Dialect::Schema | Dialect::Otc => HeaderMap::new(),
         }
     }
 }

@@ -1,6 +1,10 @@
 //! What sends requests in place of an HTTP client.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    panic::{RefUnwindSafe, UnwindSafe},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -19,6 +23,10 @@ impl Transport {
         Ok((self.0)(request.map(bytes)).into())
     }
 }
+
+// Clients keep no state that a panic could leave halfway.
+impl UnwindSafe for Transport {}
+impl RefUnwindSafe for Transport {}
 
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

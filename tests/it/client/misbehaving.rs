@@ -7,7 +7,7 @@ use futures_util::stream;
 use lambda_tools::client::{
     ClientError, ClientOptions,
     oxp::{
-        AuthorizationChallenge, CallFormat, CallOutcome, CallRequest, ChallengeDecision, OxpClient,
+        AuthorizationChallenge, CallOutcome, CallRequest, ChallengeDecision, Dialect, OxpClient,
     },
 };
 use serde_json::{Value, json};
@@ -56,9 +56,9 @@ async fn assert_status(client: OxpClient, expected: u16) {
 async fn calls_are_sent_and_responses_read_in_each_dialect() {
     let envelope = |schema: &str| format!(r#"{{"$schema": "{schema}", "result": {FIFTEEN}}}"#);
     for (dialect, schema) in [
-        (CallFormat::Header, None),
-        (CallFormat::Schema, Some("urn:oxp:1.0")),
-        (CallFormat::Otc, Some("otc://1.0")),
+        (Dialect::Header, None),
+        (Dialect::Schema, Some("urn:oxp:1.0")),
+        (Dialect::Otc, Some("otc://1.0")),
     ] {
         let body = schema.map_or(FIFTEEN.to_owned(), envelope);
         let server = FakeServer::fixed(200, JSON, body).await;

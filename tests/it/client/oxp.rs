@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use lambda_tools::client::{
     ClientError, ClientOptions, JwtSigner,
-    oxp::{CallFormat, CallOutcome, CallRequest, OxpClient},
+    oxp::{CallOutcome, CallRequest, Dialect, OxpClient},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -14,7 +14,7 @@ use test_support::Running;
 use super::once;
 use crate::tools::program;
 
-const DIALECTS: [CallFormat; 3] = [CallFormat::Header, CallFormat::Schema, CallFormat::Otc];
+const DIALECTS: [Dialect; 3] = [Dialect::Header, Dialect::Schema, Dialect::Otc];
 #[cfg(feature = "jwt")]
 const SECRET: &str = "jwt-secret-of-the-client-0123456789abcdef";
 

@@ -3,7 +3,7 @@
 use lambda_tools::{
     client::{
         opentool::FunctionCall,
-        oxp::{CallFormat, CallRequest},
+        oxp::{CallRequest, Dialect},
     },
     secrets::Secrets,
     testing,
@@ -22,7 +22,7 @@ async fn recorded_client_requests_can_be_replayed() {
             .env("TOOLS_SECRETS", "none")
             .env("TOOLS_IDEMPOTENCY", "none"),
     );
-    for dialect in [CallFormat::Header, CallFormat::Schema, CallFormat::Otc] {
+    for dialect in [Dialect::Header, Dialect::Schema, Dialect::Otc] {
         let client = super::oxp(&url, super::once()).dialect(dialect);
         client.health().await.unwrap();
         client.tools().await.unwrap();

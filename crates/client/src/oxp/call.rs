@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::call::CallRequest;
 
-/// The dialect of a call; all three carry the same data.
+/// A dialect of calls; all three carry the same data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CallFormat {
+pub enum Dialect {
     /// OXP 1.0, header dialect: `OXP-Version: 1.0`, calls without an envelope.
     #[default]
     Header,
@@ -24,7 +24,7 @@ pub enum CallFormat {
 }
 
 impl CallRequest {
-    pub(super) fn encode(&self, call_id: &str, dialect: CallFormat) -> Vec<u8> {
+    pub(super) fn encode(&self, call_id: &str, dialect: Dialect) -> Vec<u8> {
         let mut request = json!({
             "tool_id": self.tool_id,
             "call_id": call_id,
@@ -38,9 +38,9 @@ impl CallRequest {
             request["context"] = Value::Object(context);
         }
         let body = match dialect {
-            CallFormat::Header => request,
-            CallFormat::Schema => json!({"$schema": SCHEMA, "request": request}),
-            CallFormat::Otc => json!({"$schema": OTC_SCHEMA, "request": request}),
+            Dialect::Header => request,
+            Dialect::Schema => json!({"$schema": SCHEMA, "request": request}),
+            Dialect::Otc => json!({"$schema": OTC_SCHEMA, "request": request}),
         };
         body.to_string().into_bytes()
     }
