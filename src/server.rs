@@ -94,10 +94,10 @@ impl Server {
     }
 
     /// Sets the URL at which clients and browsers reach the server, such as
-    /// `https://tools.example/agents`: access tokens are issued for it, and challenges and redirects
-    /// begin with it, and its web pages may send requests. By default it is the setting `TOOLS_PUBLIC_URL`, the domain in the event (load
-    /// balancers send none), or the address of a local server. A request's `Host` header is never
-    /// used.
+    /// `https://tools.example/agents`: access tokens are issued for it, challenges and redirects begin
+    /// with it, and its web pages may send requests. By default it is the setting `TOOLS_PUBLIC_URL`,
+    /// the domain in the event (load balancers send none), or the address of a local server. A
+    /// request's `Host` header is never used.
     ///
     /// Set it if the domain is a wildcard, such as `*.example.com`: the event names the subdomain
     /// that the client chose, so that tokens for all subdomains would be accepted.
@@ -192,8 +192,8 @@ impl Server {
     /// Sets the origins, such as `https://app.example`, of the web pages that may send requests; `*`
     /// allows all. Pages of the domain in the event, of the public URL and of the user's own machine
     /// always may, and so may programs, which send no origin. To read the responses, a page also
-    /// needs CORS. By default the environment decides (see [`serve`](crate::serve)). The local server has
-    /// its own check.
+    /// needs CORS. By default the environment decides (see [`serve`](crate::serve)). The local server
+    /// has its own check.
     #[must_use]
     pub fn allowed_origins<O: Into<String>>(
         mut self,

@@ -23,11 +23,15 @@ const UNTIL: &str = "until";
 /// The field without which a record says only that the call ran.
 pub(super) const OUTCOME: &str = "outcome";
 
-/// Returns true unless the call is running or must not run twice, which the only flag of a record
-/// says: a forgotten call can run again.
+/// The flag of a call that must not run twice.
+const AT_MOST_ONCE: &str = "at_most_once";
+
+/// Returns true unless the call is running or must not run twice: a forgotten call can run again.
 fn may_forget(_: &str, record: &store::Record) -> bool {
     let mut fields = record.fields.iter();
-    fields.all(|(name, value)| *name != UNTIL && *value != Field::Flag(true))
+    fields.all(|(name, value)| {
+        *name != UNTIL && !(*name == AT_MOST_ONCE && *value == Field::Flag(true))
+    })
 }
 
 /// The record of a call in a store.
@@ -67,7 +71,7 @@ impl CallRecord {
     pub(super) fn into_stored(self) -> store::Record {
         let mut fields = vec![
             ("fingerprint".into(), Field::Text(self.fingerprint)),
-            ("at_most_once".into(), Field::Flag(self.at_most_once)),
+            (AT_MOST_ONCE.into(), Field::Flag(self.at_most_once)),
         ];
         match self.state {
             CallState::Running { until } => {
@@ -95,7 +99,7 @@ impl CallRecord {
             Some(Field::Number(ms)) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
             _ => None,
         };
-        let Some(Field::Flag(at_most_once)) = stored.take("at_most_once") else {
+        let Some(Field::Flag(at_most_once)) = stored.take(AT_MOST_ONCE) else {
             return None;
         };
         Some(Self {

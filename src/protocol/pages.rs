@@ -42,9 +42,9 @@ pub(super) fn html_response(html: impl Into<Body>, policy: &str, referrer: &str)
     response
 }
 
-/// Checks the credentials of a request that belongs to no protocol. `operation` is the request's name in
-/// the log. Absent credentials are logged only with `logs_absence`: a browser sends none when it
-/// opens a page.
+/// Checks the credentials of a request that belongs to no protocol. `operation` is the request's
+/// name in the log. Absent credentials are logged only with `logs_absence`: a browser sends none when
+/// it opens a page.
 pub(super) async fn check_credentials(
     app: &AppState,
     request: Request,

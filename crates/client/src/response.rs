@@ -230,7 +230,7 @@ impl ReceivedResponse {
 /// Decodes a value as this type. The error does not quote the value.
 pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, ClientError> {
     serde_json::from_value(value).map_err(|error| {
-        let mut text = format!("it does not have the expected form: {error}");
+        let mut text = format!("it does not have the expected fields and types: {error}");
         if let (Some(start), Some(end)) = (text.find(['"', '`']), text.rfind(", expected"))
             && start < end
         {

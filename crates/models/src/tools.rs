@@ -44,9 +44,8 @@ const LONGEST_OPENAI_DESCRIPTION: usize = 1024;
 
 impl ModelTools {
     /// Lists tools of any server: those of a [`Toolkit`](lambda_tools_core::Toolkit), of
-    /// `OxpClient::tools` or of
-    /// `McpClient::tools`. Those whose definitions are too
-    /// large are left out, with a warning in the log.
+    /// `OxpClient::tools` or of `McpClient::tools`. Those whose definitions are too large are left out,
+    /// with a warning in the log.
     pub fn new<D: Into<ToolDefinition>>(
         api: ModelApi,
         definitions: impl IntoIterator<Item = D>,

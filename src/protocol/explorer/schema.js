@@ -179,5 +179,5 @@ function branchName(branch, number) {
   if (constant !== undefined) return constant;
   if (branch.type === 'object' && required.length === 1) return required[0];
   if (Array.isArray(branch.enum)) return branch.enum.map(shown).join(', ');
-  return typeof branch.type === 'string' ? branch.type : `form ${number}`;
+  return typeof branch.type === 'string' ? branch.type : `branch ${number}`;
 }
