@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use lambda_tools::{
-    client::{CallRequest, opentool::FunctionCall, oxp::CallFormat as Dialect},
+    client::{CallRequest, opentool::FunctionCall, oxp::Dialect},
     http::HeaderMap,
 };
 
