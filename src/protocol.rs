@@ -38,9 +38,10 @@ use axum::{Router, http::Method};
 
 use admission::AppState;
 use codec::{Codec, Declaration};
-pub(crate) use oxp::DirectCallFormat;
+pub(crate) use mcp::AgentCoreFormat;
 #[cfg(feature = "openapi")]
 pub(crate) use oxp::openapi::document as openapi;
+pub(crate) use oxp::{DirectCallFormat, list_for};
 
 use crate::{ServerInfo, json};
 

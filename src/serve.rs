@@ -2,6 +2,7 @@
 //!
 //! The module that selects the real clock and applies the settings in the environment.
 
+mod export;
 pub(crate) mod lambda;
 mod local;
 mod sample;
@@ -28,6 +29,9 @@ use axum::Router;
 ///
 /// A subscriber for [`tracing`] is installed unless there is one already.
 ///
+/// A program that is started with `--tools-for` and the name of an API, as in `GET /tools?for=…`,
+/// prints the list of its tools for this API, and ends (Cargo feature `models`).
+///
 /// # Errors
 /// Fails if a definition has a mistake (see [`Toolkit::check`](crate::Toolkit::check); not on
 /// Lambda), if a setting is invalid or, on Lambda, missing, if the
@@ -35,6 +39,9 @@ use axum::Router;
 /// the runtime API fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
+    if export::print_list(server.toolkit())? {
+        return Ok(());
+    }
     settings::apply(&mut server)?;
     panics::log();
     if is_on_lambda() {
@@ -67,6 +74,9 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// Those of [`serve`], and the runtime's, if it cannot start.
 pub fn run(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
+    if export::print_list(server.toolkit())? {
+        return Ok(());
+    }
     settings::apply(&mut server)?;
     panics::log();
     if is_on_lambda() && lambda::is_possible() {

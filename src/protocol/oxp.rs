@@ -44,6 +44,7 @@ use dialect::Dialect;
 pub(crate) use direct::DirectCallFormat;
 use error::{ErrorBody, status_of};
 use format::{ListFormat, OxpFormat};
+pub(crate) use model_lists::list_for;
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {

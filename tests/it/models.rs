@@ -205,7 +205,7 @@ fn list(toolkit: &Toolkit, api: ModelApi) -> Vec<Value> {
     tools.list().to_vec()
 }
 
-const APIS: [(&str, ModelApi); 7] = [
+const APIS: [(&str, ModelApi); 8] = [
     ("openai", ModelApi::OpenAi { strict: false }),
     ("openai", STRICT),
     (
@@ -219,9 +219,10 @@ const APIS: [(&str, ModelApi); 7] = [
     ("anthropic", ModelApi::Anthropic),
     ("gemini", ModelApi::Gemini),
     ("bedrock", ModelApi::Bedrock),
+    ("agentcore", ModelApi::AgentCore),
 ];
 
-fn apis() -> [(&'static str, Vec<Value>); 7] {
+fn apis() -> [(&'static str, Vec<Value>); 8] {
     let toolkit = toolkit();
     APIS.map(|(name, api)| (name, list(&toolkit, api)))
 }

@@ -59,6 +59,9 @@ def check_tools(api, tools):
             gemini.Tool.model_validate(tool, strict=False)
         elif api == "bedrock":
             schema(tool["toolSpec"]["inputSchema"]["json"])
+        elif api == "agentcore":
+            function = "arn:aws:lambda:us-east-1:123456789012:function:toolbox"
+            bedrock({"mcp": {"lambda": {"lambdaArn": function, "toolSchema": {"inlinePayload": [tool]}}}}, gateway_target)
         else:
             raise ValueError(api)
     if api == "bedrock" and tools:

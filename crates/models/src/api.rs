@@ -20,4 +20,7 @@ pub enum ModelApi {
     Gemini,
     /// `Converse` of Amazon Bedrock.
     Bedrock,
+    /// The tool schema of a Lambda target of an `AgentCore` Gateway, which calls the function itself:
+    /// there are no calls in a model's reply.
+    AgentCore,
 }

@@ -64,6 +64,7 @@ impl ModelTools {
                 let call = item.get("functionCall")?;
                 (&call["id"], &call["name"], &call["args"])
             }
+            ModelApi::AgentCore => return None,
             ModelApi::Bedrock => {
                 let call = item.get("toolUse")?;
                 (&call["toolUseId"], &call["name"], &call["input"])
@@ -134,6 +135,7 @@ fn items_in(api: ModelApi, reply: &Value) -> &[Value] {
         ModelApi::OpenAiResponses { .. } => &["/output"],
         ModelApi::Anthropic => &["/content"],
         ModelApi::Gemini => &["/parts", "/content/parts", "/candidates/0/content/parts"],
+        ModelApi::AgentCore => &[],
         ModelApi::Bedrock => &["/content", "/message/content", "/output/message/content"],
     };
     let lists = [""].iter().chain(places);

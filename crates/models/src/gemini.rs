@@ -114,8 +114,3 @@ fn encoded_part(schema: Value) -> Value {
         other => other,
     }
 }
-
-/// Returns the description of a function with its notes.
-pub(super) fn described(description: &str, notes: &[String]) -> String {
-    sentences::appended(description.trim().to_owned(), notes)
-}

@@ -4,6 +4,7 @@
 //! exceeds them may make the API reject the whole list. `lambda_tools` re-exports all of this in its
 //! module `models`.
 
+mod agentcore;
 mod api;
 mod budget;
 mod call;

@@ -34,7 +34,9 @@ impl NameRule {
     /// Returns the rules for the names of parameters; `None` if the API takes all names.
     pub(super) fn of_parameters(api: ModelApi) -> Option<Self> {
         match api {
-            ModelApi::OpenAi { .. } | ModelApi::OpenAiResponses { .. } => None,
+            ModelApi::OpenAi { .. } | ModelApi::OpenAiResponses { .. } | ModelApi::AgentCore => {
+                None
+            }
             // "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'"; Bedrock has the same
             // models.
             ModelApi::Anthropic | ModelApi::Bedrock => Some(Self {

@@ -24,7 +24,9 @@ impl ModelTools {
             return blocks;
         }
         match self.api {
-            ModelApi::OpenAi { .. } | ModelApi::OpenAiResponses { .. } => blocks,
+            ModelApi::OpenAi { .. } | ModelApi::OpenAiResponses { .. } | ModelApi::AgentCore => {
+                blocks
+            }
             ModelApi::Anthropic | ModelApi::Bedrock => {
                 vec![json!({"role": "user", "content": blocks})]
             }
@@ -60,6 +62,11 @@ impl ModelTools {
                     response["id"] = id.as_str().into();
                 }
                 json!({"functionResponse": response})
+            }
+            // What a Lambda target returns.
+            ModelApi::AgentCore => {
+                let content = [json!({"type": "text", "text": text_of(result)})];
+                json!({"content": content, "isError": is_error})
             }
             ModelApi::Bedrock => {
                 let mut block = json!({"toolUseId": id, "content": [{"text": text_of(result)}]});

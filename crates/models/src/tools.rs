@@ -6,11 +6,13 @@ use lambda_tools_core::{
     ToolDefinition,
     json::JsonObject,
     text::{LONGEST_SHOWN, clipped},
+    tool::schema::reduced::sentences,
 };
 use semver::Version;
 use serde_json::{Value, json};
 
 use super::{
+    agentcore,
     api::ModelApi,
     budget::{CopyBudget, LARGEST_DEFINITION, LARGEST_ITEM, LARGEST_LIST, size_of},
     gemini,
@@ -55,10 +57,14 @@ impl ModelTools {
         let mut tools = HashMap::new();
         let mut left = LARGEST_LIST;
         for definition in newest(definitions.collect()) {
-            let name =
-                NameRule::of_tools(api).tool(&definition.name, qualified(&definition.id), |name| {
-                    tools.contains_key(name)
-                });
+            let is_taken = |name: &str| tools.contains_key(name);
+            let name = if api == ModelApi::AgentCore {
+                // The function finds the tool by this name.
+                definition.name.clone()
+            } else {
+                let rule = NameRule::of_tools(api);
+                rule.tool(&definition.name, qualified(&definition.id), is_taken)
+            };
             let Some((item, renamed)) = item_within(&mut left, api, &name, &definition) else {
                 let name = clipped(&definition.name, LONGEST_SHOWN);
                 tracing::warn!(target: "lambda_tools::models", "left out the tool {name:?}: its definition is too large");
@@ -161,10 +167,16 @@ fn item(
             tool.insert("inputSchema".into(), json!({"json": input.schema}));
             (json!({"toolSpec": tool}), renamed)
         }
+        ModelApi::AgentCore => {
+            let (schema, notes) = agentcore::input_schema(input, budget);
+            let mut tool = named(name, &sentences::appended(text.trim().to_owned(), &notes));
+            tool.insert("inputSchema".into(), schema.into());
+            (tool.into(), BTreeMap::new())
+        }
         ModelApi::Gemini => {
             let renamed = input.rename_parameters(api);
             let (parameters, notes) = gemini::parameters(input, budget);
-            let mut tool = named(name, &gemini::described(text, &notes));
+            let mut tool = named(name, &sentences::appended(text.trim().to_owned(), &notes));
             tool.extend(parameters.map(|it| ("parameters".to_owned(), it)));
             (tool.into(), renamed)
         }

@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::{
-    ToolDefinition,
+    ToolDefinition, Toolkit,
     models::ModelTools,
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
 };
@@ -30,15 +32,24 @@ pub(super) fn api_for(
         (Some("anthropic"), None) => ModelApi::Anthropic,
         (Some("gemini"), None) => ModelApi::Gemini,
         (Some("bedrock"), None) => ModelApi::Bedrock,
-        (Some("anthropic" | "gemini" | "bedrock"), Some(_)) => {
+        (Some("agentcore"), None) => ModelApi::AgentCore,
+        (Some("anthropic" | "gemini" | "bedrock" | "agentcore"), Some(_)) => {
             return Err("'strict' is for OpenAI's APIs only.");
         }
         _ => {
             return Err(
-                "'for' must be one of: openai, openai-responses, anthropic, gemini, bedrock.",
+                "'for' must be one of: openai, openai-responses, anthropic, gemini, bedrock, agentcore.",
             );
         }
     }))
+}
+
+/// Returns the newest version of each tool in the format of the API with this name, as JSON.
+pub(crate) fn list_for(api: &str, toolkit: &Toolkit) -> Result<String, &'static str> {
+    let api = api_for(Some(api), None)?.expect("an API has been named");
+    let newest = toolkit.newest();
+    let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
+    Ok(format!("{:#}", json!(ModelTools::new(api, newest).list())))
 }
 
 /// Encodes the newest version of each tool in the format of the API.

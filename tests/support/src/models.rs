@@ -114,7 +114,7 @@ fn objects(value: &Value) -> impl Iterator<Item = (&String, &Value)> + Clone {
 }
 
 /// The APIs by their names in `GET /tools?for=…`, with a query for each list.
-pub const LISTS: [(&str, &str); 7] = [
+pub const LISTS: [(&str, &str); 8] = [
     ("openai", "for=openai"),
     ("openai", "for=openai&strict=true"),
     ("openai-responses", "for=openai-responses"),
@@ -122,6 +122,7 @@ pub const LISTS: [(&str, &str); 7] = [
     ("anthropic", "for=anthropic"),
     ("gemini", "for=gemini"),
     ("bedrock", "for=bedrock"),
+    ("agentcore", "for=agentcore"),
 ];
 
 /// Asserts the published rules of an API for a list of tools.

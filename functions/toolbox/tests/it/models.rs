@@ -77,6 +77,7 @@ async fn the_sdks_accept_the_lists_of_all_functions() {
         ("anthropic", ModelApi::Anthropic),
         ("gemini", ModelApi::Gemini),
         ("bedrock", ModelApi::Bedrock),
+        ("agentcore", ModelApi::AgentCore),
     ];
     let list = |api| ModelTools::new(api, defined.definitions()).list().to_vec();
     lists.extend(apis.map(|(name, api)| (name, list(api))));
