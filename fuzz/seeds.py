@@ -12,7 +12,7 @@ EVENTS = ROOT / "events"
 def events():
     """Yields the folder and the text of every event."""
     for path in sorted(EVENTS.rglob("*.json")):
-        if not path.name.endswith(".expected.json"):
+        if not path.name.endswith((".expected.json", ".client-context.json")):
             yield path.parent.name, path.read_text()
 
 
@@ -46,6 +46,11 @@ def event():
         is_protected = any(word in folder for word in ("authentication", "jwt", "key", "tenants"))
         setting = "k" if is_protected else "s" if "direct" in folder else "o"
         yield (setting + text).encode(errors="replace")
+
+
+def agentcore():
+    for seed in event():
+        yield seed[1:]
 
 
 def body(end):

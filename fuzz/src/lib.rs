@@ -1,5 +1,6 @@
 //! The oracles of the fuzz targets, and what all targets share.
 
+pub mod agentcore;
 mod allocator;
 pub mod body;
 pub mod call;

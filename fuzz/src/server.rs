@@ -5,7 +5,7 @@ mod tools;
 use std::sync::LazyLock;
 
 use lambda_tools::{
-    ApiKeys, Auth, DirectCalls, Jwt, OAuth, Server, ServerInfo, idempotency::Idempotency,
+    ApiKeys, Auth, EventKind, Jwt, OAuth, Server, ServerInfo, idempotency::Idempotency,
     oauth::Provider, secrets::Secrets, testing::LambdaFunction,
 };
 
@@ -86,7 +86,13 @@ pub(crate) fn function(setting: Setting) -> FuzzedFunction {
         }
         Setting::Small => server
             .max_request_size(2048)
-            .direct_calls(DirectCalls::Errors)
+            .events([
+                EventKind::RestApi,
+                EventKind::HttpApi,
+                EventKind::FunctionUrl,
+                EventKind::LoadBalancer,
+                EventKind::DirectErrors,
+            ])
             .base_path("/agents"),
     };
     let function = LambdaFunction::new(server);
